@@ -1,0 +1,194 @@
+"""The ``npuhal`` command: a dispatcher that imports only the module of the sub-command it runs.
+
+A sub-command is a module with three public names: ``HELP`` (its description), ``configure(parser)`` (adds its
+arguments) and ``run(args, out) -> int`` (does the work; the integer is the exit status).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+if TYPE_CHECKING:
+    from runtime.cli.output import Output
+
+__all__ = ["COMMANDS", "Command", "UsageError", "main"]
+
+EXIT_OK: Final = 0
+EXIT_FINDINGS: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_SOFTWARE: Final = 70  # sysexits.h, EX_SOFTWARE
+EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell reports
+EXIT_PIPE: Final = 141  # 128 + SIGPIPE
+
+# Our own exceptions carry their cure; these among them mean that the command line itself was wrong.
+_USAGE_FAULTS: Final = frozenset({"UsageError", "UnknownChip", "BadUrl"})
+_OWN_PACKAGES: Final = frozenset({"npuhal", "chips", "runtime", "fakes"})
+
+
+class UsageError(Exception):
+    """A sub-command was given arguments it cannot use: exit status 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A sub-command: its name, the module that implements it, and its line in the overview."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS: Final = (
+    Command("demo", "runtime.cli.demo", "end-to-end tour: load a kernel, launch it, see what reached the device"),
+    Command("info", "runtime.cli.info", "devices, chip, driver and API version, memory, limits; compare two chips"),
+    Command("doctor", "runtime.cli.doctor", "why would it not run here? each finding with its cure"),
+    Command("validate", "runtime.cli.validate", "alignment rules and SQE builders per chip"),
+    Command("sqe", "runtime.cli.sqe", "decode submission queue entries, or check the encoders against vectors"),
+    Command("abi", "runtime.cli.abi", "compare the binding with measured ABI files"),
+    Command("elf", "runtime.cli.elf", "kernels, kinds and sizes of a device binary, as registration sees them"),
+    Command("run", "runtime.cli.run", "run a pyACL script on this runtime"),
+    Command("explain", "runtime.cli.explain", "cause and cure of an error code or message number"),
+    Command("fake", "runtime.cli.fake", "what the fake device models"),
+    Command("trace", "runtime.cli.trace", "run a script and record the beats of every launch"),
+    Command("bench", "runtime.cli.bench", "per-call cost of the runtime, without a device"),
+)
+
+
+class _CommandModule(Protocol):
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace, out: Output) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one ``npuhal`` command and return its exit status.
+
+    0: done. 1: the command found something wrong. 2: the command line was wrong. 70: a defect of ours. 130: Ctrl-C.
+    """
+    # Text from a device or a file may not fit the terminal's encoding; a '?' is better than a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _dispatch(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`npuhal ... | head`): the interpreter must not complain again at its own final flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    # Options before the command take no value, so the first other word is the command: no parser of another
+    # sub-command, and thus no module of one, is needed to find it.
+    position = next((i for i, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    overview = _overview_parser()
+    try:
+        options = overview.parse_args(arguments[:position])
+        if position == len(arguments):
+            overview.print_help()
+            return EXIT_USAGE
+        command = _find(arguments[position])
+        module = cast(_CommandModule, importlib.import_module(command.module))
+        parser = argparse.ArgumentParser(prog=f"npuhal {command.name}", description=module.HELP)
+        parser.add_argument("--debug", action="store_true", default=options.debug, help="show tracebacks")
+        module.configure(parser)
+        parsed = parser.parse_args(arguments[position + 1 :])
+    except SystemExit as leave:  # argparse has printed help, the version or its complaint
+        return leave.code if isinstance(leave.code, int) else EXIT_USAGE
+    except UsageError as wrong:
+        return _complain(str(wrong), wrong.hint, EXIT_USAGE)
+    except ModuleNotFoundError as missing:
+        if missing.name != command.module:
+            raise
+        return _complain(f"'npuhal {command.name}' is not part of this installation", "", EXIT_USAGE)
+    return _run(module, parsed)
+
+
+def _run(module: _CommandModule, parsed: argparse.Namespace) -> int:
+    from runtime.cli.output import Output
+
+    try:
+        return module.run(parsed, Output())
+    except BrokenPipeError:
+        raise
+    except Exception as problem:
+        if parsed.debug:
+            raise
+        if _is_ours(problem):
+            usage = any(base.__name__ in _USAGE_FAULTS for base in type(problem).__mro__)
+            # A fault says its cure in its own text; the other errors keep it beside.
+            hint = str(getattr(problem, "hint", ""))
+            return _complain(str(problem), "" if hint in str(problem) else hint, EXIT_USAGE if usage else EXIT_FINDINGS)
+        if isinstance(problem, OSError) and problem.filename is not None:
+            return _complain(f"{problem.filename}: {problem.strerror}", "", EXIT_USAGE)
+        return _complain(
+            f"unexpected {type(problem).__name__}: {problem}", "run again with --debug for the traceback", EXIT_SOFTWARE
+        )
+
+
+def _is_ours(problem: BaseException) -> bool:
+    return type(problem).__module__.partition(".")[0] in _OWN_PACKAGES
+
+
+def _complain(message: str, hint: str, status: int) -> int:
+    from runtime.cli.output import Output
+
+    Output().error(message, hint)
+    return status
+
+
+def _find(name: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    import difflib
+
+    names = [command.name for command in COMMANDS]
+    near = difflib.get_close_matches(name, names, n=2)
+    raise UsageError(
+        f"unknown command '{name}'", f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(names)}"
+    )
+
+
+def _overview_parser() -> argparse.ArgumentParser:
+    width = max(len(command.name) for command in COMMANDS)
+    parser = argparse.ArgumentParser(
+        prog="npuhal",
+        usage="npuhal [--debug] COMMAND ...",
+        description="Ascend NPU runtime in Python: tools for a box, for CI without a card, and for chip bring-up.",
+        epilog="commands:\n" + "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--debug", action="store_true", help="show tracebacks")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("npuhal")
+        except PackageNotFoundError:  # a bare checkout
+            number = "unknown (not installed)"
+        print(f"npuhal {number}")
+        parser.exit()

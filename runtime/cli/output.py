@@ -1,0 +1,89 @@
+"""Where a sub-command writes: a terminal gets rich tables and colour, a pipe gets plain text and no escape codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Output"]
+
+
+class Output:
+    """Writes results to ``stream`` and complaints to ``errors`` (standard output and error unless given)."""
+
+    def __init__(self, stream: TextIO | None = None, errors: TextIO | None = None) -> None:
+        self.stream = sys.stdout if stream is None else stream
+        self.errors = sys.stderr if errors is None else errors
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person is reading."""
+        return self.stream.isatty()
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Write one line; ``style`` is a rich style such as ``bold red`` and is dropped in a pipe."""
+        if style and self.is_terminal:
+            _console(self.stream).print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=self.stream)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+        """Write rows under column heads; a narrow terminal wraps cells, a pipe gets aligned columns of full length."""
+        cells = [[str(cell) for cell in row] for row in rows]
+        if self.is_terminal:
+            self._rich_table(columns, cells, title)
+            return
+        if title:
+            print(title, file=self.stream)
+        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+        for row in (columns, *cells):
+            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            print("  ".join(padded).rstrip(), file=self.stream)
+
+    def json(self, value: object) -> None:
+        """Write a value as indented JSON; objects that JSON lacks are written as their text."""
+        print(json.dumps(value, indent=2, default=str), file=self.stream)
+
+    def error(self, message: str, hint: str = "") -> None:
+        """Write a complaint, and its cure on a line of its own, to the error stream."""
+        for head, text, style in (("error: ", message, "bold red"), ("cure: ", hint, "bold green")):
+            if not text:
+                continue
+            if self.errors.isatty():
+                console = _console(self.errors)
+                console.print(head, style=style, end="")
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            else:
+                print(head + text, file=self.errors)
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Callable[[str], None]]:
+        """Show that something slow is going on, on the error stream of a terminal only; yields a call to change it."""
+        if not self.errors.isatty():
+            yield lambda _: None
+            return
+        with _console(self.errors).status(text) as status:
+            yield status.update
+
+    def _rich_table(self, columns: Sequence[str], cells: list[list[str]], title: str) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for row in cells:
+            table.add_row(*(Text(cell) for cell in row))
+        _console(self.stream).print(table)
+
+
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console  # 60 ms: never for a pipe
+
+    return Console(file=stream)

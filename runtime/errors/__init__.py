@@ -32,7 +32,7 @@ from runtime.errors.faults import (
     StreamError,
     Timeout,
 )
-from runtime.errors.raising import fault, from_hal
+from runtime.errors.raising import fault, from_hal, user_text
 from runtime.errors.tables import device_code, hal_code, public_code
 
 __all__ = [
@@ -68,4 +68,5 @@ __all__ = [
     "from_hal",
     "hal_code",
     "public_code",
+    "user_text",
 ]

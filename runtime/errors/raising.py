@@ -11,7 +11,7 @@ from runtime.errors import faults, tables
 if TYPE_CHECKING:
     from npuhal.errors import HalError
 
-__all__ = ["fault", "from_hal"]
+__all__ = ["fault", "from_hal", "user_text"]
 
 
 def fault(
@@ -31,7 +31,8 @@ def fault(
         code: a public number (107002) or name (ACL_ERROR_RT_CONTEXT_NULL), or an inner one (0x07070001,
             RT_ERROR_CONTEXT_NULL).
         message: what happened, with the values; when empty, the user message or the code's usual cause.
-        ee, params: number and parameters of the user message to post (EE1003, ...); none by default.
+        ee, params: number and parameters of the user message to post (EE1003, ...), none by default; without parameters
+            the message posts the fault's own text.
         hal: the driver error below this fault.
         hint: what to do; the code's usual cure by default.
         layer: who answers, where it is not the layer that usually does.
@@ -41,9 +42,11 @@ def fault(
         ValueError: the code or the message number is unknown, or the parameters do not fit the message.
     """
     row = _public_row(code)
-    posted = _render(ee, tuple(params)) if ee else ""
+    posted = _catalogue(ee) if ee else None
+    if posted and params and not message:
+        message = posted.render(tuple(params))
     made: faults.RuntimeFault = getattr(faults, row.family)(
-        message or posted or row.cause,
+        message or row.cause,
         code=row.code,
         name=row.name,
         layer=layer or row.layer,
@@ -72,6 +75,15 @@ def from_hal(error: HalError, doing: str = "") -> faults.RuntimeFault:
     )
 
 
+def user_text(problem: faults.RuntimeFault) -> str:
+    """Return the user message a fault posts (number, text, cure), or "" when it posts none."""
+    if not problem.message_id:
+        return ""
+    message = _catalogue(problem.message_id)
+    text = message.render(problem.params) if problem.params else problem.message
+    return f"{message.number}: {text}.\n        Cure: {problem.hint or message.cure}"
+
+
 def _public_row(code: int | str) -> tables.PublicCode:
     number: int | None
     if isinstance(code, int):
@@ -87,8 +99,8 @@ def _public_row(code: int | str) -> tables.PublicCode:
     return row
 
 
-def _render(ee: str, params: tuple[object, ...]) -> str:
-    message = tables.user_messages().get(ee)
+def _catalogue(number: str) -> tables.UserMessage:
+    message = tables.user_messages().get(number)
     if message is None:
-        raise ValueError(f"{ee!r} is no user message: see runtime/errors/messages.yaml")
-    return message.render(params)
+        raise ValueError(f"{number!r} is no user message: see runtime/errors/messages.yaml")
+    return message

@@ -1,0 +1,251 @@
+"""Finds a chip by SoC name or by the hardware's version word.
+
+No index of SoC names exists: the file of a SoC is the one with the longest stem that its name, in lower case, begins
+with and that lists it. `Ascend910B3` is looked for in ascend910b.yaml; `Ascend910B`, a first-generation 910, is not
+listed there and is found in ascend910.yaml. Only the files on the way are parsed (a few hundred microseconds each).
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chips.chip import Chip, Limits, UnknownChip
+from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary, scalar
+
+SOC_FOLDER = Path(__file__).with_name("soc")
+"""The chip files shipped with this package."""
+
+_VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
+_NOT_FAMILIES = frozenset({"vocabulary", "types"})
+_PREFIX = "ascend"
+
+_OVERLAYS = (
+    ("SoCInfo", "normal_stream_num", "maxAllocStreamNum"),
+    ("SoCInfo", "normal_stream_depth", "rtsqDepth"),
+    ("SoCInfo", "huge_stream_num", "maxAllocHugeStreamNum"),
+    ("SoCInfo", "huge_stream_depth", "maxTaskNumPerHugeStream"),
+    ("DieInfo", "io_die_num", "ioDieNum"),
+)
+"""Description values that replace a property unless they are 0 or absent (UpdateDevProperties)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The chip files of some folders; earlier folders win, the shipped one always comes last."""
+
+    folders: tuple[Path, ...] = (SOC_FOLDER,)
+
+    @classmethod
+    def including(cls, *folders: str | os.PathLike[str]) -> Catalog:
+        """Return the shipped catalog with folders of further chip files in front."""
+        return cls((*(Path(folder) for folder in folders), SOC_FOLDER))
+
+    def stems(self) -> dict[str, Path]:
+        """Return the chip files by stem; listing a folder parses nothing."""
+        files: dict[str, Path] = {}
+        for folder in self.folders:
+            for entry in sorted(folder.glob("*.yaml")):
+                if entry.stem not in _NOT_FAMILIES:
+                    files.setdefault(entry.stem, entry)
+        return files
+
+    def find(self, soc: str) -> Chip:
+        """Return the chip of a SoC or family name, in any case, with or without the leading "Ascend".
+
+        A family's name (`ascend950`) gives the SoC that its file calls the default.
+        UnknownChip names the closest SoCs.
+        """
+        wanted = soc.strip().lower()
+        files = self.stems()
+        for name in (wanted, _PREFIX + wanted):
+            exact = self._listed(name, files)
+            if exact is not None:
+                return exact
+        for name in (wanted, _PREFIX + wanted):
+            if name in files and (default := self._family(files[name]).texts.get("default")):
+                chip = self._listed(default.lower(), files)
+                if chip is not None:
+                    return chip
+        near = difflib.get_close_matches(wanted, [name.lower() for name in self.all_socs()], 4, 0.5)
+        by_lower = {name.lower(): name for name in self.all_socs()}
+        hint = f"; close: {', '.join(by_lower[name] for name in near)}" if near else ""
+        raise UnknownChip(f"no chip file describes the SoC {soc!r}{hint}; `chips.all_socs()` lists all")
+
+    def all_socs(self) -> tuple[str, ...]:
+        """Return every SoC name, sorted (reads all chip files)."""
+        return tuple(sorted({soc for path in self.stems().values() for soc in self._family(path).socs}))
+
+    def of_type(self, name: str) -> tuple[str, ...]:
+        """Return the SoC names of a chip type, e.g. CHIP_DAVID."""
+        return tuple(soc for soc in self.all_socs() if self.find(soc).chip_type == name)
+
+    def _listed(self, lower: str, files: Mapping[str, Path]) -> Chip | None:
+        """Look a lower-case SoC name up in the files whose stem it begins with, longest stem first."""
+        for end in range(len(lower), 0, -1):
+            path = files.get(lower[:end])
+            if path is None:
+                continue
+            for soc in self._family(path).socs:
+                if soc.lower() == lower:
+                    return _build(soc, self._chain(path, files))
+        return None
+
+    def _chain(self, path: Path, files: Mapping[str, Path]) -> tuple[FamilyFile, ...]:
+        """Return the file and its bases, root first."""
+        chain = [self._family(path)]
+        while base := chain[-1].base:
+            if base not in files or any(base == member.path.stem for member in chain):
+                problem = "is its own base" if base in files else f"no chip file {base}.yaml"
+                raise SchemaError(chain[-1].path, "base", f"{base!r}: {problem}")
+            chain.append(self._family(files[base]))
+        return tuple(reversed(chain))
+
+    @staticmethod
+    def _family(path: Path) -> FamilyFile:
+        return _read(path, path.stat().st_mtime_ns)
+
+
+@cache
+def find_chip(soc: str) -> Chip:
+    """Return a shipped chip by SoC or family name, in any case, "Ascend" left out or not; see `Catalog.find`."""
+    return Catalog().find(soc)
+
+
+def all_socs() -> tuple[str, ...]:
+    """Return the names of all shipped SoCs, sorted."""
+    return Catalog().all_socs()
+
+
+def vocabulary() -> Vocabulary:
+    """Return the names of all features and property enumerators."""
+    return read_vocabulary(_VOCABULARY)
+
+
+@cache
+def _read(path: Path, modified_ns: int) -> FamilyFile:
+    """Read a chip file once; an edited file is another key."""
+    return read_family(path, vocabulary())
+
+
+@cache
+def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
+    """Lay the files of a family over each other, root first, then the SoC's row, then the description's overlay."""
+    texts: dict[str, str] = {}
+    chip_type: dict[str, Any] = {}
+    limits: dict[str, int] = {}
+    properties: dict[str, Any] = {}
+    features: frozenset[str] = frozenset()
+    ini: dict[str, dict[str, int | str]] = {}
+    for family in chain:
+        texts.update(family.texts)
+        chip_type.update(family.chip_type)
+        limits.update(family.limits)
+        _check_against_base(family, properties, features)
+        properties.update(family.properties)
+        if family.features_only is not None:
+            features = family.features_only
+        else:
+            features = (features | family.features_add) - family.features_drop
+        for section, values in family.ini.items():
+            for key, value in values.items():
+                _set(ini, section, key, value)
+    last = chain[-1]
+    for section, key, text in last.row(soc):
+        value = scalar(text)
+        if section == "chip_type":
+            chip_type[key] = value
+        elif section == "properties":
+            properties[key] = value
+        else:
+            _set(ini, section, key, value)
+    for key in ("name", "value"):
+        if key not in chip_type:
+            raise SchemaError(last.path, f"chip_type:{key}", "stated neither here nor in a base")
+    if ini:
+        _set(ini, "version", "SoC_version", soc)
+        _set(ini, "version", "Chip_type", chip_type["value"])
+        _overlay(properties, ini)
+    return Chip(
+        soc=soc,
+        family=last.path.stem,
+        chip_type=chip_type["name"],
+        chip_value=chip_type["value"],
+        generation=texts["generation"],
+        overlay=texts.get("overlay", ""),
+        library=texts["library"],
+        properties=MappingProxyType(properties),
+        features=features,
+        ini=MappingProxyType({section: MappingProxyType(values) for section, values in ini.items()}),
+        limits=_limits(properties, limits),
+    )
+
+
+def _check_against_base(family: FamilyFile, properties: Mapping[str, Any], features: frozenset[str]) -> None:
+    """Refuse a property the root file does not have, a value of another kind, and a feature dropped in vain."""
+    if not family.base:
+        return
+    for name, value in family.properties.items():
+        if name not in properties:
+            near = difflib.get_close_matches(name, properties, 2)
+            hint = f"; close: {', '.join(near)}" if near else ""
+            raise SchemaError(family.path, f"properties:{name}", f"unknown property{hint}")
+        kinds = {type(value), type(properties[name])}
+        if len(kinds) > 1 and kinds != {int, float}:
+            expected = type(properties[name]).__name__
+            raise SchemaError(family.path, f"properties:{name}", f"expected {expected}, got {value!r}")
+    vain = (family.features_drop - features) | (family.features_add & features)
+    if vain:
+        raise SchemaError(family.path, "features", f"{', '.join(sorted(vain))}: the base already says so")
+
+
+def _set(ini: dict[str, dict[str, int | str]], section: str, key: str, value: int | str | None) -> None:
+    """Set a description value; None removes it."""
+    if value is None:
+        ini.get(section, {}).pop(key, None)
+    else:
+        ini.setdefault(section, {})[key] = value
+
+
+def _overlay(properties: dict[str, Any], ini: Mapping[str, Mapping[str, int | str]]) -> None:
+    """Let the SoC description replace stream counts, depths, die count and architecture (core start, step 3)."""
+    for section, key, name in _OVERLAYS:
+        value = ini.get(section, {}).get(key)
+        if not isinstance(value, int) or value == 0:
+            continue
+        properties[name] = value
+        if name == "rtsqDepth":
+            reserved = properties["rtsqReservedTaskNum"]
+            if reserved == 0:
+                properties["maxTaskNumPerStream"] = value
+            elif value > reserved:
+                properties["maxTaskNumPerStream"] = value - reserved
+    architecture = ini.get("version", {}).get("NpuArch")
+    if isinstance(architecture, int):
+        properties["npuArch"] = architecture
+
+
+def _limits(properties: Mapping[str, Any], stated: Mapping[str, int]) -> Limits:
+    return Limits(
+        rtsq_depth=properties["rtsqDepth"],
+        reserved_tasks=properties["rtsqReservedTaskNum"],
+        max_tasks_per_stream=properties["maxTaskNumPerStream"],
+        max_persistent_tasks=properties["maxPersistTaskNum"],
+        max_tasks=properties["maxSupportTaskNum"],
+        pending_max=properties["rtsqDepth"] * 3 // 4,
+        max_streams=properties["maxAllocStreamNum"],
+        max_physical_streams=properties["maxPhysicalStreamNum"],
+        max_huge_streams=properties["maxAllocHugeStreamNum"],
+        huge_stream_depth=properties["maxTaskNumPerHugeStream"],
+        cqe_size=properties["cqeSize"],
+        cqe_depth=properties["cqeDepth"],
+        rtcq_depth=properties["rtcqDepth"],
+        event_count=properties["stubEventCount"],
+        **stated,
+    )

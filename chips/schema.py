@@ -1,0 +1,250 @@
+"""Reads one chip file and checks it: YAML in, plain dataclasses out; every complaint says file:path:key.
+
+A chip file describes a family of SoCs. Its keys, all but `spec` optional:
+
+    spec: "1.0"            version of this format
+    base: ascend910b       the file it starts from; everything below adds to or replaces what the base says
+    chip_type: {name, value}, generation, overlay, library
+    default: SoC taken when only the family's name is given
+    limits: {...}          counts the manuals state, and the most SQEs of one task
+    properties: {...}      values of DevProperties
+    features: {add, drop}  feature names, relative to the base; or {only}
+    ini: {section: "key=value key=value ..."}     the SoC description; `key=-` removes what the base states
+    columns: {column: "section.key ..."}          what the columns of `socs` set, in order
+    socs: {SoC: "value value ..."}                one row per SoC; `-` unset, `_` empty
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+SPEC_VERSION = "1.0"
+"""The format version this reader understands; the first number must match."""
+
+_TEXTS = ("generation", "overlay", "library", "default")
+_KEYS = frozenset(
+    ("spec", "base", "chip_type", *_TEXTS, "limits", "properties", "features", "ini", "columns", "socs")
+)
+_UNSET = "-"
+_EMPTY = "_"
+
+
+class SchemaError(ValueError):
+    """A chip file is malformed; the text is `file:path:key: what is wrong`."""
+
+    def __init__(self, path: Path, key: str, problem: str) -> None:
+        super().__init__(f"{path.name}:{key}: {problem}")
+        self.path = path
+        self.key = key
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[SchemaError], tuple[Path, str, str]]:
+        return SchemaError, (self.path, self.key, self.problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The names that chip files may use (DevProperties enumerations, RtOptionalFeatureType)."""
+
+    features: tuple[str, ...]
+    """Feature names; the position is the number in the vendor's enumeration."""
+    enums: Mapping[str, tuple[str, ...]]
+    """Property name -> its enumerators, numbered from 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyFile:
+    """One chip file, parsed and checked on its own; relations to its base are resolved by the catalog."""
+
+    path: Path
+    base: str
+    chip_type: Mapping[str, str | int]
+    texts: Mapping[str, str]
+    limits: Mapping[str, int]
+    properties: Mapping[str, Any]
+    features_add: frozenset[str] = frozenset()
+    features_drop: frozenset[str] = frozenset()
+    features_only: frozenset[str] | None = None
+    ini: Mapping[str, Mapping[str, int | str | None]] = field(default_factory=dict)
+    columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    socs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def row(self, soc: str) -> list[tuple[str, str, str]]:
+        """Return what the row of a SoC sets, as (section, key, text) for each target of each column."""
+        cells = zip(self.columns, self.socs[soc], strict=True)
+        return [(*target.split(".", 1), cell) for (_, targets), cell in cells for target in targets]  # type: ignore[misc]
+
+
+def scalar(text: str) -> int | str | None:
+    """Return the value of one cell or `key=value` text: an integer, a string, '' for `_`, None for `-`."""
+    if text == _UNSET:
+        return None
+    if text == _EMPTY:
+        return ""
+    return int(text) if text.isdecimal() else text
+
+
+def read_yaml(path: Path) -> Any:
+    """Parse a YAML file with the C loader; a syntax error becomes a SchemaError with its line."""
+    import yaml  # late: `import chips` stays cheap
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise SchemaError(path, f"line {line}", str(error.problem)) from error
+
+
+@lru_cache(maxsize=1)
+def read_vocabulary(path: Path) -> Vocabulary:
+    """Read the vocabulary file."""
+    raw = read_yaml(path)
+    enums = {name: tuple(text.split()) for name, text in raw["enums"].items()}
+    return Vocabulary(features=tuple(raw["features"].split()), enums=enums)
+
+
+def read_family(path: Path, vocabulary: Vocabulary) -> FamilyFile:
+    """Read and check one chip file; SchemaError names the first thing that is wrong."""
+    raw = read_yaml(path)
+    if not isinstance(raw, dict):
+        raise SchemaError(path, "", "a chip file is a mapping")
+    return _Reader(path, raw, vocabulary).read()
+
+
+class _Reader:
+    """Checks one raw mapping section by section."""
+
+    def __init__(self, path: Path, raw: dict[str, Any], vocabulary: Vocabulary) -> None:
+        self.path = path
+        self.raw = raw
+        self.vocabulary = vocabulary
+
+    def fail(self, key: str, problem: str) -> SchemaError:
+        return SchemaError(self.path, key, problem)
+
+    def mapping(self, key: str) -> dict[str, Any]:
+        value = self.raw.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.fail(key, f"expected a mapping, got {value!r}")
+        return value
+
+    def known(self, key: str, names: Iterable[str], allowed: Iterable[str], what: str) -> None:
+        allowed = set(allowed)
+        for name in names:
+            if name not in allowed:
+                near = difflib.get_close_matches(str(name), allowed, 2)
+                hint = f"; close: {', '.join(near)}" if near else ""
+                raise self.fail(f"{key}:{name}" if key else str(name), f"unknown {what}{hint}")
+
+    def read(self) -> FamilyFile:
+        self.known("", self.raw, _KEYS, "key")
+        spec = self.raw.get("spec")
+        if not isinstance(spec, str) or spec.split(".")[0] != SPEC_VERSION.split(".")[0]:
+            raise self.fail("spec", f'expected "{SPEC_VERSION}" (in quotes), got {spec!r}')
+        chip_type = self.mapping("chip_type")
+        self.known("chip_type", chip_type, ("name", "value"), "key")
+        if chip_type and not (isinstance(chip_type.get("name"), str) and isinstance(chip_type.get("value"), int)):
+            raise self.fail("chip_type", "needs a name (text) and a value (integer)")
+        texts = {key: self.text(key) for key in _TEXTS if key in self.raw}
+        add, drop, only = self.features()
+        columns = tuple((str(name), tuple(str(targets).split())) for name, targets in self.mapping("columns").items())
+        return FamilyFile(
+            path=self.path,
+            base=self.text("base") if "base" in self.raw else "",
+            chip_type=chip_type,
+            texts=texts,
+            limits=self.limits(),
+            properties={name: self.property(name, value) for name, value in self.mapping("properties").items()},
+            features_add=add,
+            features_drop=drop,
+            features_only=only,
+            ini={str(section): self.pairs(section, text) for section, text in self.mapping("ini").items()},
+            columns=columns,
+            socs=self.rows(columns),
+        )
+
+    def text(self, key: str) -> str:
+        value = self.raw[key]
+        if not isinstance(value, str):
+            raise self.fail(key, f"expected a text, got {value!r}")
+        return value
+
+    def limits(self) -> dict[str, int]:
+        limits = self.mapping("limits")
+        for name, value in limits.items():
+            if type(value) is not int or value < 0:
+                raise self.fail(f"limits:{name}", f"expected an integer of 0 or more, got {value!r}")
+        return limits
+
+    def property(self, name: str, value: Any) -> Any:
+        """Check a property value; tables are written as `value*count` runs and become tuples."""
+        key = f"properties:{name}"
+        enumerators = self.vocabulary.enums.get(name)
+        if enumerators is not None:
+            if value not in enumerators:
+                raise self.fail(key, f"{value!r} is not one of {', '.join(enumerators)}")
+            return value
+        if isinstance(value, str) and "*" in value:
+            return self.runs(key, value)
+        if isinstance(value, dict):
+            for part, number in value.items():
+                if type(number) is not int:
+                    raise self.fail(f"{key}:{part}", f"expected an integer, got {number!r}")
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+            raise self.fail(key, f"expected a number or a text, got {value!r}")
+        return value
+
+    def runs(self, key: str, text: str) -> tuple[int, ...]:
+        out: list[int] = []
+        for run in text.split():
+            value, _, count = run.partition("*")
+            if not value.isdecimal() or not (count or "1").isdecimal():
+                raise self.fail(key, f"{run!r} is not `value` or `value*count`")
+            out += [int(value)] * int(count or "1")
+        return tuple(out)
+
+    def features(self) -> tuple[frozenset[str], frozenset[str], frozenset[str] | None]:
+        raw = self.mapping("features")
+        self.known("features", raw, ("add", "drop", "only"), "key")
+        if "only" in raw and len(raw) > 1:
+            raise self.fail("features:only", "stands alone; it replaces what the base has")
+        sets: dict[str, frozenset[str]] = {}
+        for key, text in raw.items():
+            if not isinstance(text, str):
+                raise self.fail(f"features:{key}", f"expected names separated by spaces, got {text!r}")
+            sets[key] = frozenset(text.split())
+            self.known(f"features:{key}", sorted(sets[key]), self.vocabulary.features, "feature")
+        return sets.get("add", frozenset()), sets.get("drop", frozenset()), sets.get("only")
+
+    def pairs(self, section: str, text: Any) -> dict[str, int | str | None]:
+        if not isinstance(text, str):
+            raise self.fail(f"ini:{section}", f"expected `key=value key=value ...`, got {text!r}")
+        out: dict[str, int | str | None] = {}
+        for pair in text.split():
+            key, equals, value = pair.partition("=")
+            if not equals or key in out:
+                raise self.fail(f"ini:{section}:{key}", "appears twice" if equals else "has no `=value`")
+            out[key] = scalar(value)
+        return out
+
+    def rows(self, columns: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, tuple[str, ...]]:
+        for name, targets in columns:
+            for target in targets:
+                if "." not in target:
+                    raise self.fail(f"columns:{name}", f"{target!r} is not `section.key`")
+        rows: dict[str, tuple[str, ...]] = {}
+        for soc, text in self.mapping("socs").items():
+            cells = tuple(str(text).split()) if text is not None else ()
+            if len(cells) != len(columns):
+                raise self.fail(f"socs:{soc}", f"{len(cells)} values for {len(columns)} columns")
+            rows[str(soc)] = cells
+        return rows

@@ -1,0 +1,391 @@
+"""Bit-field layouts as data: read the tables, encode, decode, identify, and cut into templates.
+
+A layout file (``chips/<generation>/sqe.yaml``) holds one entry per C struct, fields in order, lowest bit first::
+
+    notify:
+      struct: RtStarsNotifySqe
+      base: header                     # its fields come first
+      fields: notify_id:13 -:19 res:16 kernel_credit:8 -:8 timeout:32 -:352
+      when: {type: 6}                  # the constants that identify it
+      fill: {kernel_credit: 254}       # what it carries unless the builder gives another value
+      vary: {task_id: task_id, timeout: timeout}
+
+``name:bits`` is a field, ``-:bits`` reserved bits that stay zero, ``name:bits*count`` an array whose elements are named
+``name[0]`` and so on.  ``vary`` names the words of a template: the variable, and the field its first bit falls on, with
+``/bits`` when the word is wider than that field.  Multi-byte fields are little endian, bit n is bit n%8 of byte n//8.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import and_, lshift, rshift
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SQE_BYTES = 64
+"""Size of one submission queue entry (core_spec 9.3)."""
+
+_MAX_SHAPES = 64
+_WORD_CODES = {8: "B", 16: "H", 32: "I", 64: "Q"}
+
+
+class LayoutError(ValueError):
+    """A layout table that cannot be right; says file, entry and reason."""
+
+
+class FieldOverflow(ValueError):
+    """A value that does not fit its field; nothing was encoded."""
+
+    def __init__(self, layout: str, field: str, value: int, width: int) -> None:
+        super().__init__(
+            f"{layout}.{field} = {value:#x} does not fit {width} bits (0..{(1 << width) - 1:#x}); pass a smaller value"
+        )
+        self.layout, self.field, self.value, self.width = layout, field, value, width
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.layout, self.field, self.value, self.width))
+
+
+class UnknownField(KeyError):
+    """A name that the layout does not have."""
+
+    def __init__(self, layout: str, field: str) -> None:
+        super().__init__(field)
+        self.layout, self.field = layout, field
+
+    def __str__(self) -> str:
+        return f"{self.layout} has no field {self.field!r}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.layout, self.field))
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One named run of bits: ``offset`` and ``width`` in bits from the start of the struct."""
+
+    name: str
+    offset: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A template variable: ``width`` bits (8, 16, 32 or 64) at byte ``offset``."""
+
+    name: str
+    offset: int
+    width: int
+
+
+class Template:
+    """An encoded row with holes: constant runs and the words that change.
+
+    ``struct.pack_into(buffer, 0, runs[0], v0, runs[1], v1, ..., runs[n])`` writes it, with the values in the order of
+    ``names``.  ``bias[i]`` must be added to value i first; it is 0 unless the field around the word carries constant
+    bits as well (a stack level above an argument address), so a launcher adds it once to the base it counts from.
+    """
+
+    __slots__ = ("bias", "names", "row", "runs", "struct", "words")
+
+    def __init__(self, row: bytes, words: tuple[Word, ...]) -> None:
+        ordered = tuple(sorted(words, key=lambda word: word.offset))
+        form, runs, bias, at = ["<"], [], [], 0
+        for word in ordered:
+            if word.offset < at:
+                raise LayoutError(f"template words overlap at byte {word.offset} ({word.name})")
+            end = word.offset + word.width // 8
+            form.append(f"{word.offset - at}s{_WORD_CODES[word.width]}")
+            runs.append(row[at:word.offset])
+            bias.append(int.from_bytes(row[word.offset:end], "little"))
+            at = end
+        form.append(f"{len(row) - at}s")
+        runs.append(row[at:])
+        self.row = row
+        self.words = ordered
+        self.names: tuple[str, ...] = tuple(word.name for word in ordered)
+        self.struct = struct.Struct("".join(form))
+        self.runs: tuple[bytes, ...] = tuple(runs)
+        self.bias: tuple[int, ...] = tuple(bias)
+
+    def __repr__(self) -> str:
+        return f"Template({', '.join(self.names)}; {len(self.row)} bytes)"
+
+    def render(self, **values: int) -> bytes:
+        """Return the row with the given words filled in; every name is required, a value too wide raises FieldOverflow."""
+        if values.keys() != set(self.names):
+            raise TypeError(f"template takes {', '.join(self.names)}; got {', '.join(values) or 'nothing'}")
+        parts: list[bytes | int] = [self.runs[0]]
+        for word, bias, run in zip(self.words, self.bias, self.runs[1:], strict=True):
+            value = values[word.name] + bias
+            if value >> word.width:
+                raise FieldOverflow("template", word.name, value, word.width)
+            parts += (value, run)
+        return self.struct.pack(*parts)
+
+    def render_many(self, count: int, **columns: Any) -> NDArray[np.uint8]:
+        """Return ``count`` rows as a (count, size) array; each word takes one int or a sequence of ``count`` ints.
+
+        Values are taken modulo the word's width, as NumPy assignment does; check ranges where the columns are made.
+        """
+        import numpy as np
+
+        if columns.keys() != set(self.names):
+            raise TypeError(f"template takes {', '.join(self.names)}; got {', '.join(columns) or 'nothing'}")
+        size = len(self.row)
+        rows = np.empty((count, size), np.uint8)
+        rows[:] = np.frombuffer(self.row, np.uint8)
+        for word, bias in zip(self.words, self.bias, strict=True):
+            column = np.ndarray((count,), f"<u{word.width // 8}", buffer=rows.data, offset=word.offset, strides=(size,))
+            column[...] = columns[word.name]
+            if bias:
+                column += column.dtype.type(bias)
+        return rows
+
+
+class Layout:
+    """One struct: named fields, reserved bits, and the constants that identify it.  Immutable to its users.
+
+    Encoding sums shifted values and decoding shifts 64-bit words, both inside ``map`` so that the loop runs in C; the
+    shifts for one set of field names are worked out once and kept.
+    """
+
+    __slots__ = ("_chunks", "_crossing", "_plan", "_reserved", "_shapes", "_slots", "fill", "name", "size", "struct", "vary", "when")
+
+    def __init__(
+        self,
+        name: str,
+        fields: tuple[Field, ...],
+        size: int,
+        *,
+        c_struct: str = "",
+        when: Mapping[str, int] | None = None,
+        fill: Mapping[str, int] | None = None,
+        vary: tuple[Word, ...] = (),
+    ) -> None:
+        self.name = name
+        self.struct = c_struct
+        self.size = size
+        self.when: dict[str, int] = dict(when or {})
+        self.fill: dict[str, int] = dict(fill or {})
+        self.vary = vary
+        self._slots = {field.name: (field.offset, field.width) for field in fields}
+        used = 0
+        for field in fields:
+            used |= ((1 << field.width) - 1) << field.offset
+        self._reserved = ((1 << (size * 8)) - 1) & ~used
+        self._shapes: dict[tuple[str, ...], tuple[tuple[int, ...], tuple[int, ...], int]] = {}
+        self._chunks = struct.Struct(f"<{-(-size // 8)}Q")
+        self._plan = (
+            tuple(field.offset // 64 for field in fields),
+            tuple(field.offset % 64 for field in fields),
+            tuple((1 << field.width) - 1 for field in fields),
+        )
+        self._crossing = tuple(
+            (field.name, field.offset, (1 << field.width) - 1) for field in fields if field.offset % 64 + field.width > 64
+        )
+
+    def __repr__(self) -> str:
+        return f"Layout({self.name}, {self.struct or 'no struct'}, {self.size} bytes)"
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Every field in bit order, arrays element by element, reserved bits left out."""
+        return tuple(Field(name, offset, width) for name, (offset, width) in self._slots.items())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._slots
+
+    def field(self, name: str) -> Field:
+        """Return one field; raises UnknownField."""
+        try:
+            offset, width = self._slots[name]
+        except KeyError:
+            raise UnknownField(self.name, name) from None
+        return Field(name, offset, width)
+
+    def encode(self, **values: int) -> bytes:
+        """Return the struct's bytes: the constants of ``when`` and ``fill``, the given fields, zero elsewhere.
+
+        A given field replaces the constant of the same name.  Raises FieldOverflow or UnknownField.
+        """
+        shape = self._shapes.get(names := tuple(values))
+        if shape is None:
+            shape = self._shape(names)
+        shifts, widths, constant = shape
+        numbers = values.values()
+        if any(map(rshift, numbers, widths)):
+            raise self._overflow(values)
+        return sum(map(lshift, numbers, shifts), constant).to_bytes(self.size, "little")
+
+    def decode(self, raw: bytes) -> dict[str, int]:
+        """Return every field's value; ``raw`` must have exactly ``size`` bytes (ValueError)."""
+        chunks = self._chunks.unpack(raw if len(raw) == self._chunks.size else self._padded(raw))
+        index, shifts, masks = self._plan
+        values = dict(zip(self._slots, map(and_, map(rshift, map(chunks.__getitem__, index), shifts), masks), strict=True))
+        if self._crossing:
+            word = int.from_bytes(raw, "little")
+            for name, offset, mask in self._crossing:
+                values[name] = (word >> offset) & mask
+        return values
+
+    def reserved_bits(self, raw: bytes) -> int:
+        """Return the bits of ``raw`` that lie in reserved places, in place: 0 for a clean struct."""
+        self._padded(raw)
+        return int.from_bytes(raw, "little") & self._reserved
+
+    def matches(self, raw: bytes) -> bool:
+        """Tell whether the identifying constants are in ``raw``."""
+        word = int.from_bytes(raw, "little")
+        return all((word >> self._slots[name][0]) & ((1 << self._slots[name][1]) - 1) == value
+                   for name, value in self.when.items())
+
+    def template(self, row: bytes, *variables: str) -> Template:
+        """Cut ``row`` at the words of ``vary`` (all of them, or those named).
+
+        The words hold their constant part in ``row``; it becomes the template's bias.
+        """
+        self._padded(row)
+        known = {word.name: word for word in self.vary}
+        try:
+            words = tuple(known[name] for name in variables) if variables else self.vary
+        except KeyError as missing:
+            raise UnknownField(f"template of {self.name}", str(missing.args[0])) from None
+        return Template(row, words)
+
+    def _shape(self, names: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Work out shifts, widths and the constant part for one set of field names."""
+        fields = [self.field(name) for name in names]
+        constants = {**self.fill, **self.when}
+        constant = sum(value << self._slots[name][0] for name, value in constants.items() if name not in names)
+        shape = tuple(field.offset for field in fields), tuple(field.width for field in fields), constant
+        if len(self._shapes) < _MAX_SHAPES:
+            self._shapes[names] = shape
+        return shape
+
+    def _overflow(self, values: Mapping[str, int]) -> FieldOverflow:
+        name = next(name for name, value in values.items() if value >> self._slots[name][1])
+        return FieldOverflow(self.name, name, values[name], self._slots[name][1])
+
+    def _padded(self, raw: bytes) -> bytes:
+        if len(raw) != self.size:
+            raise ValueError(f"{self.name} takes {self.size} bytes, got {len(raw)}")
+        return raw.ljust(self._chunks.size, b"\0")
+
+
+class LayoutSet(Mapping[str, Layout]):
+    """The layouts of one generation by name; can tell which of them a row of bytes is."""
+
+    def __init__(self, layouts: Mapping[str, Layout]) -> None:
+        self._layouts = dict(layouts)
+        self._by_type: dict[int, list[Layout]] = {}
+        for layout in self._layouts.values():
+            if "type" in layout.when:
+                self._by_type.setdefault(layout.when["type"], []).append(layout)
+        for group in self._by_type.values():
+            group.sort(key=lambda layout: -len(layout.when))
+        self._type_mask = (1 << next((layout.field("type").width for layout in layouts.values() if "type" in layout), 6)) - 1
+
+    def __getitem__(self, name: str) -> Layout:
+        return self._layouts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layouts)
+
+    def __len__(self) -> int:
+        return len(self._layouts)
+
+    def identify(self, raw: bytes) -> Layout | None:
+        """Return the layout whose constants all agree with ``raw``, the one with the most constants first; else None."""
+        for layout in self._by_type.get(raw[0] & self._type_mask, ()):
+            if layout.matches(raw):
+                return layout
+        return None
+
+
+def parse_fields(text: str, base: Layout | None = None) -> tuple[tuple[Field, ...], int]:
+    """Parse ``name:bits`` items behind ``base``; returns the fields and the total size in bits."""
+    fields: list[Field] = list(base.fields) if base else []
+    seen = {field.name for field in fields}
+    at = base.size * 8 if base else 0
+    for item in text.split():
+        name, _, shape = item.partition(":")
+        bits, _, count = shape.partition("*")
+        if not bits.isdigit() or (count and not count.isdigit()) or int(bits) == 0:
+            raise LayoutError(f"{item!r} is not name:bits or name:bits*count")
+        names = [f"{name}[{index}]" for index in range(int(count))] if count else [name]
+        for element in names:
+            if name != "-":
+                if element in seen:
+                    raise LayoutError(f"field {element!r} stands twice")
+                seen.add(element)
+                fields.append(Field(element, at, int(bits)))
+            at += int(bits)
+    return tuple(fields), at
+
+
+def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout] | None = None) -> Layout:
+    """Build one layout from its table entry; ``known`` resolves ``base``.  Raises LayoutError."""
+    known = known or {}
+    unknown = entry.keys() - {"struct", "base", "fields", "when", "fill", "vary"}
+    if unknown:
+        raise LayoutError(f"{name}: unknown key {sorted(unknown)[0]!r}")
+    base = None
+    if "base" in entry:
+        base = known.get(entry["base"])
+        if base is None:
+            raise LayoutError(f"{name}: base {entry['base']!r} must stand before it")
+    try:
+        fields, bits = parse_fields(str(entry.get("fields", "")), base)
+    except LayoutError as wrong:
+        raise LayoutError(f"{name}: {wrong}") from None
+    if bits % 8:
+        raise LayoutError(f"{name}: {bits} bits are not whole bytes")
+    slots = {field.name: field for field in fields}
+    when = {**(base.when if base else {}), **entry.get("when", {})}
+    fill = {**(base.fill if base else {}), **entry.get("fill", {})}
+    for constant, value in (*when.items(), *fill.items()):
+        if constant not in slots or value >> slots[constant].width:
+            raise LayoutError(f"{name}: constant {constant} = {value} has no field to stand in")
+    words = {word.name: word for word in base.vary} if base else {}
+    for variable, place in entry.get("vary", {}).items():
+        words[variable] = _word(name, variable, str(place), slots)
+    return Layout(name, fields, bits // 8, c_struct=entry.get("struct", base.struct if base else ""), when=when,
+                  fill=fill, vary=tuple(words.values()))
+
+
+def _word(layout: str, variable: str, place: str, slots: Mapping[str, Field]) -> Word:
+    name, _, bits = place.partition("/")
+    if name not in slots:
+        raise LayoutError(f"{layout}: word {variable!r} starts at unknown field {name!r}")
+    field = slots[name]
+    width = int(bits) if bits else field.width
+    if width not in _WORD_CODES or field.offset % 8:
+        raise LayoutError(f"{layout}: word {variable!r} must be 8, 16, 32 or 64 whole-byte bits, not {width} at {field.offset}")
+    return Word(variable, field.offset // 8, width)
+
+
+@functools.cache
+def load_layouts(path: Path, parent: Path | None = None) -> LayoutSet:
+    """Read a layout file; with ``parent``, its entries replace or extend those of that file.
+
+    Raises LayoutError naming file and entry.  Results are shared: layouts are immutable.
+    """
+    inherited = load_layouts(parent) if parent else {}
+    layouts: dict[str, Layout] = {}
+    tables: dict[str, Any] = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader) or {}
+    for name, entry in tables.items():
+        try:
+            layouts[name] = make_layout(name, entry, {**inherited, **layouts})
+        except LayoutError as wrong:
+            raise LayoutError(f"{path}: {wrong}") from None
+    return LayoutSet({**inherited, **layouts})

@@ -1,0 +1,297 @@
+"""Messages to the task scheduler, the AICPU scheduler and the host: maintenance, profiling, debugging, callbacks."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chips.tasks.types import Task, TaskType
+
+
+class MaintenanceKind(enum.IntEnum):
+    """What a maintenance task asks for (task_info.hpp, MT_*)."""
+
+    STREAM_DESTROY = 0
+    EVENT_DESTROY = 1
+    STREAM_RECYCLE = 2
+
+
+class TimeoutKind(enum.IntEnum):
+    """Which time limit a time-out task sets."""
+
+    WAIT = 0
+    EXECUTE = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nop(Task):
+    """Do nothing."""
+
+    type: ClassVar[TaskType] = TaskType.NOP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance(Task):
+    """Housekeeping of a stream or event; ``flag`` with STREAM_RECYCLE forces the recycling of ``target_id``."""
+
+    type: ClassVar[TaskType] = TaskType.MAINTENANCE
+    kind: MaintenanceKind = MaintenanceKind.STREAM_DESTROY
+    target_id: int = 0
+    flag: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetStarsVersion(Task):
+    """Ask the task scheduler's version; the answer is in the completion entry."""
+
+    type: ClassVar[TaskType] = TaskType.GET_STARS_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flip(Task):
+    """Tell the profiler that 16-bit task ids start again: how often they did; ``sub_type`` 1 names another stream."""
+
+    type: ClassVar[TaskType] = TaskType.FLIP
+    flip_number: int
+    sub_type: int = 0
+    target_stream_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqLock(Task):
+    """Keep the queue to one hardware slot (``lock``) or let it go."""
+
+    type: ClassVar[TaskType] = TaskType.SET_SQ_LOCK_UNLOCK
+    lock: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamClear(Task):
+    """Throw away what another stream still has to do; ``step`` picks the phase."""
+
+    type: ClassVar[TaskType] = TaskType.COMMON_CMD
+    stream_id: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyClear(Task):
+    """Reset a notify through the task scheduler."""
+
+    type: ClassVar[TaskType] = TaskType.COMMON_CMD
+    notify_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilingEnable(Task):
+    """Start profiling for a process."""
+
+    type: ClassVar[TaskType] = TaskType.PROFILING_ENABLE
+    pid: int
+    events: tuple[int, ...] = ()
+    start_cycle: int = 0
+    stop_cycle: int = 0
+    user_defined: int = 0
+    timeline: int = 0
+    task_based: int = 0
+    task_log: int = 0
+    soc_log: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilingDisable(ProfilingEnable):
+    """Stop profiling for a process."""
+
+    type: ClassVar[TaskType] = TaskType.PROFILING_DISABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilerDynamic(Task):
+    """Switch dynamic profiling; STARS chips have no builder for it."""
+
+    type: TaskType = TaskType.PROFILER_DYNAMIC_ENABLE  # type: ignore[misc]
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilerTraceEx(Task):
+    """Put a mark into the profiling trace."""
+
+    type: ClassVar[TaskType] = TaskType.PROFILER_TRACE_EX
+    trace_id: int
+    model_id: int
+    tag_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataDumpLoadInfo(Task):
+    """Hand the AICPU the description of what to dump."""
+
+    type: ClassVar[TaskType] = TaskType.DATADUMP_LOADINFO
+    info: int
+    length: int
+    kernel_kind: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AicpuInfoLoad(Task):
+    """Hand the AICPU an information block."""
+
+    type: ClassVar[TaskType] = TaskType.AICPU_INFO_LOAD
+    info: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugRegister(Task):
+    """Register a debugger for a model; ``addr`` is the physical address of its buffer."""
+
+    type: ClassVar[TaskType] = TaskType.DEBUG_REGISTER
+    model_id: int
+    addr: int
+    flag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugUnregister(Task):
+    """Remove a model's debugger."""
+
+    type: ClassVar[TaskType] = TaskType.DEBUG_UNREGISTER
+    model_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugRegisterForStream(Task):
+    """Register a debugger for a stream; ``addr`` is the physical address of its buffer."""
+
+    type: ClassVar[TaskType] = TaskType.DEBUG_REGISTER_FOR_STREAM
+    stream_id: int
+    addr: int
+    flag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebugUnregisterForStream(Task):
+    """Remove a stream's debugger."""
+
+    type: ClassVar[TaskType] = TaskType.DEBUG_UNREGISTER_FOR_STREAM
+    stream_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingBufferControl(Task):
+    """Give the task scheduler its error ring buffer, or take it back (``delete``).
+
+    ``addr`` is the device address, ``phy_addr`` the physical one that v100 tells.
+    """
+
+    type: ClassVar[TaskType] = TaskType.DEVICE_RINGBUFFER_CONTROL
+    addr: int
+    length: int
+    phy_addr: int = 0
+    delete: bool = False
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetDeviceMessage(Task):
+    """Let the task scheduler write a message (error, stack) to ``addr``."""
+
+    type: ClassVar[TaskType] = TaskType.GET_DEVICE_MSG
+    addr: int
+    length: int
+    kind: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearFloatStatus(Task):
+    """Clear the overflow status; ``debug`` clears the debug flag instead."""
+
+    type: ClassVar[TaskType] = TaskType.NPU_CLEAR_FLOAT_STATUS
+    check_mode: int = 0
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverflowSwitch(Task):
+    """Turn overflow detection of a stream on or off."""
+
+    type: ClassVar[TaskType] = TaskType.SET_OVERFLOW_SWITCH
+    stream_id: int
+    on: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTag(Task):
+    """Give a stream the tag that operators of a graph engine carry."""
+
+    type: ClassVar[TaskType] = TaskType.SET_STREAM_GE_OP_TAG
+    stream_id: int
+    tag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeoutSet(Task):
+    """Set time limits for waits and for operators, in seconds; None leaves one alone."""
+
+    type: ClassVar[TaskType] = TaskType.TASK_TIMEOUT_SET
+    wait_s: int | None = None
+    execute_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCallback(Task):
+    """Call a host function: its address and argument, and whether the stream waits for it (``block``)."""
+
+    type: ClassVar[TaskType] = TaskType.HOSTFUNC_CALLBACK
+    function: int
+    data: int
+    event_id: int = 0
+    block: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AicpuMessageVersion(Task):
+    """Agree with the AICPU scheduler on the message format."""
+
+    type: ClassVar[TaskType] = TaskType.TSFW_AICPU_MSG_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarsCommon(Task):
+    """An SQE the caller wrote (VPC, JPEG, DSA, ...): 64 bytes of which the runtime sets only the header."""
+
+    type: ClassVar[TaskType] = TaskType.STARS_COMMON
+    sqe: bytes
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DvppPart:
+    """One accelerator command of a multiple task: its 64 bytes, its place among the parts."""
+
+    sqe: bytes
+    position: int = 0
+    credit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AicpuPart:
+    """One AICPU kernel of a multiple task."""
+
+    so_name: int
+    func_name: int
+    args: int
+    block_dim: int = 1
+    kind: int = 2
+    flags: int = 0
+    timeout_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultipleTask(Task):
+    """Accelerator commands and AICPU kernels that belong together."""
+
+    type: ClassVar[TaskType] = TaskType.MULTIPLE_TASK
+    parts: tuple[DvppPart | AicpuPart, ...]

@@ -1,0 +1,208 @@
+"""Kernels: work for the AI cores, for both kinds at once (mix), and for the AICPU."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chips.tasks.types import Task, TaskType
+
+NEVER_TIMEOUT_US = (1 << 64) - 1
+"""A kernel time limit that asks for none (core_spec 8.2)."""
+
+SIMT_MEMORY_BYTES = 262144
+"""Unified-buffer bytes of a vector core given to a kernel without SIMT parts (stars_david.hpp, aivSimtDcuSmSize)."""
+
+
+class KernelFlag(enum.IntFlag):
+    """Launch flags (rt_kernel.h, RT_KERNEL_*); the last three choose where an AICPU kernel runs."""
+
+    DUMP = 0x02
+    DEVICE_FIRST = 0x10
+    HOST_ONLY = 0x20
+    HOST_FIRST = 0x40
+
+
+class MixKind(enum.IntEnum):
+    """How a kernel uses both kinds of AI core (kernel.hpp, MIX_TYPE)."""
+
+    NONE = 0
+    AIC = 1
+    AIV = 2
+    MAIN_AIC = 3
+    MAIN_AIV = 4
+
+
+class AicpuKind(enum.IntEnum):
+    """Who executes an AICPU kernel (ts_aicpu_kernel types)."""
+
+    CCE = 0
+    FMK = 1
+    AICPU = 2
+    DATA_DUMP = 3
+    CUSTOM = 4
+    KFC = 5
+    NONE = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreKernel(Task):
+    """What all AI-core kernels share.
+
+    ``pc`` and ``args`` are device addresses (48 bits), ``args_size`` in bytes, ``timeout_us`` 0 = default,
+    NEVER_TIMEOUT_US = none, ``min_stack_size`` in bytes from the kernel's meta data (0 = unknown), ``prefetch`` in
+    units of the chip's instruction-cache prefetch.
+    """
+
+    pc: int
+    args: int
+    block_dim: int
+    args_size: int = 0
+    timeout_us: int = 0
+    schem_mode: int = 0
+    prefetch: int = 0
+    min_stack_size: int = 0
+    qos: int = 0
+    part_id: int = 0
+    flags: int = 0
+    biu_perf: bool = False
+    l2_cache_perf: bool = False
+    group_dim: int = 0
+    group_block_dim: int = 0
+    simt_memory: int = SIMT_MEMORY_BYTES
+    simt_args_offset: int = 0
+    early_start: bool = False
+    self_test: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AicKernel(CoreKernel):
+    """A kernel on the cube (AIC) cores."""
+
+    type: ClassVar[TaskType] = TaskType.KERNEL_AICORE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AivKernel(CoreKernel):
+    """A kernel on the vector (AIV) cores."""
+
+    type: ClassVar[TaskType] = TaskType.KERNEL_AIVEC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixKernel(CoreKernel):
+    """A kernel on both kinds of core.
+
+    With MAIN_AIC or MAIN_AIV, ``pc`` is the AIC entry, ``pc2`` the AIV entry and ``ratio`` the vector cores per cube
+    core.  On v100 the work is described by a 128-byte context at ``context`` (128-byte aligned device address); it must
+    be there before the SQE is submitted.  ``small_stack``: the program asks for the 16 KiB stack.  ``context_failed``:
+    the copy of the context to the device failed, so the SQE must be an invalid one.
+    """
+
+    type: ClassVar[TaskType] = TaskType.KERNEL_AICORE
+    mix: MixKind
+    pc2: int = 0
+    prefetch2: int = 0
+    ratio: int = 0
+    context: int = 0
+    context_failed: bool = False
+    small_stack: bool = False
+    dcache_lock: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AicpuKernel(Task):
+    """A kernel on the AICPU: library and function by the device addresses of their names.
+
+    ``head_offset`` is added to ``args``; ``block_dim`` is the number of AICPU threads asked for.
+    """
+
+    type: ClassVar[TaskType] = TaskType.KERNEL_AICPU
+    so_name: int
+    func_name: int
+    args: int
+    block_dim: int = 1
+    head_offset: int = 0
+    kind: int = AicpuKind.AICPU
+    flags: int = 0
+    timeout_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FftsPlus(Task):
+    """A ready FFTS+ graph: ``contexts`` is the device address of its context blocks, ``sqe`` the caller's words.
+
+    ``dump``: the graph has dynamic shapes and is dumped, which wraps it in two placeholder SQEs.
+    """
+
+    type: ClassVar[TaskType] = TaskType.FFTS_PLUS
+    contexts: int
+    total_contexts: int
+    ready_contexts: int = 1
+    preload_contexts: int = 1
+    sub_type: int = 0
+    timeout: int = 0
+    prefetch_limit: int = 0
+    maintenance_limit: int = 0
+    aic_prefetch: tuple[int, int] = (0, 0)
+    aiv_prefetch: tuple[int, int] = (0, 0)
+    dump: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionAic:
+    """The AI-core part of a fusion task; ``vector`` picks the AIV type for a single-core kernel."""
+
+    kernel: CoreKernel
+    vector: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionAicpu:
+    """An AICPU part of a fusion task; ``args_format_offset`` is the offset its argument format starts at."""
+
+    so_name: int
+    func_name: int
+    args: int
+    block_dim: int = 1
+    kind: int = AicpuKind.KFC
+    flags: int = 0
+    timeout_us: int = 0
+    args_format_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CcuPart:
+    """One CCU mission: instruction range, token key and arguments (64-bit each)."""
+
+    mission_id: int
+    die_id: int = 0
+    timeout_s: int = 0
+    start_id: int = 0
+    instruction_count: int = 0
+    key: int = 0
+    args: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CcuLaunch(Task):
+    """One CCU mission on its own: two SQEs of 26 arguments; ``args`` of one element means the short form."""
+
+    type: ClassVar[TaskType] = TaskType.CCU_LAUNCH
+    part: CcuPart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionKernel(Task):
+    """Several engines started by one task (core_spec 15): AICPU or CCU parts first, the AI cores last.
+
+    ``sqe_count`` is what the launch reserved, ``sub_type`` the engine bits of the first SQE.
+    """
+
+    type: ClassVar[TaskType] = TaskType.FUSION_KERNEL
+    sub_type: int
+    sqe_count: int
+    aicpu: tuple[FusionAicpu, ...] = ()
+    ccu: tuple[CcuPart, ...] = ()
+    aic: FusionAic | None = None

@@ -1,0 +1,202 @@
+"""Models and graphs: building, executing, branching."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chips.tasks.types import Task, TaskType
+
+
+class ModelOperation(enum.IntEnum):
+    """What a model maintenance task does (task_info.hpp, MMT_*)."""
+
+    STREAM_ADD = 0
+    STREAM_DELETE = 1
+    LOAD_COMPLETE = 2
+    DESTROY = 3
+    PRE_PROCESS = 4
+    STREAM_LOAD_COMPLETE = 5
+    ABORT = 6
+
+
+class ConditionKind(enum.IntEnum):
+    """Kind of a conditional graph node."""
+
+    IF = 0
+    WHILE = 1
+    SWITCH = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelMaintenance(Task):
+    """Build up, take down or prepare a model on the device.
+
+    ``stream_id`` is the stream it is about, ``sq_id`` its queue (v2).  PRE_PROCESS also takes the executor flag
+    (2 AICPU, 1 TS, 5 capture) and the notify of the end of the graph.
+    """
+
+    type: ClassVar[TaskType] = TaskType.MODEL_MAINTAINCE
+    operation: ModelOperation
+    model_id: int
+    stream_id: int = 0
+    sq_id: int = 0
+    stream_type: int = 0
+    first_task_id: int = 0
+    endgraph_notify_id: int = 0
+    executor_flag: int = 0
+    exec_times_addr: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelExecute(Task):
+    """Start a model: a program at ``function`` activates its streams' queues."""
+
+    type: ClassVar[TaskType] = TaskType.MODEL_EXECUTE
+    model_id: int
+    first_task_id: int = 0
+    function: int = 0
+    function_bytes: int = 0
+    head_sq_ids: tuple[int, ...] = ()
+    head_sq_table: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndGraph(Task):
+    """Mark the end of a model's graph for the AICPU: argument and kernel name by device address."""
+
+    type: ClassVar[TaskType] = TaskType.MODEL_END_GRAPH
+    model_id: int
+    args: int
+    func_name: int
+    executor_flag: int = 0
+    flags: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelToAicpu(Task):
+    """Hand a model command to the AICPU scheduler; ``info`` is the device address of the model description."""
+
+    type: ClassVar[TaskType] = TaskType.MODEL_TO_AICPU
+    model_id: int
+    command: int
+    info: int
+    executor_flag: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSwitch(Task):
+    """Activate another stream if a device variable compares with a value.
+
+    ``condition``: 0 ==, 1 !=, 2 >, 3 >=, 4 <, 5 <=.  ``extended`` reads the value from ``value_addr`` and compares as
+    ``data_type`` (0 int32, 1 int64), else ``value`` is the 64-bit constant.
+    """
+
+    type: ClassVar[TaskType] = TaskType.STREAM_SWITCH
+    addr: int
+    condition: int
+    true_sq_id: int
+    true_stream_id: int = 0
+    value: int = 0
+    value_addr: int = 0
+    data_type: int = 0
+    extended: bool = False
+    function: int = 0
+    function_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamActive(Task):
+    """Activate another stream's queue."""
+
+    type: ClassVar[TaskType] = TaskType.STREAM_ACTIVE
+    active_sq_id: int
+    active_stream_id: int = 0
+    function: int = 0
+    function_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSet(Task):
+    """Mark the place of a label in the stream; ``dst`` is its entry in the label table."""
+
+    type: ClassVar[TaskType] = TaskType.LABEL_SET
+    label_id: int
+    dst: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSwitchByIndex(Task):
+    """Go on at the label whose index stands at ``index_addr`` (values >= ``max_index`` take the last)."""
+
+    type: ClassVar[TaskType] = TaskType.STREAM_LABEL_SWITCH_BY_INDEX
+    index_addr: int
+    max_index: int
+    labels_addr: int
+    function: int = 0
+    function_bytes: int = 0
+    trace_addr: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTaskUpdate(Task):
+    """Change a task of a model from the device: offsets of the new values from the descriptor, and whose task it is."""
+
+    type: ClassVar[TaskType] = TaskType.MODEL_TASK_UPDATE
+    descriptor_offset: int
+    tiling_key_offset: int
+    block_dim_offset: int
+    tiling_table_offset: int
+    tiling_table_length: int
+    target_stream_id: int
+    target_task_id: int
+    execute_stream_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureCondition(Task):
+    """A conditional node of a captured graph: evaluate, run the chosen sub-graph, wait for its end notify."""
+
+    type: ClassVar[TaskType] = TaskType.CAPTURE_CONDITION
+    kind: ConditionKind
+    notify_id: int
+    function: int = 0
+    function_bytes: int = 0
+    jump_function: int = 0
+    jump_function_bytes: int = 0
+    timeout_s: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RdmaPiValueModify(Task):
+    """Correct the producer indices of RDMA queues before a replay (addresses of the values)."""
+
+    type: ClassVar[TaskType] = TaskType.RDMA_PI_VALUE_MODIFY
+    addresses: tuple[int, ...]
+    function: int = 0
+    function_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetFloatStatus(Task):
+    """Store the overflow status at ``addr`` (64 bytes); ``debug`` reads the debug flag instead."""
+
+    type: ClassVar[TaskType] = TaskType.NPU_GET_FLOAT_STATUS
+    addr: int
+    size: int = 64
+    check_mode: int = 0
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerialSchedule(Task):
+    """A step of serial model scheduling (v201): ``type`` says which, the rest whom it is about."""
+
+    type: TaskType = TaskType.MODEL_SERIAL_SCHED_PREPROC  # type: ignore[misc]
+    model_id: int = 0
+    notify_id: int = 0
+    priority: int = 0
+    sq_ids: tuple[int, ...] = ()
+    group_id: int = 0
+    pid: int = 0

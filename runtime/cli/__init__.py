@@ -27,7 +27,7 @@ EXIT_INTERRUPTED: Final = 130  # 128 + SIGINT, what a shell reports
 EXIT_PIPE: Final = 141  # 128 + SIGPIPE
 
 # Our own exceptions carry their cure; these among them mean that the command line itself was wrong.
-_USAGE_FAULTS: Final = frozenset({"UsageError", "UnknownChip", "BadUrl"})
+_USAGE_FAULTS: Final = frozenset({"UsageError", "UnknownChip", "UnknownCode", "BadUrl"})
 _OWN_PACKAGES: Final = frozenset({"npuhal", "chips", "runtime", "fakes"})
 
 

@@ -1,0 +1,20 @@
+"""The Ascend HAL from Python: typed calls, structs and constants of libascend_hal.so, and where to find it.
+
+>>> hal = npuhal.open_hal()                      # or "fake://ascend910b3", "hal:///path/libascend_hal.so"
+>>> count = ctypes.c_uint32()
+>>> npuhal.check(hal.drvGetDevNum(ctypes.byref(count)), "drvGetDevNum")
+
+Names of functions, structs and constants are exactly those of the C headers.
+"""
+
+from npuhal import constants, errors, prototypes, structs
+from npuhal.api import HalApi, LibraryApi
+from npuhal.errors import check
+from npuhal.loader import HalUrl, Search, open_hal
+from npuhal.version import decode_version, encode_version, shake_hands
+
+__all__ = [
+    "open_hal", "HalApi", "LibraryApi", "HalUrl", "Search",
+    "check", "errors", "structs", "constants", "prototypes",
+    "shake_hands", "encode_version", "decode_version",
+]  # fmt: skip

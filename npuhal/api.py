@@ -1,0 +1,119 @@
+"""The one door to the device: an object with one typed callable per HAL function, whatever stands behind it.
+
+`hal.halSqTaskSend(dev, byref(info))` is bound on first use and from then on an ordinary instance attribute, so a call
+costs what ctypes costs and nothing more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from npuhal import prototypes
+from npuhal.errors import MissingSymbols, NotSupported
+from npuhal.layouts import Layouts, layouts
+
+if TYPE_CHECKING:
+    from npuhal._calls import HalCalls
+    from npuhal.daemon import DeviceDaemon
+else:
+    HalCalls = object
+
+
+class HalApi(HalCalls):
+    """Base of every door. A subclass says which functions it has (`has`) and how to reach one (`_bind`)."""
+
+    url: str
+    """The URL it was opened by."""
+    version: int
+    """Header version that layouts and prototypes follow: what the library's halGetAPIVersion answers."""
+
+    def __init__(self, url: str, version: int = 0) -> None:
+        self.url = url
+        self.version = version
+
+    @property
+    def structs(self) -> Layouts:
+        """Struct layouts as this library's header has them; `structs.struct("DqsPoolInfo")`."""
+        return layouts(self.version)
+
+    def has(self, name: str) -> bool:
+        """Return whether a function exists behind this door."""
+        raise NotImplementedError
+
+    def raw(self, name: str) -> Callable[..., int]:
+        """Return the untyped twin of a function, for the hot path.
+
+        Pass only ints below 2**31 and prebuilt byref()/c_* objects: nothing is checked or converted.
+        """
+        raise NotImplementedError
+
+    def annotate(self, key: tuple[str, int], obj: object) -> None:
+        """Tell tools what an id or address stands for, e.g. ("stream", 3) or ("kernel", 0x1240...); here: ignored."""
+
+    def daemon(self) -> DeviceDaemon | None:
+        """Return the starter of device-side processes that belongs to this door, or None if it needs none."""
+        return None
+
+    def close(self) -> None:
+        """Give up the door. The library stays loaded: it cannot be unloaded safely."""
+
+    def require(self, generation: str = "") -> None:
+        """Raise MissingSymbols if a function our runtime needs is absent (`prototypes.REQUIRED`)."""
+        needed = prototypes.REQUIRED[""] | prototypes.REQUIRED.get(generation, frozenset())
+        missing = tuple(sorted(name for name in needed if not self.has(name)))
+        if missing:
+            raise MissingSymbols(self.url, missing, generation)
+
+    def _bind(self, prototype: prototypes.Prototype) -> Callable[..., Any]:
+        """Return the typed callable of a function that `has` confirmed."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or "url" not in self.__dict__:
+            raise AttributeError(name)
+        try:
+            prototype = prototypes.prototype(name, self.version)
+        except KeyError:
+            raise AttributeError(f"the HAL has no function {name!r} in npuhal's tables") from None
+        call = self._bind(prototype) if self.has(name) else _absent(name, self.url)
+        setattr(self, name, call)
+        return call
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.url}>"
+
+
+class LibraryApi(HalApi):
+    """The door to a loaded libascend_hal.so."""
+
+    def __init__(self, url: str, library: ctypes.CDLL, path: str, version: int = 0) -> None:
+        super().__init__(url, version)
+        self.library = library
+        self.path = path
+
+    def has(self, name: str) -> bool:
+        """Return whether the library exports a function."""
+        return hasattr(self.library, name)
+
+    def raw(self, name: str) -> Callable[..., int]:
+        """Return a fresh untyped function pointer; NotSupported when called if the library lacks it."""
+        if not self.has(name):
+            return _absent(name, self.path)
+        function: Callable[..., int] = self.library[name]
+        return function
+
+    def _bind(self, prototype: prototypes.Prototype) -> Callable[..., Any]:
+        function = self.library[prototype.name]
+        function.argtypes = [arg.ctype for arg in prototype.args]
+        function.restype = prototype.restype
+        return function
+
+
+def _absent(name: str, library: str) -> Callable[..., int]:
+    def call(*_arguments: object) -> int:
+        raise NotSupported.missing(name, library)
+
+    call.__name__ = call.__qualname__ = name
+    return call

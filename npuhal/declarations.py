@@ -1,0 +1,197 @@
+"""Finds and reads rows of the HAL's declaration tables (`npuhal.tables`), one row at a time.
+
+A table is text in a small C-like language; a row belongs to the header named by the last `from` line above it::
+
+    from ascend_hal_base.h
+    halSqTaskSend(devId: u32, info: inout halTaskSendInfo*) -> drvError_t
+    struct halTaskSendInfo { type: drvSqCqType_t, tsId: u32, ... }      # also union { }, `u32 { name:bits, ... }`
+    enum tagDrvSqCqType drvSqCqType_t { DRV_NORMAL_TYPE, ... }          # tag, then the typedef's name if it has one
+    callback halfaulteventcb(info: halFaultEventInfo*) -> void
+    macros { SQCQ_RESV_LENGTH = 8, ... }
+
+`@7.36.25` after a name marks a row that holds from that version of the header on; without it, from the first.
+Looking up a name scans the text for row heads only; the body is parsed when somebody needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
+
+from npuhal.version import encode_version
+
+CHAPTERS = (
+    "device", "queues", "memory", "resources", "info", "errors", "process", "dma", "vmm", "ipc", "shared_ids", "pools",
+    "p2p", "faults", "snapshot", "esched", "message_queue", "mbuf", "hdc", "profiling", "logging", "firmware",
+)  # fmt: skip
+"""Names of the chapters, in the order a lookup tries them: those of the ordinary path first."""
+
+FIRST_VERSION = 0
+"""Version that every row without a mark holds from."""
+
+
+class Row(NamedTuple):
+    """One declaration: where it stands and its unparsed body."""
+
+    kind: str
+    """`function`, `callback`, `struct`, `union`, `enum` or `macros`."""
+    name: str
+    """C name; the tag of a struct or enum; empty for macros and enums without a name."""
+    alias: str
+    """The typedef's name where it differs from the tag, else empty."""
+    since: int
+    """Header version the row holds from (major<<16 | minor<<8 | patch), or `FIRST_VERSION`."""
+    header: str
+    """The header that declares it."""
+    chapter: str
+    """The chapter's name."""
+    body: str
+    """Text between the brackets."""
+    result: str
+    """Return type of a function or callback, else empty."""
+
+
+class Item(NamedTuple):
+    """One element of a body: an argument, a field, or a nested group."""
+
+    name: str
+    """C name; empty for an anonymous group."""
+    type: str
+    """Type text (`u32`, `halTsegInfo*`, `u32[8]`), or `struct` / `union` / a storage unit for a group."""
+    direction: str
+    """`in`, `out` or `inout`; always `in` for a field."""
+    repeat: int
+    """Number of array elements of a group, 1 otherwise."""
+    items: tuple[Item, ...]
+    """The group's own elements; for a storage unit, its bit-fields with the width as `type`."""
+
+
+_MARK = r"(?:\ @(?P<since{0}>[\d.]+))?"
+_ROW = re.compile(
+    r"^from\ (?P<header>\S+)$"
+    rf"|^(?P<callback>callback\ )?(?P<function>\w+){_MARK.format(1)}\((?P<args>[^)]*)\)\ ->\ (?P<result>\S+)$"
+    rf"|^(?P<kind>struct|union|enum|macros)(?:\ (?P<name>\w+))?(?:\ (?P<alias>\w+))?{_MARK.format(2)}\ "
+    r"\{(?P<body>.*?)\}$(?=\n(?![ }]))",
+    re.MULTILINE | re.DOTALL,
+)
+_TOKEN = re.compile(r"[{}:,]|[^{}:,\s][^{}:,]*")
+
+
+@cache
+def chapter_rows(chapter: str) -> tuple[Row, ...]:
+    """Return the rows of one chapter in the order they are written, bodies unparsed."""
+    rows = []
+    header = ""
+    for match in _ROW.finditer(_text(chapter)):
+        if match["header"]:
+            header = match["header"]
+            continue
+        since = match["since1"] or match["since2"]
+        rows.append(
+            Row(
+                kind=match["kind"] or ("callback" if match["callback"] else "function"),
+                name=match["function"] or match["name"] or "",
+                alias=match["alias"] or "",
+                since=encode_version(since) if since else FIRST_VERSION,
+                header=header,
+                chapter=chapter,
+                body=match["args"] if match["function"] else match["body"],
+                result=match["result"] or "",
+            )
+        )
+    return tuple(rows)
+
+
+def all_rows(*kinds: str) -> Iterator[Row]:
+    """Yield every row of the given kinds, chapter by chapter."""
+    for chapter in CHAPTERS:
+        for row in chapter_rows(chapter):
+            if row.kind in kinds:
+                yield row
+
+
+def find(name: str, kinds: tuple[str, ...], version: int = FIRST_VERSION) -> Row | None:
+    """Return the row of a C name (or typedef name) that holds at `version`, or None.
+
+    A name that only newer headers declare is found at any version: whether a library has it is not decided here.
+    """
+    best: Row | None = None
+    for row in _rows_mentioning(name):
+        if (row.name == name or row.alias == name) and row.kind in kinds and (row.since <= version or best is None):
+            best = row
+    return best
+
+
+def find_enumerator(name: str) -> Row | None:
+    """Return the enum or macros row that gives a constant its value, or None; a row without a mark wins."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    found = [row for row in _rows_mentioning(name) if row.kind in ("enum", "macros") and word.search(row.body)]
+    return min(found, key=lambda row: row.since, default=None)
+
+
+def parse_items(body: str) -> tuple[Item, ...]:
+    """Parse an argument or field list."""
+    tokens = [token.strip() for token in _TOKEN.findall(body)]
+    items, end = _items(tokens, 0)
+    if end != len(tokens):
+        raise ValueError(f"unbalanced bracket in declaration {body!r}")
+    return items
+
+
+def parse_values(body: str) -> dict[str, int | str]:
+    """Parse the body of an enum or macros row: a name without a value is its predecessor plus one, as in C."""
+    values: dict[str, int | str] = {}
+    following = 0
+    for part in body.split(","):
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if text.startswith('"'):
+            values[name] = text.strip('"')
+            continue
+        value = int(text, 0) if text else following
+        values[name] = value
+        following = value + 1
+    return values
+
+
+@cache
+def _text(chapter: str) -> str:
+    text: str = import_module(f"npuhal.tables.{chapter}").TABLE
+    return text
+
+
+def _rows_mentioning(name: str) -> Iterator[Row]:
+    """Yield the rows of the first chapters whose text holds the name; a plain text search keeps the others unread."""
+    for chapter in CHAPTERS:
+        if name in _text(chapter):
+            yield from chapter_rows(chapter)
+
+
+def _items(tokens: list[str], at: int) -> tuple[tuple[Item, ...], int]:
+    items: list[Item] = []
+    while at < len(tokens) and tokens[at] != "}":
+        name = tokens[at]
+        at += 1
+        kind, direction = name, "in"
+        if at < len(tokens) and tokens[at] == ":":
+            kind = tokens[at + 1]
+            at += 2
+        else:
+            name = ""
+        head, _, rest = kind.partition(" ")
+        if head in ("in", "out", "inout") and rest:
+            kind, direction = rest, head
+        nested: tuple[Item, ...] = ()
+        repeat = 1
+        if at < len(tokens) and tokens[at] == "{":
+            nested, at = _items(tokens, at + 1)
+            at += 1
+            if at < len(tokens) and tokens[at].startswith("["):
+                repeat = int(tokens[at].strip("[] "))
+                at += 1
+        items.append(Item(name, kind, direction, repeat, nested))
+        if at < len(tokens) and tokens[at] == ",":
+            at += 1
+    return tuple(items), at

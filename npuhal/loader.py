@@ -1,0 +1,257 @@
+"""Opens the door that a URL names, and finds libascend_hal.so where drivers put it.
+
+`hal://` (the default) searches; `hal:///path/libascend_hal.so` takes that file; `fake://SOC?options`,
+`fake-abi://SOC?options` and `null://SOC` are the in-tree fake; `trace+URL` records what passes through.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from npuhal.api import HalApi, LibraryApi
+from npuhal.errors import BadUrl, LibraryNotFound, StubLibrary
+from npuhal.version import shake_hands
+
+LIBRARY = "libascend_hal.so"
+"""File name and SONAME; there is no versioned name."""
+
+URL_VARIABLE = "NPUHAL_URL"
+"""Environment variable read by `open_hal` when no URL is given."""
+
+LIBRARY_VARIABLE = "ASCEND_HAL_LIB"
+"""Environment variable that names the library file; no other place is then searched."""
+
+SCHEMES = ("hal", "fake", "fake-abi", "null")
+"""Known schemes, without the `trace+` prefix."""
+
+_FAKES = ("fake", "fake-abi", "null")
+_TRACE = "trace+"
+_INSTALL_INFO = "etc/ascend_install.info"
+_DEFAULT_PREFIX = "/usr/local/Ascend"
+
+
+@dataclass(frozen=True, slots=True)
+class HalUrl:
+    """A HAL URL taken apart. Which options there may be is for the door to say: it reads them with the methods below."""
+
+    text: str
+    """The URL as given."""
+    scheme: str
+    """One of `SCHEMES`."""
+    target: str
+    """The library path (`hal`), or the SoC name; may be empty."""
+    options: Mapping[str, str]
+    """Options after `?`, values unquoted; an option without `=` has the value `1`."""
+    traced: bool = False
+    """Whether the URL began with `trace+`."""
+
+    @classmethod
+    def parse(cls, text: str) -> HalUrl:
+        """Take a URL apart; BadUrl if it is malformed, has an unknown scheme, or gives an option twice."""
+        traced = text.startswith(_TRACE)
+        scheme, separator, rest = text.removeprefix(_TRACE).partition("://")
+        if not separator:
+            raise BadUrl(f"HAL URL {text!r}: expected scheme://..., with one of {', '.join(SCHEMES)}")
+        if scheme not in SCHEMES:
+            raise BadUrl(f"HAL URL {text!r}: unknown scheme {scheme!r}; known are {', '.join(SCHEMES)}, each after trace+ too")
+        target, _, query = rest.partition("?")
+        options: dict[str, str] = {}
+        for part in filter(None, query.split("&")):
+            name, has_value, value = part.partition("=")
+            if not name:
+                raise BadUrl(f"HAL URL {text!r}: option {part!r} has no name")
+            if name in options:
+                raise BadUrl(f"HAL URL {text!r}: option {name!r} is given twice")
+            options[name] = unquote(value) if has_value else "1"
+        return cls(text, scheme, unquote(target), options, traced)
+
+    def allow(self, known: Iterable[str]) -> None:
+        """Raise BadUrl if there is an option outside `known`."""
+        known = sorted(known)
+        for name in self.options:
+            if name not in known:
+                raise BadUrl(f"HAL URL {self.text!r}: unknown option {name!r}; known are {', '.join(known) or 'none'}")
+
+    def integer(self, name: str, default: int, minimum: int = 0, maximum: int = 2**63 - 1) -> int:
+        """Return an option as an integer (any base Python knows); BadUrl if it is none or out of range."""
+        text = self.options.get(name)
+        if text is None:
+            return default
+        try:
+            value = int(text, 0)
+        except ValueError:
+            raise BadUrl(f"HAL URL {self.text!r}: {name}={text!r} is not an integer") from None
+        if not minimum <= value <= maximum:
+            raise BadUrl(f"HAL URL {self.text!r}: {name}={value} is outside {minimum} to {maximum}")
+        return value
+
+    def number(self, name: str, default: float, minimum: float = 0.0, maximum: float = float("inf")) -> float:
+        """Return an option as a float; BadUrl if it is none or out of range."""
+        text = self.options.get(name)
+        if text is None:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            raise BadUrl(f"HAL URL {self.text!r}: {name}={text!r} is not a number") from None
+        if not minimum <= value <= maximum:
+            raise BadUrl(f"HAL URL {self.text!r}: {name}={value} is outside {minimum} to {maximum}")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return an option as a switch: 1, true, yes, on or 0, false, no, off; BadUrl for anything else."""
+        text = self.options.get(name)
+        if text is None:
+            return default
+        if text.lower() in ("1", "true", "yes", "on"):
+            return True
+        if text.lower() in ("0", "false", "no", "off"):
+            return False
+        raise BadUrl(f"HAL URL {self.text!r}: {name}={text!r} is neither 1/true/yes/on nor 0/false/no/off")
+
+    def choice(self, name: str, default: str, choices: Iterable[str]) -> str:
+        """Return an option that must be one of `choices`; BadUrl otherwise."""
+        value = self.options.get(name, default)
+        choices = tuple(choices)
+        if value not in choices:
+            raise BadUrl(f"HAL URL {self.text!r}: {name}={value!r} is none of {', '.join(choices)}")
+        return value
+
+
+def open_hal(url: str | None = None) -> HalApi:
+    """Open a door: `url`, else $NPUHAL_URL, else `hal://`. The version handshake is done before it is returned.
+
+    Raises BadUrl, LibraryNotFound, StubLibrary, or MissingSymbols if the library lacks what every chip needs.
+    """
+    text = url or os.environ.get(URL_VARIABLE) or "hal://"
+    parsed = HalUrl.parse(text)
+    hal: HalApi
+    if parsed.scheme in _FAKES:
+        from fakes import open_fake
+
+        hal = open_fake(parsed)
+    else:
+        parsed.allow(())
+        search = Search()
+        hal = search.open_file(parsed.target, text) if parsed.target else search.open(text)
+        hal.require()
+    shake_hands(hal)
+    if parsed.traced:
+        from npuhal.trace import TraceApi
+
+        hal = TraceApi(hal)
+    return hal
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where libascend_hal.so is looked for. Tests and `doctor` give another root, environment or opener."""
+
+    root: Path = Path("/")
+    """Folder that stands for `/`."""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    """Environment that is consulted."""
+    load: Callable[..., ctypes.CDLL] = ctypes.CDLL
+    """Loads a library by name or path: `load(name, mode=...)`."""
+
+    def places(self) -> Iterator[str]:
+        """Yield names and paths in the order they are tried."""
+        named = self.environ.get(LIBRARY_VARIABLE)
+        if named:
+            yield named
+            return
+        yield LIBRARY
+        prefixes = dict.fromkeys(filter(None, (self.install_prefix(), _DEFAULT_PREFIX)))
+        for prefix in prefixes:
+            for folder in ("driver/lib64/driver", "driver/lib64", "driver/lib64/common"):
+                yield str(self._inside(prefix) / folder / LIBRARY)
+
+    def install_prefix(self) -> str | None:
+        """Return the driver's install prefix from /etc/ascend_install.info (Driver_Install_Path_Param), or None."""
+        try:
+            text = (self.root / _INSTALL_INFO).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        for line in text.splitlines():
+            key, _, value = line.partition("=")
+            if key.strip() == "Driver_Install_Path_Param" and value.strip():
+                return value.strip().strip("\"'")
+        return None
+
+    def open(self, url: str = "hal://") -> LibraryApi:
+        """Open the first library found; LibraryNotFound lists each place with its reason."""
+        failures: list[tuple[str, str]] = []
+        for place in self.places():
+            try:
+                return self._open(place, url)
+            except OSError as error:
+                failures.append((place, self._reason(place, error)))
+        raise LibraryNotFound(tuple(failures))
+
+    def open_file(self, path: str, url: str) -> LibraryApi:
+        """Open exactly this file; LibraryNotFound says why not."""
+        try:
+            return self._open(path, url)
+        except OSError as error:
+            raise LibraryNotFound(((path, self._reason(path, error)),)) from None
+
+    def _open(self, place: str, url: str) -> LibraryApi:
+        if "/" in place:
+            if not os.path.exists(place):
+                raise FileNotFoundError(place)
+            self._preload_dependencies(Path(place))
+        library = self.load(place, mode=ctypes.RTLD_LOCAL)
+        hal = LibraryApi(url, library, place if "/" in place else loaded_path(place) or place)
+        refuse_stub(hal)
+        return hal
+
+    def _preload_dependencies(self, path: Path) -> None:
+        """Load libc_sec.so of the same driver first: it is not on the loader's path unless the driver's set-up ran."""
+        for folder in (path.parent.parent / "common", path.parent):
+            dependency = folder / "libc_sec.so"
+            if dependency.exists():
+                self.load(str(dependency), mode=ctypes.RTLD_GLOBAL)
+                return
+
+    def _inside(self, prefix: str) -> Path:
+        return self.root / prefix.lstrip("/")
+
+    def _reason(self, place: str, error: OSError) -> str:
+        origin = f"named by {LIBRARY_VARIABLE}; " if self.environ.get(LIBRARY_VARIABLE) == place else ""
+        if isinstance(error, FileNotFoundError):
+            return f"{origin}no such file"
+        return origin + (str(error) or type(error).__name__)
+
+
+def refuse_stub(hal: LibraryApi) -> None:
+    """Raise StubLibrary if a query answers success without writing its output, as only the toolkit's link stub does."""
+    count = ctypes.c_uint32(0xFFFFFFFF)
+    value = ctypes.c_int64(-1)
+    probes: tuple[tuple[str, tuple[Any, ...], Callable[[], bool]], ...] = (
+        ("drvGetDevNum", (ctypes.byref(count),), lambda: count.value == 0xFFFFFFFF),
+        ("halGetDeviceInfo", (0, 0, 0, ctypes.byref(value)), lambda: value.value == -1),
+    )
+    for name, arguments, untouched in probes:
+        if hal.has(name):
+            if getattr(hal, name)(*arguments) == 0 and untouched():
+                raise StubLibrary(hal.path)
+            return
+
+
+def loaded_path(name: str) -> str | None:
+    """Return the file from which a library of this name is mapped into the process, or None."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    for line in maps.splitlines():
+        path = line.partition("/")[2]
+        if path and os.path.basename(path) == name:
+            return "/" + path
+    return None

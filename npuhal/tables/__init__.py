@@ -1,0 +1,1 @@
+"""The HAL's declarations as text, one module per chapter; `npuhal.declarations` reads them on demand."""

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from chips.catalog import Catalog, all_socs, find_chip
 from chips.chip import Chip, Limits, UnknownChip, UnknownProperty
+from chips.compare import ChipDiff, diff
+from chips.detect import VersionWord, chip_from_version
 from chips.schema import SchemaError
 
-__all__ = ["Catalog", "Chip", "Limits", "SchemaError", "UnknownChip", "UnknownProperty", "all_socs", "find_chip"]
+__all__ = [
+    "Catalog",
+    "Chip",
+    "ChipDiff",
+    "Limits",
+    "SchemaError",
+    "UnknownChip",
+    "UnknownProperty",
+    "VersionWord",
+    "all_socs",
+    "chip_from_version",
+    "diff",
+    "find_chip",
+]

@@ -17,13 +17,13 @@ from types import MappingProxyType
 from typing import Any
 
 from chips.chip import Chip, Limits, UnknownChip
-from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary, scalar
+from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary
 
 SOC_FOLDER = Path(__file__).with_name("soc")
 """The chip files shipped with this package."""
 
 _VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
-_NOT_FAMILIES = frozenset({"vocabulary", "types"})
+_NOT_FAMILIES = frozenset({"vocabulary", "detect"})
 _PREFIX = "ascend"
 
 _OVERLAYS = (
@@ -138,14 +138,14 @@ def _read(path: Path, modified_ns: int) -> FamilyFile:
 def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
     """Lay the files of a family over each other, root first, then the SoC's row, then the description's overlay."""
     texts: dict[str, str] = {}
-    chip_type: dict[str, Any] = {}
+    chip_type: tuple[str, int] | None = None
     limits: dict[str, int] = {}
     properties: dict[str, Any] = {}
     features: frozenset[str] = frozenset()
     ini: dict[str, dict[str, int | str]] = {}
     for family in chain:
         texts.update(family.texts)
-        chip_type.update(family.chip_type)
+        chip_type = family.chip_type or chip_type
         limits.update(family.limits)
         _check_against_base(family, properties, features)
         properties.update(family.properties)
@@ -157,26 +157,25 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
             for key, value in values.items():
                 _set(ini, section, key, value)
     last = chain[-1]
-    for section, key, text in last.row(soc):
-        value = scalar(text)
+    for section, key, value in last.row(soc):
         if section == "chip_type":
-            chip_type[key] = value
+            chip_type = (str(value), vocabulary().chip_types[str(value)])
         elif section == "properties":
+            _check_property(last, key, value, properties)
             properties[key] = value
         else:
             _set(ini, section, key, value)
-    for key in ("name", "value"):
-        if key not in chip_type:
-            raise SchemaError(last.path, f"chip_type:{key}", "stated neither here nor in a base")
+    if chip_type is None:
+        raise SchemaError(last.path, "chip_type", "stated neither here nor in a base")
     if ini:
         _set(ini, "version", "SoC_version", soc)
-        _set(ini, "version", "Chip_type", chip_type["value"])
+        _set(ini, "version", "Chip_type", chip_type[1])
         _overlay(properties, ini)
     return Chip(
         soc=soc,
         family=last.path.stem,
-        chip_type=chip_type["name"],
-        chip_value=chip_type["value"],
+        chip_type=chip_type[0],
+        chip_value=chip_type[1],
         generation=texts["generation"],
         overlay=texts.get("overlay", ""),
         library=texts["library"],
@@ -188,21 +187,25 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
 
 
 def _check_against_base(family: FamilyFile, properties: Mapping[str, Any], features: frozenset[str]) -> None:
-    """Refuse a property the root file does not have, a value of another kind, and a feature dropped in vain."""
+    """Refuse an unknown property, a value of another kind, and a feature that the base settles already."""
     if not family.base:
         return
     for name, value in family.properties.items():
-        if name not in properties:
-            near = difflib.get_close_matches(name, properties, 2)
-            hint = f"; close: {', '.join(near)}" if near else ""
-            raise SchemaError(family.path, f"properties:{name}", f"unknown property{hint}")
-        kinds = {type(value), type(properties[name])}
-        if len(kinds) > 1 and kinds != {int, float}:
-            expected = type(properties[name]).__name__
-            raise SchemaError(family.path, f"properties:{name}", f"expected {expected}, got {value!r}")
+        _check_property(family, name, value, properties)
     vain = (family.features_drop - features) | (family.features_add & features)
     if vain:
         raise SchemaError(family.path, "features", f"{', '.join(sorted(vain))}: the base already says so")
+
+
+def _check_property(family: FamilyFile, name: str, value: Any, properties: Mapping[str, Any]) -> None:
+    key = f"properties:{name}"
+    if name not in properties:
+        near = difflib.get_close_matches(name, properties, 2)
+        hint = f"; close: {', '.join(near)}" if near else ""
+        raise SchemaError(family.path, key, f"unknown property{hint}")
+    kinds = {type(value), type(properties[name])}
+    if len(kinds) > 1 and kinds != {int, float}:
+        raise SchemaError(family.path, key, f"expected {type(properties[name]).__name__}, got {value!r}")
 
 
 def _set(ini: dict[str, dict[str, int | str]], section: str, key: str, value: int | str | None) -> None:

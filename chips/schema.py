@@ -4,7 +4,8 @@ A chip file describes a family of SoCs. Its keys, all but `spec` optional:
 
     spec: "1.0"            version of this format
     base: ascend910b       the file it starts from; everything below adds to or replaces what the base says
-    chip_type: {name, value}, generation, overlay, library
+    chip_type: CHIP_DAVID  or {name: ..., value: ...} for a type the vocabulary does not have
+    generation, overlay, library
     default: SoC taken when only the family's name is given
     limits: {...}          counts the manuals state, and the most SQEs of one task
     properties: {...}      values of DevProperties
@@ -27,9 +28,7 @@ SPEC_VERSION = "1.0"
 """The format version this reader understands; the first number must match."""
 
 _TEXTS = ("generation", "overlay", "library", "default")
-_KEYS = frozenset(
-    ("spec", "base", "chip_type", *_TEXTS, "limits", "properties", "features", "ini", "columns", "socs")
-)
+_KEYS = frozenset(("spec", "base", "chip_type", *_TEXTS, "limits", "properties", "features", "ini", "columns", "socs"))
 _UNSET = "-"
 _EMPTY = "_"
 
@@ -49,12 +48,17 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The names that chip files may use (DevProperties enumerations, RtOptionalFeatureType)."""
+    """The names that chip files may use (rtChipType_t, RtOptionalFeatureType, the enumerations of DevProperties)."""
 
+    chip_types: Mapping[str, int]
     features: tuple[str, ...]
     """Feature names; the position is the number in the vendor's enumeration."""
     enums: Mapping[str, tuple[str, ...]]
     """Property name -> its enumerators, numbered from 0."""
+
+
+Column = tuple[str, tuple[tuple[str, str], ...]]
+"""Name of a column of SoC rows, and the (section, key) pairs that its value is written to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +67,7 @@ class FamilyFile:
 
     path: Path
     base: str
-    chip_type: Mapping[str, str | int]
+    chip_type: tuple[str, int] | None
     texts: Mapping[str, str]
     limits: Mapping[str, int]
     properties: Mapping[str, Any]
@@ -71,13 +75,13 @@ class FamilyFile:
     features_drop: frozenset[str] = frozenset()
     features_only: frozenset[str] | None = None
     ini: Mapping[str, Mapping[str, int | str | None]] = field(default_factory=dict)
-    columns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    columns: tuple[Column, ...] = ()
     socs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def row(self, soc: str) -> list[tuple[str, str, str]]:
-        """Return what the row of a SoC sets, as (section, key, text) for each target of each column."""
+    def row(self, soc: str) -> list[tuple[str, str, int | str | None]]:
+        """Return what the row of a SoC sets, as (section, key, value) for each target of each column."""
         cells = zip(self.columns, self.socs[soc], strict=True)
-        return [(*target.split(".", 1), cell) for (_, targets), cell in cells for target in targets]  # type: ignore[misc]
+        return [(*target, scalar(cell)) for (_, targets), cell in cells for target in targets]
 
 
 def scalar(text: str) -> int | str | None:
@@ -106,7 +110,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
     """Read the vocabulary file."""
     raw = read_yaml(path)
     enums = {name: tuple(text.split()) for name, text in raw["enums"].items()}
-    return Vocabulary(features=tuple(raw["features"].split()), enums=enums)
+    return Vocabulary(chip_types=raw["chip_types"], features=tuple(raw["features"].split()), enums=enums)
 
 
 def read_family(path: Path, vocabulary: Vocabulary) -> FamilyFile:
@@ -149,17 +153,13 @@ class _Reader:
         spec = self.raw.get("spec")
         if not isinstance(spec, str) or spec.split(".")[0] != SPEC_VERSION.split(".")[0]:
             raise self.fail("spec", f'expected "{SPEC_VERSION}" (in quotes), got {spec!r}')
-        chip_type = self.mapping("chip_type")
-        self.known("chip_type", chip_type, ("name", "value"), "key")
-        if chip_type and not (isinstance(chip_type.get("name"), str) and isinstance(chip_type.get("value"), int)):
-            raise self.fail("chip_type", "needs a name (text) and a value (integer)")
         texts = {key: self.text(key) for key in _TEXTS if key in self.raw}
         add, drop, only = self.features()
-        columns = tuple((str(name), tuple(str(targets).split())) for name, targets in self.mapping("columns").items())
+        columns = self.columns()
         return FamilyFile(
             path=self.path,
             base=self.text("base") if "base" in self.raw else "",
-            chip_type=chip_type,
+            chip_type=self.chip_type(),
             texts=texts,
             limits=self.limits(),
             properties={name: self.property(name, value) for name, value in self.mapping("properties").items()},
@@ -176,6 +176,17 @@ class _Reader:
         if not isinstance(value, str):
             raise self.fail(key, f"expected a text, got {value!r}")
         return value
+
+    def chip_type(self) -> tuple[str, int] | None:
+        raw = self.raw.get("chip_type")
+        if raw is None:
+            return None
+        if isinstance(raw, str):
+            self.known("chip_type", [raw], self.vocabulary.chip_types, "chip type")
+            return raw, self.vocabulary.chip_types[raw]
+        if isinstance(raw, dict) and raw.keys() == {"name", "value"} and type(raw["value"]) is int:
+            return str(raw["name"]), raw["value"]
+        raise self.fail("chip_type", f"expected a name, or {{name, value}} of a new type, got {raw!r}")
 
     def limits(self) -> dict[str, int]:
         limits = self.mapping("limits")
@@ -236,15 +247,26 @@ class _Reader:
             out[key] = scalar(value)
         return out
 
-    def rows(self, columns: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, tuple[str, ...]]:
-        for name, targets in columns:
-            for target in targets:
-                if "." not in target:
-                    raise self.fail(f"columns:{name}", f"{target!r} is not `section.key`")
+    def columns(self) -> tuple[Column, ...]:
+        columns: list[Column] = []
+        for name, text in self.mapping("columns").items():
+            targets = []
+            for target in str(text).split():
+                section, dot, key = target.partition(".")
+                if not dot or (section == "chip_type" and key != "name"):
+                    raise self.fail(f"columns:{name}", f"{target!r} is not `section.key` or `chip_type.name`")
+                targets.append((section, key))
+            columns.append((str(name), tuple(targets)))
+        return tuple(columns)
+
+    def rows(self, columns: tuple[Column, ...]) -> dict[str, tuple[str, ...]]:
+        typed = [index for index, (_, targets) in enumerate(columns) if ("chip_type", "name") in targets]
         rows: dict[str, tuple[str, ...]] = {}
         for soc, text in self.mapping("socs").items():
             cells = tuple(str(text).split()) if text is not None else ()
             if len(cells) != len(columns):
                 raise self.fail(f"socs:{soc}", f"{len(cells)} values for {len(columns)} columns")
+            for index in typed:
+                self.known(f"socs:{soc}", [cells[index]], self.vocabulary.chip_types, "chip type")
             rows[str(soc)] = cells
         return rows

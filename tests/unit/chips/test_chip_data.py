@@ -62,7 +62,7 @@ def recorded_properties(chip_type: str, soc: str) -> dict[str, Any]:
 
 
 def same_description(chip: chips.Chip, recorded: dict[str, Any]) -> bool:
-    sections = {name: dict(values) for name, values in recorded.items() if isinstance(values, dict)}
+    sections = {name: values for name, values in recorded.items() if isinstance(values, dict) and values}
     return {name: dict(values) for name, values in chip.ini.items()} == sections
 
 

@@ -77,7 +77,7 @@ class EncodeEnv:
     """Sub-stream id of the process on the device's SMMU."""
     ts_version: int = 0
     ts_features: frozenset[str] = frozenset()
-    """Task-scheduler features by name without prefix, e.g. "OP_EXEC_TIMEOUT_MS"; from its capability bitmap or version."""
+    """Task-scheduler features by name, e.g. "OP_EXEC_TIMEOUT_MS"; from its capability bitmap or its version."""
     tsd_qos: int = 0
     hcom_cpu: bool = False
     """The device has a communication CPU that takes AICPU kernels in a fusion SQE."""

@@ -8,11 +8,13 @@ A layout file (``chips/<generation>/sqe.yaml``) holds one entry per C struct, fi
       fields: notify_id:13 -:19 res:16 kernel_credit:8 -:8 timeout:32 -:352
       when: {type: 6}                  # the constants that identify it
       fill: {kernel_credit: 254}       # what it carries unless the builder gives another value
-      vary: {task_id: task_id, timeout: timeout}
+      task: NOTIFY_RECORD              # the task type it stands for when nothing else is known
+      vary: {task_id: task_id}
 
 ``name:bits`` is a field, ``-:bits`` reserved bits that stay zero, ``name:bits*count`` an array whose elements are named
-``name[0]`` and so on.  ``vary`` names the words of a template: the variable, and the field its first bit falls on, with
-``/bits`` when the word is wider than that field.  Multi-byte fields are little endian, bit n is bit n%8 of byte n//8.
+``name[0]`` and so on.  ``vary`` names the words of a template: the variable and the field its first bit falls on, with
+``/64`` when the word is wider than that field, or ``/48of64`` when its value has 48 bits and the word that is written
+64.  Multi-byte fields are little endian, bit n is bit n%8 of byte n//8.
 """
 
 from __future__ import annotations
@@ -80,10 +82,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A template variable: ``width`` bits (8, 16, 32 or 64) at byte ``offset``."""
+    """A template variable: a value of ``bits`` bits at most in a word of ``width`` (8, 16, 32, 64) at byte ``offset``."""
 
     name: str
     offset: int
+    bits: int
     width: int
 
 
@@ -92,26 +95,28 @@ class Template:
 
     ``struct.pack_into(buffer, 0, runs[0], v0, runs[1], v1, ..., runs[n])`` writes it, with the values in the order of
     ``names``.  ``bias[i]`` must be added to value i first; it is 0 unless the field around the word carries constant
-    bits as well (a stack level above an argument address), so a launcher adds it once to the base it counts from.
+    bits or an offset as well (a stack level above an argument address), so a launcher adds it once to the base it
+    counts from.
     """
 
     __slots__ = ("bias", "names", "row", "runs", "struct", "words")
 
-    def __init__(self, row: bytes, words: tuple[Word, ...]) -> None:
-        ordered = tuple(sorted(words, key=lambda word: word.offset))
+    def __init__(self, row: bytes, words: Mapping[Word, int]) -> None:
+        """Cut ``row``, which holds the given values, at ``words``."""
+        ordered = sorted(words, key=lambda word: word.offset)
         form, runs, bias, at = ["<"], [], [], 0
         for word in ordered:
             if word.offset < at:
                 raise LayoutError(f"template words overlap at byte {word.offset} ({word.name})")
             end = word.offset + word.width // 8
             form.append(f"{word.offset - at}s{_WORD_CODES[word.width]}")
-            runs.append(row[at:word.offset])
-            bias.append(int.from_bytes(row[word.offset:end], "little"))
+            runs.append(row[at : word.offset])
+            bias.append(int.from_bytes(row[word.offset : end], "little") - words[word])
             at = end
         form.append(f"{len(row) - at}s")
         runs.append(row[at:])
         self.row = row
-        self.words = ordered
+        self.words: tuple[Word, ...] = tuple(ordered)
         self.names: tuple[str, ...] = tuple(word.name for word in ordered)
         self.struct = struct.Struct("".join(form))
         self.runs: tuple[bytes, ...] = tuple(runs)
@@ -121,15 +126,15 @@ class Template:
         return f"Template({', '.join(self.names)}; {len(self.row)} bytes)"
 
     def render(self, **values: int) -> bytes:
-        """Return the row with the given words filled in; every name is required, a value too wide raises FieldOverflow."""
+        """Return the row with the words filled in; every name is required, FieldOverflow for a value too wide."""
         if values.keys() != set(self.names):
             raise TypeError(f"template takes {', '.join(self.names)}; got {', '.join(values) or 'nothing'}")
         parts: list[bytes | int] = [self.runs[0]]
         for word, bias, run in zip(self.words, self.bias, self.runs[1:], strict=True):
-            value = values[word.name] + bias
-            if value >> word.width:
-                raise FieldOverflow("template", word.name, value, word.width)
-            parts += (value, run)
+            value = values[word.name]
+            if value >> word.bits:
+                raise FieldOverflow("template", word.name, value, word.bits)
+            parts += (value + bias, run)
         return self.struct.pack(*parts)
 
     def render_many(self, count: int, **columns: Any) -> NDArray[np.uint8]:
@@ -148,7 +153,7 @@ class Template:
             column = np.ndarray((count,), f"<u{word.width // 8}", buffer=rows.data, offset=word.offset, strides=(size,))
             column[...] = columns[word.name]
             if bias:
-                column += column.dtype.type(bias)
+                column += column.dtype.type(bias % (1 << word.width))
         return rows
 
 
@@ -159,7 +164,10 @@ class Layout:
     shifts for one set of field names are worked out once and kept.
     """
 
-    __slots__ = ("_chunks", "_crossing", "_plan", "_reserved", "_shapes", "_slots", "fill", "name", "size", "struct", "vary", "when")
+    __slots__ = (
+        "_chunks", "_crossing", "_plan", "_reserved", "_shapes", "_slots",
+        "fill", "name", "size", "struct", "task", "vary", "when",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -170,9 +178,11 @@ class Layout:
         c_struct: str = "",
         when: Mapping[str, int] | None = None,
         fill: Mapping[str, int] | None = None,
+        task: str = "",
         vary: tuple[Word, ...] = (),
     ) -> None:
         self.name = name
+        self.task = task
         self.struct = c_struct
         self.size = size
         self.when: dict[str, int] = dict(when or {})
@@ -191,7 +201,9 @@ class Layout:
             tuple((1 << field.width) - 1 for field in fields),
         )
         self._crossing = tuple(
-            (field.name, field.offset, (1 << field.width) - 1) for field in fields if field.offset % 64 + field.width > 64
+            (field.name, field.offset, (1 << field.width) - 1)
+            for field in fields
+            if field.offset % 64 + field.width > 64
         )
 
     def __repr__(self) -> str:
@@ -225,13 +237,16 @@ class Layout:
         numbers = values.values()
         if any(map(rshift, numbers, widths)):
             raise self._overflow(values)
-        return sum(map(lshift, numbers, shifts), constant).to_bytes(self.size, "little")
+        word: int = sum(map(lshift, numbers, shifts), constant)
+        return word.to_bytes(self.size, "little")
 
     def decode(self, raw: bytes) -> dict[str, int]:
         """Return every field's value; ``raw`` must have exactly ``size`` bytes (ValueError)."""
         chunks = self._chunks.unpack(raw if len(raw) == self._chunks.size else self._padded(raw))
         index, shifts, masks = self._plan
-        values = dict(zip(self._slots, map(and_, map(rshift, map(chunks.__getitem__, index), shifts), masks), strict=True))
+        values = dict(
+            zip(self._slots, map(and_, map(rshift, map(chunks.__getitem__, index), shifts), masks), strict=True)
+        )
         if self._crossing:
             word = int.from_bytes(raw, "little")
             for name, offset, mask in self._crossing:
@@ -246,21 +261,15 @@ class Layout:
     def matches(self, raw: bytes) -> bool:
         """Tell whether the identifying constants are in ``raw``."""
         word = int.from_bytes(raw, "little")
-        return all((word >> self._slots[name][0]) & ((1 << self._slots[name][1]) - 1) == value
-                   for name, value in self.when.items())
+        return all(
+            (word >> self._slots[name][0]) & ((1 << self._slots[name][1]) - 1) == value
+            for name, value in self.when.items()
+        )
 
-    def template(self, row: bytes, *variables: str) -> Template:
-        """Cut ``row`` at the words of ``vary`` (all of them, or those named).
-
-        The words hold their constant part in ``row``; it becomes the template's bias.
-        """
+    def template(self, row: bytes, values: Mapping[str, int]) -> Template:
+        """Cut ``row``, encoded with these values, at those words of ``vary`` that ``values`` names."""
         self._padded(row)
-        known = {word.name: word for word in self.vary}
-        try:
-            words = tuple(known[name] for name in variables) if variables else self.vary
-        except KeyError as missing:
-            raise UnknownField(f"template of {self.name}", str(missing.args[0])) from None
-        return Template(row, words)
+        return Template(row, {word: values[word.name] for word in self.vary if word.name in values})
 
     def _shape(self, names: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         """Work out shifts, widths and the constant part for one set of field names."""
@@ -293,7 +302,8 @@ class LayoutSet(Mapping[str, Layout]):
                 self._by_type.setdefault(layout.when["type"], []).append(layout)
         for group in self._by_type.values():
             group.sort(key=lambda layout: -len(layout.when))
-        self._type_mask = (1 << next((layout.field("type").width for layout in layouts.values() if "type" in layout), 6)) - 1
+        typed = (layout.field("type").width for layout in self._layouts.values() if "type" in layout)
+        self._type_mask = (1 << next(typed, 6)) - 1
 
     def __getitem__(self, name: str) -> Layout:
         return self._layouts[name]
@@ -305,7 +315,7 @@ class LayoutSet(Mapping[str, Layout]):
         return len(self._layouts)
 
     def identify(self, raw: bytes) -> Layout | None:
-        """Return the layout whose constants all agree with ``raw``, the one with the most constants first; else None."""
+        """Return the layout whose constants all agree with ``raw``, most constants first; None if there is none."""
         for layout in self._by_type.get(raw[0] & self._type_mask, ()):
             if layout.matches(raw):
                 return layout
@@ -336,7 +346,7 @@ def parse_fields(text: str, base: Layout | None = None) -> tuple[tuple[Field, ..
 def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout] | None = None) -> Layout:
     """Build one layout from its table entry; ``known`` resolves ``base``.  Raises LayoutError."""
     known = known or {}
-    unknown = entry.keys() - {"struct", "base", "fields", "when", "fill", "vary"}
+    unknown = entry.keys() - {"struct", "base", "fields", "when", "fill", "task", "vary"}
     if unknown:
         raise LayoutError(f"{name}: unknown key {sorted(unknown)[0]!r}")
     base = None
@@ -359,19 +369,28 @@ def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout]
     words = {word.name: word for word in base.vary} if base else {}
     for variable, place in entry.get("vary", {}).items():
         words[variable] = _word(name, variable, str(place), slots)
-    return Layout(name, fields, bits // 8, c_struct=entry.get("struct", base.struct if base else ""), when=when,
-                  fill=fill, vary=tuple(words.values()))
+    return Layout(
+        name,
+        fields,
+        bits // 8,
+        c_struct=entry.get("struct", base.struct if base else ""),
+        when=when,
+        fill=fill,
+        task=entry.get("task", base.task if base else ""),
+        vary=tuple(words.values()),
+    )
 
 
 def _word(layout: str, variable: str, place: str, slots: Mapping[str, Field]) -> Word:
-    name, _, bits = place.partition("/")
+    name, _, shape = place.partition("/")
     if name not in slots:
         raise LayoutError(f"{layout}: word {variable!r} starts at unknown field {name!r}")
     field = slots[name]
-    width = int(bits) if bits else field.width
-    if width not in _WORD_CODES or field.offset % 8:
-        raise LayoutError(f"{layout}: word {variable!r} must be 8, 16, 32 or 64 whole-byte bits, not {width} at {field.offset}")
-    return Word(variable, field.offset // 8, width)
+    bits, _, width = (shape or str(field.width)).partition("of")
+    word = Word(variable, field.offset // 8, int(bits), int(width or bits))
+    if word.width not in _WORD_CODES or word.bits > word.width or field.offset % 8:
+        raise LayoutError(f"{layout}: word {variable!r} ({place}) is not 8, 16, 32 or 64 bits on a byte boundary")
+    return word
 
 
 @functools.cache

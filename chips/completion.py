@@ -1,0 +1,128 @@
+"""Completion entries: the logic CQE both STARS generations share, and what it says about a task.
+
+The driver turns hardware completion entries into 32-byte logic reports (rtLogicCqReport_t in the runtime's
+task_info_base.hpp; hal_semantics 4.9).  Which error means what differs per generation and stands there.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+LOGIC_CQE_BYTES = 32
+"""Size of one logic completion entry."""
+
+ERROR_BITS = 0x3F
+"""Bits of ``error_type`` that mean a failed task."""
+
+WARNING_BIT = 0x40
+"""Bit of ``error_type`` that means a warning only."""
+
+_LOGIC = struct.Struct("<HHIBBHHHQQ")
+
+
+class Error(enum.IntEnum):
+    """Bit numbers of ``error_type``; the lowest one set decides."""
+
+    EXCEPTION = 0
+    TRAP = 1
+    TIMEOUT = 2
+    SQE_ERROR = 3
+    CONFLICT = 4
+    SW_STATUS = 5
+
+
+class OutcomeKind(enum.Enum):
+    """What a completion entry means for its task."""
+
+    SUCCESS = "success"
+    WARNING = "warning"
+    OVERFLOW = "overflow"
+    END_OF_SEQUENCE = "end of sequence"
+    ABORTED = "aborted"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Cqe:
+    """One logic completion entry.
+
+    ``sq_head`` is the ring position the queue stopped at or moved to.  v100 finds the task by stream and task id, v2 by
+    ``sq_head``; ``task_sn`` is the v2 serial number.
+    """
+
+    stream_id: int
+    task_id: int
+    error_code: int
+    error_type: int
+    sqe_type: int
+    sq_id: int
+    sq_head: int
+    match: bool
+    drop: bool
+    error: bool
+    acc_error: bool
+    next_valid: bool
+    notify_attached: bool
+    timestamp: int
+    enqueue_timestamp: int
+
+    @property
+    def task_sn(self) -> int:
+        """Serial number a v2 report carries in the two id fields."""
+        return self.task_id << 16 | self.stream_id
+
+    @property
+    def failed(self) -> bool:
+        """Whether any error bit is set."""
+        return bool(self.error_type & ERROR_BITS)
+
+    @property
+    def first_error(self) -> Error | None:
+        """The error that decides: the lowest bit set."""
+        bits = self.error_type & ERROR_BITS
+        return Error((bits & -bits).bit_length() - 1) if bits else None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a task: ``code`` is the task scheduler's error code, ``head_advance`` the SQEs a resume skips."""
+
+    kind: OutcomeKind
+    code: int = 0
+    head_advance: int = 0
+
+
+def parse_logic_cqe(raw: bytes) -> Cqe:
+    """Read one 32-byte logic completion entry; ValueError for any other size."""
+    if len(raw) != LOGIC_CQE_BYTES:
+        raise ValueError(f"a logic CQE has {LOGIC_CQE_BYTES} bytes, got {len(raw)}")
+    stream, task, code, error_type, sqe_type, sq, head, flags, stamp, queued = _LOGIC.unpack(raw)
+    return Cqe(stream, task, code, error_type, sqe_type, sq, head, bool(flags & 1), bool(flags & 2), bool(flags & 4),
+               bool(flags & 8), bool(flags & 16), bool(flags & 32), stamp, queued)
+
+
+def pack_logic_cqe(cqe: Cqe) -> bytes:
+    """Return the 32 bytes of a logic completion entry (what a driver, or a stand-in for one, writes)."""
+    flags = sum(bool(bit) << number for number, bit in enumerate(
+        (cqe.match, cqe.drop, cqe.error, cqe.acc_error, cqe.next_valid, cqe.notify_attached)))
+    return _LOGIC.pack(cqe.stream_id, cqe.task_id, cqe.error_code, cqe.error_type, cqe.sqe_type, cqe.sq_id, cqe.sq_head,
+                       flags, cqe.timestamp, cqe.enqueue_timestamp)
+
+
+def common_code(cqe: Cqe, by_bit: Mapping[Error, int]) -> int:
+    """Error code of tasks without a rule of their own: the reported code, else the one of the lowest error bit."""
+    first = cqe.first_error
+    if cqe.error_code or first is None:
+        return cqe.error_code
+    return by_bit[first]
+
+
+def kernel_code(cqe: Cqe, by_bit: Mapping[Error, int]) -> int:
+    """Error code of kernels: the lowest error bit decides, the reported code only stands for a software status."""
+    first = cqe.first_error
+    if first is None or first is Error.SW_STATUS:
+        return cqe.error_code
+    return by_bit[first]

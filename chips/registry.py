@@ -1,0 +1,294 @@
+"""Which builder makes the SQEs of which task on which chip generation.
+
+A plug-in is one ``Plugin`` per generation: a table of ``TaskOps``, the layouts they write, and how completion entries
+are read.  The vendor's plug-ins register eight callbacks per task type; what became of them here:
+
+=====================  ================================================================================
+vendor callback        here
+=====================  ================================================================================
+toCmd, toSqe,          ``TaskOps.encode`` (one per generation; the 64-byte HWTS command is an SQE of the
+toDavidSqe             generation "hwts")
+doCompleteSucc         the runtime, driven by ``Outcome.kind``: chips keep no state
+unInit                 the runtime's release of the task's slot
+waitAsyncCp            the runtime's argument strategies
+printErrorInfo         ``Plugin.decode``: fields by name, for messages and tools
+setResult,             ``Plugin.parse_cqe`` and ``Plugin.classify``
+setStarsResult
+=====================  ================================================================================
+
+Further plug-ins come from the entry-point group ``npuhal.chips``: the entry's name is a generation, its value a callable
+that takes a ``Chip`` and returns a ``Plugin``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import importlib.metadata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from chips.env import EncodeEnv, TaskIds
+from chips.layout import SQE_BYTES, FieldOverflow, LayoutSet, Template, UnknownField
+from chips.tasks import Task, TaskType
+
+if TYPE_CHECKING:
+    from chips.chip import Chip
+    from chips.completion import Cqe, Outcome
+
+ENTRY_POINTS = "npuhal.chips"
+"""Entry-point group in which other distributions offer plug-ins."""
+
+_BUILT_IN = {
+    "v100": "chips.v100",
+    "v200": "chips.v200",
+    "v201": "chips.v201",
+    "arch5162": "chips.arch5162",
+    "hwts": "chips.hwts",
+}
+
+Encode = Callable[[Any, EncodeEnv, TaskIds], bytes]
+
+
+class RegistrationError(ValueError):
+    """A plug-in that cannot be right: says which task type, which generation, what is wrong."""
+
+
+class UnsupportedTask(LookupError):
+    """A task type for which the chip's generation has no builder."""
+
+    def __init__(self, task_type: TaskType, generation: str) -> None:
+        super().__init__(
+            f"{generation} has no SQE builder for {task_type.name} ({int(task_type)}); "
+            f"use a chip whose generation has one (npuhal validate lists them)"
+        )
+        self.task_type, self.generation = task_type, generation
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.task_type, self.generation))
+
+
+class UnknownGeneration(LookupError):
+    """No plug-in, built in or installed, has this generation's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What one 64-byte entry says: layout, task type (None if nothing tells), fields, and what is wrong with it."""
+
+    layout: str
+    type: TaskType | None
+    fields: dict[str, int]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOps:
+    """How one task type becomes SQEs in one generation.
+
+    ``layouts`` names every layout the builder may write.  ``samples`` are tasks that registration encodes once to prove
+    that.  ``sqes`` is the count of entries, or a function of task and environment.  ``verified`` says whether recorded
+    bytes prove the builder or only the written rule; ``placeholder`` marks types that get a bare placeholder.
+    """
+
+    type: TaskType
+    encode: Encode
+    table: LayoutSet
+    layouts: tuple[str, ...]
+    samples: tuple[Task, ...]
+    verified: Literal["bytes", "rule"] = "bytes"
+    sqes: int | Callable[[Any, EncodeEnv], int] = 1
+    placeholder: bool = False
+
+    def count(self, task: Task, env: EncodeEnv) -> int:
+        """Return how many 64-byte entries the task takes."""
+        return self.sqes if isinstance(self.sqes, int) else self.sqes(task, env)
+
+    def template(self, task: Task, env: EncodeEnv) -> Template | None:
+        """Return the task's SQE with holes for what differs between submissions; None unless it is a single SQE.
+
+        The variables are those words of the layout that are a field of the task or one of its ids.
+        """
+        row = self.encode(task, env, TaskIds(0))
+        layout = self.table.identify(row) if len(row) == SQE_BYTES else None
+        if layout is None:
+            return None
+        values = {word.name: getattr(task, word.name, 0) for word in layout.vary
+                  if word.name in TaskIds._fields or hasattr(task, word.name)}
+        return layout.template(row, values) if values else None
+
+
+class Plugin:
+    """The builders and readers of one chip generation.  Immutable after construction."""
+
+    def __init__(
+        self,
+        name: str,
+        table: LayoutSet,
+        ops: Iterable[TaskOps],
+        *,
+        max_sqe: int,
+        parse_cqe: Callable[[bytes], Cqe],
+        classify: Callable[[Cqe, TaskType], Outcome],
+        aliases: Mapping[TaskType, TaskType] | None = None,
+    ) -> None:
+        """Take the table; raises RegistrationError for duplicates, unknown layouts and impossible counts.
+
+        ``aliases`` maps the type of a task description to the one this generation knows it by.
+        """
+        self.name = name
+        self.layouts = table
+        self.max_sqe = max_sqe
+        self.parse_cqe = parse_cqe
+        self.classify = classify
+        self.aliases = dict(aliases or {})
+        self._ops: list[TaskOps | None] = [None] * (max(TaskType) + 1)
+        for entry in ops:
+            self._register(entry)
+        for alias, target in self.aliases.items():
+            if self._ops[alias] is not None:
+                raise RegistrationError(f"{name}: {alias.name} is both registered and an alias of {target.name}")
+            self._ops[alias] = self._ops[target]
+
+    def __repr__(self) -> str:
+        return f"Plugin({self.name}, {len(self.types())} task types)"
+
+    def _register(self, entry: TaskOps) -> None:
+        where = f"{self.name}: {entry.type.name}"
+        if self._ops[entry.type] is not None:
+            raise RegistrationError(f"{where} is registered twice")
+        missing = [layout for layout in entry.layouts if layout not in self.layouts]
+        if missing or not entry.layouts:
+            raise RegistrationError(f"{where} names no layout that exists: {', '.join(missing) or 'none at all'}")
+        if isinstance(entry.sqes, int) and not 1 <= entry.sqes <= self.max_sqe:
+            raise RegistrationError(f"{where} takes {entry.sqes} SQEs; {self.name} allows 1..{self.max_sqe} per task")
+        if not entry.samples:
+            raise RegistrationError(f"{where} has no sample task to prove its builder with")
+        self._ops[entry.type] = entry
+
+    def types(self) -> tuple[TaskType, ...]:
+        """Return the registered task types by number, aliases left out."""
+        return tuple(entry.type for number, entry in enumerate(self._ops) if entry is not None and entry.type == number)
+
+    def ops(self, task: TaskType | Task) -> TaskOps:
+        """Return the entry of a task type or description; raises UnsupportedTask."""
+        number = task if isinstance(task, TaskType) else task.type
+        entry = self._ops[number]
+        if entry is None:
+            raise UnsupportedTask(TaskType(number), self.name)
+        return entry
+
+    def encode(self, task: Task, env: EncodeEnv, ids: TaskIds) -> bytes:
+        """Return the task's SQEs, 64 bytes each; raises UnsupportedTask or FieldOverflow."""
+        entry = self._ops[task.type]
+        if entry is None:
+            raise UnsupportedTask(task.type, self.name)
+        return entry.encode(task, env, ids)
+
+    def template(self, task: Task, env: EncodeEnv) -> Template | None:
+        """Return the task's SQE cut at the words that change; None when the task has no single SQE."""
+        return self.ops(task).template(task, env)
+
+    def decode(self, raw: bytes) -> Decoded:
+        """Name the fields of one 64-byte entry; anything wrong with it is listed, never raised."""
+        if len(raw) != SQE_BYTES:
+            raise ValueError(f"an SQE has {SQE_BYTES} bytes, got {len(raw)}")
+        layout = self.layouts.identify(raw)
+        if layout is None:
+            header = self.layouts["header"]
+            fields = header.decode(raw[: header.size])
+            return Decoded("header", None, fields, (f"no entry of {self.name} has type {fields['type']} like this",))
+        problems = []
+        stray = layout.reserved_bits(raw)
+        if stray:
+            places = ", ".join(str(bit) for bit in range(SQE_BYTES * 8) if stray >> bit & 1)
+            problems.append(f"reserved bits are set: {places}")
+        kind = TaskType[layout.task] if layout.task else None
+        if kind is not None and self._ops[kind] is None:
+            problems.append(f"{self.name} has no builder for {kind.name}")
+        return Decoded(layout.name, kind, layout.decode(raw), tuple(problems))
+
+    def verify(self, chip: Chip) -> tuple[str, ...]:
+        """Encode every sample on a chip and return what is wrong: wrong size, all zero, header outside the table."""
+        env = EncodeEnv(chip=chip, stream_id=1, sq_id=1)
+        found = []
+        for kind in self.types():
+            entry = self.ops(kind)
+            for sample in entry.samples:
+                problem = self._probe(entry, sample, env)
+                if problem:
+                    found.append(f"{self.name}: {kind.name}: {problem}")
+        return tuple(found)
+
+    def _probe(self, entry: TaskOps, sample: Task, env: EncodeEnv) -> str:
+        try:
+            rows = entry.encode(sample, env, TaskIds(1, 1, 1))
+            count = entry.count(sample, env)
+        except (FieldOverflow, UnknownField) as wrong:
+            return f"the sample task does not encode: {wrong}"
+        if len(rows) != count * SQE_BYTES or not 1 <= count <= self.max_sqe:
+            return f"{len(rows)} bytes for {count} SQEs of at most {self.max_sqe}"
+        for index in range(count):
+            row = rows[index * SQE_BYTES : (index + 1) * SQE_BYTES]
+            if not any(row):
+                return f"SQE {index} is all zero"
+            layout = self.layouts.identify(row)
+            if layout is None or (layout.name not in entry.layouts and index == 0):
+                return f"SQE {index} has a header of {layout.name if layout else 'no known layout'}, not of its table"
+        return ""
+
+
+def _providers() -> dict[str, Callable[[Chip], Plugin]]:
+    """Collect the generations: ours, then those of installed distributions; a name taken twice is an error."""
+    found: dict[str, Callable[[Chip], Plugin]] = {
+        name: functools.partial(_built_in, module) for name, module in _BUILT_IN.items()
+    }
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        if entry.name in found:
+            raise RegistrationError(f"generation {entry.name!r} is offered twice; the second is {entry.value}")
+        found[entry.name] = functools.partial(_installed, entry)
+    return found
+
+
+def _built_in(module: str, chip: Chip) -> Plugin:
+    plugin: Plugin = importlib.import_module(module).make_plugin(chip)
+    return plugin
+
+
+def _installed(entry: importlib.metadata.EntryPoint, chip: Chip) -> Plugin:
+    plugin: Plugin = entry.load()(chip)
+    return plugin
+
+
+@functools.cache
+def plugin(chip: Chip) -> Plugin:
+    """Return the plug-in of a chip's generation, built and proved once per chip.
+
+    Raises UnknownGeneration, or RegistrationError when a builder writes nothing, too much, or another table's header.
+    """
+    provider = _providers().get(chip.generation)
+    if provider is None:
+        raise UnknownGeneration(f"{chip.soc}: no plug-in for generation {chip.generation!r} in {ENTRY_POINTS}")
+    made = provider(chip)
+    problems = made.verify(chip)
+    if problems:
+        raise RegistrationError("; ".join(problems))
+    return made
+
+
+def without(made: Plugin, task_type: TaskType) -> Plugin:
+    """Return a copy of a plug-in that lacks one builder; for proving that checks notice a hole."""
+    kept = [made.ops(kind) for kind in made.types() if kind != task_type]
+    aliases = {alias: target for alias, target in made.aliases.items() if target != task_type}
+    return Plugin(made.name, made.layouts, kept, max_sqe=made.max_sqe, parse_cqe=made.parse_cqe,
+                  classify=made.classify, aliases=aliases)
+
+
+def sample(kind: type[Task], **values: Any) -> Task:
+    """Make a task with small values for whatever its class requires; keyword arguments replace them."""
+    for field in dataclasses.fields(kind):
+        if field.default is dataclasses.MISSING and field.name not in values:
+            values[field.name] = b"\1" if field.type == "bytes" else 1
+    return kind(**values)

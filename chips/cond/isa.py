@@ -148,13 +148,18 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """An instruction of one register width, ready to encode: constant bits, operands and the bits that must not vary."""
+    """An instruction of one register width, ready to encode.
+
+    ``code`` holds its function codes at the bits of ``mask``, ``operand_bits`` the bits of the operands.  All others
+    are reserved: we leave them zero, the device does not look at them.
+    """
 
     name: str
     format: str
     words: int
-    constant: int
+    code: int
     mask: int
+    operand_bits: int
     fields: tuple[Field, ...]
 
     def encode(self, operands: tuple[int, ...]) -> int:
@@ -162,7 +167,7 @@ class Opcode:
         if len(operands) != len(self.fields):
             names = ", ".join(field.name for field in self.fields) or "none"
             raise CondError(f"{self.name} takes {len(self.fields)} operands ({names}), got {len(operands)}")
-        value = self.constant
+        value = self.code
         for field, operand in zip(self.fields, operands, strict=True):
             rest = operand
             for position, bits in field.pieces:
@@ -196,40 +201,40 @@ class Isa:
         self._by_code: dict[int, list[Opcode]] = {}
         for opcode in self.opcodes.values():
             if opcode.format != "raw":
-                self._by_code.setdefault(opcode.constant & 0x7F, []).append(opcode)
+                self._by_code.setdefault(opcode.code & 0x7F, []).append(opcode)
 
     def _build(self, name: str, form: str, code: int, func3: int, extra: int) -> Opcode:
         words, operands, (position, bits) = _FORMATS[form]
         if form == "raw":
-            return Opcode(name, form, words, 0, 0, (_FIELDS["word"],))
+            return Opcode(name, form, words, 0, 0, 0xFFFF_FFFF, (_FIELDS["word"],))
         fields = tuple(
             field._replace(pieces=tuple((at, width or self.register_bits) for at, width in field.pieces))
             for field in (_FIELDS[operand] for operand in operands)
         )
-        variable = sum(((1 << width) - 1) << at for field in fields for at, width in field.pieces)
-        # every bit that is no operand must be zero or the constant: reserved bits make a word data, not an instruction
-        mask = ((1 << (32 * words)) - 1) & ~variable
-        constant = code | func3 << 12 | (extra << position if bits else 0)
-        return Opcode(name, form, words, constant, mask, fields)
+        operand_bits = sum(((1 << width) - 1) << at for field in fields for at, width in field.pieces)
+        mask = 0x7F | 7 << 12 | ((1 << bits) - 1) << position
+        return Opcode(name, form, words, code | func3 << 12 | extra << position, mask, operand_bits, fields)
+
+    def opcode(self, name: str) -> Opcode:
+        """Encoder of a mnemonic; one this generation does not have raises ``CondError``."""
+        try:
+            return self.opcodes[name]
+        except KeyError:
+            raise CondError(f"no instruction {name!r} on chips with {1 << self.register_bits} registers") from None
 
     def encode(self, instruction: Instruction) -> bytes:
-        """Bytes of one instruction (4 or 8, little endian); unknown names and values out of range raise ``CondError``."""
-        opcode = self.opcodes.get(instruction.name)
-        if opcode is None:
-            raise CondError(f"no instruction {instruction.name!r} with {1 << self.register_bits} registers")
+        """Bytes of an instruction (4 or 8, little endian); unknown names and values too wide raise ``CondError``."""
+        opcode = self.opcode(instruction.name)
         return opcode.encode(instruction.operands).to_bytes(WORD_BYTES * opcode.words, "little")
 
     def decode(self, code: bytes, offset: int = 0) -> Instruction:
-        """Instruction at a byte offset; a word that is none (data, padding, the error word 0) becomes ``.word``."""
+        """Instruction at a byte offset, whatever its reserved bits; a word that is none becomes ``.word``."""
         word = int.from_bytes(code[offset : offset + WORD_BYTES], "little")
         for opcode in self._by_code.get(word & 0x7F, ()):
-            value = word
-            if opcode.words == 2:
-                if offset + 2 * WORD_BYTES > len(code):
-                    continue
-                value = int.from_bytes(code[offset : offset + 2 * WORD_BYTES], "little")
-            if value & opcode.mask == opcode.constant:
-                return Instruction(opcode.name, opcode.decode(value))
+            if word & opcode.mask == opcode.code:
+                end = offset + WORD_BYTES * opcode.words
+                if end <= len(code):
+                    return Instruction(opcode.name, opcode.decode(int.from_bytes(code[offset:end], "little")))
         return Instruction(".word", (word,))
 
     def length(self, instruction: Instruction) -> int:

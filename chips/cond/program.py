@@ -17,8 +17,8 @@ What the disassembler prints, the assembler reads back to the same bytes.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,6 +40,8 @@ _TARGET_MASK = (1 << JUMP_SHIFT) - 1
 _REGISTER = re.compile(r"r(\d+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _JUMP_PC = CSR_NAMES["jump_pc"]
+_LABEL_PARTS = ("page", "target")
+_SUPERSET = "v201"  # knows every instruction; formats do not depend on the generation
 
 
 class Symbol(NamedTuple):
@@ -49,14 +51,43 @@ class Symbol(NamedTuple):
     part: str  # value, high, low (parameters); page, target (labels)
 
 
-@dataclass(frozen=True, slots=True)
+class _Hole(NamedTuple):
+    """Where a parameter goes: bits ``shift``.. of the value (``mask`` of them) to bit ``position`` of the block."""
+
+    parameter: str
+    shift: int
+    mask: int
+    position: int
+
+
+class _Image(NamedTuple):
+    """A program for one generation with every parameter 0, and what to add for the parameters."""
+
+    constant: int
+    holes: tuple[_Hole, ...]
+    widths: tuple[tuple[str, str, str, int], ...]  # instruction, operand, parameter, bits
+
+
 class Program:
     """Parsed program: instructions with open operands, labels as word numbers, names of the parameters."""
 
-    lines: tuple[tuple[str, tuple[int | Symbol, ...]], ...]
-    labels: Mapping[str, int]
-    parameters: frozenset[str]
-    words: int
+    __slots__ = ("_images", "labels", "lines", "parameters", "words")
+
+    def __init__(self, lines: tuple[tuple[str, tuple[int | Symbol, ...]], ...], labels: Mapping[str, int]) -> None:
+        formats = isa(_SUPERSET).opcodes
+        self.lines = lines
+        self.labels = labels
+        self.words = sum(formats[name].words for name, _ in lines)
+        self.parameters = frozenset(
+            operand.name
+            for _, operands in lines
+            for operand in operands
+            if isinstance(operand, Symbol) and operand.part not in _LABEL_PARTS
+        )
+        self._images: dict[str, _Image] = {}
+
+    def __repr__(self) -> str:
+        return f"Program({self.words} words; {', '.join(sorted(self.parameters)) or 'no parameters'})"
 
     @property
     def size_bytes(self) -> int:
@@ -69,6 +100,9 @@ class Program:
         ``li`` accepts any value of -2**63..2**64-1; other operands must fit their bits.  Missing or unknown names and
         values that do not fit raise ``CondError``.
         """
+        image = self._images.get(generation)
+        if image is None:
+            image = self._images[generation] = self._build(generation)
         if values.keys() != self.parameters:
             missing = sorted(self.parameters - values.keys())
             unknown = sorted(values.keys() - self.parameters)
@@ -76,32 +110,48 @@ class Program:
         for name, value in values.items():
             if not -(1 << 63) <= value <= _ALL_BITS:
                 raise CondError(f"{name} = {value:#x} is not a 64-bit value")
-        table = isa(generation)
-        code = bytearray()
-        for name, operands in self.lines:
-            resolved = tuple(
-                self._resolve(operand, values) if isinstance(operand, Symbol) else operand for operand in operands
-            )
-            code += table.encode(Instruction(name, resolved))
-        return bytes(code)
+        for instruction, operand, name, bits in image.widths:
+            if values[name] >> bits:
+                raise CondError(f"{name} = {values[name]:#x} does not fit {operand} of {instruction} ({bits} bits)")
+        code = image.constant
+        for name, shift, mask, position in image.holes:
+            code |= ((values[name] >> shift) & mask) << position
+        return code.to_bytes(self.size_bytes, "little")
 
-    def _resolve(self, symbol: Symbol, values: Mapping[str, int]) -> int:
-        if symbol.part == "page":
-            return self.labels[symbol.name] >> JUMP_SHIFT
-        if symbol.part == "target":
-            return self.labels[symbol.name] & _TARGET_MASK
-        value = values[symbol.name]
-        if symbol.part == "high":
-            return (value & _ALL_BITS) >> _LOW_BITS
-        return value & _LOW_MASK if symbol.part == "low" else value
+    def _build(self, generation: str) -> _Image:
+        table = isa(generation)
+        constant, position = 0, 0
+        holes: list[_Hole] = []
+        widths: dict[tuple[str, str], tuple[str, str, str, int]] = {}
+        for name, operands in self.lines:
+            opcode = table.opcode(name)
+            for field, operand in zip(opcode.fields, operands, strict=True):
+                if isinstance(operand, Symbol) and operand.part not in _LABEL_PARTS:
+                    shift = _LOW_BITS if operand.part == "high" else 0
+                    for at, bits in field.pieces:
+                        holes.append(_Hole(operand.name, shift, (1 << bits) - 1, position + at))
+                        shift += bits
+                    if operand.part == "value":
+                        widths.setdefault((operand.name, field.name), (name, field.name, operand.name, shift))
+            fixed = tuple(self._fixed(operand) for operand in operands)
+            constant |= opcode.encode(fixed) << position
+            position += 8 * WORD_BYTES * opcode.words
+        return _Image(constant, tuple(holes), tuple(widths.values()))
+
+    def _fixed(self, operand: int | Symbol) -> int:
+        """Value of an operand without the parameters: labels are known, parameters count as 0."""
+        if not isinstance(operand, Symbol):
+            return operand
+        if operand.part == "page":
+            return self.labels[operand.name] >> JUMP_SHIFT
+        return self.labels[operand.name] & _TARGET_MASK if operand.part == "target" else 0
 
 
 class _Parser:
     """One pass over the text; labels may be used before they are set."""
 
     def __init__(self) -> None:
-        # formats do not depend on the register width; v201 knows every instruction
-        self.table: Isa = isa("v201")
+        self.table: Isa = isa(_SUPERSET)
         self.lines: list[tuple[str, tuple[int | Symbol, ...]]] = []
         self.labels: dict[str, int] = {}
         self.words = 0
@@ -119,11 +169,10 @@ class _Parser:
             except CondError as error:
                 raise CondError(f"line {number}: {source.strip()!r}: {error}") from None
         symbols = {operand for _, operands in self.lines for operand in operands if isinstance(operand, Symbol)}
-        unset = {symbol.name for symbol in symbols if symbol.part in ("page", "target")} - self.labels.keys()
+        unset = {symbol.name for symbol in symbols if symbol.part in _LABEL_PARTS} - self.labels.keys()
         if unset:
             raise CondError(f"labels never set: {', '.join(sorted(unset))}")
-        parameters = frozenset(symbol.name for symbol in symbols if symbol.part not in ("page", "target"))
-        return Program(tuple(self.lines), self.labels, parameters, self.words)
+        return Program(tuple(self.lines), self.labels)
 
     def _label(self, label: str) -> None:
         if not _NAME.fullmatch(label):
@@ -156,6 +205,9 @@ class _Parser:
         elif name == "error":
             self._take(name, tokens, 0)
             self._emit(".word", 0)
+        elif name == ".word":
+            for token in tokens:
+                self._emit(name, self._operand("int", token))
         else:
             opcode = self.table.opcodes.get(name)
             if opcode is None:
@@ -227,7 +279,10 @@ class Line(NamedTuple):
 
 
 def decode(code: bytes, generation: str = "v100") -> list[tuple[int, Instruction]]:
-    """Instructions of a block with their word numbers; the length must be a multiple of 4 (else ``CondError``)."""
+    """Instructions of a block with their word numbers; a length that is no multiple of 4 raises ``CondError``.
+
+    Reserved bits are ignored as the device ignores them: blocks of the vendor's runtime carry noise there.
+    """
     if len(code) % WORD_BYTES:
         raise CondError(f"code has {len(code)} bytes; a condition program is made of 4-byte words")
     table = isa(generation)
@@ -260,7 +315,10 @@ def branch_targets(instructions: list[tuple[int, Instruction]]) -> dict[int, int
 
 
 def disassemble(code: bytes, generation: str = "v100") -> list[Line]:
-    """Listing of a block with labels (``L12`` = word 12) and pseudo instructions; ``assemble`` reads its texts back."""
+    """Listing of a block with labels (``L12`` = word 12) and pseudo instructions; ``assemble`` reads its texts back.
+
+    An instruction with reserved bits set is printed as its words, with the meaning as a comment.
+    """
     table = isa(generation)
     instructions = decode(code, generation)
     starts = {word for word, _ in instructions}
@@ -271,14 +329,18 @@ def disassemble(code: bytes, generation: str = "v100") -> list[Line]:
     while index < len(instructions):
         word, instruction = instructions[index]
         text, count = _pseudo(instructions, index, targets)
+        group = [each for _, each in instructions[index : index + count]]
         if any(at in named for at, _ in instructions[index + 1 : index + count]):
             text, count = None, 1  # a branch enters in the middle: print the parts
-        if text is None:
+        offset = word * WORD_BYTES
+        if text is None or not code.startswith(b"".join(map(table.encode, group)), offset):
             target = f"L{targets[word]}" if word in targets else None
             text, count = format_instruction(instruction, table.opcodes[instruction.name], target), 1
+            if not code.startswith(table.encode(instruction), offset):
+                words = struct.unpack_from(f"<{table.length(instruction)}I", code, offset)
+                text = f"{'.word':<10} {', '.join(f'{each:#010x}' for each in words)} ; {text}"
         prefix = f"L{word}:" if word in named else ""
-        group = tuple(each for _, each in instructions[index : index + count])
-        lines.append(Line(word, group, f"{prefix:<6}{text}"))
+        lines.append(Line(word, tuple(group[:count]), f"{prefix:<6}{text}"))
         index += count
     return lines
 

@@ -1,0 +1,145 @@
+"""A registered device program: its kernels by name and by key, its globals, its bytes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from chips.binary.errors import UnknownEntry, UnknownGlobal, UnknownKernel, near_names
+from chips.binary.kernels import Kernel, KernelAttribute, Magic, plain_name
+from chips.binary.meta import DEFAULT_STACK_LIMIT
+from chips.binary.registration import Global, Registration, register
+from chips.binary.tlv import BinaryTlv, FunctionTlv, binary_tlvs, function_tlvs
+
+if TYPE_CHECKING:
+    from chips.chip import Chip
+
+__all__ = ["Program", "read_program"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A device binary after registration.
+
+    ``image`` is the part of the file that goes to the device (a view, no copy), ``text_offset`` where it starts in
+    the file; ``stack_size`` is the core stack in bytes that every kernel gets, 0 for the chip's own; ``warnings`` name
+    what the file holds that registration, here as in the vendor's runtime, does not honour.
+    """
+
+    image: memoryview
+    text_offset: int
+    read_only: bool
+    stack_size: int
+    meta_flags: int
+    machine: int
+    default: KernelAttribute
+    intercore_sync: bool
+    kernels: Mapping[str, Kernel]
+    globals: Mapping[str, Global]
+    warnings: tuple[str, ...]
+    _table: tuple[Kernel, ...]
+    _keys: tuple[int, ...]
+    _records: Mapping[str, memoryview]
+    _binary_record: memoryview
+    _order: str
+
+    @property
+    def load_size(self) -> int:
+        """Bytes of the load image."""
+        return len(self.image)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """The keys kernels are found by, ascending."""
+        return self._keys
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.kernels.values())
+
+    def kernel(self, name: str) -> Kernel:
+        """Return a kernel by its name (that of the pair, for a mix kernel); UnknownKernel suggests near names."""
+        try:
+            return self.kernels[name]
+        except KeyError:
+            pass
+        whole = plain_name(name)[0]
+        cure = f"ask for the pair, {whole!r}" if whole in self.kernels else near_names(name, self.kernels)
+        raise UnknownKernel("the kernel name", name, "the program has no kernel of that name", cure)
+
+    def kernel_by_key(self, key: int) -> Kernel:
+        """Return a kernel by its tiling key (function entry); UnknownEntry names the keys there are."""
+        position = bisect_left(self._keys, key)
+        if position < len(self._keys) and self._keys[position] == key:
+            return self._table[position]
+        some = ", ".join(map(str, self._keys[:6])) + (", ..." if len(self._keys) > 6 else "")
+        raise UnknownEntry("the function entry", key, "no kernel has that key", f"use one of {some or 'none'}")
+
+    def global_variable(self, name: str) -> Global:
+        """Return where a global variable lies in the load image; UnknownGlobal suggests near names."""
+        try:
+            return self.globals[name]
+        except KeyError:
+            pass
+        raise UnknownGlobal("the global", name, "the program has none of that name", near_names(name, self.globals))
+
+    def function_meta(self, name: str, kind: FunctionTlv) -> tuple[memoryview, ...]:
+        """Return the values of one kind in a kernel's meta data.
+
+        The record of the plain name is asked, then those of the cube and the vector half; the last that exists wins.
+        """
+        candidates = (name, name + "_mix_aic", name + "_mix_aiv")
+        record = next((self._records[n] for n in reversed(candidates) if n in self._records), None)
+        if record is None:
+            cure = near_names(name, self.kernels)
+            raise UnknownKernel("the kernel name", name, "the program has no meta data for it", cure)
+        return tuple(value for each, value in function_tlvs(record, self._order) if each == kind)
+
+    def binary_meta(self, kind: BinaryTlv) -> tuple[memoryview, ...]:
+        """Return the values of one kind in the binary's own meta data, one for each kernel that states it."""
+        return tuple(value for each, value in binary_tlvs(self._binary_record, self._order) if each == kind)
+
+
+def read_program(
+    data: bytes | bytearray | memoryview,
+    chip: Chip,
+    *,
+    magic: Magic | int | None = None,
+    side_json: bytes | str | None = None,
+    stack_limit: int = DEFAULT_STACK_LIMIT,
+) -> Program:
+    """Register a device ELF for a chip; see `register` for the parameters. Raises BinaryError.
+
+    The program keeps ``data`` alive and reads from it; change it and the program changes.
+    """
+    result = register(data, chip, magic=magic, side_json=side_json, stack_limit=stack_limit)
+    if result.error is not None:
+        raise result.error
+    return program_of(result)
+
+
+def program_of(result: Registration) -> Program:
+    """Return the program of a registration that came to its end."""
+    return Program(
+        image=result.image,
+        text_offset=result.text_offset,
+        read_only=result.read_only,
+        stack_size=result.program_stack,
+        meta_flags=result.meta_flags,
+        machine=result.machine,
+        default=result.default,
+        intercore_sync=result.intercore_sync,
+        kernels=MappingProxyType({kernel.name: kernel for kernel in result.kernels}),
+        globals=MappingProxyType(result.globals),
+        warnings=tuple(result.notes),
+        _table=result.table,
+        _keys=tuple(kernel.key for kernel in result.table),
+        _records=MappingProxyType(result.records),
+        _binary_record=result.binary_record,
+        _order=result.order,
+    )

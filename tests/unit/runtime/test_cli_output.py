@@ -1,0 +1,101 @@
+"""Output: plain and complete in a pipe, coloured and wrapped on a terminal, machine-readable on request."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from runtime.cli.output import Output
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def pipe() -> Output:
+    return Output(io.StringIO(), io.StringIO())
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Output:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return Output(Terminal(), Terminal())
+
+
+def text(out: Output) -> str:
+    assert isinstance(out.stream, io.StringIO)
+    return out.stream.getvalue()
+
+
+def complaint(out: Output) -> str:
+    assert isinstance(out.errors, io.StringIO)
+    return out.errors.getvalue()
+
+
+def test_a_pipe_gets_aligned_columns_of_full_length(pipe: Output) -> None:
+    pipe.table(("name", "value"), [("a", "x" * 200), ("longer", 3)], title="things")
+    assert text(pipe) == f"things\nname    value\na       {'x' * 200}\nlonger  3\n"
+
+
+def test_a_table_without_rows_is_its_heads(pipe: Output) -> None:
+    pipe.table(("name", "value"), [])
+    assert text(pipe) == "name  value\n"
+
+
+def test_a_row_of_the_wrong_length_is_an_error(pipe: Output) -> None:
+    with pytest.raises(ValueError, match="shorter|longer"):
+        pipe.table(("name", "value"), [("a",)])
+
+
+def test_a_pipe_gets_no_style(pipe: Output) -> None:
+    pipe.line("[bold]text[/bold]", style="red")
+    assert text(pipe) == "[bold]text[/bold]\n"
+
+
+def test_a_narrow_terminal_wraps_cells_and_loses_nothing(terminal: Output) -> None:
+    terminal.table(("name", "value"), [("[red]a", "x" * 60)])
+    assert text(terminal).count("x") == 60
+    assert "[red]a" in text(terminal)
+
+
+def test_a_terminal_gets_style_and_whole_lines(terminal: Output) -> None:
+    terminal.line("0123456789" * 9, style="red")
+    assert "\x1b[31m" in text(terminal)
+    assert text(terminal).count("\n") == 1
+
+
+def test_json_writes_paths_as_text(pipe: Output) -> None:
+    pipe.json({"path": Path("/dev/davinci0"), "ids": (1, 2)})
+    assert json.loads(text(pipe)) == {"path": "/dev/davinci0", "ids": [1, 2]}
+
+
+def test_errors_go_to_the_error_stream_with_their_cure(pipe: Output) -> None:
+    pipe.error("it broke", "mend it")
+    pipe.error("no cure known")
+    assert text(pipe) == ""
+    assert complaint(pipe) == "error: it broke\ncure: mend it\nerror: no cure known\n"
+
+
+def test_errors_on_a_terminal_are_coloured(terminal: Output) -> None:
+    terminal.error("it [broke]", "mend it")
+    assert "it [broke]" in complaint(terminal)
+    assert "\x1b[" in complaint(terminal)
+
+
+def test_progress_is_silent_in_a_pipe(pipe: Output) -> None:
+    with pipe.progress("opening") as update:
+        update("still opening")
+    assert (text(pipe), complaint(pipe)) == ("", "")
+
+
+def test_progress_shows_on_a_terminal(terminal: Output) -> None:
+    with terminal.progress("opening device") as update:
+        update("opening device 1")
+    assert "opening device" in complaint(terminal)

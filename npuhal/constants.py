@@ -1,4 +1,4 @@
-"""Enumerators and macros of the HAL headers by their C names, read on first use: `constants.DRV_NORMAL_TYPE` is an int."""
+"""Enumerators and macros of the HAL headers by their C names, read on first use: `constants.DRV_NORMAL_TYPE`."""
 
 from __future__ import annotations
 

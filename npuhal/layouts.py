@@ -153,7 +153,6 @@ def layouts(version: int = FIRST_VERSION) -> Layouts:
     return _layouts(DRIFT_VERSION if version >= DRIFT_VERSION else FIRST_VERSION)
 
 
-
 @cache
 def _layouts(version: int) -> Layouts:
     return Layouts(version)

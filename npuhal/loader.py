@@ -38,7 +38,7 @@ _DEFAULT_PREFIX = "/usr/local/Ascend"
 
 @dataclass(frozen=True, slots=True)
 class HalUrl:
-    """A HAL URL taken apart. Which options there may be is for the door to say: it reads them with the methods below."""
+    """A HAL URL taken apart. Which options there are is for the door to say: it reads them with the methods below."""
 
     text: str
     """The URL as given."""
@@ -59,7 +59,7 @@ class HalUrl:
         if not separator:
             raise BadUrl(f"HAL URL {text!r}: expected scheme://..., with one of {', '.join(SCHEMES)}")
         if scheme not in SCHEMES:
-            raise BadUrl(f"HAL URL {text!r}: unknown scheme {scheme!r}; known are {', '.join(SCHEMES)}, each after trace+ too")
+            raise BadUrl(f"HAL URL {text!r}: unknown scheme {scheme!r}; known are {', '.join(SCHEMES)}")
         target, _, query = rest.partition("?")
         options: dict[str, str] = {}
         for part in filter(None, query.split("&")):

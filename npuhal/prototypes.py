@@ -44,10 +44,24 @@ class Prototype(NamedTuple):
 REQUIRED: Mapping[str, frozenset[str]] = {
     "": frozenset(
         {
-            "drvGetDevNum", "halGetDeviceInfo", "halDeviceOpen", "halDeviceClose", "halMemAlloc", "halMemFree",
-            "drvMemcpy", "drvMemsetD8", "drvMemGetAttribute", "halMemGetInfo", "drvMemConvertAddr",
-            "drvMemDestroyAddr", "halResourceIdAlloc", "halResourceIdFree", "halSqCqAllocate", "halSqCqFree",
-            "halSqCqQuery", "halSqCqConfig",
+            "drvGetDevNum",
+            "halGetDeviceInfo",
+            "halDeviceOpen",
+            "halDeviceClose",
+            "halMemAlloc",
+            "halMemFree",
+            "drvMemcpy",
+            "drvMemsetD8",
+            "drvMemGetAttribute",
+            "halMemGetInfo",
+            "drvMemConvertAddr",
+            "drvMemDestroyAddr",
+            "halResourceIdAlloc",
+            "halResourceIdFree",
+            "halSqCqAllocate",
+            "halSqCqFree",
+            "halSqCqQuery",
+            "halSqCqConfig",
         }
     ),
     "v100": frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"}),
@@ -81,5 +95,3 @@ def result_type(text: str) -> Any:
 def names() -> list[str]:
     """Return the name of every function in the tables."""
     return list(dict.fromkeys(row.name for row in declarations.all_rows("function")))
-
-

@@ -1,4 +1,4 @@
-"""Structs and unions of the HAL headers by their C names, built on first use: `structs.halTaskSendInfo` is a ctypes class.
+"""Structs and unions of the HAL headers by their C names, as ctypes classes built on first use.
 
 These are the layouts of the driver's own header; `npuhal.layouts.layouts(version)` gives those of another version.
 """

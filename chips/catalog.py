@@ -36,6 +36,10 @@ _OVERLAYS = (
 """Description values that replace a property unless they are 0 or absent (UpdateDevProperties)."""
 
 
+_STATED_LIMITS = frozenset({"max_sqe_per_task", "streams", "events", "notifies"})
+"""The limits that chip files state; the others follow from properties."""
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """The chip files of some folders; earlier folders win, the shipped one always comes last."""
@@ -192,6 +196,8 @@ def _check_against_base(family: FamilyFile, properties: Mapping[str, Any], featu
         return
     for name, value in family.properties.items():
         _check_property(family, name, value, properties)
+    for name in family.limits.keys() - _STATED_LIMITS:
+        raise SchemaError(family.path, f"limits:{name}", f"unknown limit; known: {', '.join(sorted(_STATED_LIMITS))}")
     vain = (family.features_drop - features) | (family.features_add & features)
     if vain:
         raise SchemaError(family.path, "features", f"{', '.join(sorted(vain))}: the base already says so")

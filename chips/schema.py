@@ -12,7 +12,7 @@ A chip file describes a family of SoCs. Its keys, all but `spec` optional:
     features: {add, drop}  feature names, relative to the base; or {only}
     ini: {section: "key=value key=value ..."}     the SoC description; `key=-` removes what the base states
     columns: {column: "section.key ..."}          what the columns of `socs` set, in order
-    socs: {SoC: "value value ..."}                one row per SoC; `-` unset, `_` empty
+    socs: {SoC: "value value ..."}                one row per SoC; `-` unset (quote a row that begins so), `_` empty
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def _calls() -> str:
     lines = [
         _HEAD,
         "from ctypes import *",
-        "from ctypes import _CArgObject, _CFuncPtr, _Pointer",
+        "from ctypes import _CArgObject, _Pointer",
         "from typing import Any, TypeAlias, TypeVar",
         "",
         "from npuhal.structs import *",
@@ -117,7 +117,7 @@ def _value(text: str) -> str:
 def _named(text: str, enum: str) -> str:
     row: Row | None = declarations.find(text, ("struct", "union", "enum", "callback"))
     assert row is not None, text
-    return enum if row.kind == "enum" else "_CFuncPtr" if row.kind == "callback" else text
+    return enum if row.kind == "enum" else "Any" if row.kind == "callback" else text
 
 
 def _argument(text: str) -> str:

@@ -1,0 +1,236 @@
+"""A door around any other that records, and if wanted prints, every call that passes: typed and raw ones alike.
+
+Arguments are decoded by the prototype, what pointers point to included: a struct becomes a dict of its fields, an array
+a list, text a string. What a queue entry pointer leads to is kept as bytes, so a recording shows what went to the
+device. Recordings go to and from JSON lines; `npuhal.replay` plays them against another door and compares two of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from npuhal import constants, prototypes
+from npuhal.api import HalApi
+from npuhal.errors import error_name
+from npuhal.layouts import BitField
+
+if TYPE_CHECKING:
+    from npuhal.daemon import DeviceDaemon
+
+SQE_BYTES = 64
+"""Size of one submission queue entry."""
+
+LOGIC_CQE_BYTES = 32
+"""Size of one entry of a logic completion queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One call. Values are plain data: ints, strings, lists and dicts."""
+
+    index: int
+    """Number of the call in its recording, from 0."""
+    name: str
+    """C name of the function."""
+    raw: bool
+    """Whether the untyped twin was called."""
+    before: dict[str, Any]
+    """Arguments as the caller passed them, pointees decoded."""
+    after: dict[str, Any]
+    """Pointees of the arguments the function writes, as they were afterwards."""
+    rc: Any
+    """What the function returned."""
+    ns: int
+    """Duration in nanoseconds, decoding not included."""
+    thread: int
+    """Number of the calling thread, in the order in which threads first called."""
+    payload: str = ""
+    """Queue entries that were sent or received, in hexadecimal."""
+
+
+class TraceApi(HalApi):
+    """Records what passes to `inner`; with a `capacity`, only the last calls are kept."""
+
+    def __init__(
+        self, inner: HalApi, log: Callable[[str], None] | None = None, capacity: int | None = None
+    ) -> None:
+        super().__init__(f"trace+{inner.url}", inner.version)
+        self.inner = inner
+        self.records: deque[Record] = deque(maxlen=capacity)
+        self.names: dict[tuple[str, int], object] = {}
+        self._log = log
+        self._numbers = count()
+        self._threads: dict[int, int] = {}
+
+    def has(self, name: str) -> bool:
+        """Return whether the inner door has a function."""
+        return self.inner.has(name)
+
+    def raw(self, name: str) -> Callable[..., int]:
+        """Return a recording wrapper of the inner untyped twin."""
+        return self._wrap(prototypes.prototype(name, self.version), self.inner.raw(name), raw=True)
+
+    def annotate(self, key: tuple[str, int], obj: object) -> None:
+        """Keep what an id or address stands for (`names`), and pass it on."""
+        self.names[key] = obj
+        self.inner.annotate(key, obj)
+
+    def daemon(self) -> DeviceDaemon | None:
+        """Return the inner door's daemon; its calls are not recorded."""
+        return self.inner.daemon()
+
+    def close(self) -> None:
+        """Close the inner door; the recording stays."""
+        self.inner.close()
+
+    def _bind(self, prototype: prototypes.Prototype) -> Callable[..., Any]:
+        return self._wrap(prototype, getattr(self.inner, prototype.name), raw=False)
+
+    def _wrap(self, prototype: prototypes.Prototype, function: Callable[..., Any], raw: bool) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            before = decode_arguments(prototype, arguments)
+            index = next(self._numbers)
+            start = time.perf_counter_ns()
+            rc = function(*arguments)
+            elapsed = time.perf_counter_ns() - start
+            after = decode_arguments(prototype, arguments, written=True)
+            payload = _payload(prototype.name, before, after)
+            result = rc.decode("latin-1") if isinstance(rc, bytes) else rc
+            record = Record(index, prototype.name, raw, before, after, result, elapsed, self._thread(), payload)
+            self.records.append(record)
+            if self._log is not None:
+                self._log(format_record(record))
+            return rc
+
+        call.__name__ = call.__qualname__ = prototype.name
+        return call
+
+    def _thread(self) -> int:
+        return self._threads.setdefault(threading.get_ident(), len(self._threads))
+
+
+def decode_arguments(
+    prototype: prototypes.Prototype, arguments: tuple[Any, ...], written: bool = False
+) -> dict[str, Any]:
+    """Return the arguments by name as plain data; with `written`, only those the function writes to."""
+    return {
+        arg.name: _decode_argument(value)
+        for arg, value in zip(prototype.args, arguments, strict=False)
+        if not written or arg.direction != "in"
+    }
+
+
+def decode(value: Any) -> Any:
+    """Return a ctypes object as plain data: a struct as a dict, an array as a list, characters as a string."""
+    if isinstance(value, (ctypes.Structure, ctypes.Union)):
+        return dict(struct_items(value))
+    if isinstance(value, ctypes.Array):
+        if value._type_ is ctypes.c_char:
+            return value.raw.rstrip(b"\0").decode("latin-1")
+        return [decode(element) for element in value]
+    if isinstance(value, ctypes._SimpleCData):
+        return decode(value.value)
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return 0 if value is None else value
+
+
+def struct_items(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, plain value) of a struct's fields: bit-fields by name, anonymous members opened.
+
+    Of a union all members are given: which one counts, its owner knows.
+    """
+    kind = type(value)
+    bits = [(name, item) for name, item in vars(kind).items() if isinstance(item, BitField)]
+    units = {item.unit for _, item in bits}
+    for name, *_ in kind._fields_:
+        if name in getattr(kind, "_anonymous_", ()):
+            yield from struct_items(getattr(value, name))
+        elif name not in units:
+            yield name, decode(getattr(value, name))
+    for name, _ in bits:
+        yield name, getattr(value, name)
+
+
+def format_record(record: Record) -> str:
+    """Return a record as one line; fields that are zero are left out."""
+    arguments = ", ".join(f"{name}={_brief(value)}" for name, value in record.before.items())
+    results = ", ".join(f"{name}={_brief(value)}" for name, value in record.after.items())
+    rc = error_name(record.rc) if isinstance(record.rc, int) and record.rc else record.rc
+    mark = "*" if record.raw else ""
+    return (
+        f"#{record.index} t{record.thread} {record.name}{mark}({arguments}) -> {rc}"
+        f"{f' [{results}]' if results else ''} {record.ns / 1000:.1f} us"
+    )
+
+
+def save(records: Iterable[Record], path: Path) -> None:
+    """Write a recording as JSON lines, one call each."""
+    with path.open("w", encoding="utf-8") as file:
+        for record in records:
+            file.write(json.dumps(asdict(record), separators=(",", ":")) + "\n")
+
+
+def load(path: Path) -> list[Record]:
+    """Read a recording; ValueError names the line that is none."""
+    records = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                records.append(Record(**json.loads(line)))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}:{number}: not a record of a HAL call: {error}") from None
+    return records
+
+
+def _decode_argument(value: Any) -> Any:
+    target = getattr(value, "_obj", value)
+    if isinstance(target, ctypes._Pointer):
+        target = target.contents if target else None
+    if isinstance(target, ctypes._CFuncPtr):  # type: ignore[attr-defined]
+        return "<callback>"
+    return decode(target)
+
+
+def _payload(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return the queue entries a send or receive moved. Both pointers are host memory by the HAL's contract."""
+    if name == "halSqTaskSend":
+        info = before.get("info")
+        address, size = (info["sqe_addr"], info["sqe_num"] * SQE_BYTES) if isinstance(info, dict) else (0, 0)
+    elif name == "halCqReportRecv":
+        info = after.get("info")
+        received = isinstance(info, dict) and info["type"] == constants.DRV_LOGIC_TYPE
+        address, size = (info["cqe_addr"], info["report_cqe_num"] * LOGIC_CQE_BYTES) if received else (0, 0)
+    else:
+        return ""
+    return ctypes.string_at(address, size).hex() if address and size else ""
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}={_brief(item)}" for name, item in value.items() if _counts(item)) + "}"
+    if isinstance(value, list):
+        return "[" + " ".join(_brief(item) for item in _trimmed(value)) + "]"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0x10000:
+        return hex(value)
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _counts(value: Any) -> bool:
+    return any(_counts(item) for item in value) if isinstance(value, list) else bool(value)
+
+
+def _trimmed(values: list[Any]) -> list[Any]:
+    end = len(values)
+    while end and not _counts(values[end - 1]):
+        end -= 1
+    return values[:end]

@@ -26,6 +26,7 @@ SHT_SYMTAB: Final = 2
 SHT_DYNAMIC: Final = 6
 SHT_NOTE: Final = 7
 SHT_NOBITS: Final = 8
+SHT_DYNSYM: Final = 11
 SHF_ALLOC: Final = 0x2
 
 STT_OBJECT: Final = 1
@@ -189,6 +190,13 @@ class ElfFile:
                 if tag == DT_SONAME:
                     return self.text(self.names(section.link, ".dynamic"), value, "the shared object")
         return None
+
+    @property
+    def extent(self) -> int:
+        """Bytes the file takes up: the end of its section table or of its last section with content."""
+        header = self.header
+        ends = [section.offset + section.size for section in self.sections if section.type != SHT_NOBITS]
+        return max(*ends, header.section_offset + header.section_count * _SECTION_SIZE)
 
     def _byte_order(self) -> str:
         if len(self.view) < _HEADER_SIZE:

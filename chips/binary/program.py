@@ -25,12 +25,13 @@ class Program:
     """A device binary after registration.
 
     ``image`` is the part of the file that goes to the device (a view, no copy), ``text_offset`` where it starts in
-    the file; ``stack_size`` is the core stack in bytes that every kernel gets, 0 for the chip's own; ``warnings`` name
+    the file; where ``load_size`` is larger the device gets zeros behind it. ``stack_size`` is the core stack in bytes that every kernel gets, 0 for the chip's own; ``warnings`` name
     what the file holds that registration, here as in the vendor's runtime, does not honour.
     """
 
     image: memoryview
     text_offset: int
+    load_size: int
     read_only: bool
     stack_size: int
     meta_flags: int
@@ -45,11 +46,6 @@ class Program:
     _records: Mapping[str, memoryview]
     _binary_record: memoryview
     _order: str
-
-    @property
-    def load_size(self) -> int:
-        """Bytes of the load image."""
-        return len(self.image)
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -81,12 +77,16 @@ class Program:
         raise UnknownEntry("the function entry", key, "no kernel has that key", f"use one of {some or 'none'}")
 
     def global_variable(self, name: str) -> Global:
-        """Return where a global variable lies in the load image; UnknownGlobal suggests near names."""
-        try:
-            return self.globals[name]
-        except KeyError:
-            pass
-        raise UnknownGlobal("the global", name, "the program has none of that name", near_names(name, self.globals))
+        """Return where a global variable lies in the load image; it may state more bytes than the image has there.
+
+        Raises UnknownGlobal, with near names, also for a variable that is no part of the image.
+        """
+        found = self.globals.get(name)
+        if found is None:
+            raise UnknownGlobal("the global", name, "the program has none of that name", near_names(name, self.globals))
+        if found.offset >= self.load_size:
+            raise UnknownGlobal("the global", name, "it is no part of the load image", "give it an initial value")
+        return found
 
     def function_meta(self, name: str, kind: FunctionTlv) -> tuple[memoryview, ...]:
         """Return the values of one kind in a kernel's meta data.
@@ -128,6 +128,7 @@ def program_of(result: Registration) -> Program:
     return Program(
         image=result.image,
         text_offset=result.text_offset,
+        load_size=result.load_size,
         read_only=result.read_only,
         stack_size=result.program_stack,
         meta_flags=result.meta_flags,

@@ -36,6 +36,7 @@ _STACK_MARK: Final = 0x5A5A
 _STACK_TYPES: Final = {1: 16384, 2: 32768}
 _EMPTY: Final = memoryview(b"")
 _U32: Final = 0xFFFFFFFF
+_U64: Final = 0xFFFFFFFFFFFFFFFF
 # A name costs memory of its own, and a damaged table can make thousands of names out of the same bytes.
 _NAMES_PER_FILE: Final = 4
 
@@ -189,11 +190,14 @@ def _load_range(file: ElfFile, result: Registration) -> None:
         result.notes.append("no section is to be loaded; the program cannot be launched")
         return
     start, end = loaded[0].offset, loaded[-1].offset + loaded[-1].size
-    if not start <= end <= len(file.view):
+    zeros = max(0, end - len(file.view))
+    if start > end or start > len(file.view) or (zeros and loaded[-1].type != elf.SHT_NOBITS):
         rule = f"the load range starts at {start} and the file has {len(file.view)} bytes"
         raise MalformedElf("the end of the last loaded section", end, rule, "get the file again")
     result.text_offset, result.load_size = start, end - start
     result.image = file.view[start:end]
+    if zeros:
+        result.notes.append(f"the load range ends {zeros} bytes after the file; they are zero on the device")
     for section in loaded:
         if section.offset + section.size > end:
             result.notes.append(f"a loaded section ends at {section.offset + section.size:#x}, past the load range")
@@ -255,11 +259,10 @@ def _read_objects(file: ElfFile, table: int, strings: memoryview, result: Regist
 
 def _add_global(file: ElfFile, symbol: Symbol, name: str, result: Registration) -> None:
     section = file.sections[symbol.section]
-    offset = section.offset - result.text_offset + symbol.value - section.address
-    if not 0 <= offset <= result.load_size:
-        result.notes.append(f"global {name!r} lies outside the load range; it has no device address")
-        return
-    if offset + symbol.size > result.load_size:
+    offset = (section.offset - result.text_offset + symbol.value - section.address) & _U64
+    if offset >= result.load_size:
+        result.notes.append(f"global {name!r} lies outside the load range; it is not there on the device")
+    elif offset + symbol.size > result.load_size:
         result.notes.append(f"global {name!r} has {symbol.size} bytes and reaches past the load range")
     result.globals[name] = Global(offset, symbol.size)
 

@@ -1,0 +1,91 @@
+"""Checks of the device nodes: present, permitted, and mapped into the container together with what belongs to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from runtime.cli.doctor.findings import Finding, Level
+from runtime.cli.doctor.machine import Machine
+
+__all__ = ["check", "device_nodes"]
+
+MANAGERS = ("/dev/davinci_manager", "/dev/davinci_manager_docker")
+CHANNEL = "/dev/hisi_hdc"
+_MODULES = re.compile(r"^(?:drv_|asdrv_|ascend_)\w*", re.MULTILINE)
+_MAPPING = "--device /dev/davinci0 --device /dev/davinci_manager --device /dev/hisi_hdc"
+
+
+def device_nodes(machine: Machine) -> list[str]:
+    """Return the nodes of the devices, /dev/davinciN, by number."""
+    found = [name for name in machine.glob("/dev", "davinci*") if re.fullmatch(r"/dev/davinci\d+", name)]
+    return sorted(found, key=_number)
+
+
+def check(machine: Machine) -> Iterator[Finding]:
+    """Look at /dev: devices, manager, host-device channel, and the rights on them."""
+    devices = device_nodes(machine)
+    managers = [name for name in MANAGERS if machine.exists(name)]
+    container = machine.container()
+    if not devices:
+        yield _no_devices(machine, managers)
+    elif not managers:
+        yield Finding(
+            Level.PROBLEM,
+            "there is no /dev/davinci_manager, through which every driver call goes",
+            "looked for " + ", ".join(MANAGERS),
+            f"start the container with {_MAPPING}" if container else "load the Ascend driver (see dmesg)",
+        )
+    if devices and not machine.exists(CHANNEL):
+        yield Finding(
+            Level.WARNING,
+            f"there is no {CHANNEL}, the channel to the device's processes on PCIe cards (UB cards do without)",
+            f"{len(devices)} device node(s) are there",
+            f"add --device {CHANNEL}" if container else "load the Ascend driver whole (see dmesg)",
+        )
+    refused = [name for name in (*devices, *managers, CHANNEL) if machine.exists(name) and not machine.may(name, "rw")]
+    if refused:
+        group = machine.group_of(refused[0])
+        yield Finding(
+            Level.PROBLEM,
+            "this user may not open the device nodes",
+            ", ".join(f"{name} ({machine.ownership(name)})" for name in refused),
+            f"run the container with --group-add {group}, or as root"
+            if container
+            else f"sudo usermod -aG {group} $USER, then log in again",
+        )
+    if devices and managers and not refused:
+        yield Finding(Level.OK, f"{len(devices)} device node(s), all open to this user", ", ".join(devices))
+    if devices and container:
+        yield from _container(machine, devices, container)
+
+
+def _no_devices(machine: Machine, managers: list[str]) -> Finding:
+    modules = _MODULES.findall(machine.text("/proc/modules"))
+    evidence = f"no /dev/davinciN; driver modules loaded: {', '.join(modules[:6]) or 'none'}"
+    if machine.container():
+        cure = f"start the container with {_MAPPING}, one --device per card"
+    elif modules or managers:
+        cure = "the driver is loaded but found no card: look at npu-smi info and dmesg"
+    else:
+        cure = "install the Ascend driver package, or load it and look at dmesg"
+    return Finding(Level.PROBLEM, "there is no NPU device node", evidence, f"{cure}; or run on the fake")
+
+
+def _container(machine: Machine, devices: list[str], sign: str) -> Iterator[Finding]:
+    if not machine.exists("/usr/local/Ascend/driver") and not machine.exists("/etc/ascend_install.info"):
+        yield Finding(
+            Level.PROBLEM,
+            "devices are mapped into this container, but the driver's folder is not",
+            f"{sign}; {', '.join(devices)}; no /usr/local/Ascend/driver",
+            "add -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro and "
+            "-v /etc/ascend_install.info:/etc/ascend_install.info:ro",
+        )
+    numbers = [_number(name) for name in devices]
+    if numbers != list(range(len(numbers))):
+        told = ", ".join(f"davinci{number} is {logic}" for logic, number in enumerate(numbers))
+        yield Finding(Level.NOTE, "devices have other numbers in this container than on the host", f"{told} ({sign})")
+
+
+def _number(node: str) -> int:
+    return int(node.removeprefix("/dev/davinci"))

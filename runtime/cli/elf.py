@@ -1,0 +1,214 @@
+"""``npuhal elf``: what registration makes of device binaries."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import argparse
+
+    from chips.binary.fat import DeviceBinary
+    from chips.binary.kernels import Kernel, Magic
+    from chips.binary.registration import Registration
+    from chips.chip import Chip
+    from runtime.cli.output import Output
+
+HELP = (
+    "Show the kernels of device binaries (.o), or of the device binaries inside host libraries, as registration on a "
+    "chip sees them: kinds, keys, entries, arguments, stack, globals, and what the file holds that is not honoured."
+)
+
+# e_flags >> 16 names the core a binary was compiled for; any SoC of that core will do to show it.
+_SOC_OF_CORE: Final = {
+    0x86: "Ascend910A",
+    0x8A: "Ascend310P3",
+    0x8B: "Ascend310P3",
+    0x93: "Ascend910B1",
+    0x94: "Ascend910B1",
+    0x95: "Ascend310B1",
+    0x99: "Ascend950PR_9599",
+    0x9A: "Ascend950PR_9599",
+}
+_USUAL_SOC: Final = "Ascend910B1"
+_FLAGS_OFFSET: Final = 48  # Elf64_Ehdr.e_flags
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="device ELF, or host library or archive with some inside"
+    )
+    parser.add_argument(
+        "--chip", metavar="NAME", help="SoC name, or chip type by name or number (default: what the file was built for)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per binary, each on a line of its own")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Show every file; returns 1 when one of them could not be read or was refused."""
+    from chips.binary.errors import BinaryError
+    from chips.binary.registration import register
+
+    chosen = None if args.chip is None else _chip_named(args.chip)
+    status = 0
+    for path in map(Path, args.files):
+        try:
+            binaries = list(_binaries(path))
+        except BinaryError as problem:
+            out.error(str(problem))
+            status = 1
+            continue
+        for name, data, magic, side in binaries:
+            chip = chosen or _chip_built_for(data)
+            result = register(data, chip, magic=magic, side_json=side)
+            if result.error is not None:
+                status = 1
+            if args.json:
+                out.line(json.dumps(as_json(name, result)))
+            else:
+                _show(name, chip, result, out)
+    return status
+
+
+def as_json(name: str, result: Registration) -> dict[str, object]:
+    """Return a registration as plain data; keys and numbers are those recorded of the vendor's runtime."""
+    return {
+        "file": name,
+        **{stage: _code(result, stage) for stage in ("parse", "json", "register")},
+        "text_offset": result.text_offset,
+        "load_size": result.load_size,
+        "read_only": int(result.read_only),
+        "elf_stack": result.elf_stack,
+        "prog_stack": result.program_stack,
+        "meta_flag": result.meta_flags,
+        "machine": result.machine,
+        "kernel_num": result.symbol_count,
+        "func_num": result.function_count,
+        "default_attr": int(result.default),
+        "intercore": int(result.intercore_sync),
+        "globals": {each: list(place) for each, place in result.globals.items()},
+        "kernels": [_kernel_json(kernel) for kernel in result.kernels],
+        "table": [kernel.key for kernel in result.table],
+    }
+
+
+def _kernel_json(kernel: Kernel) -> dict[str, object]:
+    return {
+        "name": kernel.name,
+        "key": kernel.key,
+        "attr": int(kernel.attribute),
+        "mix": int(kernel.mix),
+        "offset": kernel.offset1,
+        "offset2": kernel.offset2,
+        "length": kernel.length1,
+        "length2": kernel.length2,
+        "ration": kernel.ratio,
+        "func_type": kernel.func_type,
+        "user_args": kernel.user_args,
+        "sys_args": kernel.system_args,
+        "ffts_arg": int(kernel.ffts_arg),
+        "min_stack": kernel.min_stack,
+        "min_stack2": kernel.min_stack2,
+        "vf": kernel.vector_function,
+        "share": kernel.share_memory,
+        "entry_type": int(kernel.entry_type),
+        "sched": kernel.sched_mode,
+        "early": int(kernel.early_start),
+        "dfx_size": kernel.meta_size,
+        # The counts are settled when a device is opened, and this command opens none.
+        "prefetch1": 0,
+        "prefetch2": 0,
+        "in_table": int(kernel.in_table),
+    }
+
+
+def _code(result: Registration, stage: str) -> int:
+    if result.error is None or result.failed is None or result.failed.value != stage:
+        return 0
+    from runtime.errors.tables import internal_codes
+
+    return internal_codes()[result.error.code].value
+
+
+def _binaries(path: Path) -> Iterator[tuple[str, memoryview, Magic | None, bytes | None]]:
+    from chips.binary.errors import BinaryError
+    from chips.binary.fat import Layout, find_device_binaries
+    from chips.binary.source import read_binary, read_side
+
+    data = memoryview(read_binary(path))
+    found: tuple[DeviceBinary, ...] = ()
+    with contextlib.suppress(BinaryError):  # registration says what is wrong with it
+        found = find_device_binaries(data)
+    embedded = [each for each in found if each.layout is not Layout.PLAIN]
+    if not embedded:
+        yield path.name, data, None, read_side(path)
+    for each in embedded:
+        yield f"{path.name}.at_{each.offset:x}", each.data, each.magic, None
+
+
+def _chip_named(name: str) -> Chip:
+    from chips import UnknownChip, all_socs, find_chip
+
+    try:
+        return find_chip(name)
+    except UnknownChip:
+        for chip in map(find_chip, all_socs()):
+            if name.upper() in (chip.chip_type, chip.chip_type.removeprefix("CHIP_"), str(chip.chip_value)):
+                return chip
+        raise
+
+
+def _chip_built_for(data: memoryview) -> Chip:
+    from chips import find_chip
+
+    core = int.from_bytes(data[_FLAGS_OFFSET + 2 : _FLAGS_OFFSET + 4], "little")
+    return find_chip(_SOC_OF_CORE.get(core, _USUAL_SOC))
+
+
+def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:
+    stack = f"{result.program_stack} bytes" if result.program_stack else "the chip's own"
+    out.line(f"{name} on {chip.soc}", style="bold")
+    out.line(
+        f"  load {result.load_size} bytes from file offset {result.text_offset}"
+        f" ({'read-only' if result.read_only else 'writable'}), stack {stack},"
+        f" kernels: {len(result.kernels)}, kernel symbols: {result.symbol_count}, default kind {result.default.name}"
+    )
+    if result.kernels:
+        heads = ["kernel", "key", "kind", "mix", "ratio", "entry", "bytes", "args", "stack", "arguments"]
+        out.table(heads, [_row(kernel) for kernel in result.kernels])
+    for each, place in result.globals.items():
+        out.line(f"  global {printable(each)}: offset {place.offset}, {place.size} bytes")
+    for note in result.notes:
+        out.line(f"  note: {printable(note)}", style="yellow")
+    if result.error is not None:
+        out.error(f"{name}: {printable(str(result.error))}")
+    out.line()
+
+
+def _row(kernel: Kernel) -> list[str]:
+    pair = kernel.second is not None
+    return [
+        printable(kernel.name),
+        str(kernel.key) if kernel.in_table else f"({kernel.key})",
+        kernel.attribute.name,
+        kernel.mix.name if kernel.mix else "-",
+        str(kernel.ratio),
+        f"{kernel.offset1}, {kernel.offset2}" if pair else str(kernel.offset1),
+        f"{kernel.length1}, {kernel.length2}" if pair else str(kernel.length1),
+        f"{kernel.user_args}+{kernel.system_args}",
+        str(kernel.min_stack or "-"),
+        " ".join(_argument_name(each.kind) for each in kernel.described_by.arguments) or "-",
+    ]
+
+
+def _argument_name(kind: int) -> str:
+    return str(getattr(kind, "name", kind)).lower()
+
+
+def printable(text: str) -> str:
+    """Return text out of a file so that a terminal can show it: control and undecodable characters are escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -7,13 +7,13 @@ and, for what ctypes cannot tell (what a pointer inside a struct points to), fro
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from npuhal import constants, declarations, prototypes
-from npuhal.layouts import OPAQUE, BitField, layouts
+from npuhal.layouts import BitField, layouts
+from npuhal.shapes import CNames, accepts, bare_name, shape_of_text
 from npuhal.version import DRIFT_VERSION
 
 Document = Mapping[str, Any]
@@ -119,7 +119,7 @@ def check(document: Document, bindings: Bindings | None = None) -> Report:
         else:
             report.unbound.append(("function", name, "the vendor's runtime does not call it"))
     for tag, measured in document.get("structs", {}).items():
-        name = _bare(tag)
+        name = bare_name(tag)
         struct = bindings.struct(name)
         if struct is not None:
             report.add(_struct(name, measured, struct, bindings.field_texts(name), names))
@@ -128,7 +128,7 @@ def check(document: Document, bindings: Bindings | None = None) -> Report:
         else:
             report.unbound.append(("struct", name, "only functions that are not bound use it"))
     for tag, enum in document.get("enums", {}).items():
-        report.add(_enum(_bare(tag), enum["values"], bindings))
+        report.add(_enum(bare_name(tag), enum["values"], bindings))
     for name, value in {**document.get("macros_int", {}), **document.get("macros_str", {})}.items():
         bound = bindings.constant(name)
         report.add([] if bound == value else [Difference("macro", name, "value", value, bound)])
@@ -157,7 +157,7 @@ def _check_drift(document: Document, names: CNames) -> Report:
         report.add(found)
     for name, arguments in drift.get("functions_with_different_argument_types", {}).items():
         prototype = newer.prototype(name)
-        bound_types = [_shape_of_text(arg.text, names) for arg in prototype.args] if prototype else None
+        bound_types = [shape_of_text(arg.text, names) for arg in prototype.args] if prototype else None
         expected = [names.shape(text) for text in arguments["runtime"]]
         report.add(
             [] if bound_types == expected else [Difference("function", name, "arguments", expected, bound_types)]
@@ -170,75 +170,13 @@ def _check_drift(document: Document, names: CNames) -> Report:
         else:
             report.add([] if bound_value == value else [Difference("macro", name, "value", value, bound_value)])
     for tag, measured in document.get("runtime_only_structs", {}).items():
-        name = _bare(tag)
+        name = bare_name(tag)
         only = newer.struct(name)
         if only is None:
             report.unbound.append(("struct", name, f"belongs to another library ({measured['header']})"))
         else:
             report.add(_struct(name, measured, only, newer.field_texts(name), names))
     return report
-
-
-Shape = tuple[Any, ...]
-"""("int", size, signed), ("enum",), ("bool",), ("char",), ("float", size), ("void",), ("to", shape), ("struct", name),
-("array", count, shape), ("opaque", name) or ("callback",)."""
-
-_C_SCALARS: Mapping[str, Shape] = {
-    "char": ("char",), "_Bool": ("bool",), "bool": ("bool",), "float": ("float", 4), "void": ("void",),
-    "unsigned char": ("int", 1, False), "uint8_t": ("int", 1, False), "signed char": ("int", 1, True),
-    "unsigned short": ("int", 2, False), "short": ("int", 2, True), "uint16_t": ("int", 2, False),
-    "unsigned int": ("int", 4, False), "int": ("int", 4, True), "uint32_t": ("int", 4, False),
-    "unsigned long": ("int", 8, False), "unsigned long long": ("int", 8, False), "size_t": ("int", 8, False),
-    "long": ("int", 8, True), "long long": ("int", 8, True), "uint64_t": ("int", 8, False),
-    "int32_t": ("int", 4, True), "int64_t": ("int", 8, True), "pid_t": ("int", 4, True),
-}  # fmt: skip
-_SHORT_SCALARS: Mapping[str, Shape] = {
-    "u8": ("int", 1, False), "u16": ("int", 2, False), "u32": ("int", 4, False), "u64": ("int", 8, False),
-    "i8": ("int", 1, True), "i16": ("int", 2, True), "i32": ("int", 4, True), "i64": ("int", 8, True),
-    "f32": ("float", 4), "bool": ("bool",), "char": ("char",), "void": ("void",),
-}  # fmt: skip
-_ARRAY = re.compile(r"(.*?)\s*\[(\d*)\]\Z")
-
-
-class CNames:
-    """Reads C type texts, typedefs resolved, into shapes."""
-
-    def __init__(self, typedefs: Mapping[str, Any]) -> None:
-        self._typedefs = typedefs
-
-    def shape(self, text: str, argument: bool = True) -> Shape:
-        """Return the shape of a C type; an array argument is a pointer, an open array field has no elements."""
-        text = re.sub(r"\b(const|volatile)\b", "", text).strip()
-        array = _ARRAY.match(text)
-        if array:
-            inner = self.shape(array[1], argument)
-            return ("to", inner) if argument else ("array", int(array[2] or 0), inner)
-        if text.endswith("*"):
-            return ("to", self.shape(text[:-1].strip(), argument))
-        if "(*)" in text:
-            return ("callback",)
-        if text in _C_SCALARS:
-            return _C_SCALARS[text]
-        if text in self._typedefs and self._typedefs[text]["to"] != text:
-            return self.shape(self._typedefs[text]["to"], argument)
-        return _named_shape(_bare(text), opaque=text.startswith("struct "))
-
-
-def _shape_of_text(text: str, names: CNames, argument: bool = True) -> Shape:
-    """Return the shape of a type as our tables spell it."""
-    array = _ARRAY.match(text)
-    if array:
-        return ("array", int(array[2]), _shape_of_text(array[1], names, argument))
-    if text.endswith("*"):
-        return ("to", _shape_of_text(text[:-1], names, argument))
-    return _SHORT_SCALARS.get(text) or _named_shape(text, opaque=text in OPAQUE)
-
-
-def _named_shape(name: str, opaque: bool) -> Shape:
-    row = declarations.find(name, ("struct", "union", "enum", "callback"))
-    if row is None:
-        return ("opaque" if opaque else "unknown", name)
-    return {"enum": ("enum",), "callback": ("callback",)}.get(row.kind, ("struct", row.name))
 
 
 def _function(name: str, measured: Mapping[str, Any], bound: prototypes.Prototype, names: CNames) -> list[Difference]:
@@ -252,13 +190,13 @@ def _function(name: str, measured: Mapping[str, Any], bound: prototypes.Prototyp
         if expected["name"] != arg.name:
             found.append(Difference("function", name, f"{what} name", expected["name"], arg.name))
         shape = names.shape(expected["type"])
-        declared = _shape_of_text(arg.text, names)
+        declared = shape_of_text(arg.text, names)
         if declared != shape:
             found.append(Difference("function", name, what, expected["type"], arg.text))
-        if not _accepts(arg.ctype, shape):
+        if not accepts(arg.ctype, shape):
             found.append(Difference("function", name, f"{what} ctypes type", expected["type"], _type_name(arg.ctype)))
     result = names.shape(measured["ret"])
-    if not _accepts(bound.restype, result):
+    if not accepts(bound.restype, result):
         found.append(Difference("function", name, "result", measured["ret"], _type_name(bound.restype)))
     return found
 
@@ -305,7 +243,7 @@ def _field(
     if "type" not in measured:
         return found
     shape = names.shape(measured["type"], argument=False)
-    if not _accepts(kind, shape, field=True) or (text is not None and _shape_of_text(text, names, False) != shape):
+    if not accepts(kind, shape, field=True) or (text is not None and shape_of_text(text, names, False) != shape):
         found.append(_differs(owner, f"{name} type", measured["type"], text or _type_name(kind)))
     return found
 
@@ -324,42 +262,6 @@ def _enum(name: str, values: Mapping[str, int], bindings: Bindings) -> list[Diff
             extra = sorted(set(bound) - set(values))
             found += [Difference("enum", name, key, "none", bound[key]) for key in extra]
     return found
-
-
-def _accepts(kind: Any, shape: Shape, field: bool = False) -> bool:
-    """Return whether a ctypes type is the right one for a shape; inside structs every pointer is an address."""
-    what = shape[0]
-    if kind is None:
-        return what == "void"
-    if what == "to":
-        target = shape[1]
-        if field or target[0] in ("void", "char", "opaque"):
-            return kind in (ctypes.c_void_p, ctypes.c_char_p)
-        wanted = ctypes.c_void_p if target[0] == "to" else getattr(kind, "_type_", None)
-        return (
-            issubclass(kind, ctypes._Pointer)
-            and kind._type_ is wanted
-            and (target[0] == "to" or _accepts(kind._type_, target))
-        )
-    if what == "array":
-        return issubclass(kind, ctypes.Array) and kind._length_ == shape[1] and _accepts(kind._type_, shape[2], field)
-    if what == "struct":
-        return issubclass(kind, (ctypes.Structure, ctypes.Union)) and kind.__name__ == shape[1]
-    if what == "callback":
-        return field or issubclass(kind, ctypes._CFuncPtr)  # type: ignore[attr-defined]
-    if what == "int":
-        return kind in _INTEGERS and ctypes.sizeof(kind) == shape[1] and (kind(-1).value < 0) == shape[2]
-    return kind is {"enum": ctypes.c_int, "bool": ctypes.c_bool, "char": ctypes.c_char, "float": ctypes.c_float}.get(
-        what
-    )
-
-
-_INTEGERS = frozenset(
-    {
-        ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64,
-        ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64,
-    }
-)  # fmt: skip
 
 
 def _flat(fields: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -412,10 +314,6 @@ def _place(struct: type[Any], name: str) -> tuple[int, int] | None:
 
 def _differs(name: str, what: str, measured: object, bound: object) -> Difference:
     return Difference("struct", name, what, measured, bound)
-
-
-def _bare(tag: str) -> str:
-    return re.sub(r"^(struct|union|enum) ", "", tag)
 
 
 def _type_name(kind: Any) -> str:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SQE_BYTES = 64
 """Size of one submission queue entry."""
 
+STRUCT_KEY, BYTES_KEY = "_struct", "_bytes"
+"""Keys that mark what an untyped pointer led to: a struct by its name, or bytes in hexadecimal."""
+
 LOGIC_CQE_BYTES = 32
 """Size of one entry of a logic completion queue."""
 
@@ -60,9 +63,7 @@ class Record:
 class TraceApi(HalApi):
     """Records what passes to `inner`; with a `capacity`, only the last calls are kept."""
 
-    def __init__(
-        self, inner: HalApi, log: Callable[[str], None] | None = None, capacity: int | None = None
-    ) -> None:
+    def __init__(self, inner: HalApi, log: Callable[[str], None] | None = None, capacity: int | None = None) -> None:
         super().__init__(f"trace+{inner.url}", inner.version)
         self.inner = inner
         self.records: deque[Record] = deque(maxlen=capacity)
@@ -123,7 +124,7 @@ def decode_arguments(
 ) -> dict[str, Any]:
     """Return the arguments by name as plain data; with `written`, only those the function writes to."""
     return {
-        arg.name: _decode_argument(value)
+        arg.name: _decode_argument(value, arg.ctype is ctypes.c_void_p)
         for arg, value in zip(prototype.args, arguments, strict=False)
         if not written or arg.direction != "in"
     }
@@ -192,30 +193,40 @@ def load(path: Path) -> list[Record]:
     return records
 
 
-def _decode_argument(value: Any) -> Any:
+def _decode_argument(value: Any, untyped: bool) -> Any:
     target = getattr(value, "_obj", value)
     if isinstance(target, ctypes._Pointer):
         target = target.contents if target else None
     if isinstance(target, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         return "<callback>"
-    return decode(target)
+    if target is None:
+        return None
+    if not untyped or isinstance(target, (int, ctypes.c_void_p)):
+        return decode(target)
+    # Behind void* an int is an address; what is pointed to must look different.
+    if isinstance(target, (ctypes.Structure, ctypes.Union)):
+        return {STRUCT_KEY: type(target).__name__, **decode(target)}
+    return {BYTES_KEY: bytes(target).hex()}
 
 
 def _payload(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return the queue entries a send or receive moved. Both pointers are host memory by the HAL's contract."""
     if name == "halSqTaskSend":
-        info = before.get("info")
-        address, size = (info["sqe_addr"], info["sqe_num"] * SQE_BYTES) if isinstance(info, dict) else (0, 0)
+        info, address, number, size = before.get("info"), "sqe_addr", "sqe_num", SQE_BYTES
     elif name == "halCqReportRecv":
-        info = after.get("info")
-        received = isinstance(info, dict) and info["type"] == constants.DRV_LOGIC_TYPE
-        address, size = (info["cqe_addr"], info["report_cqe_num"] * LOGIC_CQE_BYTES) if received else (0, 0)
+        info, address, number, size = after.get("info"), "cqe_addr", "report_cqe_num", LOGIC_CQE_BYTES
     else:
         return ""
-    return ctypes.string_at(address, size).hex() if address and size else ""
+    if not isinstance(info, dict) or (name == "halCqReportRecv" and info["type"] != constants.DRV_LOGIC_TYPE):
+        return ""
+    return ctypes.string_at(info[address], info[number] * size).hex() if info[address] else ""
 
 
 def _brief(value: Any) -> str:
+    if isinstance(value, dict) and BYTES_KEY in value:
+        data = bytes.fromhex(value[BYTES_KEY])
+        text = data.rstrip(b"\0")
+        return repr(text.decode()) if text.isascii() and text.decode().isprintable() else f"<{len(data)} bytes>"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}={_brief(item)}" for name, item in value.items() if _counts(item)) + "}"
     if isinstance(value, list):

@@ -1,0 +1,270 @@
+"""Plays a recording of `npuhal.trace` against another door, and compares recordings.
+
+Addresses and ids that one HAL hands out mean nothing to another. So what a call handed out in the recording is kept
+together with what it hands out now, and later arguments are translated: an address keeps its offset in its block, an id
+is looked up by its kind. Host memory is not part of a recording: calls that need it get zeroed memory of the same size.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from npuhal import prototypes
+from npuhal.api import HalApi
+from npuhal.trace import BYTES_KEY, LOGIC_CQE_BYTES, STRUCT_KEY, Record, decode_arguments
+
+_IDS: Mapping[str, str] = {"sqId": "sq", "cqId": "cq", "resourceId": "resource", "streamId": "resource"}
+"""Fields that hold an id the HAL chose, and its kind. (Stream ids are resource ids.)"""
+
+_BLOCKS: Mapping[str, tuple[str, str]] = {
+    "halMemAlloc": ("pp", "size"),
+    "halMemAddressReserve": ("ptr", "size"),
+    "halHostRegister": ("dst_ptr", "size"),
+    "halResMap": ("va", "len"),
+    "halResAddrMap": ("va", "len"),
+    "halShmemOpenHandle": ("vptr", ""),
+    "halShmemOpenHandleByDevId": ("vptr", ""),
+    "halMemCreate": ("handle", ""),
+}
+"""Functions that hand out an address or handle: the argument that receives it, and the one that says the size."""
+
+_HOST_BYTES: Mapping[str, Mapping[str, str]] = {
+    "drvMemcpy": {"dst": "dest_max", "src": "byte_count"},
+    "halMemcpy": {"dst": "dst_size", "src": "count"},
+    "drvMemsetD8": {"dst": "destMax"},
+    "halHostRegister": {"src_ptr": "size"},
+    "halTsdrvCtl": {"param": "paramSize", "out": "outSize"},
+}
+"""Arguments that may be host addresses, and the argument that says how much memory lies there."""
+
+_FIRST_ADDRESS = 0x10000
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first place where two runs differ."""
+
+    index: int
+    """Number of the record."""
+    name: str
+    """The function."""
+    what: str
+    """`rc`, or the path of a value such as `info.value[0]`."""
+    recorded: object
+    """Value in the recording, or in the first of two."""
+    seen: object
+    """Value now, or in the second."""
+
+    def __str__(self) -> str:
+        return f"#{self.index} {self.name}: {self.what}: recorded {self.recorded}, now {self.seen}"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a replay."""
+
+    replayed: int = 0
+    """Calls made."""
+    skipped: list[tuple[int, str, str]] = field(default_factory=list)
+    """(index, function, reason) of calls that could not be rebuilt."""
+    divergence: Divergence | None = None
+    """First difference, at which the replay stopped; None if there was none."""
+
+
+class _CannotRebuild(Exception):
+    """A recorded argument cannot be made again; the text says which and why."""
+
+
+def replay(records: Iterable[Record], hal: HalApi) -> Outcome:
+    """Make the recorded calls on `hal`, in order and from one thread, until a result differs."""
+    outcome = Outcome()
+    session = _Session(hal)
+    for record in records:
+        prototype = prototypes.prototype(record.name, hal.version)
+        try:
+            arguments = session.arguments(record, prototype)
+        except _CannotRebuild as reason:
+            outcome.skipped.append((record.index, record.name, str(reason)))
+            continue
+        rc = getattr(hal, record.name)(*arguments)
+        outcome.replayed += 1
+        after = decode_arguments(prototype, tuple(arguments), written=True)
+        seen_rc = rc.decode("latin-1") if isinstance(rc, bytes) else rc
+        session.learn(record, after)
+        outcome.divergence = _compare(record, seen_rc, session.expected(record), after)
+        if outcome.divergence:
+            break
+    return outcome
+
+
+def diff(first: Sequence[Record], second: Sequence[Record]) -> Divergence | None:
+    """Return the first difference of two recordings: functions, arguments, results, payload; times do not count."""
+    for one, other in zip(first, second, strict=False):
+        if one.name != other.name:
+            return Divergence(one.index, one.name, "function", one.name, other.name)
+        found = next(_differences(one.before, other.before, ""), None) or (
+            ("payload", one.payload, other.payload) if one.payload != other.payload else None
+        )
+        if found:
+            return Divergence(one.index, one.name, *found)
+        found_after = _compare(one, other.rc, one.after, other.after)
+        if found_after:
+            return found_after
+    if len(first) != len(second):
+        longer = max(first, second, key=len)
+        record = longer[min(len(first), len(second))]
+        return Divergence(record.index, record.name, "number of calls", len(first), len(second))
+    return None
+
+
+class _Session:
+    """What this replay has learnt about addresses and ids, and the memory it lends to calls."""
+
+    def __init__(self, hal: HalApi) -> None:
+        self._hal = hal
+        self._ids: dict[tuple[str, int], int] = {}
+        self._starts: list[int] = []
+        self._blocks: dict[int, tuple[int, int]] = {}
+        self._memory: dict[int, Any] = {}
+
+    def arguments(self, record: Record, prototype: prototypes.Prototype) -> list[Any]:
+        """Rebuild the arguments of a record."""
+        return [
+            self._argument(record, arg, record.before[arg.name]) for arg in prototype.args if arg.name in record.before
+        ]
+
+    def learn(self, record: Record, after: Mapping[str, Any]) -> None:
+        """Keep what the call handed out then and now."""
+        if record.rc != 0:
+            return
+        if record.name in _BLOCKS:
+            argument, size_argument = _BLOCKS[record.name]
+            then, now = record.after.get(argument), after.get(argument)
+            if isinstance(then, int) and isinstance(now, int) and then:
+                size = record.after.get(size_argument, record.before.get(size_argument, 1)) if size_argument else 1
+                self._starts = sorted({*self._starts, then})
+                self._blocks[then] = (now, size)
+        for name, then in record.after.items():
+            now = after.get(name)
+            if isinstance(then, dict) and isinstance(now, dict):
+                for key in then.keys() & _IDS.keys() & now.keys():
+                    self._ids[_IDS[key], then[key]] = now[key]
+
+    def expected(self, record: Record) -> dict[str, Any]:
+        """Return the recorded results in terms of this run's addresses and ids."""
+        return {name: self._translate(name, value) for name, value in record.after.items()}
+
+    def _argument(self, record: Record, arg: prototypes.Arg, value: Any) -> Any:
+        if value is None:
+            return None
+        if value == "<callback>":
+            raise _CannotRebuild(f"{arg.name} is a callback of the recorded program")
+        if arg.ctype is ctypes.c_void_p:
+            return self._untyped(record, arg.name, value)
+        if not arg.text.endswith("*"):
+            if isinstance(value, dict):
+                return self._struct(arg.ctype, value, record)
+            sized = _HOST_BYTES.get(record.name, {})
+            return self._address(record, arg.name, value) if arg.name in sized else self._translate(arg.name, value)
+        target = arg.ctype._type_
+        if isinstance(value, dict):
+            return ctypes.byref(self._struct(target, value, record))
+        if isinstance(value, list):
+            return (target * len(value))(*(self._element(target, item, record) for item in value))
+        return ctypes.byref(target(self._translate(arg.name, value)))
+
+    def _element(self, target: Any, value: Any, record: Record) -> Any:
+        return self._struct(target, value, record) if isinstance(value, dict) else value
+
+    def _untyped(self, record: Record, name: str, value: Any) -> Any:
+        if isinstance(value, dict) and STRUCT_KEY in value:
+            fields = {key: item for key, item in value.items() if key != STRUCT_KEY}
+            return ctypes.byref(self._struct(self._hal.structs.struct(value[STRUCT_KEY]), fields, record))
+        if isinstance(value, dict):
+            return ctypes.create_string_buffer(bytes.fromhex(value[BYTES_KEY]), len(value[BYTES_KEY]) // 2)
+        return self._address(record, name, value)
+
+    def _address(self, record: Record, name: str, value: int) -> int:
+        """Return the address now: in a known block, or host memory of the size the call states."""
+        if value == 0:
+            return 0
+        known = self._in_block(value)
+        if known is not None:
+            return known
+        size_argument = _HOST_BYTES.get(record.name, {}).get(name)
+        size = record.before.get(size_argument) if size_argument else None
+        if not isinstance(size, int):
+            raise _CannotRebuild(f"{name} = {value:#x} is host memory, which is not recorded")
+        return self._lend(value, size)
+
+    def _lend(self, recorded: int, size: int, data: bytes = b"") -> int:
+        buffer = self._memory.get(recorded)
+        if buffer is None or ctypes.sizeof(buffer) < max(size, len(data)):
+            buffer = self._memory[recorded] = ctypes.create_string_buffer(max(size, len(data), 1))
+        if data:
+            ctypes.memmove(buffer, data, len(data))
+        return ctypes.addressof(buffer)
+
+    def _struct(self, kind: Any, values: Mapping[str, Any], record: Record) -> Any:
+        built = kind()
+        for name, value in values.items():
+            member = getattr(built, name)
+            if isinstance(value, dict):
+                setattr(built, name, self._struct(type(member), value, record))
+            elif isinstance(value, list):
+                for position, item in enumerate(value):
+                    member[position] = self._element(type(member)._type_, item, record)
+            elif isinstance(value, str):
+                setattr(built, name, value.encode("latin-1"))
+            elif name == "sqe_addr" and value:
+                setattr(built, name, self._lend(value, 0, bytes.fromhex(record.payload)))
+            elif name == "cqe_addr" and value:
+                setattr(built, name, self._lend(value, values["cqe_num"] * LOGIC_CQE_BYTES))
+            else:
+                setattr(built, name, self._translate(name, value))
+        return built
+
+    def _translate(self, name: str, value: Any) -> Any:
+        """Return a recorded value in this run's terms: ids by the field's name, addresses by their block."""
+        if isinstance(value, dict):
+            return {key: self._translate(key, item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._translate(name, item) for item in value]
+        if not isinstance(value, int) or isinstance(value, bool):
+            return value
+        if name in _IDS:
+            return self._ids.get((_IDS[name], value), value)
+        if name in ("sqe_addr", "cqe_addr") and value in self._memory:
+            return ctypes.addressof(self._memory[value])
+        known = self._in_block(value) if value >= _FIRST_ADDRESS else None
+        return value if known is None else known
+
+    def _in_block(self, address: int) -> int | None:
+        position = bisect_right(self._starts, address) - 1
+        if position < 0:
+            return None
+        start = self._starts[position]
+        now, size = self._blocks[start]
+        return now + address - start if address - start < size else None
+
+
+def _compare(record: Record, rc: Any, expected: Mapping[str, Any], seen: Mapping[str, Any]) -> Divergence | None:
+    if rc != record.rc:
+        return Divergence(record.index, record.name, "rc", record.rc, rc)
+    found = next(_differences(expected, seen, ""), None)
+    return Divergence(record.index, record.name, *found) if found else None
+
+
+def _differences(first: Any, second: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in dict.fromkeys((*first, *second)):
+            yield from _differences(first.get(key), second.get(key), f"{path}.{key}" if path else key)
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for position, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from _differences(one, other, f"{path}[{position}]")
+    elif first != second:
+        yield path, first, second

@@ -22,7 +22,7 @@ from chips.cond.stream import STATE_OFFSET, Condition, QueueRegisters, StreamAct
 from chips.cond.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
 from tests.tools.corpus import corpus
 
-# per corpus file: generation, bits of a queue number, tail offset, depth of the ring, swap buffer shift / offset / update
+# per corpus file: generation, bits of a queue number, tail offset, ring depth, swap buffer shift, offset and update
 FILES = {
     "310B": ("v100", 0x1FF, 8, 4096, None),
     "910B1": ("v100", 0x7FF, 8, 4096, None),
@@ -92,7 +92,7 @@ def rebuild(file: str, entry: dict[str, Any], block: bytes) -> bytes:
             count=i["max"],
             labels=i["label_info_ptr"],
             label_count=found(r"lwu\.d +r2, \[(\w+)\]", text),
-            queues=0x12C0_C000_0000 if "sq_virtual_addr_table" not in i else i["sq_virtual_addr_table"],
+            queues=i.get("sq_virtual_addr_table", 0x12C0_C000_0000),
             dfx=i["dfx_ptr"],
             current_sq=i["sq_id"],
             tail_offset=tail_offset,

@@ -72,7 +72,7 @@ def test_branches_carry_low_bits_and_setpc_the_rest() -> None:
     code = assemble("setpc r2, far\nbeq r0, r0, far\n" + "nop\n" * 30 + "far: nop")
     decoded = decode(code)
     assert branch_targets(decoded) == {4: 35}
-    names = {word: each for word, each in decoded}
+    names = dict(decoded)
     assert names[4].operands == (0, 0, 35 & 15)
     assert names[1].operands == (2, 35 >> 4)
     assert [line.text.split()[0] for line in disassemble(code)][:2] == ["setpc", "beq"]

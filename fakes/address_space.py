@@ -1,0 +1,164 @@
+"""Address ranges as the driver lays them out: reserved without access, backed by shareable files mapped elsewhere.
+
+The host must not be able to touch device memory through a device address, and must be able to through a pinned or a
+BAR-mapped one. So each range is one PROT_NONE reservation; a block that the host may touch gets the backing file mapped
+over its part of it, every other access ends in SIGSEGV, as on a machine with a card.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from bisect import bisect_left, bisect_right, insort
+
+from fakes.errors import FakeError
+
+_PROT_NONE = 0
+_MAP_FIXED = 0x10
+_MAP_FIXED_NOREPLACE = 0x100000
+_MAP_NORESERVE = 0x4000
+_MADV_REMOVE = 9
+_FAILED = ctypes.c_void_p(-1).value
+
+
+class _Libc:
+    """The four calls that Python's mmap module does not offer with a fixed address."""
+
+    def __init__(self) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.mmap = libc.mmap
+        self.mmap.restype = ctypes.c_void_p
+        self.mmap.argtypes = [
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long,
+        ]  # fmt: skip
+        self.munmap = libc.munmap
+        self.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        self.madvise = libc.madvise
+        self.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+_libc = _Libc()
+
+
+class Extents:
+    """First-fit allocator over the numbers `start`..`end`; neighbours join when they are given back."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self._starts = [start]
+        self._ends = {start: end}
+
+    def take(self, size: int, align: int) -> int | None:
+        """Return the lowest aligned start with room for `size`, or None."""
+        for index, start in enumerate(self._starts):
+            end = self._ends[start]
+            aligned = -(-start // align) * align
+            if aligned + size <= end:
+                self._carve(index, start, end, aligned, size)
+                return aligned
+        return None
+
+    def take_at(self, wanted: int, size: int) -> bool:
+        """Take exactly `wanted`..`wanted + size`; False when part of it is in use."""
+        index = bisect_right(self._starts, wanted) - 1
+        if index < 0:
+            return False
+        start = self._starts[index]
+        end = self._ends[start]
+        if wanted + size > end:
+            return False
+        self._carve(index, start, end, wanted, size)
+        return True
+
+    def give(self, start: int, size: int) -> None:
+        """Put a range back."""
+        end = start + size
+        index = bisect_left(self._starts, start)
+        if index < len(self._starts) and self._starts[index] == end:
+            end = self._ends.pop(end)
+            del self._starts[index]
+        if index > 0 and self._ends[self._starts[index - 1]] == start:
+            self._ends[self._starts[index - 1]] = end
+            return
+        insort(self._starts, start)
+        self._ends[start] = end
+
+    def _carve(self, index: int, start: int, end: int, at: int, size: int) -> None:
+        del self._starts[index]
+        del self._ends[start]
+        for left, right in ((start, at), (at + size, end)):
+            if left < right:
+                insort(self._starts, left)
+                self._ends[left] = right
+
+
+class Reservation:
+    """A range of addresses that belongs to us and that nobody may touch until part of it is mapped."""
+
+    def __init__(self, base: int, size: int, step: int) -> None:
+        """Reserve `size` bytes at `base`, or at the next free `base + k * step` when another machine is there."""
+        for attempt in range(64):
+            wanted = base + attempt * step
+            got = _libc.mmap(
+                wanted, size, _PROT_NONE,
+                mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE | _MAP_FIXED_NOREPLACE, -1, 0,
+            )  # fmt: skip
+            if got == wanted:
+                break
+            if got != _FAILED:
+                _libc.munmap(got, size)
+        else:
+            raise FakeError(
+                f"no free address range of {size >> 30} GiB near {base:#x}: the process address space is limited "
+                "(ulimit -v, or too many fake machines open at once); close machines or lower hbm="
+            )
+        self.base = wanted
+        self.size = size
+        self.end = wanted + size
+
+    def map_file(self, address: int, size: int, fd: int, offset: int) -> None:
+        """Make part of the range real memory: `size` bytes of `fd` from `offset`, readable and writable."""
+        got = _libc.mmap(
+            address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED, fd, offset
+        )
+        if got != address:
+            raise FakeError(f"cannot map {size} bytes at {address:#x}: errno {ctypes.get_errno()}")
+
+    def unmap(self, address: int, size: int) -> None:
+        """Take the access away again; the range stays reserved."""
+        _libc.mmap(
+            address, size, _PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE | _MAP_FIXED, -1, 0
+        )
+
+    def close(self) -> None:
+        """Give the range back to the process."""
+        if self.size:
+            _libc.munmap(self.base, self.size)
+            self.size = 0
+
+
+class BackingFile:
+    """The bytes behind one range: a memory file of its full size, committed page by page when touched."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
+        os.ftruncate(self.fd, size)
+        self.size = size
+        got = _libc.mmap(
+            None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_NORESERVE, self.fd, 0
+        )
+        if got == _FAILED:
+            os.close(self.fd)
+            raise FakeError(f"cannot map the {size >> 30} GiB memory file {name}: errno {ctypes.get_errno()}")
+        self.address: int = got
+
+    def drop(self, offset: int, size: int) -> None:
+        """Return the memory of a part to the system; it reads as zero afterwards."""
+        _libc.madvise(self.address + offset, size, _MADV_REMOVE)
+
+    def close(self) -> None:
+        """Unmap and close."""
+        if self.size:
+            _libc.munmap(self.address, self.size)
+            os.close(self.fd)
+            self.size = 0

@@ -1,0 +1,217 @@
+"""One fake card: its identity, ids, queues, signals, engines, and the loop that lets it work."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import TYPE_CHECKING
+
+from chips.chip import Chip
+from fakes.ids import IdPool
+from fakes.identity import Identity
+from fakes.queues import Cqe, LogicQueue, SubmissionQueue
+from fakes.scheduler import POLL, Engines, Policy
+
+if TYPE_CHECKING:
+    from fakes.machine import Machine
+
+_DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
+ID_KINDS = (*_DEFAULT_LIMITS, "sq", "cq")
+"""Kinds of ids a card hands out."""
+_QUEUES = 2048
+"""SQ ids of one task scheduler; firmware decides it on a card (hal_semantics 4.2: 2048 channels)."""
+
+
+class Signal:
+    """State of one event, notify or count notify: a value, when it was last set, and by whom."""
+
+    __slots__ = ("time", "value")
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.time = 0
+
+
+class Device:
+    """One card of a machine. `index` is its logic id, the one HAL calls use."""
+
+    def __init__(self, machine: Machine, index: int, chip: Chip, identity: Identity, policy: Policy) -> None:
+        self.machine = machine
+        self.index = index
+        self.chip = chip
+        self.identity = identity
+        self.policy = policy
+        self.ticks_per_ms = int(float(chip.properties.get("eventTimestampFreq", 1_000_000.0)))
+        self.rng = random.Random(f"{machine.options.seed}/transient/{index}")
+        self.status = 1
+        self.opened = False
+        self.daemon_open = False
+        self.held = False
+        self.engines = Engines()
+        self.ids = self._make_ids()
+        self.queues: dict[int, SubmissionQueue] = {}
+        self.by_stream: dict[int, SubmissionQueue] = {}
+        self.logic: dict[int, LogicQueue] = {}
+        self.bound: dict[int, LogicQueue] = {}
+        self.active: dict[int, SubmissionQueue] = {}
+        self.waiting: set[int] = set()
+        self.events: dict[int, Signal] = {}
+        self.notifies: dict[int, Signal] = {}
+        self.counters: dict[int, Signal] = {}
+        self.dma: dict[int, list[tuple[int, int, int]]] = {}
+        self.callbacks: dict[int, deque[bytes]] = {}
+        self.host_time = 0
+        self.executed = 0
+        self.busy = False
+
+    def _make_ids(self) -> dict[str, IdPool]:
+        limits = self.machine.options.limits
+        first = self.identity.first
+        stated = self.chip.limits
+        sizes = dict(_DEFAULT_LIMITS, sq=_QUEUES, cq=2 * _QUEUES + 4096)
+        sizes["stream"] = stated.max_streams or sizes["stream"]
+        sizes["event"] = stated.events or sizes["event"]
+        sizes["notify"] = stated.notifies or sizes["notify"]
+        sizes.update(limits)
+        return {name: IdPool(name, size, min(first.get(name, 0), size - 1)) for name, size in sizes.items()}
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def signal(table: dict[int, Signal], number: int) -> Signal:
+        """Return the state of a signal, made on first use."""
+        state = table.get(number)
+        if state is None:
+            state = table[number] = Signal()
+        return state
+
+    def forget_signal(self, kind: str, number: int) -> None:
+        """A notify or event id changes hands: its state starts at 0."""
+        table = {"event": self.events, "notify": self.notifies, "cnt_notify": self.counters}.get(kind)
+        if table is not None:
+            table.pop(number, None)
+
+    def wake(self) -> None:
+        """Something changed that a waiting queue may wait for: look at all of them again."""
+        self.waiting.clear()
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    def turn(self, occasion: int) -> None:
+        """Let the device work as much as the policy allows at a host call of this kind."""
+        if self.active and not self.machine.options.free_run:
+            budget = self.policy.budget(occasion)
+            if budget:
+                self.run(budget)
+
+    def activate(self, sq: SubmissionQueue) -> None:
+        """Look at a queue again after the host changed its state or pointers."""
+        if sq.head != sq.tail:
+            self.active[sq.sq_id] = sq
+        else:
+            self.active.pop(sq.sq_id, None)
+        self.wake()
+
+    def run(self, budget: int) -> int:
+        """Execute at most `budget` tasks; returns how many were executed. A task that must wait costs nothing."""
+        if self.busy or self.held or self.status != 1:
+            return 0
+        self.busy = True
+        done = 0
+        execute = self.machine.executor.execute
+        waiting = self.waiting
+        waiting.clear()
+        try:
+            while done < budget:
+                ready = [sq for sq in self.active.values() if sq.runnable and sq.sq_id not in waiting]
+                if not ready:
+                    break
+                sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
+                if execute(self, sq):
+                    done += 1
+                    if sq.head == sq.tail:
+                        self.active.pop(sq.sq_id, None)
+                else:
+                    waiting.add(sq.sq_id)
+        finally:
+            self.busy = False
+            if done:
+                self.executed += done
+                self.machine.changed.notify_all()
+        return done
+
+    # -- the stepping interface of tests ------------------------------------------------------------------------------
+
+    def hold(self, stream: int | None = None) -> None:
+        """Stop the device, or one of its streams, before the next task."""
+        with self.machine.lock:
+            if stream is None:
+                self.held = True
+            else:
+                self.by_stream[stream].held = True
+
+    def release(self, stream: int | None = None) -> None:
+        """Let the device, or one of its streams, go on."""
+        with self.machine.lock:
+            if stream is None:
+                self.held = False
+            else:
+                self.by_stream[stream].held = False
+            self.machine.changed.notify_all()
+
+    def step(self, count: int = 1) -> int:
+        """Execute up to `count` tasks now, also on a held device; returns how many were executed."""
+        with self.machine.lock:
+            held, self.held = self.held, False
+            try:
+                return self.run(count)
+            finally:
+                self.held = held
+
+    def run_until_idle(self) -> int:
+        """Execute until nothing can run; returns how many tasks were executed."""
+        return self.step(1 << 60)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no queue has work left, waiting work included."""
+        return not self.active
+
+    # -- completion ---------------------------------------------------------------------------------------------------
+
+    def ticks(self, nanoseconds: int) -> int:
+        """Convert virtual time to the device's time-stamp ticks."""
+        return nanoseconds * self.ticks_per_ms // 1_000_000
+
+    def deliver(self, sq: SubmissionQueue, cqe: Cqe) -> None:
+        """Deliver a completion unless a fault rule eats it."""
+        sq.deliver(cqe, self.ticks(sq.clock))
+        self.machine.changed.notify_all()
+
+    def observe(self, sq: SubmissionQueue) -> None:
+        """Remember that the host has seen the queue's progress: what it submits next cannot start earlier."""
+        if sq.clock > self.host_time:
+            self.host_time = sq.clock
+
+    def poll(self, sq: SubmissionQueue) -> int:
+        """Return the head as a host poll sees it, after giving the device its turn."""
+        if self.active:
+            self.turn(POLL)
+        self.observe(sq)
+        return sq.head
+
+    def reset(self) -> None:
+        """Forget everything a process held here: queues, ids, signals."""
+        self.queues.clear()
+        self.by_stream.clear()
+        self.logic.clear()
+        self.bound.clear()
+        self.active.clear()
+        self.waiting.clear()
+        self.events.clear()
+        self.notifies.clear()
+        self.counters.clear()
+        self.dma.clear()
+        self.callbacks.clear()
+        for pool in self.ids.values():
+            pool.reset()

@@ -1,0 +1,40 @@
+"""What can go wrong inside the fake itself, as opposed to the error codes that it returns like the real library."""
+
+from __future__ import annotations
+
+
+class FakeError(Exception):
+    """Base of everything the fake raises in Python; a driver error code is never one of these."""
+
+
+class NotModelled(FakeError):
+    """The program used something that the fake does not model; the name says what. It never answers 0 instead."""
+
+    def __init__(self, name: str, detail: str = "") -> None:
+        self.name = name
+        self.detail = detail
+        super().__init__(name, detail)
+
+    def __str__(self) -> str:
+        text = f"{self.name} is not modelled by the fake HAL"
+        return f"{text}: {self.detail}" if self.detail else text
+
+
+class MemoryFault(FakeError):
+    """An address was used that the fake can name as wrong: freed, out of range, of another kind or of another device."""
+
+
+class OutOfDeviceMemory(FakeError):
+    """A memory pool of the fake has no room for a request."""
+
+
+class TaskFault(FakeError):
+    """A task failed on the device: `error_type` is the CQE bit set, `code` its error code, the text says why."""
+
+    def __init__(self, message: str, error_type: int = 1, code: int = 0) -> None:
+        self.error_type = error_type
+        self.code = code
+        super().__init__(message, error_type, code)
+
+    def __str__(self) -> str:
+        return str(self.args[0])

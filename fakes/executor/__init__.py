@@ -1,0 +1,180 @@
+"""The device side: reads 64-byte SQEs out of the ring, decodes them with the chip's plug-in, and executes them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fakes.errors import MemoryFault, NotModelled, TaskFault
+from fakes.executor import aicpu, control, copy, kernel, sync
+from fakes.faults import Effect, TaskRule
+from fakes.kernels import Hang
+from fakes.queues import SQE_BYTES, Cqe, SubmissionQueue
+from fakes.scheduler import CONTROL_NS
+
+if TYPE_CHECKING:
+    from chips.layout import Layout
+    from fakes.device import Device
+    from fakes.machine import Machine
+
+WAIT = 0
+"""What a handler returns when the task cannot run yet; else it returns how many SQEs the task took."""
+
+
+Handler = Callable[["Task"], int]
+
+_INVALID = 63
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One SQE on its way: where it lies, what it says, and what executing it produced."""
+
+    machine: Machine
+    device: Device
+    sq: SubmissionQueue
+    position: int
+    raw: bytes
+    layout: str
+    fields: dict[str, int]
+    kind: str
+    handler: Handler
+    start: int = -1
+    end: int = 0
+    detail: str = ""
+    kernel_name: str = ""
+    error_code: int = 0
+
+    def occupy(self, cost: int, *engines: str) -> None:
+        """Spend `cost` virtual nanoseconds on the engines, all at once; none means the queue alone."""
+        self.start, self.end = self.device.engines.occupy(self.sq, engines, cost)
+
+    def following(self, index: int) -> bytes:
+        """Return the SQE `index` places behind this one."""
+        sq = self.sq
+        return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
+
+
+_MODULES = (kernel, aicpu, copy, sync, control)
+
+
+def handlers(generation: str) -> Mapping[str, tuple[str, Handler]]:
+    """Return layout name -> (kind in the log, handler) for a chip generation."""
+    table: dict[str, tuple[str, Handler]] = {}
+    for module in _MODULES:
+        table.update(module.V1 if generation == "v100" else module.V2)
+    return table
+
+
+class Executor:
+    """Decodes and executes the head of a queue; the same for all cards of a machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.layouts = machine.plugin.layouts
+        self.handlers = handlers(machine.plugin.name)
+        self.stream_ids = "stream_id" in machine.plugin.layouts["header"]
+        """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
+
+    def execute(self, device: Device, sq: SubmissionQueue) -> bool:
+        """Execute the task at the head of the queue; False when it has to wait.
+
+        Raises NotModelled, with the task's name, for what the fake cannot do; the queue then stands still.
+        """
+        arrivals = sq.arrivals
+        while arrivals and arrivals[0][0] <= sq.done:
+            sq.clock = max(sq.clock, arrivals.popleft()[1])
+        task = self.decode(device, sq)
+        try:
+            rule = self.machine.faults.effect_for(task) if self.machine.faults.tasks else None
+            taken = task.handler(task) if rule is None else self._strike(task, rule)
+        except Hang as hang:
+            sq.hung = str(hang)
+            self.machine.problem(f"{self.describe(task)} hangs: {hang}")
+            return True
+        except NotModelled as gap:
+            sq.hung = str(gap)
+            raise NotModelled(f"{self.describe(task)} ({gap.name})", gap.detail) from None
+        except (TaskFault, MemoryFault) as fault:
+            self._fail(task, fault)
+            return True
+        if taken == WAIT:
+            return False
+        self._finish(task, taken)
+        return True
+
+    def decode(self, device: Device, sq: SubmissionQueue) -> Task:
+        """Read and decode the SQE at the head of a queue."""
+        position = sq.head
+        raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
+        layout: Layout | None = self.layouts.identify(raw)
+        name = "" if layout is None else layout.name
+        known = self.handlers.get(name)
+        if known is not None and layout is not None:
+            return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), *known)
+        if layout is None or layout.when.get("type") == _INVALID:
+            fields = self.layouts["header"].decode(raw[:8])
+            return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
+        kind = layout.task or layout.name
+        return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), kind, control.unmodelled)
+
+    def describe(self, task: Task) -> str:
+        """Name a task for a message."""
+        name = f" '{task.kernel_name}'" if task.kernel_name else ""
+        return (
+            f"task {task.kind}{name} at position {task.position} of stream {task.sq.stream_id} "
+            f"on device {task.device.index}"
+        )
+
+    def _strike(self, task: Task, rule: TaskRule) -> int:
+        if rule.effect is Effect.HANG:
+            raise Hang("a fault rule says so")
+        if rule.effect is Effect.LOST:
+            task.occupy(CONTROL_NS)
+            task.detail = "lost by a fault rule"
+            task.fields["wr_cqe"] = 0
+            return 1
+        raise TaskFault(f"a fault rule gives {rule.effect.name}", rule.effect.value, rule.code)
+
+    def _finish(self, task: Task, taken: int) -> None:
+        sq = task.sq
+        if task.start < 0:
+            task.occupy(CONTROL_NS)
+        sq.head = (sq.head + taken) % sq.depth
+        sq.done += taken
+        self._log(task)
+        if task.fields.get("wr_cqe"):
+            task.device.deliver(sq, self._cqe(task, 0, task.error_code))
+
+    def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
+        """Report a failed task and stop its queue, as the hardware does; the host moves the head and enables it again."""
+        sq = task.sq
+        if task.start < 0:
+            task.occupy(CONTROL_NS)
+        error_type, code = (fault.error_type, fault.code) if isinstance(fault, TaskFault) else (Effect.EXCEPTION.value, 0)
+        self.machine.problem(f"{self.describe(task)} failed: {fault}")
+        sq.enabled = False
+        task.detail = f"error {error_type:#x}"
+        self._log(task)
+        task.device.deliver(sq, self._cqe(task, error_type, code))
+
+    def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
+        fields, sq = task.fields, task.sq
+        if self.stream_ids:
+            stream_id, task_id = fields["stream_id"], fields["task_id"]
+            match, stream_id = bool(stream_id & 0x8000), stream_id & 0x7FFF
+        else:
+            stream_id, task_id, match = fields["task_sn"] & 0xFFFF, fields["task_sn"] >> 16, False
+        return Cqe(
+            stream_id, task_id, sq.sq_id, task.position, fields["type"], error_type, error_code, match,
+            task.device.ticks(task.end),
+        )  # fmt: skip
+
+    def _log(self, task: Task) -> None:
+        from fakes.machine import Executed
+
+        self.machine.log.append(
+            Executed(task.start, task.end, task.device.index, task.sq.stream_id, task.position, task.kind, task.detail)
+        )

@@ -1,0 +1,71 @@
+"""AICPU: kernels by library and function name in device memory, control messages, host callbacks."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fakes.errors import TaskFault
+from fakes.faults import Effect
+from fakes.kernels import Arguments, Context
+from fakes.scheduler import AICPU
+
+if TYPE_CHECKING:
+    from fakes.executor import Task
+
+_KERNEL_NS = 12_000
+_MESSAGE_NS = 4_000
+_LONGEST_NAME = 512
+
+
+def _text(task: Task, address: int, use: str) -> str:
+    """Read a C string from device memory."""
+    memory = task.machine.memory
+    pointer = memory.device_pointer(address, 1, use)
+    block = memory.find(address)
+    room = _LONGEST_NAME if block is None else min(_LONGEST_NAME, block.base + block.size - address)
+    return ctypes.string_at(pointer, room).split(b"\0", 1)[0].decode("utf-8", "replace")
+
+
+def kernel(task: Task) -> int:
+    """AICPU kernel: the function attached under its names."""
+    fields = task.fields
+    library = _text(task, fields["so_name"], "name of the AICPU library") if fields["so_name"] else ""
+    function = _text(task, fields["func_name"], "name of the AICPU function")
+    task.kernel_name = f"{library}:{function}"
+    attached = task.machine.kernels.aicpu.get((library, function))
+    if attached is None and not task.machine.options.noop_kernels:
+        raise TaskFault(
+            f"no function is attached to AICPU kernel {function!r} of library {library!r}. Attach one with "
+            f"hal.fake.attach_aicpu({library!r}, {function!r}, function), or open the fake with kernels=noop",
+            Effect.EXCEPTION.value,
+        )
+    if attached is not None:
+        arguments = Arguments(task.machine.memory, fields["param"])
+        blocks = max(fields["block_dim"], 1)
+        context = Context(0, blocks, AICPU, task.device.index, arguments, task.machine.memory)
+        for block in range(blocks):
+            context.block = block
+            attached(context)
+    task.detail = task.kernel_name
+    task.occupy(_KERNEL_NS, AICPU)
+    return 1 + fields.get("sqe_length", 0)
+
+
+def message(task: Task) -> int:
+    """Control message to the AICPU scheduler: accepted, nothing in the fake depends on it."""
+    task.detail = f"command {task.fields['message'] if 'message' in task.fields else task.fields['cmd_type']}"
+    task.occupy(_MESSAGE_NS, AICPU)
+    return 1
+
+
+Handler = Callable[["Task"], int]
+
+V1: Mapping[str, tuple[str, Handler]] = {
+    "aicpu": ("aicpu", kernel), "aicpu_timeout": ("aicpu_message", message),
+}  # fmt: skip
+V2: Mapping[str, tuple[str, Handler]] = {
+    "aicpu": ("aicpu", kernel), "aicpu_host": ("aicpu", kernel),
+    "aicpu_timeout_set": ("aicpu_message", message), "aicpu_msg_version": ("aicpu_message", message),
+}  # fmt: skip

@@ -1,0 +1,64 @@
+"""Placeholders: messages to the task scheduler itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fakes.errors import NotModelled, TaskFault
+from fakes.faults import Effect
+
+if TYPE_CHECKING:
+    from fakes.executor import Task
+
+_COMMAND_NOTIFY_RESET = 1
+
+
+def accepted(task: Task) -> int:
+    """A message whose effect is in firmware; nothing in the fake depends on it."""
+    return 1
+
+
+def version(task: Task) -> int:
+    """GET_STARS_VERSION is answered in the error code of its completion."""
+    task.error_code = task.device.identity.ts_version
+    return 1
+
+
+def common_command(task: Task) -> int:
+    """COMMON_CMD: clear a stream, or reset a notify."""
+    if task.fields["command"] == _COMMAND_NOTIFY_RESET:
+        task.device.signal(task.device.notifies, task.fields["notify_id"]).value = 0
+    return 1
+
+
+def invalid(task: Task) -> int:
+    """An SQE that the hardware does not know ends with an SQE error."""
+    raise TaskFault(f"the task scheduler does not know SQE type {task.fields['type']}", Effect.SQE_ERROR.value)
+
+
+def unmodelled(task: Task) -> int:
+    """A task the chip has and the fake does not."""
+    raise NotModelled(task.kind, "see `npuhal fake coverage` for what is")
+
+
+Handler = Callable[["Task"], int]
+
+_MESSAGES = (
+    "nop", "label_set", "maintenance", "profiling_enable", "profiling_disable", "debug_register", "debug_unregister",
+    "debug_register_stream", "debug_unregister_stream", "ring_buffer", "overflow_switch", "stream_tag",
+    "clear_float_status", "aicpu_info_load",
+)  # fmt: skip
+
+V1: Mapping[str, tuple[str, Handler]] = {
+    **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock")},
+    "bare": ("event_record", accepted),
+    "stars_version": ("get_stars_version", version),
+    "common_command": ("common_command", common_command),
+    "invalid": ("invalid", invalid),
+}
+V2: Mapping[str, tuple[str, Handler]] = {
+    **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
+    "event_record_unwaited": ("event_record", accepted),
+    "invalid": ("invalid", invalid),
+}

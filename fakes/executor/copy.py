@@ -1,0 +1,146 @@
+"""Copies: SDMA with reduce and memset, PCIe DMA by addresses or by the driver's descriptor chain."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fakes.errors import NotModelled, TaskFault
+from fakes.faults import Effect
+from fakes.memory import Kind
+from fakes.scheduler import D2H, H2D, SDMA, copy_ns
+
+if TYPE_CHECKING:
+    from fakes.executor import Task
+
+_DTYPES = {0x00: "int8", 0x10: "int16", 0x20: "int32", 0x30: "uint8", 0x40: "uint16", 0x50: "uint32",
+           0x60: "float16", 0x70: "float32"}  # fmt: skip
+_BFP16 = 0x80
+_OPERATIONS = {1: "add", 2: "maximum", 3: "minimum"}
+_EQUAL, _MEMSET = 4, 5
+_CACHE_OPERATIONS = {6: "prefetch", 7: "write back", 8: "invalidate", 9: "flush"}
+_BAD_OPCODE = 0xF0
+
+
+def engine_for(task: Task, dst: int, src: int) -> str:
+    """Return the engine that moves data between two addresses."""
+    memory = task.machine.memory
+    to, origin = memory.find(dst), memory.find(src)
+    if origin is None or origin.kind is not Kind.DEVICE:
+        return H2D
+    return SDMA if to is not None and to.kind is Kind.DEVICE else D2H
+
+
+def move(task: Task, dst: int, src: int, size: int, pieces: int = 1) -> None:
+    """Copy bytes and charge the engine for them."""
+    memory = task.machine.memory
+    to, origin = memory.pointer(dst, size, "copy to"), memory.pointer(src, size, "copy from")
+    ctypes.memmove(to, origin, size)
+    engine = engine_for(task, dst, src)
+    task.device.wake()
+    task.detail = f"{engine} {size} bytes {src:#x} -> {dst:#x}" if pieces == 1 else f"{engine} {pieces} pieces"
+    task.occupy(copy_ns(engine, size), engine)
+
+
+def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
+    import numpy as np
+
+    memory = task.machine.memory
+    kind, operation = opcode & 0xF0, opcode & 0x0F
+    to, origin = memory.device_pointer(dst, size, "reduce to"), memory.device_pointer(src, size, "reduce from")
+    if kind == _BFP16:
+        halves = [np.frombuffer((ctypes.c_char * size).from_address(at), "uint16") for at in (to, origin)]
+        left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
+        result = getattr(np, _OPERATIONS[operation])(left, right)
+        halves[0][:] = (result.view("uint32") + 0x8000) >> 16
+    else:
+        left, right = (np.frombuffer((ctypes.c_char * size).from_address(at), _DTYPES[kind]) for at in (to, origin))
+        if operation == _EQUAL:
+            left[:] = left == right
+        else:
+            getattr(np, _OPERATIONS[operation])(left, right, out=left)
+    task.device.wake()
+    task.detail = f"reduce {opcode:#04x} {size} bytes {src:#x} -> {dst:#x}"
+    task.occupy(copy_ns(SDMA, size), SDMA)
+
+
+def _memset(task: Task, dst: int, size: int, word: int) -> None:
+    pointer = task.machine.memory.pointer(dst, size, "memset of")
+    pattern = word.to_bytes(4, "little")
+    if len(set(pattern)) == 1:
+        ctypes.memset(pointer, pattern[0], size)
+    else:
+        ctypes.memmove(pointer, (pattern * (size // 4 + 1))[:size], size)
+    task.device.wake()
+    task.detail = f"memset {size} bytes at {dst:#x}"
+    task.occupy(copy_ns(SDMA, size), SDMA)
+
+
+def transfer(task: Task, opcode: int, dst: int, src: int, size: int) -> None:
+    """Do what an SDMA opcode says."""
+    operation = opcode & 0x0F
+    if opcode == 0:
+        move(task, dst, src, size)
+    elif opcode == _MEMSET:
+        _memset(task, src, size, dst & 0xFFFFFFFF)
+    elif opcode in _CACHE_OPERATIONS:
+        task.detail = f"cache {_CACHE_OPERATIONS[opcode]} {size} bytes at {src:#x}"
+        task.occupy(copy_ns(SDMA, 0), SDMA)
+    elif opcode & 0xF0 <= _BFP16 and operation in (*_OPERATIONS, _EQUAL):
+        _reduce(task, dst, src, size, opcode)
+    else:
+        raise TaskFault(f"the SDMA engine has no operation {opcode:#04x}", Effect.SQE_ERROR.value)
+
+
+def sdma(task: Task) -> int:
+    """SDMA copy, reduce, memset and cache operations of both generations."""
+    fields = task.fields
+    src, dst = fields["src"], fields["dst"]
+    if fields.get("d2d_offset") or fields.get("d2d_offset_flag"):
+        src += fields["src_offset_high"] << 32 | fields["src_offset_low"]
+        dst += fields["dst_offset_high"] << 32 | fields["dst_offset_low"]
+    transfer(task, fields["opcode"], dst, src, fields["length"])
+    return 1
+
+
+def pcie_dma(task: Task) -> int:
+    """PCIe DMA: by addresses that the driver converts, or by the chain that drvMemConvertAddr built."""
+    fields = task.fields
+    if not (fields["is_converted"] if "is_converted" in fields else fields["converted"]):
+        if fields.get("sqe_update") or fields.get("dsa_update"):
+            raise NotModelled("PCIe DMA into a queue slot")
+        move(task, fields["dst"], fields["src"], fields["length"])
+        return 1
+    chain = task.device.dma.get(fields["sq_addr"])
+    if chain is None:
+        raise TaskFault(f"no DMA chain at {fields['sq_addr']:#x}: never converted, or destroyed", Effect.SQE_ERROR.value)
+    if len(chain) != fields["sq_tail"]:
+        raise TaskFault(f"the DMA chain at {fields['sq_addr']:#x} has {len(chain)} nodes, not {fields['sq_tail']}",
+                        Effect.SQE_ERROR.value)  # fmt: skip
+    memory = task.machine.memory
+    total = 0
+    for dst, src, size in chain:
+        ctypes.memmove(memory.pointer(dst, size, "copy to"), memory.pointer(src, size, "copy from"), size)
+        total += size
+    engine = engine_for(task, chain[0][0], chain[0][1])
+    task.device.wake()
+    task.detail = f"{engine} {total} bytes {chain[0][1]:#x} -> {chain[0][0]:#x}"
+    task.occupy(copy_ns(engine, total), engine)
+    return 1
+
+
+def by_cpu(task: Task) -> int:
+    """A copy that a CPU does in place of SDMA."""
+    move(task, task.fields["dst"], task.fields["src"], task.fields["length"])
+    return 1
+
+
+Handler = Callable[["Task"], int]
+
+V1: Mapping[str, tuple[str, Handler]] = {
+    "sdma": ("copy", sdma), "pcie_dma": ("copy", pcie_dma), "memcpy_cpu": ("copy", by_cpu),
+}  # fmt: skip
+V2: Mapping[str, tuple[str, Handler]] = {
+    "sdma": ("copy", sdma), "memset": ("memset", sdma), "pcie_dma": ("copy", pcie_dma),
+}  # fmt: skip

@@ -1,0 +1,160 @@
+"""Events, notifies, count notifies and value writes: what one queue tells another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fakes.errors import NotModelled, TaskFault
+from fakes.faults import Effect
+from fakes.scheduler import CONTROL_NS
+
+if TYPE_CHECKING:
+    from fakes.device import Signal
+    from fakes.executor import Task
+
+_WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 1, 2, 3
+_STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
+_MASK = 0xFFFFFFFF
+
+
+def _set(task: Task, signal: Signal, value: int) -> None:
+    task.occupy(CONTROL_NS)
+    signal.value = value
+    signal.time = task.end
+    task.device.wake()
+
+
+def _proceed(task: Task, signal: Signal) -> None:
+    """The wait is over: go on, not before the signal was given."""
+    if signal.time > task.sq.clock:
+        task.sq.clock = signal.time
+    task.occupy(CONTROL_NS)
+
+
+def event_record(task: Task) -> int:
+    """Event record of STARS v1: the event is set and stays set until it is reset."""
+    number = task.fields["event_id"]
+    _set(task, task.device.signal(task.device.events, number), 1)
+    task.detail = f"event {number}"
+    return 1
+
+
+def event_wait(task: Task) -> int:
+    """Event wait of STARS v1: waits until the event is set; does not clear it."""
+    number = task.fields["event_id"]
+    signal = task.device.signal(task.device.events, number)
+    if not signal.value:
+        return 0
+    _proceed(task, signal)
+    task.detail = f"event {number}"
+    return 1
+
+
+def notify_record_v1(task: Task) -> int:
+    """Notify record of STARS v1."""
+    number = task.fields["notify_id"]
+    _set(task, task.device.signal(task.device.notifies, number), 1)
+    task.detail = f"notify {number}"
+    return 1
+
+
+def notify_wait_v1(task: Task) -> int:
+    """Notify wait of STARS v1: consumes the notify."""
+    number = task.fields["notify_id"]
+    signal = task.device.signal(task.device.notifies, number)
+    if not signal.value:
+        return 0
+    _proceed(task, signal)
+    signal.value = 0
+    task.detail = f"notify {number}"
+    return 1
+
+
+def _recorded(mode: int, value: int, operand: int) -> int:
+    if mode == _STORE:
+        return operand
+    if mode == _ADD:
+        return value + operand & _MASK
+    if mode == _OR:
+        return value | operand
+    if mode == _CLEAR:
+        return value & ~operand
+    raise TaskFault(f"count notify record mode {mode} does not exist", Effect.SQE_ERROR.value)
+
+
+def _reached(fields: Mapping[str, int], value: int) -> bool:
+    wanted = fields["cnt_value"]
+    if fields["bitmap"]:
+        return value & wanted == wanted
+    mode = fields["wait_mode"]
+    if mode == _WAIT_EQUAL:
+        return value == wanted
+    if mode == _WAIT_BIGGER:
+        return value > wanted
+    return value >= wanted
+
+
+def notify_v2(task: Task) -> int:
+    """Notify and count notify of STARS v2, records and waits; events are notifies there."""
+    fields, device = task.fields, task.device
+    number = fields["notify_id"]
+    counted = bool(fields["cnt_flag"])
+    signal = device.signal(device.counters if counted else device.notifies, number)
+    name = "count notify" if counted else "notify"
+    if fields["type"] == 6:
+        if fields["clr_flag"]:
+            _set(task, signal, 0)
+            task.detail = f"{name} {number}"
+        else:
+            _set(task, signal, _recorded(fields["record_mode"], signal.value, fields["cnt_value"]) if counted else 1)
+            task.detail = f"{name} {number} = {signal.value}"
+        return 1
+    if not (_reached(fields, signal.value) if counted else signal.value):
+        return 0
+    _proceed(task, signal)
+    if fields["clr_flag"]:
+        signal.value = 0
+    task.detail = f"{name} {number}"
+    return 1
+
+
+def write_value(task: Task) -> int:
+    """Value write to memory."""
+    fields = task.fields
+    if fields["sub_type"]:
+        raise NotModelled(f"write value of sub type {fields['sub_type']}")
+    size = 1 << fields["awsize"]
+    whole = fields.get("value")
+    if whole is None:
+        whole = sum(fields[f"value[{index}]"] << 32 * index for index in range(8))
+    task.machine.memory.write(fields["addr"], whole.to_bytes(32, "little")[:size], "value write")
+    task.device.wake()
+    task.detail = f"{size} bytes at {fields['addr']:#x}"
+    return 1
+
+
+def event_reset_v1(task: Task) -> int:
+    """Event reset of STARS v1: a write to the event's register; the event is named beside it."""
+    number = task.fields["event_id"]
+    _set(task, task.device.signal(task.device.events, number), 0)
+    task.detail = f"event {number}"
+    return 1
+
+
+Handler = Callable[["Task"], int]
+
+V1: Mapping[str, tuple[str, Handler]] = {
+    "event_record": ("event_record", event_record),
+    "event_wait": ("event_wait", event_wait),
+    "event_reset": ("event_reset", event_reset_v1),
+    "notify_record": ("notify_record", notify_record_v1),
+    "notify_wait": ("notify_wait", notify_wait_v1),
+    "write_value": ("write_value", write_value),
+}
+V2: Mapping[str, tuple[str, Handler]] = {
+    **dict.fromkeys(("notify_record", "event_record", "event_record_counted"), ("notify_record", notify_v2)),
+    **dict.fromkeys(("notify_wait", "event_wait", "event_wait_counted"), ("notify_wait", notify_v2)),
+    **dict.fromkeys(("event_reset", "event_reset_counted"), ("notify_reset", notify_v2)),
+    "write_value": ("write_value", write_value),
+}

@@ -1,0 +1,120 @@
+"""Faults on demand: calls that return a code, tasks that fail, hang or get lost, memory and ids that run out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from fakes.errors import FakeError
+from npuhal import constants
+
+if TYPE_CHECKING:
+    from fakes.executor import Task
+
+
+class Effect(Enum):
+    """What becomes of a task; the number is the error type of its CQE (hal_semantics 4.9), 0 for none."""
+
+    EXCEPTION = 0x01
+    TRAP = 0x02
+    TIMEOUT = 0x04
+    SQE_ERROR = 0x08
+    CONFLICT = 0x10
+    SOFTWARE = 0x20
+    WARNING = 0x40
+    HANG = 0x100
+    LOST = 0x200
+
+
+@dataclass(slots=True)
+class CallRule:
+    """Calls `nth`..`nth + times - 1` of one function return `code` and do nothing; `times` 0 means for ever."""
+
+    name: str
+    code: int
+    nth: int = 1
+    times: int = 1
+    seen: int = 0
+
+    def strike(self) -> bool:
+        """Count one call; tell whether it is one of ours."""
+        self.seen += 1
+        return self.seen >= self.nth and (self.times == 0 or self.seen < self.nth + self.times)
+
+
+@dataclass(slots=True)
+class TaskRule:
+    """The `nth` task that fits (device, stream, kind, kernel; None fits all) and the following `times - 1` suffer."""
+
+    effect: Effect
+    nth: int = 1
+    times: int = 1
+    device: int | None = None
+    stream: int | None = None
+    kind: str | None = None
+    kernel: str | None = None
+    code: int = 0
+    seen: int = 0
+
+    def strike(self, task: Task) -> bool:
+        """Count a task that fits; tell whether it is one of ours."""
+        if (self.device is not None and task.device.index != self.device) or (
+            self.stream is not None and task.sq.stream_id != self.stream
+        ):
+            return False
+        if self.kind is not None and task.kind != self.kind:
+            return False
+        if self.kernel is not None and task.kernel_name != self.kernel:
+            return False
+        self.seen += 1
+        return self.seen >= self.nth and (self.times == 0 or self.seen < self.nth + self.times)
+
+
+@dataclass(slots=True)
+class Faults:
+    """The rules in force on one machine."""
+
+    calls: dict[str, list[CallRule]] = field(default_factory=dict)
+    tasks: list[TaskRule] = field(default_factory=list)
+    out_of_memory_from: int | None = None
+    """Device allocations of at least this many bytes fail."""
+
+    def on_call(self, name: str, code: int | str, nth: int = 1, times: int = 1) -> CallRule:
+        """Let the n-th call of a HAL function, counted from now, return an error code (a number or its C name)."""
+        if isinstance(code, str):
+            code = int(getattr(constants, code))
+        if nth < 1 or times < 0:
+            raise FakeError(f"fault on {name}: nth must be at least 1 and times at least 0, got {nth} and {times}")
+        rule = CallRule(name, code, nth, times)
+        self.calls.setdefault(name, []).append(rule)
+        return rule
+
+    def on_task(
+        self, effect: Effect, nth: int = 1, times: int = 1, *, device: int | None = None, stream: int | None = None,
+        kind: str | None = None, kernel: str | None = None, code: int = 0,
+    ) -> TaskRule:  # fmt: skip
+        """Let the n-th task that fits, counted from now, fail, hang or get lost."""
+        rule = TaskRule(effect, nth, times, device, stream, kind, kernel, code)
+        self.tasks.append(rule)
+        return rule
+
+    def clear(self) -> None:
+        """Forget every rule."""
+        self.calls.clear()
+        self.tasks.clear()
+        self.out_of_memory_from = None
+
+    def code_for(self, name: str) -> int | None:
+        """Count one call of `name`; return the code it must give, or None."""
+        for rule in self.calls.get(name, ()):
+            if rule.strike():
+                return rule.code
+        return None
+
+    def effect_for(self, task: Task) -> TaskRule | None:
+        """Count one task; return the rule that strikes it, or None."""
+        for rule in self.tasks:
+            if rule.strike(task):
+                return rule
+        return None

@@ -1,0 +1,144 @@
+"""HAL chapter "dma": chains of descriptors that the PCIe DMA engine follows (hal_semantics 6 and 7.2)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from fakes.errors import MemoryFault
+from fakes.hal.chapter import Chapter
+from npuhal import constants as c
+
+_ASYNC_HEIGHT_LIMIT = 5 << 20
+_NODE_BYTES = 1 << 22
+"""Longest piece one descriptor of the fake describes."""
+_STRIDE = 0x1000
+
+Piece = tuple[int, int, int]
+"""Destination, source, size."""
+
+
+class DmaCalls(Chapter):
+    """Functions of ascend_hal_base.h that convert addresses, submit chains and wait for them."""
+
+    _chains = 0
+
+    def _build(self, devid: int, pieces: list[Piece], dma: Any) -> None:
+        """Store a chain where the device finds it, and describe it to the caller (DMA_ADDR)."""
+        device = self.machine.devices[devid]
+        self._chains += 1
+        address = device.identity.dma_base + self._chains * _STRIDE
+        nodes = [
+            (dst + at, src + at, min(_NODE_BYTES, size - at))
+            for dst, src, size in pieces
+            for at in range(0, size, _NODE_BYTES)
+        ]
+        device.dma[address] = nodes
+        dma.phyAddr.src = address
+        dma.phyAddr.dst = address + _STRIDE // 2
+        dma.phyAddr.len = len(nodes)
+        dma.phyAddr.flag = 1
+        dma.phyAddr.priv = devid + 1
+        dma.fixed_size = min(sum(size for _, _, size in pieces), 0xFFFFFFFF)
+        dma.virt_id = devid
+
+    def _chain(self, dma: Any) -> tuple[int, list[Piece]] | None:
+        """Return the device and the pieces of a chain, or None when it is not one of ours."""
+        if dma is None or not dma.phyAddr.priv:
+            return None
+        devid = dma.phyAddr.priv - 1
+        device = self.device(devid)
+        chain = None if device is None else device.dma.get(dma.phyAddr.src or 0)
+        return None if chain is None else (devid, chain)
+
+    def drvMemConvertAddr(self, src: int, dst: int, length: int, dma: Any) -> int:
+        """Build the chain for one copy between host and device."""
+        if not src or not dst or not length or dma is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        memory = self.machine.memory
+        block = memory.find(dst) or memory.find(src)
+        if block is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        try:
+            memory.pointer(src, length, "drvMemConvertAddr from")
+            memory.pointer(dst, length, "drvMemConvertAddr to")
+        except MemoryFault as fault:
+            self.machine.problem(str(fault))
+            return c.DRV_ERROR_INVALID_VALUE
+        self._build(block.device, [(dst, src, length)], dma)
+        return 0
+
+    def drvMemDestroyAddr(self, dma: Any) -> int:
+        """Free a chain."""
+        found = self._chain(dma)
+        if found is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        del self.machine.devices[found[0]].dma[dma.phyAddr.src]
+        dma.phyAddr.priv = None
+        return 0
+
+    def halMemDestroyAddrBatch(self, pointers: Any, count: int) -> int:
+        """Free many chains."""
+        if pointers is None or not count:
+            return c.DRV_ERROR_INVALID_VALUE
+        from npuhal import structs
+
+        for address in (ctypes.c_void_p * count).from_address(ctypes.addressof(pointers)):
+            rc = self.drvMemDestroyAddr(structs.DMA_ADDR.from_address(address) if address else None)
+            if rc:
+                return rc
+        return 0
+
+    def halMemcpySumbit(self, dma: Any, flag: int) -> int:
+        """Run a chain; asynchronous ones are done by halMemcpyWait at the latest."""
+        found = self._chain(dma)
+        if found is None or not 0 <= flag < c.MEMCPY_SUMBIT_MAX_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        memory = self.machine.memory
+        try:
+            for dst, src, size in found[1]:
+                to, origin = memory.pointer(dst, size, "halMemcpySumbit to"), memory.pointer(src, size, "from")
+                ctypes.memmove(to, origin, size)
+        except MemoryFault as fault:
+            self.machine.problem(str(fault))
+            return c.DRV_ERROR_INNER_ERR
+        return 0
+
+    def halMemcpyWait(self, dma: Any) -> int:
+        """Wait for a chain: it has run when it was submitted."""
+        return c.DRV_ERROR_INVALID_VALUE if self._chain(dma) is None else 0
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def rows(self, copy: Any) -> int | list[Piece]:
+        """Return the rows of a 2D copy (drvMem2D), or the error code for wrong arguments."""
+        dst, src, width, height = copy.dst or 0, copy.src or 0, copy.width, copy.height
+        if copy.direction not in (c.DRV_MEMCPY_HOST_TO_DEVICE, c.DRV_MEMCPY_DEVICE_TO_HOST):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if not dst or not src or not width or not height or copy.dpitch < width or copy.spitch < width:
+            return c.DRV_ERROR_INVALID_VALUE
+        return [(dst + row * copy.dpitch, src + row * copy.spitch, width) for row in range(height)]
+
+    def copy_2d(self, copy: Any) -> int:
+        """Build or free the chain of an asynchronous 2D copy."""
+        from npuhal import structs
+
+        if copy.type not in (c.DEVMM_MEMCPY2D_ASYNC_CONVERT, c.DEVMM_MEMCPY2D_ASYNC_DESTROY):
+            return c.DRV_ERROR_INVALID_VALUE
+        both = copy.copy2dAsync
+        if not both.dmaAddr:
+            return c.DRV_ERROR_INVALID_VALUE
+        dma = structs.DMA_ADDR.from_address(both.dmaAddr)
+        if copy.type == c.DEVMM_MEMCPY2D_ASYNC_DESTROY:
+            return self.drvMemDestroyAddr(dma)
+        plane = both.copy2dInfo
+        if plane.height > _ASYNC_HEIGHT_LIMIT:
+            return c.DRV_ERROR_INVALID_VALUE
+        rows = self.rows(plane)
+        if isinstance(rows, int):
+            return rows
+        block = self.machine.memory.find(plane.dst or 0) or self.machine.memory.find(plane.src or 0)
+        if block is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        self._build(block.device, rows, dma)
+        return 0

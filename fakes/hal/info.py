@@ -1,0 +1,200 @@
+"""HAL chapter "info": what a card is, and what the driver and the task scheduler can do (hal_semantics 3)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fakes.hal.chapter import Chapter
+from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.device import Device
+
+API_VERSION = 0x072418
+"""What halGetAPIVersion answers: 7.36.24, the driver tree's header (hal_loading 4)."""
+_SOC_VERSION_LEN = 32
+_CALLBACK_GROUPS = 1024
+_REAL_TIME = 64
+"""SYSTEM/REAL_TIME: the device's clock; newer than the enumerators of ascend_hal_base.h."""
+
+
+def soc_value(device: Device, key: str, default: int) -> int:
+    """Return a number of the chip's description, section SoCInfo."""
+    value = device.chip.ini.get("SoCInfo", {}).get(key, default)
+    return value if isinstance(value, int) else default
+
+
+def _version(device: Device) -> int:
+    return device.chip.chip_value << 8 | device.machine.chip_revision
+
+
+_INFO: Mapping[tuple[int, int], Callable[[Any], int]] = {
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_ENV): lambda d: 0,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_VERSION): _version,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_MASTERID): lambda d: d.machine.devices[d.index & ~1].identity.physical,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_CORE_NUM): lambda d: 1,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PHY_CHIP_ID): lambda d: d.identity.chip_id,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PHY_DIE_ID): lambda d: d.identity.die_id,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_ADDR_MODE): lambda d: c.ADDR_MODE_INDEPENDENT,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_RUN_MACH): lambda d: c.RUN_MACHINE_PHYCICAL,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_HD_CONNECT_TYPE): lambda d: 2 if d.machine.options.args == "ub" else 0,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_SYS_COUNT): lambda d: d.ticks(d.engines.now),
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_DEV_OSC_FREQUE): lambda d: d.ticks_per_ms * 1000,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_HOST_OSC_FREQUE): lambda d: 1_000_000_000,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PRODUCT_TYPE): lambda d: c.HAL_PRODUCT_TYPE_A_K,
+    (c.MODULE_TYPE_SYSTEM, _REAL_TIME): lambda d: d.ticks(max(d.engines.now, d.host_time)),
+    (c.MODULE_TYPE_AICPU, c.INFO_TYPE_CORE_NUM): lambda d: soc_value(d, "ai_cpu_cnt", 6),
+    (c.MODULE_TYPE_CCPU, c.INFO_TYPE_CORE_NUM): lambda d: 1,
+    (c.MODULE_TYPE_DCPU, c.INFO_TYPE_CORE_NUM): lambda d: 0,
+    (c.MODULE_TYPE_TSCPU, c.INFO_TYPE_CORE_NUM): lambda d: 1,
+    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_CORE_NUM): lambda d: d.machine.cores["AIC"],
+    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_CORE_NUM_LEVEL): lambda d: 0,
+    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_FREQUE_LEVEL): lambda d: 0,
+    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_DIE_NUM): lambda d: d.machine.dies,
+    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_UTILIZATION): lambda d: 0,
+    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_ERROR_MAP): lambda d: 0,
+    (c.MODULE_TYPE_VECTOR_CORE, c.INFO_TYPE_CORE_NUM): lambda d: d.machine.cores["AIV"],
+    (c.MODULE_TYPE_HCOM_CPU, c.INFO_TYPE_CORE_NUM): lambda d: 0,
+}
+"""(module, info) -> value, as far as a runtime asks (hal_trace 2)."""
+
+_FEATURES: Mapping[int, Callable[[Any], bool]] = {
+    c.FEATURE_TRSDRV_SQ_DEVICE_MEM_PRIORITY: lambda m: False,
+    c.FEATURE_PROF_AICPU_CHAN: lambda m: False,
+    c.FEATURE_SVM_GET_USER_MALLOC_ATTR: lambda m: True,
+    c.FEATURE_MEMCPY_BATCH_ASYNC: lambda m: False,
+    c.FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND: lambda m: True,
+    c.FEATURE_TRSDRV_IS_SQ_SUPPORT_DYNAMIC_BIND_VERSION: lambda m: True,
+    c.FEATURE_APM_RES_MAP_REMOTE: lambda m: True,
+}
+
+
+class InfoCalls(Chapter):
+    """Functions of ascend_hal_base.h that only ask."""
+
+    def halGetDeviceInfo(self, devid: int, module: int, info: int, value: Any) -> int:
+        """Return one number about a card; INVALID_VALUE for what it has no number for."""
+        device = self.device(devid)
+        answer = _INFO.get((module, info))
+        if device is None or value is None or answer is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        value.value = answer(device)
+        return 0
+
+    def halGetPhyDeviceInfo(self, physical: int, module: int, info: int, value: Any) -> int:
+        """Return one of four numbers by physical id."""
+        for device in self.machine.devices:
+            if device.identity.physical == physical and value is not None and module == c.MODULE_TYPE_SYSTEM:
+                answers = {
+                    c.PHY_INFO_TYPE_CHIPTYPE: device.chip.chip_value,
+                    c.PHY_INFO_TYPE_MASTER_ID: self.machine.devices[device.index & ~1].identity.physical,
+                    c.PHY_INFO_TYPE_PHY_CHIP_ID: device.identity.chip_id,
+                    c.PHY_INFO_TYPE_PHY_DIE_ID: device.identity.die_id,
+                }
+                if info in answers:
+                    value.value = answers[info]
+                    return 0
+        return c.DRV_ERROR_INVALID_VALUE
+
+    def halGetSocVersion(self, devid: int, text: int, length: int) -> int:
+        """Return the SoC's name, such as Ascend910B3."""
+        device = self.device(devid)
+        if device is None or not text or length < _SOC_VERSION_LEN:
+            return c.DRV_ERROR_INVALID_VALUE
+        name = device.chip.soc.encode()
+        ctypes.memmove(text, name + b"\0", len(name) + 1)
+        return 0
+
+    def halGetChipInfo(self, devid: int, info: Any) -> int:
+        """Return type, name and version as text."""
+        device = self.device(devid)
+        if device is None or info is None:
+            return c.DRV_ERROR_PARA_ERROR
+        for field, text in (("type", b"Ascend"), ("name", device.chip.soc.removeprefix("Ascend").encode()),
+                            ("version", b"V1")):  # fmt: skip
+            getattr(info, field)[:] = text.ljust(32, b"\0")
+        return 0
+
+    def halGetChipCapability(self, devid: int, info: Any) -> int:
+        """Say what the SDMA engine can reduce and which memory there is."""
+        device = self.device(devid)
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        if info is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        info.sdma_reduce_support = 0xFFFFFFFF
+        info.sdma_reduce_kind = 0xFFFFFFFF
+        info.memory_support = c.CAP_MEM_SUPPORT_HBM
+        info.ts_group_number = 1
+        return 0
+
+    def halGetAPIVersion(self, version: Any) -> int:
+        """Return the version of the header the library was built with."""
+        if version is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        version.value = API_VERSION
+        return 0
+
+    def halSetRuntimeApiVer(self, version: int) -> None:
+        """Remember the client's version; some ids are withheld from clients that never say it."""
+        self.machine.client_version = version
+
+    def halSupportFeature(self, devid: int, feature: int) -> bool:
+        """Tell whether the driver has a feature; false for numbers it does not know."""
+        answer = _FEATURES.get(feature)
+        return answer is not None and self.device(devid) is not None and answer(self.machine)
+
+    def halMapErrorCode(self, _code: int) -> int:
+        """Map to a user-facing code: there is none for any (9999)."""
+        return 9999
+
+    def halGetDeviceSplitMode(self, devid: int, mode: Any) -> int:
+        """Tell whether the card is split into virtual ones: it is not."""
+        if self.device(devid) is None or mode is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        mode.value = c.VMNG_NORMAL_NONE_SPLIT_MODE
+        return 0
+
+    def halGetChipFromDevice(self, devid: int, chip: Any) -> int:
+        """Return the number of the chip a card is part of."""
+        device = self.device(devid)
+        if device is None or chip is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        chip.value = device.identity.chip_id
+        return 0
+
+    def halTsdrvCtl(self, devid: int, command: int, param: int, size: int, out: int, out_size: Any) -> int:
+        """Callback group number, and messages to the task scheduler.
+
+        A message begins with a 32-bit operation: 5 asks for the STARS register base, 6 for the firmware version, 16 for
+        the swap buffer; the answer repeats it and goes on with 64-bit words, cut to the room the caller states.
+        """
+        device = self.device(devid)
+        if device is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if command == c.TSDRV_CTL_CMD_CB_GROUP_NUM_GET:
+            if not out:
+                return c.DRV_ERROR_INVALID_VALUE
+            ctypes.c_uint32.from_address(out).value = _CALLBACK_GROUPS
+            return 0
+        if command != c.TSDRV_CTL_CMD_CTRL_MSG:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if not param or size != 16 or not out or out_size is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        length = ctypes.c_uint32.from_address(param + 4).value
+        message = ctypes.c_uint64.from_address(param + 8).value
+        if not message or not 4 <= length <= 256:
+            return c.DRV_ERROR_INVALID_VALUE
+        operation = ctypes.c_uint32.from_address(message).value
+        identity = device.identity
+        answers = {5: (identity.stars_base,), 6: (identity.ts_version,), 16: (identity.swap_base, identity.swap_size)}
+        if operation not in answers:
+            return c.DRV_ERROR_NOT_SUPPORT
+        data = struct.pack(f"<I{len(answers[operation])}Q", operation, *answers[operation])
+        data = data[: out_size.value]
+        ctypes.memmove(out, data, len(data))
+        out_size.value = len(data)
+        return 0

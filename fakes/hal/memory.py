@@ -1,0 +1,360 @@
+"""HAL chapter "memory": allocation, copies, attributes, registration (hal_semantics 7)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from fakes.errors import MemoryFault, OutOfDeviceMemory
+from fakes.hal.chapter import Chapter
+from fakes.memory import Block, Kind, Pool
+from npuhal import constants as c
+
+_KIND_SHIFT, _KIND_MASK = c.MEM_VIRT_BIT, (1 << c.MEM_VIRT_WIDTH) - 1
+_NOT_ON_V2 = c.MEM_READONLY | c.MEM_ADVISE_TS | c.MEM_ADVISE_4G
+_CONTIGUOUS_LIMIT = 4 << 20
+_BATCH_LIMIT = 4096
+_BAR_FEATURES = c.CTRL_SUPPORT_PCIE_BAR_MEM_MASK | c.CTRL_SUPPORT_PCIE_BAR_HUGE_MEM_MASK
+_REGISTER_TYPE_MASK = 0xFFFF
+
+
+class MemoryCalls(Chapter):
+    """Functions of ascend_hal_base.h about memory."""
+
+    # -- allocation ---------------------------------------------------------------------------------------------------
+
+    def halMemAlloc(self, pp: Any, size: int, flag: int) -> int:
+        """Allocate device or pinned host memory as the flag's bits say."""
+        if pp is None or size == 0:
+            return c.DRV_ERROR_INVALID_VALUE
+        device = self.device(flag & c.MEM_DEVID_MASK)
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        kind = flag >> _KIND_SHIFT & _KIND_MASK
+        if kind not in (c.MEM_DEV_VAL, c.MEM_HOST_VAL, c.MEM_DVPP_VAL, c.MEM_SVM_VAL, c.MEM_HOST_AGENT_VAL,
+                        c.MEM_RESERVE_VAL, c.MEM_HOST_UVA_VAL, c.MEM_UVM_VAL):  # fmt: skip
+            return c.DRV_ERROR_NOT_SUPPORT
+        old = self.machine.plugin.name == "v100"
+        if kind not in (c.MEM_DEV_VAL, c.MEM_HOST_VAL, c.MEM_DVPP_VAL) or (not old and flag & _NOT_ON_V2):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if not device.opened:
+            return c.DRV_ERROR_INVALID_HANDLE
+        huge = bool(flag & c.MEM_PAGE_HUGE)
+        if flag & c.MEM_CONTIGUOUS_PHY and size > _CONTIGUOUS_LIMIT and not huge:
+            return c.DRV_ERROR_INVALID_VALUE
+        limit = self.machine.faults.out_of_memory_from
+        if limit is not None and kind != c.MEM_HOST_VAL and size >= limit:
+            return c.DRV_ERROR_OUT_OF_MEMORY
+        try:
+            if kind == c.MEM_HOST_VAL:
+                block = self.machine.memory.allocate_host(size, device=device.index, flags=flag)
+            else:
+                pool = Pool.GIANT if flag & c.MEM_PAGE_GIANT else Pool.HUGE if huge else Pool.NORMAL
+                block = self.machine.memory.allocate_device(
+                    device.index, size, pool, flags=flag, host_access=self._bar_mapped(flag)
+                )
+        except OutOfDeviceMemory as full:
+            self.machine.problem(f"halMemAlloc of {size} bytes: {full}")
+            return c.DRV_ERROR_OUT_OF_MEMORY
+        pp.value = block.base
+        return 0
+
+    def _bar_mapped(self, flag: int) -> bool:
+        """With `args=bar` the host may write device memory through its address, as over a BAR that covers it."""
+        return self.machine.options.args == "bar" or bool(flag & c.MEM_ADVISE_BAR)
+
+    def halMemFree(self, address: int) -> int:
+        """Free a block by its first address."""
+        block = self.machine.memory.find(address)
+        if block is None or block.base != address or block.kind not in (Kind.DEVICE, Kind.HOST):
+            return c.DRV_ERROR_INVALID_VALUE if self.machine.plugin.name == "v100" else c.DRV_ERROR_NOT_EXIST
+        if block.users:
+            return c.DRV_ERROR_BUSY
+        self.machine.memory.free(address)
+        return 0
+
+    # -- copies -------------------------------------------------------------------------------------------------------
+
+    def _copy(self, dst: int, src: int, size: int, call: str) -> int:
+        memory = self.machine.memory
+        try:
+            ctypes.memmove(memory.pointer(dst, size, f"{call} to"), memory.pointer(src, size, f"{call} from"), size)
+        except MemoryFault as fault:
+            self.machine.problem(str(fault))
+            return c.DRV_ERROR_INVALID_VALUE
+        for device in self.machine.devices:
+            if device.waiting:
+                device.wake()
+        return 0
+
+    def drvMemcpy(self, dst: int, dest_max: int, src: int, byte_count: int) -> int:
+        """Copy at once, in any direction; no stream is looked at."""
+        if byte_count == 0:
+            return 0
+        if not dst or not src or dest_max < byte_count:
+            return c.DRV_ERROR_INVALID_VALUE
+        return self._copy(dst, src, byte_count, "drvMemcpy")
+
+    def halMemcpy(self, dst: int, dst_size: int, src: int, count: int, info: Any) -> int:
+        """Like drvMemcpy; with `info` only from device to host."""
+        if info is not None and info.dir != c.DRV_MEMCPY_DEVICE_TO_HOST:
+            return c.DRV_ERROR_NOT_SUPPORT
+        return self.drvMemcpy(dst, dst_size, src, count)
+
+    def halSdmaCopy(self, dst: int, dst_size: int, src: int, length: int) -> int:
+        """Copy between devices by SDMA at once; the 950 family does not have it."""
+        if self.machine.plugin.name != "v100":
+            return c.DRV_ERROR_NOT_SUPPORT
+        return self.drvMemcpy(dst, dst_size, src, length)
+
+    def halMemcpyBatch(self, dst: Any, src: Any, size: Any, count: int) -> int:
+        """Copy many pairs at once; each pair needs a side that is not plain host memory."""
+        if dst is None or src is None or size is None or count == 0:
+            return c.DRV_ERROR_PARA_ERROR
+        if count > _BATCH_LIMIT:
+            return c.DRV_ERROR_NOT_SUPPORT
+        columns = [(ctypes.c_uint64 * count).from_address(ctypes.addressof(column)) for column in (dst, src, size)]
+        memory = self.machine.memory
+        for to, origin, _ in zip(*columns, strict=True):
+            if not memory.owns(to) and not memory.owns(origin):
+                return c.DRV_ERROR_INVALID_VALUE
+        for to, origin, length in zip(*columns, strict=True):
+            rc = self.drvMemcpy(to, length, origin, length)
+            if rc:
+                return rc
+        return 0
+
+    def halMemcpy2D(self, copy: Any) -> int:
+        """Copy rows at once; the asynchronous forms build and free a DMA chain."""
+        if copy is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if copy.type != c.DEVMM_MEMCPY2D_SYNC:
+            return self.machine.dma.copy_2d(copy)
+        rows = self.machine.dma.rows(copy.copy2d)
+        if isinstance(rows, int):
+            return rows
+        for to, origin, length in rows:
+            rc = self._copy(to, origin, length, "halMemcpy2D")
+            if rc:
+                return rc
+        return 0
+
+    def drvMemsetD8(self, dst: int, dest_max: int, value: int, count: int) -> int:
+        """Fill bytes at once."""
+        if not dst or count == 0 or count > dest_max:
+            return c.DRV_ERROR_INVALID_VALUE
+        try:
+            ctypes.memset(self.machine.memory.pointer(dst, count, "drvMemsetD8 of"), value & 0xFF, count)
+        except MemoryFault as fault:
+            self.machine.problem(str(fault))
+            return c.DRV_ERROR_INVALID_VALUE
+        return 0
+
+    def drvFlushCache(self, _base: int, _length: int) -> None:
+        """Flush: an empty function on a host."""
+
+    def drvMemPrefetchToDevice(self, address: int, length: int, devid: int) -> int:
+        """Prefetch managed memory: there is none that is not on its device already."""
+        if self.device(devid) is None or not address or not length:
+            return c.DRV_ERROR_INVALID_VALUE
+        return 0
+
+    def halMemAdvise(self, address: int, count: int, advice: int, devid: int) -> int:
+        """Take advice about a block."""
+        if not address or not count or self.device(devid) is None or not 0 <= advice < c.ADVISE_TYPE_MAX:
+            return c.DRV_ERROR_INVALID_VALUE
+        return 0
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    def drvMemGetAttribute(self, address: int, attribute: Any) -> int:
+        """Say what an address is."""
+        if not address or attribute is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        memory = self.machine.memory
+        block = memory.find(address)
+        if block is None:
+            if memory.owns(address):
+                return c.DRV_ERROR_NOT_EXIST
+            attribute.memType, attribute.devId, attribute.pageSize = c.DV_MEM_USER_MALLOC, 0, memory.page
+            return 0
+        attribute.memType = _attribute(block)
+        attribute.devId = block.device
+        attribute.pageSize = block.page
+        return 0
+
+    def halMemGetInfo(self, devid: int, kind: int, info: Any) -> int:
+        """Return totals and what is left, normal, huge and giant pages apart."""
+        device = self.device(devid)
+        if device is None or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if kind == c.MEM_INFO_TYPE_ADDR_CHECK:
+            return self._check_addresses(devid, info.addr_info)
+        budgets = self.machine.memory.budgets[devid]
+        phy = info.phy_info
+        if kind in (c.MEM_INFO_TYPE_HBM_SIZE, c.MEM_INFO_TYPE_HBM_P2P_SIZE):
+            phy.total, phy.free = budgets[Pool.NORMAL].total, budgets[Pool.NORMAL].free
+            phy.huge_total, phy.huge_free = budgets[Pool.HUGE].total, budgets[Pool.HUGE].free
+            phy.giant_total, phy.giant_free = budgets[Pool.GIANT].total, budgets[Pool.GIANT].free
+            return 0
+        if kind in (c.MEM_INFO_TYPE_DDR_SIZE, c.MEM_INFO_TYPE_DDR_P2P_SIZE):
+            ctypes.memset(ctypes.addressof(phy), 0, ctypes.sizeof(phy))
+            return 0
+        return c.DRV_ERROR_NOT_SUPPORT
+
+    def _check_addresses(self, devid: int, info: Any) -> int:
+        """Check up to 1024 addresses: each must be memory of the device."""
+        if not info.addr or not 0 < info.cnt <= 1024:
+            return c.DRV_ERROR_INVALID_VALUE
+        for number in range(info.cnt):
+            address = ctypes.c_uint64.from_address(info.addr + 8 * number).value
+            block = self.machine.memory.find(address)
+            if block is None or block.device != devid:
+                return c.DRV_ERROR_INVALID_VALUE
+        return 0
+
+    def drvMemAddressTranslate(self, address: int, physical: Any) -> int:
+        """Return the physical address of device memory; the 950 family does not have it."""
+        if self.machine.plugin.name != "v100":
+            return c.DRV_ERROR_NOT_SUPPORT
+        block = self.machine.memory.find(address)
+        if block is None or physical is None or block.kind is not Kind.DEVICE:
+            return c.DRV_ERROR_INVALID_VALUE
+        physical.value = self.machine.physical(address, block.device)
+        return 0
+
+    def drvMemSmmuQuery(self, devid: int, ssid: Any) -> int:
+        """Return the sub-stream id of the device process."""
+        device = self.device(devid)
+        if device is None or ssid is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if not device.opened:
+            return c.DRV_ERROR_INVALID_HANDLE
+        ssid.value = device.identity.ssid
+        return 0
+
+    def drvDeviceGetTransWay(self, _src: int, _dest: int, way: Any) -> int:
+        """Say how two addresses are copied: SDMA (0), always."""
+        if way is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        way.value = 0
+        return 0
+
+    def halMemCtl(self, kind: int, param: int, size: int, out: int, out_size: Any) -> int:
+        """Features of the memory driver, and windows onto device registers."""
+        if kind == c.CTRL_TYPE_SUPPORT_FEATURE:
+            if not param or size != 16 or not out:
+                return c.DRV_ERROR_INVALID_VALUE
+            asked = ctypes.c_uint64.from_address(param).value
+            ctypes.c_uint64.from_address(out).value = asked & self._features()
+            if out_size is not None:
+                out_size.value = 8
+            return 0
+        if kind == c.CTRL_TYPE_ADDR_MAP:
+            return self._map_registers(param, size, out, out_size)
+        if kind == c.CTRL_TYPE_ADDR_UNMAP:
+            return self._unmap_registers(param, size)
+        if kind in (c.CTRL_TYPE_GET_DCACHE_ADDR, c.CTRL_TYPE_PROCESS_CP_MMAP, c.CTRL_TYPE_PROCESS_CP_MUNMAP):
+            return c.DRV_ERROR_NOT_SUPPORT
+        return c.DRV_ERROR_NOT_SUPPORT if kind >= 0 else c.DRV_ERROR_INVALID_VALUE
+
+    def _features(self) -> int:
+        features = c.CTRL_SUPPORT_GIANT_PAGE_MASK | c.CTRL_SUPPORT_DEV_MEM_REGISTER_MASK
+        return features | _BAR_FEATURES if self.machine.options.args == "bar" else features
+
+    def _map_registers(self, param: int, size: int, out: int, out_size: Any) -> int:
+        """Give a register block of the cores an address in device memory (AddrMapInPara, AddrMapOutPara)."""
+        if not param or size != 8 or not out:
+            return c.DRV_ERROR_INVALID_VALUE
+        kind, devid = (ctypes.c_uint32 * 2).from_address(param)
+        device = self.device(devid)
+        if device is None or not 0 <= kind < c.ADDR_MAP_TYPE_MAX:
+            return c.DRV_ERROR_INVALID_VALUE
+        block = self.machine.memory.allocate_device(devid, 4096)
+        block.label = f"registers {kind}"
+        (ctypes.c_uint64 * 2).from_address(out)[:] = [block.base, block.size]
+        if out_size is not None:
+            out_size.value = 16
+        return 0
+
+    def _unmap_registers(self, param: int, size: int) -> int:
+        if not param or size != 24:
+            return c.DRV_ERROR_INVALID_VALUE
+        self.machine.memory.free(ctypes.c_uint64.from_address(param + 8).value)
+        return 0
+
+    # -- registration of host memory ----------------------------------------------------------------------------------
+
+    def halHostRegister(self, src: int, size: int, flag: int, devid: int, dst: Any) -> int:
+        """Make host memory usable by a device, or device memory by the host (drvRegisterTpye in the low bits)."""
+        kind = flag & _REGISTER_TYPE_MASK
+        old = self.machine.plugin.name == "v100"
+        if not old and dst is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if kind >= c.HOST_REGISTER_MAX_TPYE or (
+            not old and kind not in (c.DEV_SVM_MAP_HOST, c.HOST_MEM_MAP_DEV_PCIE_TH, c.HOST_IO_MAP_DEV)
+        ):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if not src or not size:
+            return c.DRV_ERROR_INVALID_VALUE if old else c.DRV_ERROR_PARA_ERROR
+        device = self.device(devid)
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        memory = self.machine.memory
+        block = memory.find(src)
+        if kind == c.DEV_SVM_MAP_HOST:
+            if block is None or block.kind is not Kind.DEVICE:
+                return c.DRV_ERROR_INVALID_VALUE
+            memory.expose(block)
+            dst.value = src
+            return 0
+        if kind in (c.HOST_SVM_MAP_DEV, c.DEV_MEM_MAP_HOST):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if block is not None:
+            return c.DRV_ERROR_REPEATED_USERD
+        if kind != c.HOST_MEM_MAP_DMA and src % memory.page:
+            return c.DRV_ERROR_PARA_ERROR
+        memory.register_host(src, size, devid)
+        if dst is not None:
+            dst.value = src
+        return 0
+
+    def halHostUnregister(self, src: int, devid: int) -> int:
+        """Undo halHostRegister."""
+        block = self.machine.memory.find(src)
+        if self.device(devid) is None or block is None:
+            return c.DRV_ERROR_NOT_EXIST
+        if block.kind is Kind.DEVICE:
+            self.machine.memory.hide(block)
+            return 0
+        if block.kind is not Kind.REGISTERED or block.base != src:
+            return c.DRV_ERROR_NOT_EXIST
+        self.machine.memory.free(src)
+        return 0
+
+    def halHostUnregisterEx(self, src: int, devid: int, _flag: int) -> int:
+        """Undo halHostRegister; the flag says which kind it was."""
+        return self.halHostUnregister(src, devid)
+
+    def halHostRegisterCapabilities(self, devid: int, module: int, capability: Any) -> int:
+        """Say whether an engine can use registered host memory."""
+        if self.device(devid) is None or capability is None or not 0 <= module < c.DRV_ACC_MODULE_TYPE_MAX:
+            return c.DRV_ERROR_INVALID_VALUE
+        capability.value = c.HOST_MEM_MAP_SUPPORTED
+        return 0
+
+    def halMemHostGetDevPointer(self, src: int, devid: int, dst: Any) -> int:
+        """Return the device address of registered host memory."""
+        block = self.machine.memory.find(src)
+        if self.device(devid) is None or dst is None or block is None or block.kind is Kind.DEVICE:
+            return c.DRV_ERROR_INVALID_VALUE
+        dst.value = src
+        return 0
+
+
+def _attribute(block: Block) -> int:
+    """Return the DV_MEM_* class of a block."""
+    if block.kind is Kind.DEVICE:
+        dvpp = block.flags >> _KIND_SHIFT & _KIND_MASK == c.MEM_DVPP_VAL
+        return c.DV_MEM_LOCK_DEV_DVPP if dvpp else c.DV_MEM_LOCK_DEV
+    return c.DV_MEM_USER_REGISTER if block.kind is Kind.REGISTERED else c.DV_MEM_LOCK_HOST

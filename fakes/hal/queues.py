@@ -1,0 +1,396 @@
+"""HAL chapter "queues": SQs and CQs, sending, receiving, pointers and states (hal_semantics 4)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakes.errors import MemoryFault
+from fakes.hal.chapter import Chapter
+from fakes.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
+from fakes.scheduler import FULL, SEND, UNLIMITED, WAIT
+from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.device import Device
+    from fakes.machine import Machine
+
+_SEND_INFO = struct.Struct("<IIIiQII")
+"""halTaskSendInfo up to `pos`: type, tsId, sqId, timeout, sqe_addr, sqe_num, pos."""
+_QUERY_INFO = struct.Struct("<IIIII")
+"""halSqCqQueryInfo up to `prop`."""
+_DEPTH_LIMIT = 65535
+_LOGIC_DEPTH_LIMIT = 65536
+_TRANSIENT = 0xFFFF
+_REGISTER_PAGE = 0x1000
+_SPECIFIED_SQ, _SPECIFIED_CQ = c.TSDRV_FLAG_SPECIFIED_SQ_ID, c.TSDRV_FLAG_SPECIFIED_CQ_ID
+_NO_SEND = c.TSDRV_FLAG_ONLY_SQCQ_ID | c.TSDRV_FLAG_NO_SQ_MEM
+
+
+class QueueCalls(Chapter):
+    """Functions of ascend_hal_base.h and trs_pkg.h about queues."""
+
+    # -- creation -----------------------------------------------------------------------------------------------------
+
+    def halSqCqAllocate(self, devid: int, in_: Any, out: Any) -> int:
+        """Create a queue pair (NORMAL) or a logic CQ (LOGIC)."""
+        device = self.device(devid)
+        if device is None or in_ is None or out is None or in_.tsId > 1 or not 0 <= in_.type < c.DRV_INVALID_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        if not device.opened:
+            return c.DRV_ERROR_OPEN_FAILED
+        if in_.type == c.DRV_NORMAL_TYPE:
+            return self._allocate_pair(device, in_, out)
+        if in_.type == c.DRV_LOGIC_TYPE:
+            return self._allocate_logic(device, in_, out)
+        return c.DRV_ERROR_NOT_SUPPORT
+
+    def _allocate_pair(self, device: Device, in_: Any, out: Any) -> int:
+        if in_.sqeSize != SQE_BYTES or not 0 < in_.cqeSize <= 256 or in_.cqeSize % 4:
+            return c.DRV_ERROR_INVALID_VALUE
+        if not (0 < in_.sqeDepth <= _DEPTH_LIMIT and 0 < in_.cqeDepth <= _DEPTH_LIMIT):
+            return c.DRV_ERROR_INVALID_VALUE
+        if in_.flag & (c.TSDRV_FLAG_REUSE_SQ | c.TSDRV_FLAG_REUSE_CQ):
+            return c.DRV_ERROR_INVALID_VALUE
+        sq_id = self._take(device, "sq", in_.sqId if in_.flag & _SPECIFIED_SQ else None)
+        if sq_id is None:
+            return c.DRV_ERROR_NO_RESOURCES
+        cq_id = self._take(device, "cq", in_.cqId if in_.flag & _SPECIFIED_CQ else None)
+        if cq_id is None:
+            device.ids["sq"].give(sq_id)
+            return c.DRV_ERROR_NO_RESOURCES
+        stream = in_.info[0]
+        ring = self.machine.memory.allocate_host(in_.sqeDepth * SQE_BYTES, device=device.index, label=f"SQ {sq_id}")
+        old = self.machine.plugin.name == "v100"
+        sq = SubmissionQueue(
+            sq_id, cq_id, stream, in_.sqeDepth, ring, in_.cqeSize, in_.cqeDepth, device.index,
+            in_place=old or device.identity.in_place, sendable=not in_.flag & _NO_SEND,
+            registers=device.identity.rtsq_base + sq_id * _REGISTER_PAGE, logic=device.bound.get(stream),
+        )  # fmt: skip
+        device.queues[sq_id] = sq
+        device.by_stream[stream] = sq
+        out.sqId, out.cqId, out.queueVAddr, out.flag = sq_id, cq_id, 0, 0
+        return 0
+
+    def _allocate_logic(self, device: Device, in_: Any, out: Any) -> int:
+        if not (0 < in_.cqeDepth <= _LOGIC_DEPTH_LIMIT and 0 < in_.cqeSize <= 32):
+            return c.DRV_ERROR_INVALID_VALUE
+        cq_id = self._take(device, "cq", in_.cqId if in_.flag & _SPECIFIED_CQ else None)
+        if cq_id is None:
+            return c.DRV_ERROR_NO_RESOURCES
+        device.logic[cq_id] = LogicQueue(cq_id, in_.cqeDepth, in_.cqeSize, in_.info[0])
+        out.sqId, out.cqId, out.queueVAddr, out.flag = ANY_SQ, cq_id, 0, 0
+        return 0
+
+    def _take(self, device: Device, kind: str, wanted: int | None) -> int | None:
+        pool = device.ids[kind]
+        if wanted is None:
+            return pool.take()
+        return wanted if pool.take_this(wanted) else None
+
+    def halSqCqFree(self, devid: int, info: Any) -> int:
+        """Destroy a queue; whoever waits for it is woken."""
+        device = self.device(devid)
+        if device is None or info is None or info.tsId > 1:
+            return c.DRV_ERROR_INVALID_VALUE
+        if info.type == c.DRV_LOGIC_TYPE:
+            logic = device.logic.pop(info.cqId, None)
+            if logic is None:
+                return c.DRV_ERROR_INVALID_VALUE
+            logic.freed = True
+            device.bound = {stream: cq for stream, cq in device.bound.items() if cq is not logic}
+            for sq in device.queues.values():
+                if sq.logic is logic:
+                    sq.logic = None
+            device.ids["cq"].give(info.cqId)
+            self.machine.changed.notify_all()
+            return 0
+        if info.type != c.DRV_NORMAL_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        found = device.queues.get(info.sqId)
+        if found is None or found.cq_id != info.cqId:
+            return c.DRV_ERROR_INVALID_VALUE
+        self._destroy(device, found)
+        return 0
+
+    def _destroy(self, device: Device, sq: SubmissionQueue) -> None:
+        sq.destroyed = True
+        del device.queues[sq.sq_id]
+        device.active.pop(sq.sq_id, None)
+        if device.by_stream.get(sq.stream_id) is sq:
+            del device.by_stream[sq.stream_id]
+        device.ids["sq"].give(sq.sq_id)
+        device.ids["cq"].give(sq.cq_id)
+        self.machine.memory.free(sq.ring.base)
+        self.machine.changed.notify_all()
+
+    # -- sending ------------------------------------------------------------------------------------------------------
+
+    def halSqTaskSend(self, devid: int, info: Any) -> int:
+        """Put SQEs into a ring; NO_RESOURCES at once when they do not fit."""
+        return c.DRV_ERROR_INVALID_VALUE if info is None else self.sender()(devid, info)
+
+    def sender(self) -> Callable[[int, Any], int]:
+        """Return the fast form of halSqTaskSend: takes the struct itself."""
+        return _make_sender(self.machine)
+
+    # -- state --------------------------------------------------------------------------------------------------------
+
+    def halSqCqQuery(self, devid: int, info: Any) -> int:
+        """Read a property of a queue into value[0..]."""
+        device = self.device(devid)
+        if device is None or info is None or info.tsId > 1:
+            return c.DRV_ERROR_INVALID_VALUE
+        if info.type == c.DRV_LOGIC_TYPE and info.prop in (c.DRV_SQCQ_PROP_CQ_DEPTH, c.DRV_SQCQ_PROP_CQE_SIZE):
+            logic = device.logic.get(info.cqId)
+            if logic is None:
+                return c.DRV_ERROR_INVALID_VALUE
+            info.value[0] = logic.depth if info.prop == c.DRV_SQCQ_PROP_CQ_DEPTH else logic.entry_bytes
+            return 0
+        if info.type != c.DRV_NORMAL_TYPE:
+            return c.DRV_ERROR_IOCRL_FAIL
+        sq = device.queues.get(info.sqId)
+        if sq is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        answer = _QUERIES.get(info.prop)
+        if answer is None:
+            return c.DRV_ERROR_IOCRL_FAIL
+        values = answer(device, sq)
+        if values is None:
+            return c.DRV_ERROR_IOCRL_FAIL if self.machine.plugin.name == "v100" else c.DRV_ERROR_NOT_SUPPORT
+        for index, value in enumerate(values):
+            info.value[index] = value
+        return 0
+
+    def halSqCqConfig(self, devid: int, info: Any) -> int:
+        """Change the state or the pointers of a queue; only value[0] is looked at."""
+        device = self.device(devid)
+        if device is None or info is None or info.tsId > 1:
+            return c.DRV_ERROR_INVALID_VALUE
+        prop, value = info.prop, info.value[0]
+        if info.type == c.DRV_LOGIC_TYPE and prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
+            logic = device.logic.get(info.cqId)
+            if logic is None:
+                return c.DRV_ERROR_NOT_EXIST
+            logic.entries.clear()
+            return 0
+        if info.type != c.DRV_NORMAL_TYPE:
+            return c.DRV_ERROR_PARA_ERROR
+        if prop in (c.DRV_SQCQ_PROP_SQ_PAUSE, c.DRV_SQCQ_PROP_SQ_RESUME):
+            return self._pause(device, info.sqId, prop == c.DRV_SQCQ_PROP_SQ_PAUSE)
+        sq = device.queues.get(info.sqId)
+        if sq is None:
+            return c.DRV_ERROR_NOT_EXIST
+        if prop == c.DRV_SQCQ_PROP_SQ_STATUS:
+            sq.enabled = bool(value & 1)
+        elif prop == c.DRV_SQCQ_PROP_SQ_HEAD:
+            if sq.paused or value >= sq.depth:
+                return c.DRV_ERROR_STATUS_FAIL
+            sq.reset(value, sq.tail)
+        elif prop == c.DRV_SQCQ_PROP_SQ_TAIL:
+            if sq.paused or value >= sq.depth:
+                return c.DRV_ERROR_STATUS_FAIL
+            sq.tail = value
+        elif prop == c.DRV_SQCQ_PROP_SQ_DISABLE_TO_ENABLE:
+            return self._enable_when_disabled(sq, value)
+        elif prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
+            if self.machine.plugin.name != "v100":
+                sq.reset()
+        else:
+            return c.DRV_ERROR_INVALID_VALUE
+        device.activate(sq)
+        self.machine.changed.notify_all()
+        return 0
+
+    def _pause(self, device: Device, sq_id: int, paused: bool) -> int:
+        if sq_id == ANY_SQ:
+            for sq in device.queues.values():
+                sq.paused = paused
+            return 0
+        found = device.queues.get(sq_id)
+        if found is None:
+            return c.DRV_ERROR_NOT_EXIST
+        found.paused = paused
+        return 0
+
+    def _enable_when_disabled(self, sq: SubmissionQueue, limit_ms: int) -> int:
+        deadline = time.monotonic() + limit_ms / 1000
+        while sq.enabled:
+            left = deadline - time.monotonic()
+            if left <= 0 or not self.machine.changed.wait(left):
+                return c.DRV_ERROR_WAIT_TIMEOUT
+        sq.enabled = True
+        return 0
+
+    # -- receiving ----------------------------------------------------------------------------------------------------
+
+    def halCqReportRecv(self, devid: int, info: Any) -> int:
+        """Receive completions: reports of a logic CQ, or raw entries of a hardware CQ."""
+        device = self.device(devid)
+        if device is None or info is None or info.tsId > 1:
+            return c.DRV_ERROR_INVALID_VALUE
+        info.report_cqe_num = 0
+        if info.type == c.DRV_NORMAL_TYPE:
+            pair = next((sq for sq in device.queues.values() if sq.cq_id == info.cqId), None)
+            if pair is None:
+                return c.DRV_ERROR_INVALID_VALUE
+            return self._receive(device, info, lambda: pair.receive_hardware(info.cqe_num), lambda: pair.destroyed)
+        if info.type != c.DRV_LOGIC_TYPE:
+            return c.DRV_ERROR_NOT_SUPPORT
+        logic = device.logic.get(info.cqId)
+        if logic is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        stream, task = info.stream_id, info.task_id
+        return self._receive(device, info, lambda: logic.take(info.cqe_num, stream, task), lambda: logic.freed)
+
+    def _receive(
+        self, device: Device, info: Any, take: Callable[[], list[bytes]], gone: Callable[[], bool]
+    ) -> int:
+        """Wait in slices that end when something changed: another thread may send what this one waits for."""
+        timeout = info.timeout
+        if timeout < -1 or not info.cqe_num or not info.cqe_addr:
+            return c.DRV_ERROR_IOCRL_FAIL
+        deadline = None if timeout < 0 else time.monotonic() + timeout / 1000
+        while True:
+            device.turn(WAIT if timeout else SEND)
+            reports = take()
+            if reports:
+                data = b"".join(reports)
+                ctypes.memmove(info.cqe_addr, data, len(data))
+                info.report_cqe_num = len(reports)
+                for sq in device.queues.values():
+                    device.observe(sq)
+                return 0
+            if timeout == 0:
+                return 0
+            if gone():
+                return c.DRV_ERROR_IOCRL_FAIL
+            if device.status != 1:
+                return c.DRV_ERROR_BUS_DOWN
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return c.DRV_ERROR_WAIT_TIMEOUT
+            self.machine.changed.wait(left)
+
+    def drvDfxShowReport(self, _devid: int) -> None:
+        """Write the driver's queue state to the kernel log: nothing to see here."""
+
+
+def _read_and_clear(_device: Device, sq: SubmissionQueue) -> tuple[int, ...]:
+    status, sq.cqe_status = sq.cqe_status, 0
+    return (status,)
+
+
+def _pointer(device: Device, value: int) -> tuple[int, ...]:
+    """A head or tail; now and then the read fails when the option asks for it."""
+    one_of = device.machine.options.transient
+    return (_TRANSIENT if one_of and device.rng.randrange(one_of) == 0 else value,)
+
+
+def _split(value: int) -> tuple[int, int]:
+    return value & 0xFFFFFFFF, value >> 32
+
+
+_QUERIES: dict[int, Callable[[Any, SubmissionQueue], tuple[int, ...] | None]] = {
+    c.DRV_SQCQ_PROP_SQ_STATUS: lambda d, sq: (int(sq.enabled),),
+    c.DRV_SQCQ_PROP_SQ_HEAD: lambda d, sq: _pointer(d, d.poll(sq)),
+    c.DRV_SQCQ_PROP_SQ_TAIL: lambda d, sq: _pointer(d, sq.tail),
+    c.DRV_SQCQ_PROP_SQ_CQE_STATUS: _read_and_clear,
+    c.DRV_SQCQ_PROP_SQ_REG_BASE: lambda d, sq: (*reversed(_split(sq.registers)), _REGISTER_PAGE),
+    c.DRV_SQCQ_PROP_SQ_BASE: lambda d, sq: _split(sq.ring.base) if sq.in_place else None,
+    c.DRV_SQCQ_PROP_SQ_DEPTH: lambda d, sq: None if d.machine.plugin.name == "v100" else (sq.depth,),
+    c.DRV_SQCQ_PROP_SQE_SIZE: lambda d, sq: None if d.machine.plugin.name == "v100" else (SQE_BYTES,),
+    c.DRV_SQCQ_PROP_SQ_MEM_ATTR: lambda d, sq: (int(sq.in_place),),
+    c.DRV_SQCQ_PROP_CQ_DEPTH: lambda d, sq: (sq.cq_depth,),
+    c.DRV_SQCQ_PROP_CQE_SIZE: lambda d, sq: (sq.cqe_bytes,),
+}
+"""Property -> the words it gives; None: the product does not answer it."""
+
+
+def _make_sender(machine: Machine) -> Callable[[int, Any], int]:
+    """Build halSqTaskSend with everything it needs at hand: it runs once per task."""
+    devices = machine.devices
+    count = len(devices)
+    unpack = _SEND_INFO.unpack_from
+    memmove = ctypes.memmove
+    owns = machine.memory.owns
+    normal, invalid = c.DRV_NORMAL_TYPE, c.DRV_ERROR_INVALID_VALUE
+    no_resources, paused, bus_down = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL, c.DRV_ERROR_BUS_DOWN
+
+    def send(devid: int, info: Any) -> int:
+        kind, ts, sq_id, _timeout, address, number, _pos = unpack(info)
+        if not 0 <= devid < count:
+            return invalid
+        device = devices[devid]
+        sq = device.queues.get(sq_id)
+        if sq is None or kind != normal or ts > 1 or not address:
+            return invalid
+        if not sq.sendable:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if sq.paused:
+            return paused
+        if device.status != 1:
+            return bus_down
+        if number == 0 or number >= sq.depth:
+            return c.DRV_ERROR_IOCRL_FAIL if number == 0 else no_resources
+        if device.active:
+            device.turn(SEND)
+        depth, tail = sq.depth, sq.tail
+        if depth - 1 - (tail - sq.head) % depth < number:
+            sq.full += 1
+            device.turn(FULL)
+            if depth - 1 - (tail - sq.head) % depth < number:
+                return no_resources
+        ring = sq.ring
+        in_place = ring.base <= address < ring.base + ring.size
+        if in_place:
+            if address != ring.base + tail * SQE_BYTES:
+                return invalid
+        else:
+            if owns(address):
+                try:
+                    address = machine.memory.pointer(address, number * SQE_BYTES, "halSqTaskSend from")
+                except MemoryFault as fault:
+                    machine.problem(str(fault))
+                    return invalid
+            first = min(number, depth - tail)
+            memmove(ring.pointer + tail * SQE_BYTES, address, first * SQE_BYTES)
+            if first < number:
+                memmove(ring.pointer, address + first * SQE_BYTES, (number - first) * SQE_BYTES)
+        if sq.seen_time != device.host_time:
+            sq.seen_time = device.host_time
+            sq.arrivals.append((sq.sent, device.host_time))
+        sq.tail = (tail + number) % depth
+        sq.sent += number
+        device.active[sq_id] = sq
+        info.pos = tail
+        if machine.options.free_run:
+            machine.changed.notify_all()
+        return 0
+
+    return send
+
+
+def make_head_reader(machine: Machine) -> Callable[[int, Any], int | None]:
+    """Build the fast form of halSqCqQuery(SQ_HEAD); it returns None for anything else, to be asked the long way."""
+    devices = machine.devices
+    count = len(devices)
+    unpack = _QUERY_INFO.unpack_from
+    normal, head = c.DRV_NORMAL_TYPE, c.DRV_SQCQ_PROP_SQ_HEAD
+    transient = bool(machine.options.transient)
+
+    def query(devid: int, info: Any) -> int | None:
+        kind, ts, sq_id, _cq, prop = unpack(info)
+        if prop != head or kind != normal or ts or transient or not 0 <= devid < count:
+            return None
+        device = devices[devid]
+        sq = device.queues.get(sq_id)
+        if sq is None:
+            return None
+        info.value[0] = device.poll(sq)
+        return 0
+
+    return query

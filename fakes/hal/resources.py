@@ -1,0 +1,179 @@
+"""HAL chapter "resources": ids of streams, events, models, notifies; binding; register windows (hal_semantics 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakes.hal.chapter import Chapter
+from npuhal import constants as c
+
+_KINDS = {
+    c.DRV_STREAM_ID: "stream", c.DRV_EVENT_ID: "event", c.DRV_MODEL_ID: "model", c.DRV_NOTIFY_ID: "notify",
+    c.DRV_CMO_ID: "cmo", c.DRV_CNT_NOTIFY_ID: "cnt_notify", c.DRV_SQ_ID: "sq", c.DRV_CQ_ID: "cq",
+}  # fmt: skip
+"""drvIdType_t."""
+_CAPACITY = {
+    c.DRV_RESOURCE_STREAM_ID: "stream", c.DRV_RESOURCE_EVENT_ID: "event", c.DRV_RESOURCE_MODEL_ID: "model",
+    c.DRV_RESOURCE_NOTIFY_ID: "notify", c.DRV_RESOURCE_CMO_ID: "cmo", c.DRV_RESOURCE_SQ_ID: "sq",
+    c.DRV_RESOURCE_CQ_ID: "cq", c.DRV_RESOURCE_CNT_NOTIFY_ID: "cnt_notify",
+}  # fmt: skip
+"""drvResourceType_t, which numbers the last three differently."""
+_EXHAUSTED = {
+    "stream": c.DRV_ERROR_NO_STREAM_RESOURCES, "event": c.DRV_ERROR_NO_EVENT_RESOURCES,
+    "model": c.DRV_ERROR_NO_MODEL_RESOURCES, "notify": c.DRV_ERROR_NO_NOTIFY_RESOURCES,
+}  # fmt: skip
+_SPECIFIED = 2
+_MANY_IDS_SINCE = 0x072418
+_FEW_IDS = 2048
+_RTSQ_PAGE = 0x1000
+_NOTIFY_WINDOW = 0x20_0000
+
+
+class ResourceCalls(Chapter):
+    """Functions of ascend_hal_base.h and trs_pkg.h about ids."""
+
+    def _ceiling(self, kind: str) -> int | None:
+        """Clients that never told a recent version get no stream or model id from 2048 on."""
+        return _FEW_IDS if kind in ("stream", "model") and self.machine.client_version < _MANY_IDS_SINCE else None
+
+    def halResourceIdAlloc(self, devid: int, in_: Any, out: Any) -> int:
+        """Hand out an id, any or a given one."""
+        device = self.device(devid)
+        if device is None or in_ is None or out is None or in_.tsId > 1 or in_.type not in _KINDS:
+            return c.DRV_ERROR_INVALID_VALUE
+        if not device.opened:
+            return c.DRV_ERROR_OPEN_FAILED
+        kind = _KINDS[in_.type]
+        pool = device.ids[kind]
+        if in_.res[1] & _SPECIFIED:
+            if not pool.take_this(in_.resourceId):
+                return _EXHAUSTED.get(kind, c.DRV_ERROR_NO_RESOURCES)
+            number: int | None = in_.resourceId
+        else:
+            number = pool.take(self._ceiling(kind))
+        if number is None:
+            return _EXHAUSTED.get(kind, c.DRV_ERROR_NO_RESOURCES)
+        device.forget_signal(kind, number)
+        out.resourceId = number
+        out.res[0] = out.res[1] = 0
+        return 0
+
+    def halResourceIdFree(self, devid: int, in_: Any) -> int:
+        """Take an id back; a stream with a queue is refused."""
+        device = self.device(devid)
+        if device is None or in_ is None or in_.tsId > 1 or in_.type not in _KINDS:
+            return c.DRV_ERROR_INVALID_VALUE
+        kind = _KINDS[in_.type]
+        if kind == "stream" and in_.resourceId in device.by_stream:
+            return c.DRV_ERROR_IOCRL_FAIL
+        if not device.ids[kind].give(in_.resourceId):
+            return c.DRV_ERROR_IOCRL_FAIL
+        device.forget_signal(kind, in_.resourceId)
+        return 0
+
+    def halResourceConfig(self, devid: int, in_: Any, para: Any) -> int:
+        """Bind a stream to a logic CQ or unbind it; fire or reset a notify or event from the host."""
+        device = self.device(devid)
+        if device is None or in_ is None or para is None or in_.type not in _KINDS:
+            return c.DRV_ERROR_INVALID_VALUE
+        number, kind = in_.resourceId, _KINDS[in_.type]
+        if para.prop == c.DRV_STREAM_BIND_LOGIC_CQ:
+            logic = device.logic.get(para.value[0])
+            if kind != "stream" or number not in device.ids["stream"].used or logic is None:
+                return c.DRV_ERROR_INVALID_VALUE
+            device.bound[number] = logic
+            if number in device.by_stream:
+                device.by_stream[number].logic = logic
+            return 0
+        if para.prop == c.DRV_STREAM_UNBIND_LOGIC_CQ:
+            if kind != "stream":
+                return c.DRV_ERROR_INVALID_VALUE
+            device.bound.pop(number, None)
+            if number in device.by_stream:
+                device.by_stream[number].logic = None
+            return 0
+        if para.prop == c.DRV_STREAM_ENABLE_EVENT:
+            return 0 if kind == "stream" else c.DRV_ERROR_INVALID_VALUE
+        tables = {"event": device.events, "notify": device.notifies, "cnt_notify": device.counters}
+        if kind not in tables:
+            return c.DRV_ERROR_INVALID_VALUE
+        if para.prop == c.DRV_ID_RECORD:
+            device.signal(tables[kind], number).value = 1
+            device.wake()
+            return 0
+        if para.prop == c.DRV_ID_RESET:
+            if number == 0xFFFFFFFF:
+                tables[kind].clear()
+            else:
+                device.signal(tables[kind], number).value = 0
+            return 0
+        return c.DRV_ERROR_INVALID_VALUE
+
+    def halResourceInfoQuery(self, devid: int, ts: int, kind: int, info: Any) -> int:
+        """Return how many ids of a kind there are and how many are used."""
+        device = self.device(devid)
+        if device is None or info is None or ts > 1 or kind not in _CAPACITY:
+            return c.DRV_ERROR_INVALID_VALUE
+        name = _CAPACITY[kind]
+        ceiling = self._ceiling(name)
+        limit = device.ids[name].limit
+        info.capacity = limit if ceiling is None else min(limit, ceiling)
+        info.usedNum = len(device.ids[name].used)
+        return 0
+
+    def halResourceDetailQuery(self, devid: int, in_: Any, info: Any) -> int:
+        """Return the queue ids of a stream."""
+        device = self.device(devid)
+        if device is None or in_ is None or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        sq = device.by_stream.get(in_.resourceId) if in_.type == c.DRV_STREAM_ID else None
+        if sq is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        answers = {
+            c.DRV_RES_QUERY_SQID: sq.sq_id,
+            c.DRV_RES_QUERY_CQID: sq.cq_id,
+            c.DRV_RES_QUERY_LOGIC_CQID: sq.logic.cq_id if sq.logic is not None else 0xFFFFFFFF,
+        }
+        if info.type not in answers:
+            return c.DRV_ERROR_NOT_SUPPORT
+        info.value0 = answers[info.type]
+        return 0
+
+    def halResourceEnable(self, devid: int, in_: Any) -> int:
+        """Enable a stream."""
+        return self._switch(devid, in_, True)
+
+    def halResourceDisable(self, devid: int, in_: Any) -> int:
+        """Disable a stream."""
+        return self._switch(devid, in_, False)
+
+    def _switch(self, devid: int, in_: Any, on: bool) -> int:
+        device = self.device(devid)
+        if device is None or in_ is None or in_.type != c.DRV_STREAM_ID:
+            return c.DRV_ERROR_INVALID_VALUE
+        sq = device.by_stream.get(in_.resourceId)
+        if sq is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        sq.enabled = on
+        return 0
+
+    def halResAddrMap(self, devid: int, info: Any, va: Any, length: Any) -> int:
+        """Return where the registers of an id are mapped: an address for SQEs, not for the host."""
+        device = self.device(devid)
+        if device is None or info is None or va is None or length is None:
+            return c.DRV_ERROR_PARA_ERROR
+        if any(info.rsv):
+            return c.DRV_ERROR_NOT_SUPPORT
+        base = device.identity.rtsq_base
+        if info.res_type == c.RES_ADDR_TYPE_STARS_RTSQ:
+            va.value, length.value = base + info.res_id * _RTSQ_PAGE, _RTSQ_PAGE
+            return 0
+        if info.res_type in (c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD, c.RES_ADDR_TYPE_STARS_CNT_NOTIFY_RECORD):
+            va.value = base + 0x1_0000_0000 + info.res_type * 0x1000_0000 + info.res_id * 8
+            length.value = 8
+            return 0
+        return c.DRV_ERROR_NOT_SUPPORT
+
+    def halResAddrUnmap(self, devid: int, info: Any) -> int:
+        """Undo halResAddrMap."""
+        return c.DRV_ERROR_PARA_ERROR if self.device(devid) is None or info is None else 0

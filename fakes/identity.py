@@ -1,0 +1,75 @@
+"""What the driver and the card decide, not the program: drawn from the seed, so that nobody can rely on a constant."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from chips.chip import Chip
+
+_STREAM_CEILING = 2048
+_PAGE_SIZES = (4096, 65536)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The facts of one fake card. Ids are all different on purpose; addresses are device-physical."""
+
+    physical: int
+    """Physical device id; never equal to the logic id."""
+    local: int
+    """Id on the device side ("driver" id)."""
+    chip_id: int
+    die_id: int
+    stars_base: int
+    rtsq_base: int
+    swap_base: int
+    swap_size: int
+    dma_base: int
+    """Where the PCIe DMA descriptors of the driver lie."""
+    physical_base: int
+    """Added to an offset into device memory to give its physical address."""
+    qos: int
+    ts_version: int
+    ssid: int
+    in_place: bool
+    """STARS v2: whether the SQ memory is host-local and built in place (SQ_MEM_ATTR bit 0)."""
+    first: dict[str, int]
+    """First id per kind."""
+
+
+def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
+    """Draw the identity of card `index` of `count`."""
+    rng = random.Random(f"{seed}/{chip.soc}/{index}")
+    physical = (index + 1 + seed % max(count, 1)) % count if count > 2 else index + 2 + seed % 5
+    return Identity(
+        physical=physical if physical != index else count + index,
+        local=count * 2 + index + rng.randrange(4),
+        chip_id=rng.randrange(4),
+        die_id=rng.randrange(2),
+        stars_base=0x5_0000_0000 + (rng.randrange(64) << 24),
+        rtsq_base=0x5001_0000_0000 + (index << 32) + (rng.randrange(64) << 20),
+        swap_base=0x5_3000_0000 + (rng.randrange(64) << 20),
+        swap_size=1 << 20,
+        dma_base=0xC000_0000 + (rng.randrange(0x1000) << 12),
+        physical_base=0x80_0000_0000 + (rng.randrange(64) << 30),
+        qos=rng.randrange(8),
+        ts_version=rng.randrange(40, 90),
+        ssid=rng.randrange(1, 200),
+        in_place=bool(rng.randrange(2)),
+        first={
+            "stream": rng.randrange(1, 64), "event": rng.randrange(1, 200), "notify": rng.randrange(1, 64),
+            "model": rng.randrange(1, 32), "cnt_notify": rng.randrange(1, 64), "sq": rng.randrange(1, 48),
+            "cq": rng.randrange(1, 96), "cmo": rng.randrange(1, 8),
+        },  # fmt: skip
+    )
+
+
+def draw_memory_base(seed: int) -> int:
+    """Draw the base of the address range, above 16 TiB as in the driver's plan (SVM base 0x1000_0000_0000)."""
+    return 0x1000_0000_0000 + (random.Random(f"{seed}/base").randrange(1, 16) << 36)
+
+
+def draw_page_size(seed: int) -> int:
+    """Draw the size of a normal page: 4 or 64 KiB."""
+    return random.Random(f"{seed}/page").choice(_PAGE_SIZES)

@@ -1,0 +1,218 @@
+"""Kernels: Python functions that stand in for device code, found by the code bytes at the program counter.
+
+The fake sits below the runtime and gets no hint which kernel was launched: it reads device memory at the address in the
+SQE and looks for code that somebody attached.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fakes.errors import FakeError, MemoryFault, TaskFault
+from fakes.faults import Effect
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike, NDArray
+
+    from fakes.memory import Memory
+
+    Array = NDArray[Any]
+
+_PREFIX = 16
+
+
+class Fail(TaskFault):
+    """Raised by a kernel function: the kernel ends with an exception (error CQE)."""
+
+    def __init__(self, message: str = "kernel raised Fail", code: int = 0) -> None:
+        super().__init__(message, Effect.EXCEPTION.value, code)
+
+
+class Trap(TaskFault):
+    """Raised by a kernel function: the kernel traps (a bus error on STARS v2)."""
+
+    def __init__(self, message: str = "kernel trapped", code: int = 0) -> None:
+        super().__init__(message, Effect.TRAP.value, code)
+
+
+class Hang(FakeError):
+    """Raised by a kernel function: the kernel never ends; its queue stands still until it is reset or destroyed."""
+
+
+class Arguments:
+    """The argument block of a launch: 8-byte slots, as kernels take pointers and 64-bit scalars."""
+
+    def __init__(self, memory: Memory, address: int) -> None:
+        self.address = address
+        self._memory = memory
+        self._writes: list[tuple[int, int]] = []
+
+    def __getitem__(self, slot: int) -> int:
+        """Return slot `slot` as an unsigned 64-bit number (a pointer, usually)."""
+        return int.from_bytes(self.bytes(slot * 8, 8), "little")
+
+    def bytes(self, offset: int, size: int) -> bytes:
+        """Return raw bytes of the block, from a byte offset."""
+        at = self.address + offset
+        return ctypes.string_at(self._memory.device_pointer(at, size, "argument read"), size)
+
+    def scalar(self, offset: int, dtype: DTypeLike = "int32") -> Any:
+        """Return the scalar of a NumPy type at a byte offset (not a slot)."""
+        import numpy as np
+
+        kind = np.dtype(dtype)
+        return np.frombuffer(self.bytes(offset, kind.itemsize), kind)[0]
+
+    def array(self, slot: int, dtype: DTypeLike = "float32", count: int | None = None) -> Array:
+        """Return the device memory that slot `slot` points to as a writable view.
+
+        Without `count` it reaches to the end of the allocation. A pointer that is not device, pinned or registered
+        memory fails the kernel, with the reason.
+        """
+        import numpy as np
+
+        kind = np.dtype(dtype)
+        pointer = self[slot]
+        if count is None:
+            block = self._memory.find(pointer)
+            count = 0 if block is None else (block.base + block.size - pointer) // kind.itemsize
+        size = count * kind.itemsize
+        real = self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel")
+        return np.frombuffer((ctypes.c_char * size).from_address(real), kind)
+
+
+@dataclass(slots=True)
+class Context:
+    """What a kernel function gets: which block it is, of how many, on which core kind, and its arguments."""
+
+    block: int
+    """Block index; 0 for a function attached with `grid=True`, which is called once for all blocks."""
+    blocks: int
+    core: str
+    """"AIC", "AIV" or "MIX"."""
+    device: int
+    args: Arguments
+    memory: Memory
+    cost_ns: int | None = None
+    """Set it to make the kernel take this long in virtual time."""
+
+
+KernelFunction = Callable[[Context], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function and the code it stands for."""
+
+    name: str
+    code: bytes
+    function: KernelFunction
+    grid: bool
+
+
+@dataclass(slots=True)
+class Registry:
+    """The kernels attached to one machine."""
+
+    by_prefix: dict[bytes, list[Kernel]] = field(default_factory=dict)
+    aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=dict)
+
+    def attach(self, code: bytes, function: KernelFunction, *, name: str = "", grid: bool = False) -> Kernel:
+        """Let `function` stand for the device code `code`; the same code again replaces it.
+
+        `code` are the bytes of the kernel function as loaded, at least 16. With `grid` the function runs once per
+        launch, else once per block.
+        """
+        if len(code) < _PREFIX:
+            raise FakeError(f"a kernel needs at least {_PREFIX} code bytes to be told apart, got {len(code)}")
+        kernel = Kernel(name or getattr(function, "__name__", "kernel"), bytes(code), function, grid)
+        known = self.by_prefix.setdefault(kernel.code[:_PREFIX], [])
+        known[:] = [other for other in known if other.code != kernel.code]
+        known.append(kernel)
+        known.sort(key=lambda other: -len(other.code))
+        return kernel
+
+    def attach_aicpu(self, so_name: str, function_name: str, function: KernelFunction) -> None:
+        """Let `function` stand for an AICPU kernel, found by the names in device memory."""
+        self.aicpu[so_name, function_name] = function
+
+    def find(self, memory: Memory, pc: int) -> Kernel | None:
+        """Return the kernel whose code lies at `pc`, the longest match first; None when none does."""
+        head = ctypes.string_at(memory.device_pointer(pc, _PREFIX, "instruction fetch"), _PREFIX)
+        for kernel in self.by_prefix.get(head, ()):
+            try:
+                pointer = memory.device_pointer(pc, len(kernel.code), "instruction fetch")
+            except MemoryFault:
+                continue
+            if ctypes.string_at(pointer, len(kernel.code)) == kernel.code:
+                return kernel
+        return None
+
+
+def _operands(context: Context, dtype: DTypeLike, arrays: int, count_slot: int | None) -> list[Array]:
+    """Return the first `arrays` pointer arguments as views of equal length."""
+    count = None if count_slot is None else context.args[count_slot]
+    views = [context.args.array(slot, dtype, count) for slot in range(arrays)]
+    length = min(len(view) for view in views)
+    return [view[:length] for view in views]
+
+
+def _share(context: Context, length: int) -> slice:
+    """Return the part of `length` elements that belongs to this block."""
+    step = -(-length // max(context.blocks, 1))
+    return slice(context.block * step, min((context.block + 1) * step, length))
+
+
+def add(dtype: DTypeLike = "float32", count_slot: int | None = None) -> KernelFunction:
+    """Make a kernel `(x, y, z[, n])`: z = x + y, each block its share; `count_slot` is the slot of n."""
+
+    def add_kernel(context: Context) -> None:
+        x, y, z = _operands(context, dtype, 3, count_slot)
+        part = _share(context, len(z))
+        z[part] = x[part] + y[part]
+
+    return add_kernel
+
+
+def copy(dtype: DTypeLike = "uint8", count_slot: int | None = None) -> KernelFunction:
+    """Make a kernel `(x, y[, n])`: y = x, each block its share."""
+
+    def copy_kernel(context: Context) -> None:
+        x, y = _operands(context, dtype, 2, count_slot)
+        part = _share(context, len(y))
+        y[part] = x[part]
+
+    return copy_kernel
+
+
+def fill(value: float, dtype: DTypeLike = "float32", count_slot: int | None = None) -> KernelFunction:
+    """Make a kernel `(x[, n])`: x = value, each block its share."""
+
+    def fill_kernel(context: Context) -> None:
+        (x,) = _operands(context, dtype, 1, count_slot)
+        x[_share(context, len(x))] = value
+
+    return fill_kernel
+
+
+def matmul(m: int, k: int, n: int, dtype: DTypeLike = "float32") -> KernelFunction:
+    """Make a kernel `(a, b, c)`: c[m, n] = a[m, k] @ b[k, n]; attach it with `grid=True`."""
+
+    def matmul_kernel(context: Context) -> None:
+        import numpy as np
+
+        a = context.args.array(0, dtype, m * k).reshape(m, k)
+        b = context.args.array(1, dtype, k * n).reshape(k, n)
+        c: NDArray[np.generic] = context.args.array(2, dtype, m * n).reshape(m, n)
+        c[...] = a @ b
+
+    return matmul_kernel
+
+
+def spin(context: Context) -> None:
+    """Never end."""
+    raise Hang("the spin kernel never ends")

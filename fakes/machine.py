@@ -1,0 +1,148 @@
+"""A fake machine: its cards, memory, kernels, faults and the log of what they executed."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections import deque
+from typing import NamedTuple
+
+from chips.chip import Chip
+from chips.registry import plugin
+from fakes import identity, kernels
+from fakes.device import Device
+from fakes.executor import Executor
+from fakes.faults import Faults
+from fakes.hal.dma import DmaCalls
+from fakes.memory import Memory
+from fakes.options import FakeOptions
+from fakes.scheduler import POLICIES
+
+_LOG = logging.getLogger("npuhal.fake")
+_LOG_ENTRIES = 1_000_000
+_PROBLEMS = 1000
+_REVISIONS = {"Ascend910B1": 1, "Ascend910B2": 2, "Ascend910B3": 3, "Ascend910B4": 4, "Ascend910B2C": 8, "Ascend910B4-1": 10}
+"""Low byte of the hardware version word (chips_notes 1): the bin of a 910B."""
+
+
+class Executed(NamedTuple):
+    """One executed task, as the log keeps it: times in virtual nanoseconds."""
+
+    start: int
+    end: int
+    device: int
+    stream: int
+    position: int
+    kind: str
+    detail: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.start}..{self.end} dev{self.device} stream{self.stream} pos{self.position} {self.kind}"
+            f"{' ' + self.detail if self.detail else ''}"
+        )
+
+
+class Machine:
+    """What `hal.fake` is: cards by logic id, memory, faults, kernels, and a log that is the same for the same seed."""
+
+    def __init__(self, chip: Chip, options: FakeOptions) -> None:
+        self.chip = chip
+        self.options = options
+        self.plugin = plugin(chip)
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        """Notified when the device did something, or was let go."""
+        self.faults = Faults()
+        self.kernels = kernels.Registry()
+        hbm = options.hbm or _soc_number(chip, "memory_size", 32 << 30)
+        page = identity.draw_page_size(options.seed)
+        self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
+        self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
+        self.dies = 2 if chip.generation != "v100" else 1
+        self.chip_revision = _REVISIONS.get(chip.soc, 0)
+        self.dma = DmaCalls(self)
+        self.executor = Executor(self)
+        self.devices = [self._make_device(index) for index in range(options.devices)]
+        self.log: deque[Executed] = deque(maxlen=_LOG_ENTRIES)
+        self.problems: deque[str] = deque(maxlen=_PROBLEMS)
+        self.client_version = 0
+        self.pending_error: BaseException | None = None
+        self._runner: threading.Thread | None = None
+        self._stop = False
+        if options.free_run:
+            self._runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
+            self._runner.start()
+
+    def _make_device(self, index: int) -> Device:
+        options = self.options
+        rng = random.Random(f"{options.seed}/schedule/{index}")
+        card = identity.draw(self.chip, options.seed, index, options.devices)
+        return Device(self, index, self.chip, card, POLICIES[options.policy](rng))
+
+    def device(self, index: int = 0) -> Device:
+        """Return a card by its logic id."""
+        return self.devices[index]
+
+    def attach(
+        self, code: bytes, function: kernels.KernelFunction, *, name: str = "", grid: bool = False
+    ) -> kernels.Kernel:
+        """Let a Python function stand for device code; see `kernels.Registry.attach`."""
+        return self.kernels.attach(code, function, name=name, grid=grid)
+
+    def attach_aicpu(self, so_name: str, function_name: str, function: kernels.KernelFunction) -> None:
+        """Let a Python function stand for an AICPU kernel by its library and function name."""
+        self.kernels.attach_aicpu(so_name, function_name, function)
+
+    def run_until_idle(self) -> int:
+        """Let all cards work until nothing can run any more; returns the number of tasks executed."""
+        total = 0
+        while done := sum(device.run_until_idle() for device in self.devices):
+            total += done
+        return total
+
+    def physical(self, address: int, device: int) -> int:
+        """Return the physical address of a device address."""
+        return address - self.memory.device_base(device) + self.devices[device].identity.physical_base
+
+    def problem(self, text: str) -> None:
+        """Record what went wrong on the device in words, for people and tests; it also goes to the log."""
+        self.problems.append(text)
+        _LOG.error("%s", text)
+
+    def log_text(self) -> str:
+        """Return the log as text, one task a line: equal byte for byte for equal seed and program."""
+        return "".join(f"{entry}\n" for entry in self.log)
+
+    def raise_pending(self) -> None:
+        """Raise what went wrong on a thread of the device, once, in the next HAL call."""
+        error, self.pending_error = self.pending_error, None
+        if error is not None:
+            raise error
+
+    def close(self) -> None:
+        """Stop the cards and give the memory back."""
+        with self.lock:
+            self._stop = True
+            self.changed.notify_all()
+        if self._runner is not None:
+            self._runner.join()
+            self._runner = None
+        self.memory.close()
+
+    def _free_run(self) -> None:
+        with self.lock:
+            while not self._stop:
+                try:
+                    worked = sum(device.run(64) for device in self.devices if device.active)
+                except Exception as error:
+                    self.pending_error = error
+                    worked = 0
+                if not worked:
+                    self.changed.wait(0.05)
+
+
+def _soc_number(chip: Chip, key: str, default: int) -> int:
+    value = chip.ini.get("SoCInfo", {}).get(key, default)
+    return value if isinstance(value, int) and value else default

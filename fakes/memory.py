@@ -1,0 +1,314 @@
+"""Memory of a fake machine: device, pinned host, registered host, and the rules by which an address may be used.
+
+Sizes are bytes. A device block keeps the size that was asked for, not the page-rounded one, so that one byte too many is
+an error. Between blocks lies an unused page for the same reason.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_right, insort
+from dataclasses import dataclass, field
+from enum import Enum
+
+from fakes.address_space import BackingFile, Extents, Reservation
+from fakes.errors import MemoryFault, OutOfDeviceMemory
+
+MiB = 1 << 20
+GiB = 1 << 30
+HUGE = 2 * MiB
+GIANT = GiB
+DEVICE_WINDOW = 1 << 37
+"""Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
+_HOST_WINDOW = 1 << 36
+_DROP_FROM = 1 * MiB
+_FREED_KEPT = 256
+
+
+class Kind(Enum):
+    """What an address is."""
+
+    DEVICE = "device memory"
+    HOST = "pinned host memory"
+    REGISTERED = "registered host memory"
+    RESERVED = "reserved address range"
+
+
+class Pool(Enum):
+    """Page kinds, each with its own budget."""
+
+    NORMAL = "normal pages"
+    HUGE = "huge pages"
+    GIANT = "giant pages"
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One allocation. `pointer` is where its bytes really are; `host_access` says whether `base` may be dereferenced."""
+
+    base: int
+    size: int
+    span: int
+    kind: Kind
+    device: int
+    pointer: int
+    pool: Pool = Pool.NORMAL
+    page: int = 4096
+    flags: int = 0
+    host_access: bool = False
+    label: str = ""
+    users: int = 0
+    extra: dict[str, object] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        name = f" '{self.label}'" if self.label else ""
+        where = f" of device {self.device}" if self.kind is Kind.DEVICE else ""
+        return f"{self.kind.value}{where}{name} {self.base:#x}+{self.size}"
+
+
+class Window:
+    """Addresses and bytes of one device, or of pinned host memory."""
+
+    def __init__(self, name: str, reservation: Reservation, base: int, size: int) -> None:
+        self.name = name
+        self.base = base
+        self.size = size
+        self.end = base + size
+        self._reservation = reservation
+        self._extents = Extents(base, base + size)
+        self._file: BackingFile | None = None
+
+    @property
+    def file(self) -> BackingFile:
+        """The backing file, made on first use so that an idle card costs nothing."""
+        if self._file is None:
+            self._file = BackingFile(self.name, self.size)
+        return self._file
+
+    def take(self, span: int, align: int, guard: int) -> int | None:
+        """Return the base of a free range of `span` bytes followed by `guard` unused ones."""
+        return self._extents.take(span + guard, align)
+
+    def take_at(self, base: int, span: int) -> bool:
+        """Take a range at a wanted address."""
+        return self._extents.take_at(base, span)
+
+    def give(self, base: int, span: int) -> None:
+        """Return a range taken before, guard included."""
+        self._extents.give(base, span)
+
+    def pointer(self, base: int) -> int:
+        """Where the bytes of a window address really are."""
+        return self.file.address + (base - self.base)
+
+    def expose(self, base: int, span: int) -> None:
+        """Let the host use `base` directly (pinned memory, BAR)."""
+        self._reservation.map_file(base, span, self.file.fd, base - self.base)
+
+    def hide(self, base: int, span: int) -> None:
+        """Take the direct access away."""
+        self._reservation.unmap(base, span)
+
+    def drop(self, base: int, span: int) -> None:
+        """Release the bytes of a freed range to the system."""
+        if self._file is not None:
+            self._file.drop(base - self.base, span)
+
+    def close(self) -> None:
+        """Close the backing file."""
+        if self._file is not None:
+            self._file.close()
+
+
+@dataclass(slots=True)
+class Budget:
+    """Bytes of one page kind of one device."""
+
+    total: int
+    used: int = 0
+
+    @property
+    def free(self) -> int:
+        """Bytes left."""
+        return self.total - self.used
+
+
+class Memory:
+    """All memory of one machine; every lookup by address goes through here."""
+
+    def __init__(self, base: int, devices: int, hbm: int, page: int) -> None:
+        self._reservation = Reservation(base, devices * DEVICE_WINDOW + _HOST_WINDOW, 1 << 41)
+        start = self._reservation.base
+        self.base, self.end = start, self._reservation.end
+        self.page = page
+        self._host = Window("npuhal-fake-host", self._reservation, start, _HOST_WINDOW)
+        self._devices = [
+            Window(f"npuhal-fake-hbm{i}", self._reservation, start + _HOST_WINDOW + i * DEVICE_WINDOW, DEVICE_WINDOW)
+            for i in range(devices)
+        ]
+        giant = hbm // 4 // GIANT * GIANT
+        normal = hbm // 4
+        self.budgets = [
+            {Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal - giant), Pool.GIANT: Budget(giant)}
+            for _ in range(devices)
+        ]
+        self._bases: list[int] = []
+        self._blocks: dict[int, Block] = {}
+        self._freed: dict[int, str] = {}
+
+    def close(self) -> None:
+        """Give everything back to the system."""
+        for window in (self._host, *self._devices):
+            window.close()
+        self._reservation.close()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every live block, by address."""
+        return tuple(self._blocks[base] for base in self._bases)
+
+    def owns(self, address: int) -> bool:
+        """Whether the address lies in a range of this machine."""
+        return self.base <= address < self.end
+
+    def device_base(self, device: int) -> int:
+        """First address of a device's slice."""
+        return self._devices[device].base
+
+    # -- allocation ---------------------------------------------------------------------------------------------------
+
+    def allocate_device(
+        self, device: int, size: int, pool: Pool = Pool.NORMAL, *, flags: int = 0, host_access: bool = False
+    ) -> Block:
+        """Allocate device memory from one page pool; OutOfDeviceMemory when the pool or the addresses run out."""
+        page = {Pool.NORMAL: self.page, Pool.HUGE: HUGE, Pool.GIANT: GIANT}[pool]
+        span = -(-size // page) * page
+        budget = self.budgets[device][pool]
+        if span > budget.free:
+            raise OutOfDeviceMemory(
+                f"device {device} has {budget.free} of {budget.total} bytes of {pool.value} left, {span} were asked for"
+            )
+        window = self._devices[device]
+        base = window.take(span, page, self.page)
+        if base is None:
+            raise OutOfDeviceMemory(f"the address slice of device {device} has no room for {span} bytes")
+        budget.used += span
+        block = Block(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
+        if host_access:
+            window.expose(base, span)
+        return self._add(block)
+
+    def allocate_host(self, size: int, *, device: int = 0, flags: int = 0, label: str = "") -> Block:
+        """Allocate pinned host memory: directly usable by the host and by every device."""
+        span = -(-size // self.page) * self.page
+        base = self._host.take(span, self.page, self.page)
+        if base is None:
+            raise OutOfDeviceMemory(f"the pinned host range has no room for {span} bytes")
+        self._host.expose(base, span)
+        pointer = self._host.pointer(base)
+        return self._add(Block(base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label,
+                               page=self.page))  # fmt: skip
+
+    def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Block:
+        """Make plain host memory known to the devices; `at` is the device address, by default the host address."""
+        span = -(-size // self.page) * self.page
+        base = pointer if at is None else at
+        return self._add(Block(base, size, span, Kind.REGISTERED, device, pointer, host_access=at is None,
+                               page=self.page))  # fmt: skip
+
+    def free(self, address: int) -> Block | None:
+        """Free the block that starts at `address`; None when there is none (never allocated, or freed before)."""
+        block = self._blocks.pop(address, None)
+        if block is None:
+            return None
+        del self._bases[bisect_right(self._bases, address) - 1]
+        self._freed[address] = str(block)
+        if len(self._freed) > _FREED_KEPT:
+            del self._freed[next(iter(self._freed))]
+        if block.kind in (Kind.DEVICE, Kind.HOST):
+            window = self._devices[block.device] if block.kind is Kind.DEVICE else self._host
+            if block.host_access:
+                window.hide(block.base, block.span)
+            if block.span >= _DROP_FROM:
+                window.drop(block.base, block.span)
+            window.give(block.base, block.span + self.page)
+            if block.kind is Kind.DEVICE:
+                self.budgets[block.device][block.pool].used -= block.span
+        return block
+
+    def release_device(self, device: int) -> None:
+        """Free everything a process holds on a device, as when it closes it."""
+        for block in self.blocks:
+            if block.device == device and block.kind is not Kind.HOST:
+                self.free(block.base)
+
+    def expose(self, block: Block) -> None:
+        """Map a device block for the host at its own address (BAR window)."""
+        if not block.host_access:
+            self._devices[block.device].expose(block.base, block.span)
+            block.host_access = True
+
+    def hide(self, block: Block) -> None:
+        """Undo `expose`."""
+        if block.host_access and block.kind is Kind.DEVICE:
+            self._devices[block.device].hide(block.base, block.span)
+            block.host_access = False
+
+    def _add(self, block: Block) -> Block:
+        insort(self._bases, block.base)
+        self._blocks[block.base] = block
+        self._freed.pop(block.base, None)
+        return block
+
+    # -- access -------------------------------------------------------------------------------------------------------
+
+    def find(self, address: int) -> Block | None:
+        """Return the live block that holds the address, or None."""
+        index = bisect_right(self._bases, address) - 1
+        if index < 0:
+            return None
+        block = self._blocks[self._bases[index]]
+        return block if address < block.base + block.span else None
+
+    def pointer(self, address: int, size: int, use: str = "access") -> int:
+        """Return where `size` bytes at `address` really are; plain host addresses are their own answer."""
+        index = bisect_right(self._bases, address) - 1
+        if index >= 0:
+            block = self._blocks[self._bases[index]]
+            offset = address - block.base
+            if offset < block.span:
+                if offset + size > block.size:
+                    raise MemoryFault(
+                        f"{use} of {size} bytes at {address:#x} ends {offset + size - block.size} bytes behind {block}"
+                    )
+                return block.pointer + offset
+        if self.base <= address < self.end:
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {self._describe_hole(address)}")
+        if address < 4096:
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
+        return address
+
+    def device_pointer(self, address: int, size: int, use: str) -> int:
+        """Like `pointer`, for an access by a core: plain host memory is not reachable and is refused by name."""
+        if not self.owns(address):
+            block = self.find(address)
+            if block is None:
+                raise MemoryFault(
+                    f"{use} of {size} bytes at {address:#x}: not device memory and not registered or pinned host memory"
+                )
+        return self.pointer(address, size, use)
+
+    def _describe_hole(self, address: int) -> str:
+        if address in self._freed:
+            return f"freed before ({self._freed[address]})"
+        index = bisect_right(self._bases, address) - 1
+        below = f", the block below is {self._blocks[self._bases[index]]}" if index >= 0 else ""
+        return f"no block there{below}"
+
+    def read(self, address: int, size: int, use: str = "read") -> bytes:
+        """Return a copy of `size` bytes."""
+        return ctypes.string_at(self.pointer(address, size, use), size)
+
+    def write(self, address: int, data: bytes, use: str = "write") -> None:
+        """Write `data` at `address`."""
+        ctypes.memmove(self.pointer(address, len(data), use), data, len(data))

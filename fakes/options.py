@@ -1,0 +1,69 @@
+"""The options of a fake's URL: fake://SOC?devices=2&seed=7&policy=random."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fakes.device import ID_KINDS
+from fakes.scheduler import POLICIES
+from npuhal.errors import BadUrl
+from npuhal.loader import HalUrl
+
+MAX_DEVICES = 64
+"""Cards of one machine: the driver's address plan has 64 slices."""
+ARGUMENT_PATHS = ("dma", "bar", "ub")
+_SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
+_UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient")
+
+
+@dataclass(frozen=True, slots=True)
+class FakeOptions:
+    """What a fake machine is like. Sizes in bytes."""
+
+    devices: int = 1
+    seed: int = 0
+    policy: str = "round_robin"
+    """Who runs next and how far: one of fakes.scheduler.POLICIES (`schedule` is another name for it)."""
+    args: str = "dma"
+    """How kernel arguments reach the device: "dma" (PCIe DMA descriptors), "bar" (PCIe BAR), "ub" (UB link)."""
+    free_run: bool = False
+    """The cards work in a thread of their own, not only at host calls."""
+    hbm: int = 0
+    """Device memory per card; 0: as the chip's description says."""
+    noop_kernels: bool = False
+    """`kernels=noop`: kernels nobody attached a function to do nothing, instead of failing."""
+    transient: int = 0
+    """One of so many head and tail reads answers 0xFFFF, as a failed register read does; 0: none."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
+
+
+def parse(url: HalUrl) -> FakeOptions:
+    """Return the options of a URL; BadUrl names a wrong option and the valid ones, or what its value must be."""
+    counts = {f"{kind}s": kind for kind in ID_KINDS}
+    url.allow((*_NAMES, *counts))
+    if "policy" in url.options and "schedule" in url.options:
+        raise BadUrl(f"HAL URL {url.text!r}: policy and schedule are the same option; give one")
+    policy = "schedule" if "schedule" in url.options else "policy"
+    return FakeOptions(
+        devices=url.integer("devices", 1, 1, MAX_DEVICES),
+        seed=url.integer("seed", 0),
+        policy=url.choice(policy, "round_robin", POLICIES),
+        args=url.choice("args", "dma", ARGUMENT_PATHS),
+        free_run=url.flag("free_run"),
+        hbm=_size(url, "hbm"),
+        noop_kernels=url.choice("kernels", "attached", ("attached", "noop")) == "noop",
+        transient=url.integer("transient", 0, 0, 1 << 20),
+        limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
+    )
+
+
+def _size(url: HalUrl, name: str) -> int:
+    text = url.options.get(name, "0")
+    match = _SIZE.match(text)
+    if match is None:
+        raise BadUrl(f"HAL URL {url.text!r}: {name}={text!r} is not a size such as 512m or 64g")
+    return int(match[1]) << _UNITS[match[2].lower()]

@@ -25,8 +25,9 @@ class Program:
     """A device binary after registration.
 
     ``image`` is the part of the file that goes to the device (a view, no copy), ``text_offset`` where it starts in
-    the file; where ``load_size`` is larger the device gets zeros behind it. ``stack_size`` is the core stack in bytes that every kernel gets, 0 for the chip's own; ``warnings`` name
-    what the file holds that registration, here as in the vendor's runtime, does not honour.
+    the file; where ``load_size`` is larger the device gets zeros behind it. ``stack_size`` is the core stack in bytes
+    that every kernel gets, 0 for the chip's own; ``warnings`` name what the file holds that registration, here as in
+    the vendor's runtime, does not honour.
     """
 
     image: memoryview

@@ -18,7 +18,7 @@ from chips.binary.side_file import side_file_of
 if TYPE_CHECKING:
     from chips.chip import Chip
 
-__all__ = ["LoadOptions", "load_data", "load_embedded", "load_file", "read_side"]
+__all__ = ["LoadOptions", "load_data", "load_embedded", "load_file", "read_binary", "read_side"]
 
 CPU_JSON_ONLY: Final = 0
 CPU_LIBRARY_AND_JSON: Final = 1
@@ -67,7 +67,7 @@ def load_file(
     if options.magic is not None:
         cure = "leave it out; the JSON file beside the kernel says what it is"
         raise BadLoadOption("MAGIC", options.magic, "it is for binaries given as data", cure, combination=True)
-    return read_program(_read(path), chip, side_json=read_side(path), stack_limit=stack_limit)
+    return read_program(read_binary(path), chip, side_json=read_side(path), stack_limit=stack_limit)
 
 
 def load_data(
@@ -116,12 +116,13 @@ def _load_aicpu_file(path: Path, mode: int) -> AicpuProgram:
     if mode == CPU_DATA:
         rule = "mode 2 is for binaries given as data"
         raise BadLoadOption("CPU_KERNEL_MODE", mode, rule, "use 0 (JSON file) or 1 (library too)", combination=True)
-    op_list = _read(side_file_of(path))
-    library = _read(path) if mode == CPU_LIBRARY_AND_JSON else None
+    op_list = read_binary(side_file_of(path))
+    library = read_binary(path) if mode == CPU_LIBRARY_AND_JSON else None
     return read_aicpu_program(op_list, library, path.name if library is not None else "")
 
 
-def _read(path: Path) -> bytes:
+def read_binary(path: Path) -> bytes:
+    """Return the content of a file; BinaryNotFound and UnreadableBinary say why there is none."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

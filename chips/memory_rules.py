@@ -246,3 +246,17 @@ def _module(rule: CallRule, module: int | None) -> int:
     elif not 0 <= module < constants.MAX_MODULE_ID:
         module = constants.APP_MODULE_ID
     return module << constants.MEM_MODULE_ID_BIT
+
+
+def internal_flags(*, host: bool = False, hbm: bool = False, huge: bool = False, device_read_only: bool = False) -> int:
+    """Return the flag word of a block that the runtime allocates for itself (device id 0; the caller adds its own)."""
+    table = rules()
+    kind = constants.MEM_HOST if host else constants.MEM_DEV
+    return int(
+        kind
+        | _address_alignment(table)
+        | (constants.MEM_TYPE_HBM if hbm else 0)
+        | (constants.MEM_PAGE_HUGE if huge else 0)
+        | (constants.MEM_HOST_RW_DEV_RO if device_read_only else 0)
+        | constants.RUNTIME_MODULE_ID << constants.MEM_MODULE_ID_BIT
+    )

@@ -1,0 +1,58 @@
+"""The runtime: devices, streams, events, memory, kernels.
+
+>>> import numpy, runtime
+>>> with runtime.device(0) as dev, dev.create_stream() as stream:
+...     program = dev.load("add_kernel.o")
+...     x, y = dev.upload(numpy.ones(1024, "f4")), dev.alloc(4096)
+...     program.kernel("add")[8](x, x, y, 1024, stream=stream)
+...     stream.synchronize()
+...     result = dev.download(y, "f4")
+
+Which machine it runs on is a URL in NPUHAL_URL, or the argument of `runtime.start`: the real driver by default,
+`fake://ascend910b3` for the in-tree fake device.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runtime.api import (
+        Device,
+        DeviceBuffer,
+        Event,
+        HostBuffer,
+        Kernel,
+        LaunchOptions,
+        Notify,
+        Program,
+        Runtime,
+        RuntimeFault,
+        Stream,
+        current_device,
+        device,
+        device_count,
+        set_device,
+        shutdown,
+        start,
+    )
+
+__all__ = [
+    "start", "shutdown", "device", "device_count", "set_device", "current_device",
+    "Runtime", "Device", "Stream", "Event", "Notify", "DeviceBuffer", "HostBuffer", "Program", "Kernel",
+    "LaunchOptions", "RuntimeFault",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public surface on first use, so that `import runtime.errors` stays cheap."""
+    if name in __all__:
+        value = getattr(importlib.import_module("runtime.api"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'runtime' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

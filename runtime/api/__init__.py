@@ -1,0 +1,28 @@
+"""What `import runtime` gives."""
+
+from __future__ import annotations
+
+from runtime.api.devices import Device
+from runtime.api.process import (
+    Runtime,
+    current_device,
+    device,
+    device_count,
+    set_device,
+    shutdown,
+    start,
+)
+from runtime.api.streams import Stream
+from runtime.core.event import Event
+from runtime.core.notify import Notify
+from runtime.errors import RuntimeFault
+from runtime.launch.kernel import Kernel, LaunchOptions
+from runtime.launch.program import Program
+from runtime.memory.device import DeviceBuffer
+from runtime.memory.host import HostBuffer
+
+__all__ = [
+    "start", "shutdown", "device", "device_count", "set_device", "current_device",
+    "Runtime", "Device", "Stream", "Event", "Notify", "DeviceBuffer", "HostBuffer", "Program", "Kernel",
+    "LaunchOptions", "RuntimeFault",
+]  # fmt: skip

@@ -1,0 +1,56 @@
+"""The process-wide runtime as users see it: devices by index, the current device of a thread."""
+
+from __future__ import annotations
+
+from runtime.api.devices import Device
+from runtime.core import process
+
+shutdown = process.shutdown
+
+
+class Runtime(process.Runtime):
+    """One machine and its devices. `runtime.start()` gives the process's own; tools may make further ones."""
+
+    device_type = Device
+
+    def device(self, index: int = 0) -> Device:
+        """Return a device by its index, opening it on first use.
+
+        Raises:
+            InvalidArgument 107001: no device has this index.
+            DeviceUnavailable 507033: it could not be opened; the cause is attached.
+        """
+        found = super().device(index)
+        assert isinstance(found, Device)
+        return found
+
+
+def start(url: str | None = None) -> Runtime:
+    """Return the process's runtime, on the machine behind `url` if this is the first use."""
+    found = process.get(url, Runtime)
+    assert isinstance(found, Runtime)
+    return found
+
+
+def device_count() -> int:
+    """Return how many devices this process may use."""
+    return start().device_count
+
+
+def device(index: int = 0) -> Device:
+    """Return a device, opening it on first use; see `Runtime.device` for the errors."""
+    return start().device(index)
+
+
+def set_device(index: int) -> Device:
+    """Open a device if need be and make it the calling thread's."""
+    found = start().set_device(index)
+    assert isinstance(found, Device)
+    return found
+
+
+def current_device() -> Device:
+    """Return the calling thread's device, or raise ContextError 107002."""
+    found = start().current_context().device
+    assert isinstance(found, Device)
+    return found

@@ -1,0 +1,68 @@
+"""Streams as users see them: copies, launches and events in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chips.tasks import WriteValue
+from runtime import errors
+from runtime.core import stream as core
+from runtime.launch.copy import copy_in_stream
+from runtime.launch.kernel import PLAIN, LaunchOptions
+from runtime.memory.device import DeviceBuffer
+
+if TYPE_CHECKING:
+    from runtime.core.event import Event
+    from runtime.launch.kernel import Kernel
+
+
+class Stream(core.Stream):
+    """An ordered queue of copies, launches and events. Made by `device.create_stream()`."""
+
+    __slots__ = ()
+
+    def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
+        """Queue a copy between device buffers and pinned host buffers; direction by what they are.
+
+        A pageable end (array, bytes) makes the call wait for the stream and copy at once.
+        """
+        copy_in_stream(self, dst, src, size)
+
+    def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
+        """Launch a kernel; the same as `kernel[blocks](..., stream=self)`."""
+        kernel.launch(self, blocks, *arguments, options=options)
+
+    def record(self, event: Event) -> Event:
+        """Mark the point reached now; returns the event."""
+        return event.record(self)
+
+    def wait(self, event: Event, timeout_s: int = 0) -> None:
+        """Hold everything queued from now on until the event's newest record is done; 0 waits for ever."""
+        event.wait(self, timeout_s)
+
+    def write_value(self, target: DeviceBuffer, value: int, size_bytes: int = 8) -> None:
+        """Write an integer to device memory when the stream gets there.
+
+        Args:
+            size_bytes: 1, 2, 4 or 8; the address must be a multiple of it.
+        """
+        target.check_open()
+        if size_bytes not in (1, 2, 4, 8) or target.size < size_bytes or target.address % size_bytes:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID",
+                f"write_value of {size_bytes} bytes to {target!r}: sizes are 1, 2, 4 or 8, at a multiple of the size",
+                hint="take a view of the buffer that starts at such an address",
+            )
+        if not 0 <= value < 1 << 8 * size_bytes:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"value {value:#x} does not fit {size_bytes} bytes",
+                hint="pass an unsigned integer of that size",
+            )
+        data = value.to_bytes(size_bytes, "little")
+        task = WriteValue(addr=target.address, size_code=size_bytes.bit_length() - 1, data=data)
+        self.submit(task, owner="value write", finished=_holding(target))
+
+
+def _holding(target: DeviceBuffer) -> Any:
+    held = [target]
+    return held.clear

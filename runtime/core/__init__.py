@@ -1,0 +1,1 @@
+"""The runtime core: process, devices, contexts, streams, task slots, submission, completion, events."""

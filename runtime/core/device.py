@@ -1,0 +1,268 @@
+"""A device: opened in the vendor's order, closed in reverse, with everything it owns in between."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from chips import registry
+from chips.env import EncodeEnv
+from chips.memory_rules import internal_flags
+from chips.tasks import AicpuKernel, AicpuMessageVersion, GetStarsVersion, RingBufferControl
+from runtime import errors
+from runtime.core import stream as streams
+from runtime.core import teardown
+from runtime.core.context import Context
+from runtime.core.refs import Children
+from runtime.core.stream import Stream, StreamFlag
+from runtime.core.tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
+from runtime.driver.boot import DeviceDriver
+from runtime.driver.calls import HalCalls
+from runtime.driver.ids import IdDriver
+from runtime.driver.queues import QueueDriver
+from runtime.memory.arguments import ArgumentPools
+from runtime.memory.kernel_pool import KernelPool
+
+if TYPE_CHECKING:
+    from runtime.core.process import Runtime
+    from runtime.memory.arguments import ArgumentBlock
+
+_STACK_BYTES = 32 * 1024
+_SMALL_STACK_BYTES = 16 * 1024
+_STACK_ALIGN = 128
+_BOOT_TIMEOUT_MS = 10_000
+_DEFAULT_SCHEDULER_VERSION = 16
+"""What a scheduler that answers 0 is taken for (hal_trace 2)."""
+_AICPU_CHECK = "CheckKernelSupported"
+_AICPU_MONITOR = "tsKernel:CloseAicpuMonitor"
+
+
+class Device:
+    """One opened device. Made by `Runtime.device`, shared by all who ask for the same index."""
+
+    stream_type: type[Stream] = Stream
+    """What `create` makes; the public layer puts its own class here."""
+
+    def __init__(self, runtime: Runtime, user_id: int, device_id: int) -> None:
+        """Open the device; a failure at any step closes what was opened and raises."""
+        self.runtime, self.hal = runtime, runtime.hal
+        self.user_id, self.device_id = user_id, device_id
+        self.chip = runtime.machine.chip
+        self.plugin = registry.plugin(self.chip)
+        self.next_serial: Callable[[], int] = runtime.next_serial
+        self.closed = False
+        self.buffers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        """Live buffers by address: what a leak report and `close` look at."""
+        self.programs = Children()
+        self._undo = ExitStack()
+        try:
+            self._boot()
+        except BaseException:
+            self._undo.close()
+            raise
+
+    # -- boot ------------------------------------------------------------------------------------------------------
+
+    def _boot(self) -> None:
+        """core_spec 2.3: init, then start."""
+        undo, chip = self._undo, self.chip
+        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id)
+        self.driver.open()
+        undo.callback(self.driver.close)
+        self.memory = self.driver.memory
+        calls = HalCalls(self.hal, self.device_id)
+        self.ids, self.queues = IdDriver(calls), QueueDriver(calls)
+        self.sq_registers = SqRegisterTable(self.memory, chip.limits.rtsq_depth)
+        undo.callback(self.sq_registers.close)
+        self.executed_words = ExecutedWords(self.memory)
+        self.facts = self.driver.identify()
+        self.arguments = ArgumentPools(self.memory, chip, bar=self.facts.bar_arguments)
+        undo.callback(self.arguments.close)
+        self.names = NamePool(self.memory)
+        undo.callback(self.names.close)
+        if chip.has("KERNEL_MEMORY_POOL"):
+            self.kernel_pool = KernelPool(self.memory)
+            undo.callback(self.kernel_pool.close)
+        self.env = self._environment()
+        self._start()
+
+    def _environment(self) -> EncodeEnv:
+        """Allocate the core stacks and gather what SQE builders need."""
+        facts = self.facts
+        large, small = self._stacks()
+        return EncodeEnv(
+            chip=self.chip, device_id=self.device_id, phy_chip_id=facts.phy_chip_id, phy_die_id=facts.phy_die_id,
+            die_count=facts.die_count, online=facts.on_host, ub_connected=facts.ub_connected,
+            flat_addresses=facts.flat_address, ssid=facts.ssid, tsd_qos=facts.tsd_qos, stars_base=facts.stars_base,
+            stack_base_32k=large, stack_base_16k=small, sq_address_table=self.sq_registers.address,
+        )
+
+    def _stacks(self) -> tuple[int, int]:
+        """Return the bases of the 32 KiB and 16 KiB stack pools: one stack per core of the chip's full equipment."""
+        chip = self.chip
+        if chip.generation == "v100":
+            large = self._stack_pool(int(chip.prop("stackPhyBase")))
+            small = self._stack_pool(int(chip.prop("stackPhyBase")) * _SMALL_STACK_BYTES // _STACK_BYTES)
+            return large, small
+        cores = int(chip.prop("aicNum")) + int(chip.prop("aivNum"))
+        base = self._stack_pool(cores * _STACK_BYTES + _STACK_ALIGN)
+        return -(-base // _STACK_ALIGN) * _STACK_ALIGN, 0
+
+    def _stack_pool(self, size: int) -> int:
+        address = self.memory.alloc(size, internal_flags(huge=True))
+        self._undo.callback(self.memory.free, address)
+        return address
+
+    def _start(self) -> None:
+        """Make the primary context with its streams, then tell the scheduler what it must know."""
+        undo = self._undo
+        self.context = Context(self, primary=True)
+        undo.callback(self._close_context)
+        primary_flags = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
+        primary = self._own_stream(primary_flags | StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC, "default")
+        self.context.adopt_default(primary)
+        self.control_stream = primary
+        if self.chip.has("DEVICE_CTRL_SQ"):
+            self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
+        self.env = replace(self.env, ts_version=self._scheduler_version())
+        self.core_counts = self.driver.core_counts()
+        self._start_error_ring()
+        for stream in (primary, self.control_stream):
+            stream.env = replace(stream.env, ts_version=self.env.ts_version)
+        if self.chip.generation == "v200":
+            primary.submit(AicpuMessageVersion())
+            primary.synchronize(_BOOT_TIMEOUT_MS)
+        self._check_aicpu()
+
+    def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
+        stream = streams.create(self.context, flags=flags, control=control, name=name)
+        self._undo.callback(teardown.release, stream)
+        return stream
+
+    def _scheduler_version(self) -> int:
+        if not self.chip.has("DEVICE_GET_STARS_VERSION"):
+            return 0
+        if self.chip.has("DEVICE_TS_COMMON_CPU"):
+            return self.driver.scheduler_version()
+        answer: list[int] = []
+        self.control_stream.submit(GetStarsVersion(), reported=lambda cqe: answer.append(cqe.error_code))
+        self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+        return (answer[0] if answer else 0) or _DEFAULT_SCHEDULER_VERSION
+
+    def _start_error_ring(self) -> None:
+        ring = ErrorRing(self.memory, int(self.chip.prop("ringbufSize")))
+        self._undo.callback(ring.close)
+        control = self.control_stream
+        physical = self.memory.physical(ring.address) if self.chip.generation == "v100" else 0
+        length = 10 if self.chip.generation == "v100" else 30  # elements
+        control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=length))
+        control.synchronize(_BOOT_TIMEOUT_MS)
+        self.scheduler_capabilities = ring.scheduler_capabilities()
+        self.error_ring = ring
+        self._undo.callback(self._stop_error_ring)
+
+    def _stop_error_ring(self) -> None:
+        if not self.control_stream.ring.pending:
+            self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
+            self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+
+    def _check_aicpu(self) -> None:
+        """Ask the AICPU scheduler whether it can switch its own time-out monitor off (a built-in kernel)."""
+        if not self.chip.has("STARS_MONITOR_AICPU_TIMEOUT"):
+            return
+        memory, flags = self.memory, internal_flags(hbm=True)
+        name = _AICPU_MONITOR.encode()
+        with ExitStack() as undo:
+            blocks = []
+            for size in (len(name), 4, 24):
+                blocks.append(memory.alloc(size, flags))
+                undo.callback(memory.free, blocks[-1])
+            where, result, request = blocks
+            memory.write(where, name)
+            memory.write(result, b"\xff\xff\xff\xff")
+            memory.write(request, struct.pack("<QIxxxxQ", where, len(name), result)[:24])
+            self.control_stream.submit(
+                AicpuKernel(so_name=0, func_name=self.names.address_of(_AICPU_CHECK), args=request)
+            )
+            self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+            self.aicpu_monitor_switch = memory.read(result, 4) == bytes(4)
+
+    # -- use -------------------------------------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raise where the device was closed or reset."""
+        if self.closed:
+            raise errors.fault(
+                "ACL_ERROR_RT_CONTEXT_NULL", f"device {self.user_id} was closed",
+                hint="get a new one with runtime.device(index)",
+            )
+
+    def release_arguments(self, blocks: list[ArgumentBlock]) -> None:
+        """Take argument blocks of finished tasks back."""
+        self.arguments.release(blocks)
+
+    def synchronize(self, timeout_ms: int = -1) -> None:
+        """Wait for all streams of the device; raises the first failure after all of them are done."""
+        self.check_open()
+        first: errors.RuntimeFault | None = None
+        for stream in (*self.context.streams, self.context.default_stream):
+            try:
+                stream.synchronize(timeout_ms)
+            except errors.Timeout:
+                raise
+            except errors.RuntimeFault as fault:
+                first = first or fault
+        if first is not None:
+            raise first
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def close(self, *, force: bool = False) -> None:
+        """Close streams, programs and memory, then the device itself; twice does nothing.
+
+        Args:
+            force: end running tasks instead of waiting for them.
+        """
+        if self.closed:
+            return
+        for stream in list(self.context.streams):
+            stream.close(force=force)
+        if force:
+            for own in {self.context.default_stream, self.control_stream}:
+                if own.ring.pending:
+                    teardown.force_recycle(own)
+        for program in list(self.programs):
+            program.close()
+        self._release_memory()
+        self.closed = True
+        self._undo.close()
+        self.runtime.forget(self)
+
+    def _release_memory(self) -> None:
+        """Free what users still hold; the public layer knows about buffers."""
+
+    def _close_context(self) -> None:
+        self.context.closed = True
+        self.runtime.handles.remove(self.context.handle)
+
+    def __enter__(self) -> Device:
+        self.check_open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(force=kind is not None)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self.context.streams)} streams, {len(self.buffers)} buffers"
+        return f"<device {self.user_id}: {self.chip.soc}, {state}>"
+
+
+def serials() -> Callable[[], int]:
+    """Return a thread-safe counter of task serial numbers, 32 bits, shared by all streams of the process."""
+    count = itertools.count().__next__
+    return lambda: count() & 0xFFFFFFFF

@@ -1,0 +1,213 @@
+"""Task slots: what of a stream's SQ ring is taken, and which task sits where (core_spec 6.2, 6.3).
+
+Counters here are absolute (they never wrap); a ring position is the counter modulo the depth. One slot stays empty,
+so that head == tail means idle.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from chips.env import TaskIds
+from chips.tasks import TaskType
+
+NO_TASK = 0xFFFF
+"""The id that v100 never gives to a task."""
+
+class Label(NamedTuple):
+    """What a task is called in messages, and the type by which its errors are read."""
+
+    type: TaskType
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Finished = Callable[[], None]
+
+
+class TaskRing:
+    """Ring of one stream: what was submitted, what was reclaimed, and per position who is there.
+
+    `limit` is the absolute count up to which submission needs no look at the device.
+    """
+
+    __slots__ = ("arguments", "depth", "limit", "owners", "reclaimed", "specials", "submitted")
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.submitted = self.reclaimed = 0
+        self.limit = depth - 1
+        self.owners: list[Any] = [None] * depth
+        """Per position: the label of the task (what it is called in an error), shared by all its SQEs."""
+        self.arguments: list[Any] = [None] * depth
+        """Per position: the argument block that goes back to its pool when the task is reclaimed."""
+        self.specials: deque[tuple[int, Finished]] = deque()
+        """Tasks that want to be told: (absolute end, callback), in order."""
+
+    @property
+    def pending(self) -> int:
+        """SQEs submitted and not yet reclaimed."""
+        return self.submitted - self.reclaimed
+
+    @property
+    def tail(self) -> int:
+        """Ring position that the next SQE takes."""
+        return self.submitted % self.depth
+
+    def fits(self, count: int) -> bool:
+        """Whether `count` SQEs can be taken without overtaking the head."""
+        return self.submitted + count <= self.limit
+
+    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+        """Take `count` positions for one task and return its numbers; the caller has checked `fits`."""
+        raise NotImplementedError
+
+    def give_back(self, count: int) -> None:
+        """Undo the `take` just made (only under the stream's lock)."""
+        raise NotImplementedError
+
+    def id_at(self, position: int) -> int:
+        """Return the id of the task whose SQE sits at a position."""
+        raise NotImplementedError
+
+    def position_of(self, task_id: int) -> int | None:
+        """Return the first position of a pending task, or None."""
+        raise NotImplementedError
+
+    def done(self, head: int) -> int:
+        """Return how many pending SQEs are finished when the device's head is at position `head`.
+
+        A task of several SQEs counts only when all of them are behind the head. A head outside the pending range
+        (stale or not yet readable) gives 0.
+        """
+        count = (head - self.reclaimed) % self.depth
+        if count == 0 or count > self.pending:
+            return 0
+        if count < self.pending:
+            running = self.id_at(head)
+            while count and self.id_at((self.reclaimed + count - 1) % self.depth) == running:
+                count -= 1
+        return count
+
+    def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> list[Finished]:
+        """Free `count` positions; argument blocks go to `release`, the callbacks of finished tasks are returned."""
+        first = self.reclaimed % self.depth
+        for start, stop in self._runs(first, count):
+            used = [block for block in self.arguments[start:stop] if block is not None]
+            if used:
+                release(used)
+                self.arguments[start:stop] = [None] * (stop - start)
+        self.reclaimed += count
+        self.limit = self._new_limit()
+        told: list[Finished] = []
+        specials, reclaimed = self.specials, self.reclaimed
+        while specials and specials[0][0] <= reclaimed:
+            told.append(specials.popleft()[1])
+        return told
+
+    def _new_limit(self) -> int:
+        return self.reclaimed + self.depth - 1
+
+    def _runs(self, first: int, count: int) -> list[tuple[int, int]]:
+        if first + count <= self.depth:
+            return [(first, first + count)]
+        return [(first, self.depth), (0, first + count - self.depth)]
+
+
+class RingV100(TaskRing):
+    """Ids count modulo 65535 and are not positions: task id, slot (id modulo pool) and position are three things."""
+
+    __slots__ = ("ids", "next_id")
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(depth)
+        self.ids = array("H", [NO_TASK]) * depth
+        self.next_id = 0
+
+    def wrap_ids(self) -> None:
+        """Start again at id 0; the slots between the last id and the end of the pool stay unused until then."""
+        self.next_id = 0
+        self.limit -= self._skipped
+
+    @property
+    def _skipped(self) -> int:
+        return -NO_TASK % self.depth
+
+    def _new_limit(self) -> int:
+        limit = super()._new_limit()
+        wrapped = self.pending and self.ids[self.reclaimed % self.depth] > self.next_id
+        return limit - self._skipped if wrapped else limit
+
+    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+        """Take positions; all of them carry the task's id."""
+        task_id = self.next_id
+        first = self.submitted % self.depth
+        for offset in range(count):
+            position = (first + offset) % self.depth
+            self.ids[position] = task_id
+            self.owners[position] = owner
+        self.submitted += count
+        self.next_id = task_id + 1
+        if self.next_id == NO_TASK:
+            self.wrap_ids()
+        return TaskIds(task_id, serial, first)
+
+    def give_back(self, count: int) -> None:
+        """Free the positions again; the id is used by the next task."""
+        self.submitted -= count
+        self.next_id = self.ids[self.submitted % self.depth]
+        self.limit = self._new_limit()
+
+    def id_at(self, position: int) -> int:
+        """Return the id written at a position."""
+        return self.ids[position]
+
+    def position_of(self, task_id: int) -> int | None:
+        """Find the first pending position that carries an id."""
+        for offset in range(self.pending):
+            position = (self.reclaimed + offset) % self.depth
+            if self.ids[position] == task_id:
+                return position
+        return None
+
+
+class RingV200(TaskRing):
+    """Id equals position: every SQE of a task names the task's first position."""
+
+    __slots__ = ("allocations", "firsts")
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(depth)
+        self.firsts = array("H", [NO_TASK]) * depth
+        self.allocations = 0
+
+    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+        """Take positions; the task is called by the first of them."""
+        first = self.submitted % self.depth
+        for offset in range(count):
+            position = (first + offset) % self.depth
+            self.firsts[position] = first
+            self.owners[position] = owner
+        self.submitted += count
+        allocation = self.allocations
+        self.allocations = allocation + 1
+        return TaskIds(first, serial, first, allocation)
+
+    def give_back(self, count: int) -> None:
+        """Move the tail back (the v200 roll-back of a send that failed)."""
+        self.submitted -= count
+        self.allocations -= 1
+
+    def id_at(self, position: int) -> int:
+        """Return the first position of the task at a position."""
+        return self.firsts[position]
+
+    def position_of(self, task_id: int) -> int | None:
+        """Return the id itself if that position is pending."""
+        offset = (task_id - self.reclaimed) % self.depth
+        return task_id if offset < self.pending else None

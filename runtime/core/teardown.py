@@ -1,0 +1,79 @@
+"""Ending things in order: task, stream, context, device (core_spec 3.3, 5.7)."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from chips.tasks import Maintenance, MaintenanceKind
+from runtime import errors
+from runtime.driver import ids as id_kinds
+
+if TYPE_CHECKING:
+    from runtime.core.stream import Stream
+
+_TRIES = 3000
+_TRY_S = 1e-3
+"""A plain close waits 3000 tries of 1 ms; the vendor's runtime would wait on for ever."""
+
+
+def close_stream(stream: Stream, *, force: bool) -> None:
+    """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
+    if stream.ring.pending:
+        if force:
+            force_recycle(stream)
+        else:
+            _wait_idle(stream)
+    release(stream)
+
+
+def _wait_idle(stream: Stream) -> None:
+    for attempt in range(_TRIES):
+        stream.drain()
+        if not stream.ring.pending:
+            return
+        if attempt:
+            time.sleep(_TRY_S)
+    raise errors.fault(
+        "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
+        f"stream {stream.stream_id} cannot be closed: {stream.ring.pending} SQEs do not finish",
+        hint="close it with force=True, or find out what its tasks wait for",
+    )
+
+
+def force_recycle(stream: Stream) -> None:
+    """Ask the task scheduler, over the control stream, to end the stream's tasks, then take all of them back."""
+    control = stream.device.control_stream
+    if control is not stream and not control.closed:
+        control.submit(
+            Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=True)
+        )
+    queues, sq_id = stream.device.queues, stream.queues.sq_id
+    for attempt in range(_TRIES):
+        stream.drain()
+        if not stream.ring.pending or queues.head(sq_id) == queues.tail(sq_id) or not queues.enabled(sq_id):
+            break
+        if attempt:
+            time.sleep(_TRY_S)
+    with stream.lock:
+        told = stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+    for callback in told:
+        callback()
+    stream.failure.take()
+
+
+def release(stream: Stream) -> None:
+    """Give a stream's queue and ids back; its tasks are done or were ended."""
+    stream.closed = True
+    device, queues = stream.device, stream.queues
+    stream.context.streams.remove(stream)
+    device.runtime.handles.remove(stream.handle)
+    stream.expected.clear()
+    with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
+        steps.callback(device.ids.free, id_kinds.STREAM, stream.stream_id)
+        steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
+        steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
+        steps.callback(device.ids.unbind_logic_cq, stream.stream_id)
+        if device.executed_words.holds(stream.stream_id):
+            steps.callback(device.executed_words.give_back, stream.stream_id)

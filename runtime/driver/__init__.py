@@ -1,0 +1,1 @@
+"""The runtime's only way to a HAL: boot queries, queues, ids and memory, with codes mapped and waits bounded."""

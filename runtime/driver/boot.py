@@ -1,0 +1,194 @@
+"""Opening and closing a device in the vendor's order (core_spec 2.3; the order is visible to the driver)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import chips
+import npuhal
+from npuhal import constants as c
+from npuhal import structs as s
+from npuhal.daemon import DaemonError
+from runtime import errors
+from runtime.driver.calls import HalCalls
+from runtime.driver.info import DeviceInfo, MachineFacts, device_count, platform_is_host
+from runtime.driver.memory import MemoryDriver
+
+_OP_QUERY_STARS_REG_BASE_ADDR = 5
+_OP_QUERY_TSFW_VERSION = 6
+_OP_QUERY_SWAP_BUFFER_INFO = 16
+_CTRL_BODY_BYTES = 44
+"""Body of a TSDRV_CTL_CMD_CTRL_MSG: a u32 operation, then a 40-byte union."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFacts:
+    """What one device answered while it was opened; nothing of it is assumed anywhere else."""
+
+    device_id: int
+    chip: chips.Chip
+    on_host: bool
+    environment: int
+    run_machine: int
+    flat_address: bool
+    connect_type: int
+    ssid: int
+    stars_base: int
+    die_count: int
+    sdma_reduce_kinds: int
+    phy_chip_id: int
+    phy_die_id: int
+    start_ticks: int
+    tsd_qos: int
+    bar_arguments: bool
+
+    @property
+    def ub_connected(self) -> bool:
+        """Whether host and device are joined by UB rather than PCIe (HD_CONNECT_TYPE 2)."""
+        return self.connect_type == _CONNECT_UB
+
+
+_CONNECT_UB = 2
+
+_PROBED_FEATURES = (
+    "FEATURE_SVM_GET_USER_MALLOC_ATTR", "FEATURE_SVM_MEM_REGISTER_QUERY_AND_GET_ATTR",
+    "FEATURE_SVM_MEM_REGISTER_HOST_PINNED",
+)
+
+
+class DeviceDriver:
+    """The opened device: facts, and the daemon that was started for it."""
+
+    def __init__(self, hal: npuhal.HalApi, machine: MachineFacts, device_id: int) -> None:
+        self.hal, self.machine, self.device_id = hal, machine, device_id
+        self.info = DeviceInfo(hal, device_id)
+        self.memory = MemoryDriver(hal, device_id)
+        self._daemon = hal.daemon()
+        self._opened = self._daemon_opened = False
+        self._seen: dict[str, Any] = {}
+
+    def open(self) -> None:
+        """Start the device daemon and open the device.
+
+        Raises RuntimeFault; a device that this process has already opened through another runtime is refused by
+        name, and whatever was started is stopped again.
+        """
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        info, seen = self.info, self._seen
+        seen["on_host"] = platform_is_host(self.hal)
+        seen["environment"] = info.get("MODULE_TYPE_SYSTEM", "INFO_TYPE_ENV")
+        self._check_range()
+        seen["run_machine"] = info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_RUN_MACH", 0)
+        seen["flat_address"] = info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_ADDR_MODE", 0) != 0
+        self._check_range()
+        self._open_daemon()
+        self._open_device()
+        seen["ssid"] = self._ssid()
+        for feature in _PROBED_FEATURES:
+            info.supports(feature)
+        info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_ADDR_MODE", 0)
+        seen.update(stars_base=0, die_count=1, connect_type=0)
+        if self.machine.chip.generation in ("v200", "v201"):
+            seen["stars_base"] = self.control_message(_OP_QUERY_STARS_REG_BASE_ADDR, "<Q")
+            seen["die_count"] = info.get_or("MODULE_TYPE_AICORE", "INFO_TYPE_DIE_NUM", 1)
+            seen["connect_type"] = info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_HD_CONNECT_TYPE", 0)
+        self.memory.feature_mask(c.CTRL_SUPPORT_NUMA_TS_MASK)
+        seen["sdma_reduce_kinds"] = info.sdma_reduce_kinds()
+
+    def identify(self) -> DeviceFacts:
+        """Read the rest, which the vendor asks for after the SQ register table is allocated; return all facts."""
+        info = self.info
+        return DeviceFacts(
+            **self._seen, device_id=self.device_id, chip=self.machine.chip,
+            phy_chip_id=info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_PHY_CHIP_ID", 0),
+            phy_die_id=info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_PHY_DIE_ID", 0),
+            start_ticks=info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_REAL_TIME", 0),
+            tsd_qos=self._daemon.capability_qos(self.device_id) if self._daemon else 0,
+            bar_arguments=self.memory.bar_argument_memory(),
+        )
+
+    def _check_range(self) -> None:
+        count = device_count(self.hal)
+        if self.device_id >= count:
+            raise errors.fault(
+                "ACL_ERROR_RT_INVALID_DEVICEID", f"device {self.device_id} does not exist: the driver shows {count}",
+                hint="devices are numbered from 0; `npuhal info` lists them",
+            )
+
+    def _open_daemon(self) -> None:
+        if self._daemon is None:
+            return
+        # 910B starts its processes in a device mode, 950 does not know modes.
+        mode = 0 if self.machine.chip.has("DEVICE_TS_DEAMON_OPEN_EX") else None
+        try:
+            self._daemon.open(self.device_id, 0, mode)
+        except DaemonError as error:
+            raise errors.fault(
+                "ACL_ERROR_RT_DEVICE_RETAIN_ERROR", str(error), layer="driver",
+                hint="check the device with `npu-smi info` and the daemon's log",
+            ) from error
+        self._daemon_opened = True
+
+    def _open_device(self) -> None:
+        rc = self.hal.halDeviceOpen(
+            self.device_id, ctypes.byref(s.hal_dev_open_in()), ctypes.byref(s.hal_dev_open_out())
+        )
+        if rc == c.DRV_ERROR_REPEATED_INIT:
+            raise errors.fault(
+                "ACL_ERROR_RT_DEVICE_RETAIN_ERROR",
+                f"device {self.device_id} is already open in this process: another runtime lives here",
+                hint="one process, one runtime: do not import pyACL, torch_npu or libascendcl beside npuhal",
+            )
+        if rc and self._daemon is None:
+            raise self.info.fault(
+                rc, "halDeviceOpen", "libtsdclient.so was not found, so no device process was started; install the "
+                "CANN runtime package or set LD_LIBRARY_PATH to it",
+            )
+        self.info.check(rc, "halDeviceOpen", f"device {self.device_id}")
+        self._opened = True
+
+    def _ssid(self) -> int:
+        value = ctypes.c_uint32(0)
+        self.info.check(self.hal.drvMemSmmuQuery(self.device_id, ctypes.byref(value)), "drvMemSmmuQuery")
+        return value.value
+
+    def control_message(self, operation: int, reply: str, request: bytes = b"") -> int:
+        """Ask the task scheduler (halTsdrvCtl CTRL_MSG) and return the first value of its answer."""
+        body = ctypes.create_string_buffer(struct.pack("<I", operation) + request, _CTRL_BODY_BYTES)
+        answer, size = ctypes.create_string_buffer(_CTRL_BODY_BYTES), ctypes.c_size_t(_CTRL_BODY_BYTES)
+        message = s.tsdrv_ctrl_msg()
+        message.tsid, message.msg_len, message.msg = 0, _CTRL_BODY_BYTES, ctypes.addressof(body)
+        rc = self.hal.halTsdrvCtl(
+            self.device_id, c.TSDRV_CTL_CMD_CTRL_MSG, ctypes.addressof(message), ctypes.sizeof(message),
+            ctypes.addressof(answer), ctypes.byref(size),
+        )
+        self.info.check(rc, "halTsdrvCtl", f"control message {operation}")
+        return int(struct.unpack_from(reply, answer, 4)[0])
+
+    def scheduler_version(self) -> int:
+        """Return the firmware version that the scheduler states by control message (STARS v2)."""
+        return self.control_message(_OP_QUERY_TSFW_VERSION, "<I")
+
+    def core_counts(self) -> tuple[int, int]:
+        """Return (cube cores, vector cores)."""
+        return (self.info.get("MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM"),
+                self.info.get_or("MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM", 0))
+
+    def close(self) -> None:
+        """Close the device and stop its daemon; what was never opened is left alone."""
+        if self._opened:
+            self._opened = False
+            HalCalls(self.hal, self.device_id).call("halDeviceClose", None)
+        if self._daemon_opened:
+            self._daemon_opened = False
+            assert self._daemon is not None
+            self._daemon.close(self.device_id)

@@ -1,0 +1,46 @@
+"""Checked HAL calls: every code that is not zero becomes a fault that keeps call, code and what was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import npuhal
+from npuhal import constants as c
+from npuhal.errors import HalError
+from runtime import errors
+
+
+class HalCalls:
+    """A HalApi together with a logic device id, as the base of the driver's chapters.
+
+    `device_id` is the *logic* id that the HAL numbers devices by (ascend_hal_base.h), not the user's index.
+    """
+
+    __slots__ = ("device_id", "hal")
+
+    def __init__(self, hal: npuhal.HalApi, device_id: int) -> None:
+        self.hal = hal
+        self.device_id = device_id
+
+    def check(self, rc: int, call: str, detail: str = "") -> None:
+        """Raise the RuntimeFault for a HAL code; zero passes."""
+        if rc:
+            raise self.fault(rc, call, detail)
+
+    def fault(self, rc: int, call: str, detail: str = "") -> errors.RuntimeFault:
+        """Build the RuntimeFault for a HAL code without raising it."""
+        try:
+            npuhal.check(rc, call, detail)
+        except HalError as error:
+            return errors.from_hal(error, call)
+        return errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"{call} succeeded where a failure was expected")
+
+    def call(self, name: str, *args: Any) -> None:
+        """Call a HAL function whose first argument is the device id, and check its code."""
+        self.check(getattr(self.hal, name)(self.device_id, *args), name)
+
+    def supports(self, feature: str) -> bool:
+        """Ask halSupportFeature for a FEATURE_* name; a library without the function has none of them."""
+        if not self.hal.has("halSupportFeature"):
+            return False
+        return bool(self.hal.halSupportFeature(self.device_id, getattr(c, feature)))

@@ -1,0 +1,240 @@
+"""Submission and completion queues: creation, the send call, head and tail, CQE receipt, recovery."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from npuhal import constants as c
+from npuhal import structs as s
+from runtime import errors
+from runtime.driver.calls import HalCalls
+
+SQE_BYTES = 64
+LOGIC_CQE_BYTES = 32
+LOGIC_CQ_DEPTH = 4096
+READ_FAILED = 0xFFFF
+"""What a head or tail register reads as while the bus read fails (RTSQ registers are 16 bit)."""
+
+_REREADS = 100
+_RECV_BATCH = 32
+_NO_ID = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """What the task scheduler is told of a stream when its queue is made (SQ info words 0..4)."""
+
+    stream_id: int
+    priority: int = 0
+    inf_nan: bool = True
+    overflow: bool = False
+    software_queue: bool = True
+    group_id: int = 0
+    control: bool = False
+
+    def words(self) -> tuple[int, int, int, int, int]:
+        """Return the five words; bit 0 overflow, 1 INF/NAN mode, 3 software queue, 4..19 group, 20 control queue."""
+        flags = (
+            self.overflow | self.inf_nan << 1 | self.software_queue << 3 | self.group_id << 4 | self.control << 20
+        )
+        return self.stream_id, self.priority, flags, 1, _NO_ID
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePair:
+    """Ids of one stream's queues and how its SQ memory can be reached."""
+
+    sq_id: int
+    cq_id: int
+    logic_cq_id: int
+    depth: int
+    register_base: int
+    ring_base: int
+
+
+class QueueDriver(HalCalls):
+    """The SQ/CQ chapter of the HAL for one device and task scheduler (struct halSqCq*Info)."""
+
+    __slots__ = ("ts_id",)
+
+    def __init__(self, calls: HalCalls, ts_id: int = 0) -> None:
+        super().__init__(calls.hal, calls.device_id)
+        self.ts_id = ts_id
+
+    def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
+               ) -> tuple[int, int]:
+        """Allocate a hardware SQ/CQ pair and return (sq id, cq id); `extended` passes the 108-byte info of STARS v2."""
+        info = self._alloc_input(c.DRV_NORMAL_TYPE, SQE_BYTES, cqe_bytes, depth, cq_depth)
+        info.info[:] = options.words()
+        keep = None
+        if extended:
+            keep = ctypes.create_string_buffer(_EXT_INFO_BYTES)
+            info.ext_info, info.ext_info_len = ctypes.addressof(keep), _EXT_INFO_BYTES
+        out = s.halSqCqOutputInfo()
+        rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
+        del keep
+        if rc:
+            fault = self.fault(rc, "halSqCqAllocate", f"queue of stream id {options.stream_id}")
+            if isinstance(fault, errors.ResourceExhausted):
+                fault.hint = "too many streams hold a queue on this device: close streams that are no longer used"
+            raise fault
+        return int(out.sqId), int(out.cqId)
+
+    def create_logic_cq(self, stream_id: int, thread_id: int) -> int:
+        """Allocate the software CQ that collects a stream's completions and return its id."""
+        info = self._alloc_input(c.DRV_LOGIC_TYPE, 0, LOGIC_CQE_BYTES, 0, LOGIC_CQ_DEPTH)
+        info.info[0], info.info[1] = stream_id, thread_id & 0xFFFFFFFF
+        out = s.halSqCqOutputInfo()
+        rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
+        self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
+        return int(out.cqId)
+
+    def free(self, sq_id: int, cq_id: int) -> None:
+        """Free a hardware pair; the driver refuses while the task scheduler still uses it."""
+        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id)
+
+    def free_logic_cq(self, cq_id: int) -> None:
+        """Free a logic CQ."""
+        self._free(c.DRV_LOGIC_TYPE, 0, cq_id)
+
+    def _free(self, kind: int, sq_id: int, cq_id: int) -> None:
+        info = s.halSqCqFreeInfo()
+        info.type, info.tsId, info.sqId, info.cqId = kind, self.ts_id, sq_id, cq_id
+        rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
+        self.check(rc, "halSqCqFree", f"sq {sq_id}, cq {cq_id}")
+
+    def _alloc_input(self, kind: int, sqe_bytes: int, cqe_bytes: int, depth: int, cq_depth: int) -> Any:
+        info = s.halSqCqInputInfo()
+        info.type, info.tsId = kind, self.ts_id
+        info.sqeSize, info.cqeSize, info.sqeDepth, info.cqeDepth = sqe_bytes, cqe_bytes, depth, cq_depth
+        return info
+
+    # -- properties ------------------------------------------------------------------------------------------------
+
+    def query(self, sq_id: int, prop: str) -> tuple[int, int]:
+        """Return words 0 and 1 of a property of an SQ."""
+        info = self._property(s.halSqCqQueryInfo(), sq_id, prop)
+        rc = self.hal.halSqCqQuery(self.device_id, ctypes.byref(info))
+        self.check(rc, "halSqCqQuery", f"{prop}, sq {sq_id}")
+        return int(info.value[0]), int(info.value[1])
+
+    def register_base(self, sq_id: int) -> int:
+        """Return the user address of the queue's registers; the word order is high, low."""
+        high, low = self.query(sq_id, "DRV_SQCQ_PROP_SQ_REG_BASE")
+        return high << 32 | low
+
+    def ring_base(self, sq_id: int) -> int:
+        """Return the address of a ring that SQEs may be built in, or 0 where the driver copies them itself."""
+        if not self.query(sq_id, "DRV_SQCQ_PROP_SQ_MEM_ATTR")[0] & 1:
+            return 0
+        low, high = self.query(sq_id, "DRV_SQCQ_PROP_SQ_BASE")
+        return high << 32 | low
+
+    def head(self, sq_id: int) -> int:
+        """Return the SQ head: positions before it are done. A failed bus read is repeated, at most 100 times."""
+        return self._pointer(sq_id, "DRV_SQCQ_PROP_SQ_HEAD")
+
+    def tail(self, sq_id: int) -> int:
+        """Return the SQ tail: positions before it were handed to the device."""
+        return self._pointer(sq_id, "DRV_SQCQ_PROP_SQ_TAIL")
+
+    def _pointer(self, sq_id: int, prop: str) -> int:
+        for _ in range(_REREADS):
+            value, _ = self.query(sq_id, prop)
+            if value & 0xFFFF != READ_FAILED:
+                return value
+        raise self.fault(c.DRV_ERROR_IOCRL_FAIL, "halSqCqQuery", f"{prop} of sq {sq_id} reads 0xFFFF again and again")
+
+    def enabled(self, sq_id: int) -> bool:
+        """Return whether the hardware executes this queue; a failing task disables it."""
+        return bool(self.query(sq_id, "DRV_SQCQ_PROP_SQ_STATUS")[0] & 1)
+
+    def has_cqe(self, sq_id: int) -> bool:
+        """Return whether a CQE of this queue was delivered since the last time this was asked."""
+        return bool(self.query(sq_id, "DRV_SQCQ_PROP_SQ_CQE_STATUS")[0])
+
+    def set_head(self, sq_id: int, position: int) -> None:
+        """Move the head over a failed task."""
+        self._configure(sq_id, "DRV_SQCQ_PROP_SQ_HEAD", position)
+
+    def enable(self, sq_id: int) -> None:
+        """Let a disabled queue run again."""
+        self._configure(sq_id, "DRV_SQCQ_PROP_SQ_STATUS", 1)
+
+    def _configure(self, sq_id: int, prop: str, value: int) -> None:
+        info = self._property(s.halSqCqConfigInfo(), sq_id, prop)
+        info.value[0] = value
+        rc = self.hal.halSqCqConfig(self.device_id, ctypes.byref(info))
+        self.check(rc, "halSqCqConfig", f"{prop} = {value}, sq {sq_id}")
+
+    def _property(self, info: Any, sq_id: int, prop: str) -> Any:
+        info.type, info.tsId, info.sqId, info.prop = c.DRV_NORMAL_TYPE, self.ts_id, sq_id, getattr(c, prop)
+        return info
+
+    # -- completion entries ----------------------------------------------------------------------------------------
+
+    def receive(self, logic_cq_id: int, stream_id: int, timeout_ms: int = 0) -> list[bytes]:
+        """Return up to 32 logic CQEs of 32 bytes; waits at most `timeout_ms` (0 = do not wait).
+
+        A timeout gives an empty list. The stream and task ids only matter for CQEs with the match flag.
+        """
+        buffer = ctypes.create_string_buffer(LOGIC_CQE_BYTES * _RECV_BATCH)
+        info = s.halReportRecvInfo()
+        info.type, info.tsId, info.cqId, info.timeout = c.DRV_LOGIC_TYPE, self.ts_id, logic_cq_id, timeout_ms
+        info.cqe_addr = ctypes.addressof(buffer)
+        info.cqe_num, info.stream_id, info.task_id = _RECV_BATCH, stream_id, 0xFFFF
+        rc = self.hal.halCqReportRecv(self.device_id, ctypes.byref(info))
+        if rc == c.DRV_ERROR_WAIT_TIMEOUT:
+            return []
+        self.check(rc, "halCqReportRecv", f"logic cq {logic_cq_id}")
+        raw = buffer.raw
+        return [raw[i * LOGIC_CQE_BYTES : (i + 1) * LOGIC_CQE_BYTES] for i in range(info.report_cqe_num)]
+
+    # -- hot path --------------------------------------------------------------------------------------------------
+
+    def sender(self, sq_id: int, count: int = 1) -> Sender:
+        """Return a reusable send of `count` SQEs on one queue."""
+        return Sender(self, sq_id, count)
+
+    def head_reader(self, sq_id: int) -> Callable[[], int]:
+        """Return a function that reads the SQ head cheaply; it repeats failed reads as `head` does."""
+        kind: Any = s.halSqCqQueryInfo
+        memory = bytearray(ctypes.sizeof(kind))
+        info = self._property(kind.from_buffer(memory), sq_id, "DRV_SQCQ_PROP_SQ_HEAD")
+        query, device_id, reference = self.hal.raw("halSqCqQuery"), self.device_id, ctypes.byref(info)
+        words = memoryview(memory)[kind.value.offset :][:4].cast("I")
+        slow = self.head
+
+        def read() -> int:
+            if query(device_id, reference) == 0 and (head := words[0]) & 0xFFFF != READ_FAILED:
+                return int(head)
+            return slow(sq_id)
+
+        return read
+
+
+_EXT_INFO_BYTES = 108
+"""struct trs_ext_info_header (64 bytes) and the runtime's 44-byte body, packed to 4 bytes."""
+
+
+class Sender:
+    """One halSqTaskSend, prepared once: a staging buffer for the SQEs and an info struct that never changes.
+
+    `send()` is untyped on purpose: it may only be called as `send(device_id, reference)`.
+    """
+
+    __slots__ = ("_keep", "buffer", "device_id", "info", "reference", "send", "sq_id")
+
+    def __init__(self, queues: QueueDriver, sq_id: int, count: int) -> None:
+        self.buffer = bytearray(SQE_BYTES * count)
+        staging = (ctypes.c_char * len(self.buffer)).from_buffer(self.buffer)
+        info = s.halTaskSendInfo()
+        info.type, info.tsId, info.sqId, info.timeout = c.DRV_NORMAL_TYPE, queues.ts_id, sq_id, 0
+        info.sqe_addr = ctypes.addressof(staging)
+        info.sqe_num = count
+        self._keep = staging
+        self.info, self.reference = info, ctypes.byref(info)
+        self.send, self.device_id, self.sq_id = queues.hal.raw("halSqTaskSend"), queues.device_id, sq_id

@@ -1,0 +1,1 @@
+"""Programs, kernels, arguments, launches and copies."""

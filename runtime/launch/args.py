@@ -1,0 +1,124 @@
+"""Kernel arguments: what Python values become 8-byte slots, and how the slots reach the device.
+
+Every argument of an AI-core kernel takes one slot of 8 bytes (core_spec 8.4); `bytes` may span several.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runtime import errors
+from runtime.memory.device import DeviceBuffer
+
+if TYPE_CHECKING:
+    from runtime.core.device import Device
+    from runtime.core.stream import Stream
+    from runtime.memory.arguments import ArgumentBlock, ArgumentPool
+
+SLOT_BYTES = 8
+_U64 = (1 << 64) - 1
+
+
+def slots(argument: Any) -> list[int]:
+    """Return the 64-bit words of one argument.
+
+    Buffers give their address, ints count modulo 2**64 (so negative ones work), NumPy scalars their own bytes,
+    objects with a `__cuda_array_interface__`-like address attribute are not guessed at.
+
+    Raises:
+        InvalidArgument: a type that has no size on the device (float, str, arrays, None), or a freed buffer.
+    """
+    if isinstance(argument, DeviceBuffer):
+        argument.check_open()
+        return [argument.address]
+    if isinstance(argument, bool):
+        return [int(argument)]
+    if isinstance(argument, int):
+        if not -(1 << 63) <= argument <= _U64:
+            raise _unfit(argument, "it does not fit 64 bits", "pass it as bytes")
+        return [argument & _U64]
+    if isinstance(argument, (bytes, bytearray, memoryview)):
+        data = bytes(argument)
+        data += bytes(-len(data) % SLOT_BYTES)
+        return list(struct.unpack(f"<{len(data) // SLOT_BYTES}Q", data))
+    itemsize = getattr(argument, "itemsize", 0)
+    if itemsize and getattr(argument, "ndim", -1) == 0:
+        return [int.from_bytes(argument.tobytes(), "little")]
+    if isinstance(argument, float):
+        raise _unfit(argument, "a Python float has no fixed size on the device", "wrap it: numpy.float32(x)")
+    if getattr(argument, "ndim", 0):
+        raise _unfit(
+            f"an array of shape {argument.shape}", "the array is in host memory",
+            "copy it to the device first: device.upload(array)",
+        )
+    raise _unfit(argument, f"a {type(argument).__name__} cannot be a kernel argument",
+                 "pass buffers, ints, NumPy scalars or bytes")
+
+
+def _unfit(argument: Any, rule: str, cure: str) -> errors.RuntimeFault:
+    return errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"kernel argument {argument!r}: {rule}", hint=cure)
+
+
+def all_slots(arguments: Sequence[Any]) -> list[int]:
+    """Return the words of all arguments in order."""
+    words: list[int] = []
+    for argument in arguments:
+        words += slots(argument)
+    return words
+
+
+def mover(device: Device) -> Callable[[ArgumentBlock, int], None]:
+    """Return the function that brings a filled block to the device, for the way that the HAL decided.
+
+    It takes the block and the number of bytes used, and raises when the driver refuses. Stores over the BAR were done
+    when the block was filled, whole 64-byte units at a time.
+    """
+    hal, memory = device.hal, device.memory
+    way = device.arguments.way
+    if way == "dma":
+        submit, wait = hal.raw("halMemcpySumbit"), hal.raw("halMemcpyWait")
+
+        def by_dma(block: ArgumentBlock, size: int) -> None:
+            rc = submit(block.reference, 1) or wait(block.reference)
+            if rc:
+                raise memory.fault(rc, "halMemcpySumbit", f"arguments of {size} bytes")
+
+        return by_dma
+    if way == "bar":
+        return lambda block, size: None
+
+    def by_copy(block: ArgumentBlock, size: int) -> None:
+        memory.write(block.address, block.view[block.offset : block.offset + size])
+
+    return by_copy
+
+
+def filler(device: Device, count: int) -> Callable[..., None]:
+    """Return the function that writes `count` words into a block: `fill(block, *words)`."""
+    pack = struct.Struct(f"<{count}Q").pack_into
+    if device.arguments.way != "bar":
+        def fill(block: ArgumentBlock, *words: int) -> None:
+            pack(block.view, block.offset, *words)
+
+        return fill
+    # Device memory takes whole aligned 64-byte stores only, so the words are staged and copied in such units.
+    size = -(-count * SLOT_BYTES // 64) * 64
+    staging = bytearray(size)
+
+    def fill_units(block: ArgumentBlock, *words: int) -> None:
+        pack(staging, 0, *words)
+        block.view[block.offset : block.offset + size] = staging
+
+    return fill_units
+
+
+def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:
+    """Take a block from an empty pool's point of view: reclaim this stream, then the others, then allocate one."""
+    if pool is not None:
+        for candidate in (stream, stream.device.context.default_stream, *stream.device.context.streams):
+            candidate.drain()
+            if pool.free:
+                return pool.free.pop()
+    return stream.device.arguments.one_off(size)

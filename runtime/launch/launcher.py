@@ -1,0 +1,220 @@
+"""The hot path: one prepared function per (kernel, blocks, stream), with the seven beats in sight.
+
+(1) function address, encoded once; (2) take a slot; (3) describe; (4) arguments to the device; (5) the SQE, by
+patching a template; (6) advance the tail and ring the driver; (7) completion is somebody else's business, later.
+
+Everything that can be decided early is decided in `make_launcher`; the functions it returns do not look at options,
+tracing or logging. A stream's route decides which of them it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from chips import ffts
+from chips.tasks import CoreKernel, MixKernel
+from runtime import errors
+from runtime.core.ring import NO_TASK, Label, RingV100, RingV200
+from runtime.core.submit import make_room, send_again
+from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
+from runtime.memory.device import DeviceBuffer
+
+if TYPE_CHECKING:
+    from chips.layout import Template
+    from runtime.core.stream import Stream
+    from runtime.launch.kernel import Kernel
+    from runtime.memory.arguments import ArgumentBlock
+
+_RECLAIM_MASK = 63
+"""Every 64 submits the stream looks what is done (core_spec 11.1)."""
+
+
+def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
+    """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
+    task = replace(task, args_size=count * SLOT_BYTES)
+    label = Label(task.type, f"kernel {kernel.name}")
+    general = _general(stream, task, label, count)
+    put = _patching(stream, task, label)
+    if put is None or not stream.route.immediate:
+        return general
+    size = max(count * SLOT_BYTES, SLOT_BYTES)
+    pool = stream.device.arguments.pool_for(size)
+    if pool is None:
+        return general
+    pop, give_back = pool.free.pop, pool.free.append
+    fill, move = filler(stream.device, count), mover(stream.device)
+
+    def launch(*arguments: Any) -> None:
+        words = []
+        for argument in arguments:
+            if type(argument) is DeviceBuffer and not argument.closed:
+                words.append(argument.address)
+            else:
+                word = slots(argument)
+                if len(word) != 1:
+                    return general(*arguments)
+                words += word
+        if len(words) != count:
+            raise _wrong_count(kernel, count, len(arguments))
+        try:
+            block = pop()
+        except IndexError:
+            block = take_block(stream, pool, size)
+            if block.pool is None:
+                return general(*arguments, block=block)
+        try:
+            fill(block, *words)
+            move(block, size)
+            put(block.address, block)
+        except BaseException:
+            give_back(block)
+            raise
+
+    return launch
+
+
+def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
+    """Return `launch(address)` for argument blocks that are on the device already."""
+    label = Label(task.type, f"kernel {kernel.name}")
+    put = _patching(stream, task, label)
+    if put is not None and stream.route.immediate:
+        return put
+
+    def launch(address: int) -> None:
+        stream.submit(replace(task, args=address), owner=label)
+
+    return launch
+
+
+def _patching(stream: Stream, task: CoreKernel, label: Label) -> Callable[..., None] | None:
+    """Return `put(args_address, block=None)` that patches the kernel's template and sends, or None without one."""
+    template = None if isinstance(task, MixKernel) else stream.plugin.template(task, stream.env)
+    if template is None or stream.env.ub_connected:  # over UB every 64th SQE differs in its header
+        return None
+    make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
+    return make(stream, template, label)
+
+
+def _put_v100(stream: Stream, template: Template, label: Label) -> Callable[..., None]:
+    ring = stream.ring
+    assert isinstance(ring, RingV100)
+    ids, owners, blocks, depth = ring.ids, ring.owners, ring.arguments, ring.depth
+    sender = stream.senders[1]
+    buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
+    pack, (head, middle, tail) = template.struct.pack_into, template.runs
+    bias = template.bias[1]
+    acquire, release, drain = stream.lock.acquire, stream.lock.release, stream.drain
+
+    def put(address: int, block: ArgumentBlock | None = None) -> None:
+        if stream.closed:
+            stream.check_open()
+        acquire()
+        try:
+            count = ring.submitted
+            if count >= ring.limit:
+                make_room(stream, 1)
+                count = ring.submitted
+            position, task_id = count % depth, ring.next_id  # beat 2
+            ids[position] = task_id
+            owners[position] = label
+            pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
+            if rc := send(device_id, reference):  # beat 6
+                send_again(stream, sender, rc)
+            if block is not None:
+                blocks[position] = block
+            ring.submitted = count = count + 1
+            ring.next_id = task_id = task_id + 1
+            if task_id == NO_TASK:
+                ring.wrap_ids()
+        finally:
+            release()
+        if not count & _RECLAIM_MASK:
+            drain()
+
+    return put
+
+
+def _put_v200(stream: Stream, template: Template, label: Label) -> Callable[..., None]:
+    ring = stream.ring
+    assert isinstance(ring, RingV200)
+    firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
+    sender = stream.senders[1]
+    buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
+    pack, (head, middle, tail) = template.struct.pack_into, template.runs
+    bias = template.bias[1]
+    serial = stream.device.next_serial
+    acquire, release, drain = stream.lock.acquire, stream.lock.release, stream.drain
+
+    def put(address: int, block: ArgumentBlock | None = None) -> None:
+        if stream.closed:
+            stream.check_open()
+        acquire()
+        try:
+            count = ring.submitted
+            if count >= ring.limit:
+                make_room(stream, 1)
+                count = ring.submitted
+            position = count % depth  # beat 2: id and position are one
+            firsts[position] = position
+            owners[position] = label
+            pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
+            if rc := send(device_id, reference):  # beat 6
+                send_again(stream, sender, rc)
+            if block is not None:
+                blocks[position] = block
+            ring.submitted = count = count + 1
+            ring.allocations += 1
+        finally:
+            release()
+        if not count & _RECLAIM_MASK:
+            drain()
+
+    return put
+
+
+def _general(stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
+    """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, UB, other routes."""
+    device = stream.device
+    move = mover(device)
+
+    def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
+        if len(arguments) != count:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{label} takes {count} arguments, {len(arguments)} were given"
+            )
+        words = all_slots(arguments)
+        lead = ffts.CONTEXT_BYTES if isinstance(task, MixKernel) and device.chip.generation == "v100" else 0
+        size = lead + max(len(words), 1) * SLOT_BYTES
+        if block is None:
+            pool = device.arguments.pool_for(size)
+            block = pool.free.pop() if pool is not None and pool.free else take_block(stream, pool, size)
+        try:
+            made = replace(task, args=block.address + lead, args_size=len(words) * SLOT_BYTES)
+            image = b"".join(word.to_bytes(SLOT_BYTES, "little") for word in words)
+            if lead:
+                assert isinstance(made, MixKernel)
+                made = replace(made, context=block.address)
+                image = ffts.mix_context(made, stream.env) + image
+            image += bytes(-len(image) % 64)
+            block.view[block.offset : block.offset + len(image)] = image[: block.size]
+            if block.pool is None:
+                device.memory.write(block.address, image[:size])
+            else:
+                move(block, size)
+            stream.submit(made, owner=label, arguments=block)
+        except BaseException:
+            device.release_arguments([block])
+            raise
+
+    return launch
+
+
+def _wrong_count(kernel: Kernel, expected: int, given: int) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID",
+        f"kernel {kernel.name}: this launcher takes {expected} arguments, {given} were given",
+        ee="EE1003", params=("launch", given, "number of arguments", expected),
+        hint="bind() again with another count, or use kernel[blocks](...)",
+    )

@@ -1,0 +1,1 @@
+"""Allocation only: device and host memory, argument pools."""

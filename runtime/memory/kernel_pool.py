@@ -1,0 +1,77 @@
+"""Device memory for kernel code: 2 MiB pools, read-only and writable apart (core_spec 13.14)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from chips.binary.placement import aligned_base
+from chips.memory_rules import internal_flags
+from runtime.driver.memory import MemoryDriver
+
+POOL_BYTES = 2 << 20
+_KEPT_FREE = 5
+
+
+@dataclass(slots=True)
+class _Pool:
+    address: int
+    read_only: bool
+    free: list[tuple[int, int]] = field(default_factory=list)
+
+    def cut(self, size: int) -> int | None:
+        for index, (start, length) in enumerate(self.free):
+            if length >= size:
+                if length == size:
+                    del self.free[index]
+                else:
+                    self.free[index] = (start + size, length - size)
+                return start
+        return None
+
+    @property
+    def idle(self) -> bool:
+        return sum(length for _, length in self.free) == POOL_BYTES
+
+
+class KernelPool:
+    """First fit inside 2 MiB pools; released blocks are kept as they are, as the vendor's pool keeps them."""
+
+    def __init__(self, memory: MemoryDriver) -> None:
+        self._memory = memory
+        self._pools: list[_Pool] = []
+        self._lock = threading.Lock()
+        self._add(read_only=True)
+
+    def _add(self, *, read_only: bool) -> _Pool:
+        flags = internal_flags(huge=True, hbm=True, device_read_only=read_only)
+        address = self._memory.alloc(POOL_BYTES, flags)
+        pool = _Pool(address, read_only, [(address, POOL_BYTES)])
+        self._pools.append(pool)
+        return pool
+
+    def alloc(self, size: int, *, read_only: bool) -> int | None:
+        """Return a page-aligned block, or None for a size that no pool holds (the caller asks the driver then)."""
+        size = aligned_base(size)
+        if not 0 < size <= POOL_BYTES:
+            return None
+        with self._lock:
+            for pool in self._pools:
+                if pool.read_only == read_only and (address := pool.cut(size)) is not None:
+                    return address
+            return self._add(read_only=read_only).cut(size)
+
+    def free(self, address: int, size: int) -> None:
+        """Give a block back; pools that are entirely free are kept up to five."""
+        with self._lock:
+            pool = next(pool for pool in self._pools if pool.address <= address < pool.address + POOL_BYTES)
+            pool.free.append((address, aligned_base(size)))
+            idle = [pool for pool in self._pools if pool.idle]
+            for surplus in idle[_KEPT_FREE:]:
+                self._pools.remove(surplus)
+                self._memory.free(surplus.address)
+
+    def close(self) -> None:
+        """Free all pools."""
+        while self._pools:
+            self._memory.free(self._pools.pop().address)

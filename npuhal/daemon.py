@@ -9,8 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from npuhal.errors import NpuhalError
 
@@ -50,8 +49,7 @@ class DeviceDaemon(Protocol):
         """Stop what `open` started. DaemonError on failure."""
 
 
-@dataclass(frozen=True)
-class Absent:
+class Absent(NamedTuple):
     """Why there is no daemon library: a state to report, not a failure."""
 
     reason: str

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from npuhal.version import encode_version
 
 CHAPTERS = (
-    "device", "queues", "memory", "resources", "info", "errors", "process", "dma", "vmm", "ipc", "shared_ids", "pools",
+    "errors", "device", "queues", "memory", "resources", "info", "process", "dma", "vmm", "ipc", "shared_ids", "pools",
     "p2p", "faults", "snapshot", "esched", "message_queue", "mbuf", "hdc", "profiling", "logging", "firmware",
 )  # fmt: skip
 """Names of the chapters, in the order a lookup tries them: those of the ordinary path first."""
@@ -118,18 +118,24 @@ def find(name: str, kinds: tuple[str, ...], version: int = FIRST_VERSION) -> Row
 
     A name that only newer headers declare is found at any version: whether a library has it is not decided here.
     """
-    best: Row | None = None
-    for row in _rows_mentioning(name):
-        if (row.name == name or row.alias == name) and row.kind in kinds and (row.since <= version or best is None):
-            best = row
-    return best
+    for rows in _chapters_mentioning(name):
+        best: Row | None = None
+        for row in rows:
+            if (row.name == name or row.alias == name) and row.kind in kinds and (row.since <= version or best is None):
+                best = row
+        if best is not None:
+            return best
+    return None
 
 
 def find_enumerator(name: str) -> Row | None:
     """Return the enum or macros row that gives a constant its value, or None; a row without a mark wins."""
     word = re.compile(rf"\b{re.escape(name)}\b")
-    found = [row for row in _rows_mentioning(name) if row.kind in ("enum", "macros") and word.search(row.body)]
-    return min(found, key=lambda row: row.since, default=None)
+    for rows in _chapters_mentioning(name):
+        found = [row for row in rows if row.kind in ("enum", "macros") and word.search(row.body)]
+        if found:
+            return min(found, key=lambda row: row.since)
+    return None
 
 
 def parse_items(body: str) -> tuple[Item, ...]:
@@ -162,11 +168,14 @@ def _text(chapter: str) -> str:
     return text
 
 
-def _rows_mentioning(name: str) -> Iterator[Row]:
-    """Yield the rows of the first chapters whose text holds the name; a plain text search keeps the others unread."""
+def _chapters_mentioning(name: str) -> Iterator[tuple[Row, ...]]:
+    """Yield the rows of each chapter whose text holds the name: a plain text search keeps the others unread.
+
+    All versions of a declaration stand in one chapter, so a caller that has found a name may stop.
+    """
     for chapter in CHAPTERS:
         if name in _text(chapter):
-            yield from chapter_rows(chapter)
+            yield chapter_rows(chapter)
 
 
 def _items(tokens: list[str], at: int) -> tuple[tuple[Item, ...], int]:

@@ -9,10 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
+from typing import Any, NamedTuple
 
 from npuhal.api import HalApi, LibraryApi
 from npuhal.errors import BadUrl, LibraryNotFound, StubLibrary
@@ -36,8 +33,7 @@ _INSTALL_INFO = "etc/ascend_install.info"
 _DEFAULT_PREFIX = "/usr/local/Ascend"
 
 
-@dataclass(frozen=True, slots=True)
-class HalUrl:
+class HalUrl(NamedTuple):
     """A HAL URL taken apart. Which options there are is for the door to say: it reads them with the methods below."""
 
     text: str
@@ -68,8 +64,8 @@ class HalUrl:
                 raise BadUrl(f"HAL URL {text!r}: option {part!r} has no name")
             if name in options:
                 raise BadUrl(f"HAL URL {text!r}: option {name!r} is given twice")
-            options[name] = unquote(value) if has_value else "1"
-        return cls(text, scheme, unquote(target), options, traced)
+            options[name] = _unquoted(value) if has_value else "1"
+        return cls(text, scheme, _unquoted(target), options, traced)
 
     def allow(self, known: Iterable[str]) -> None:
         """Raise BadUrl if there is an option outside `known`."""
@@ -149,13 +145,12 @@ def open_hal(url: str | None = None) -> HalApi:
     return hal
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """Where libascend_hal.so is looked for. Tests and `doctor` give another root, environment or opener."""
 
-    root: Path = Path("/")
+    root: str = "/"
     """Folder that stands for `/`."""
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environ: Mapping[str, str] = os.environ
     """Environment that is consulted."""
     load: Callable[..., ctypes.CDLL] = ctypes.CDLL
     """Loads a library by name or path: `load(name, mode=...)`."""
@@ -170,15 +165,16 @@ class Search:
         prefixes = dict.fromkeys(filter(None, (self.install_prefix(), _DEFAULT_PREFIX)))
         for prefix in prefixes:
             for folder in ("driver/lib64/driver", "driver/lib64", "driver/lib64/common"):
-                yield str(self._inside(prefix) / folder / LIBRARY)
+                yield os.path.join(self.root, prefix.lstrip("/"), folder, LIBRARY)
 
     def install_prefix(self) -> str | None:
         """Return the driver's install prefix from /etc/ascend_install.info (Driver_Install_Path_Param), or None."""
         try:
-            text = (self.root / _INSTALL_INFO).read_text(encoding="utf-8", errors="replace")
+            with open(os.path.join(self.root, _INSTALL_INFO), encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
         except OSError:
             return None
-        for line in text.splitlines():
+        for line in lines:
             key, _, value = line.partition("=")
             if key.strip() == "Driver_Install_Path_Param" and value.strip():
                 return value.strip().strip("\"'")
@@ -205,22 +201,20 @@ class Search:
         if "/" in place:
             if not os.path.exists(place):
                 raise FileNotFoundError(place)
-            self._preload_dependencies(Path(place))
+            self._preload_dependencies(place)
         library = self.load(place, mode=ctypes.RTLD_LOCAL)
         hal = LibraryApi(url, library, place if "/" in place else loaded_path(place) or place)
         refuse_stub(hal)
         return hal
 
-    def _preload_dependencies(self, path: Path) -> None:
+    def _preload_dependencies(self, path: str) -> None:
         """Load libc_sec.so of the same driver first: it is not on the loader's path unless the driver's set-up ran."""
-        for folder in (path.parent.parent / "common", path.parent):
-            dependency = folder / "libc_sec.so"
-            if dependency.exists():
-                self.load(str(dependency), mode=ctypes.RTLD_GLOBAL)
+        folder = os.path.dirname(path)
+        for beside in (os.path.join(folder, os.pardir, "common"), folder):
+            dependency = os.path.join(beside, "libc_sec.so")
+            if os.path.exists(dependency):
+                self.load(dependency, mode=ctypes.RTLD_GLOBAL)
                 return
-
-    def _inside(self, prefix: str) -> Path:
-        return self.root / prefix.lstrip("/")
 
     def _reason(self, place: str, error: OSError) -> str:
         origin = f"named by {LIBRARY_VARIABLE}; " if self.environ.get(LIBRARY_VARIABLE) == place else ""
@@ -247,11 +241,20 @@ def refuse_stub(hal: LibraryApi) -> None:
 def loaded_path(name: str) -> str | None:
     """Return the file from which a library of this name is mapped into the process, or None."""
     try:
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
     except OSError:
         return None
-    for line in maps.splitlines():
+    for line in lines:
         path = line.partition("/")[2]
         if path and os.path.basename(path) == name:
             return "/" + path
     return None
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)

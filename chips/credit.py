@@ -111,10 +111,7 @@ def aicpu(time_us: int, kind: int, env: EncodeEnv, *, never: int = NEVER_CREDIT)
         return started(MAX_CREDIT, env)
     limit = time_us or env.op_timeout_us or 0
     wide = abs(float(env.chip.prop("KernelCreditScale")) - _SCALE_MC62) < _TOLERANCE
-    most = NEVER_CREDIT if wide else MAX_CREDIT
-    credit = from_time(limit, env)
-    if credit == MAX_CREDIT:
-        credit = most
+    credit = from_time(limit, env, NEVER_CREDIT if wide else MAX_CREDIT)
     if credit < _AICPU_MARGIN_BELOW:
         credit += _AICPU_MARGIN
     return started(credit, env)

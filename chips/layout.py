@@ -298,7 +298,7 @@ class LayoutSet(Mapping[str, Layout]):
         self._layouts = dict(layouts)
         self._by_type: dict[int, list[Layout]] = {}
         for layout in self._layouts.values():
-            if "type" in layout.when:
+            if "type" in layout.when and layout.size == SQE_BYTES:  # not the frames that others build on
                 self._by_type.setdefault(layout.when["type"], []).append(layout)
         for group in self._by_type.values():
             group.sort(key=lambda layout: -len(layout.when))

@@ -35,6 +35,7 @@ from chips.tasks.control import (
     TimeoutKind,
     TimeoutSet,
 )
+from chips.tasks.dqs import DataQueueEnd, DataQueueStep
 from chips.tasks.event import (
     CountNotifyRecord,
     CountNotifyWait,
@@ -141,6 +142,8 @@ __all__ = [
     "CountNotifyRecord",
     "CountNotifyWait",
     "DataDumpLoadInfo",
+    "DataQueueEnd",
+    "DataQueueStep",
     "DebugRegister",
     "DebugRegisterForStream",
     "DebugUnregister",

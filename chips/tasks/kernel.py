@@ -74,6 +74,8 @@ class CoreKernel(Task):
     simt_args_offset: int = 0
     early_start: bool = False
     self_test: bool = False
+    profile: bool = False
+    """Keep the hardware's log of this kernel while per-task profiling is on (arch9201)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,11 @@ class MixKernel(CoreKernel):
     context_failed: bool = False
     small_stack: bool = False
     dcache_lock: bool = False
+
+    @property
+    def args2(self) -> int:
+        """Argument address of the vector half: both halves share one block."""
+        return self.args
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +181,10 @@ class FusionAicpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CcuPart:
-    """One CCU mission: instruction range, token key and arguments (64-bit each)."""
+    """One CCU mission: instruction range, token key and arguments (64-bit each, up to 13).
+
+    ``short`` is a mission of one argument, which takes 32 bytes where others take 128.
+    """
 
     mission_id: int
     die_id: int = 0
@@ -183,11 +193,12 @@ class CcuPart:
     instruction_count: int = 0
     key: int = 0
     args: tuple[int, ...] = ()
+    short: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CcuLaunch(Task):
-    """One CCU mission on its own: two SQEs of 26 arguments; ``args`` of one element means the short form."""
+    """One CCU mission on its own: two SQEs, whatever its size."""
 
     type: ClassVar[TaskType] = TaskType.CCU_LAUNCH
     part: CcuPart

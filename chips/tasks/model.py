@@ -197,6 +197,9 @@ class SerialSchedule(Task):
     model_id: int = 0
     notify_id: int = 0
     priority: int = 0
+    timeout_s: int = 0xFFFFFFFF
+    """How long the wait lasts; the default is for ever."""
     sq_ids: tuple[int, ...] = ()
+    """The queue that executes the model, and the model's own."""
     group_id: int = 0
     pid: int = 0

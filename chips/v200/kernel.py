@@ -1,0 +1,145 @@
+"""Cube, vector and mixed kernels of STARS v2 (RtDavidStarsAicAivKernelSqe)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chips import credit
+from chips.tasks import AicKernel, AivKernel, CoreKernel, KernelFlag, MixKernel, MixKind
+from chips.v200.generation import Generation, Rule
+
+if TYPE_CHECKING:
+    from chips.env import EncodeEnv, TaskIds
+
+SMALL_STACK_BYTES = 32768
+"""Largest stack per core that the 32 KiB pool holds; kernels that need more use the custom pool."""
+
+_STACK_UNIT_BYTES = 16384
+_STACK_LEVEL_OF_POOL = 2  # units in the 32 KiB pool, whose level is 0
+_AIC_WEIGHT = 1  # shares of the round-robin arbiter
+_AIV_WEIGHT = 2
+_GROUPS = 2  # groups a kernel of more than one block is cut into
+_SCHEM_BATCH = 1  # the only schedule mode the hardware is told about
+
+_DUMP = 1
+_BIU_PERF = 2
+_L2_PERF = 4
+_DCACHE_LOCK = 8
+
+_MIX_LAYOUTS = {
+    MixKind.AIC: "kernel_aic",
+    MixKind.AIV: "kernel_aiv",
+    MixKind.MAIN_AIC: "kernel_aic_mix",
+    MixKind.MAIN_AIV: "kernel_aiv_mix",
+}
+
+
+def kernel(at: Generation, task: CoreKernel, env: EncodeEnv, ids: TaskIds) -> bytes:
+    """Encode a kernel of its own."""
+    fields = kernel_fields(task, env, vector=isinstance(task, AivKernel))
+    at.kernel(fields, task, env, True)
+    return at.encode(layout_of(task, vector=isinstance(task, AivKernel)), env, ids, **fields)
+
+
+def layout_of(task: CoreKernel, *, vector: bool) -> str:
+    """Return the layout a kernel takes: that of the core it starts on."""
+    mix = task.mix if isinstance(task, MixKernel) else MixKind.NONE
+    if mix is MixKind.NONE:
+        return "kernel_aiv" if vector else "kernel_aic"
+    return _MIX_LAYOUTS[mix]
+
+
+def kernel_fields(task: CoreKernel, env: EncodeEnv, *, vector: bool) -> dict[str, int]:
+    """Return what every v2 generation writes for a kernel; ``vector`` decides where the task is not a mix."""
+    mix = task.mix if isinstance(task, MixKernel) else MixKind.NONE
+    fields = {
+        "kernel_credit": credit.aicore(task.timeout_us, env),
+        "die_friendly": env.die_count > 1,
+        "schem": task.schem_mode == _SCHEM_BATCH,
+        "simt_dcu_size": task.simt_memory,
+        **_blocks(task),
+        **_pauses(task, env),
+    }
+    level = 0
+    if task.min_stack_size > SMALL_STACK_BYTES:
+        fields["stack_base"] = env.custom_stack_base
+        level = max(env.custom_stack_size // _STACK_UNIT_BYTES - _STACK_LEVEL_OF_POOL, 0)
+    else:
+        fields["stack_base"] = env.stack_base_32k
+    if isinstance(task, MixKernel) and mix in (MixKind.MAIN_AIC, MixKind.MAIN_AIV):
+        alone = mix is MixKind.MAIN_AIC and task.ratio == env.chip.prop("defaultTaskRatio")
+        fields |= {"ratio": task.ratio, "loose": not alone}
+        fields |= _aic_side(task, task.pc, task.prefetch, level) | _aiv_side(task, task.pc2, task.prefetch2, level)
+        return fields
+    fields["ratio"] = 1
+    side = _aic_side if layout_of(task, vector=vector) == "kernel_aic" else _aiv_side
+    return fields | side(task, task.pc, task.prefetch, level)
+
+
+def complete(fields: dict[str, int], task: CoreKernel, env: EncodeEnv, alone: bool) -> None:
+    """Complete the fields for v200: nothing to add."""
+
+
+def _aic_side(task: CoreKernel, pc: int, prefetch: int, level: int) -> dict[str, int]:
+    return {
+        "aic_part_id": task.part_id,
+        "aic_qos": task.qos,
+        "aic_wrr_rd": _AIC_WEIGHT,
+        "aic_wrr_wr": _AIC_WEIGHT,
+        "aic_icache_prefetch": prefetch,
+        "aic_pc_low": pc & 0xFFFF_FFFF,
+        "aic_pc_high": pc >> 32,
+        "aic_param": task.args + task.simt_args_offset,
+        "aic_stack_level": level,
+    }
+
+
+def _aiv_side(task: CoreKernel, pc: int, prefetch: int, level: int) -> dict[str, int]:
+    return {
+        "aiv_part_id": task.part_id,
+        "aiv_qos": task.qos,
+        "aiv_wrr_rd": _AIV_WEIGHT,
+        "aiv_wrr_wr": _AIV_WEIGHT,
+        "aiv_icache_prefetch": prefetch,
+        "aiv_pc_low": pc & 0xFFFF_FFFF,
+        "aiv_pc_high": pc >> 32,
+        "aiv_param": task.args + task.simt_args_offset,
+        "aiv_stack_level": level,
+    }
+
+
+def _blocks(task: CoreKernel) -> dict[str, int]:
+    """Blocks and the groups they are cut into; a group given by the launch decides the block count."""
+    if task.group_dim:
+        return {
+            "block_dim": task.group_dim * task.group_block_dim,
+            "group_dim": task.group_dim,
+            "group_block_dim": task.group_block_dim,
+        }
+    groups = 1 if task.block_dim <= 1 else _GROUPS
+    return {"block_dim": task.block_dim, "group_dim": groups, "group_block_dim": -(-task.block_dim // groups)}
+
+
+def _pauses(task: CoreKernel, env: EncodeEnv) -> dict[str, int]:
+    """Stops before and after the kernel for dump, debugger and profiling, and the flags that tell the reason."""
+    dump = bool(task.flags & KernelFlag.DUMP)
+    lock = isinstance(task, MixKernel) and task.dcache_lock
+    flag = _DUMP * dump | _L2_PERF * task.l2_cache_perf | _DCACHE_LOCK * lock
+    post = dump or task.l2_cache_perf or lock or (env.debug_registered and not env.bound)
+    if task.biu_perf and not env.bound and not post:
+        post = True
+        flag |= _BIU_PERF
+    return {"feature_flag": flag, "pre_p": lock or (dump and env.overflow_enabled), "post_p": post}
+
+
+_CORES = ("kernel_aic", "kernel_aiv", "kernel_aic_mix", "kernel_aiv_mix")
+
+RULES = (
+    Rule(AicKernel, kernel, _CORES),
+    Rule(MixKernel, kernel, _CORES, samples=(
+        MixKernel(pc=0x1000, pc2=0x2000, args=0x3000, block_dim=2, ratio=2, mix=MixKind.MAIN_AIC),
+        MixKernel(pc=0x1000, args=0x3000, block_dim=2, mix=MixKind.AIV),
+    )),
+    Rule(AivKernel, kernel, _CORES),
+)  # fmt: skip
+"""Builders of this module."""

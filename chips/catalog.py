@@ -55,9 +55,10 @@ class Catalog:
         """Return the chip files by stem; listing a folder parses nothing."""
         files: dict[str, Path] = {}
         for folder in self.folders:
-            for entry in sorted(folder.glob("*.yaml")):
-                if entry.stem not in _NOT_FAMILIES:
-                    files.setdefault(entry.stem, entry)
+            for name in sorted(os.listdir(folder)):
+                stem, dot, suffix = name.rpartition(".")
+                if dot and suffix == "yaml" and stem not in _NOT_FAMILIES:
+                    files.setdefault(stem, folder / name)
         return files
 
     def find(self, soc: str) -> Chip:
@@ -145,6 +146,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
     chip_type: tuple[str, int] | None = None
     limits: dict[str, int] = {}
     properties: dict[str, Any] = {}
+    dynamic_bind: dict[str, Any] = {}
     features: frozenset[str] = frozenset()
     ini: dict[str, dict[str, int | str]] = {}
     for family in chain:
@@ -153,6 +155,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         limits.update(family.limits)
         _check_against_base(family, properties, features)
         properties.update(family.properties)
+        dynamic_bind.update(family.dynamic_bind)
         if family.features_only is not None:
             features = family.features_only
         else:
@@ -184,6 +187,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         overlay=texts.get("overlay", ""),
         library=texts["library"],
         properties=MappingProxyType(properties),
+        dynamic_bind=MappingProxyType(dynamic_bind),
         features=features,
         ini=MappingProxyType({section: MappingProxyType(values) for section, values in ini.items()}),
         limits=_limits(properties, limits),
@@ -194,7 +198,7 @@ def _check_against_base(family: FamilyFile, properties: Mapping[str, Any], featu
     """Refuse an unknown property, a value of another kind, and a feature that the base settles already."""
     if not family.base:
         return
-    for name, value in family.properties.items():
+    for name, value in (*family.properties.items(), *family.dynamic_bind.items()):
         _check_property(family, name, value, properties)
     for name in family.limits.keys() - _STATED_LIMITS:
         raise SchemaError(family.path, f"limits:{name}", f"unknown limit; known: {', '.join(sorted(_STATED_LIMITS))}")

@@ -78,6 +78,8 @@ class Chip:
     """Plug-in library of the vendor's runtime for this chip; empty when none is registered."""
     properties: Mapping[str, Any]
     """The 131 properties of DevProperties by name; enumerators as their names, tables as tuples."""
+    dynamic_bind: Mapping[str, Any]
+    """Properties that change when the driver can bind queues dynamically (FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND)."""
     features: frozenset[str]
     """Names of RtOptionalFeatureType without RT_FEATURE_."""
     ini: Mapping[str, Mapping[str, int | str]]

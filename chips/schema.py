@@ -9,6 +9,7 @@ A chip file describes a family of SoCs. Its keys, all but `spec` optional:
     default: SoC taken when only the family's name is given
     limits: {...}          counts the manuals state, and the most SQEs of one task
     properties: {...}      values of DevProperties
+    dynamic_bind: {...}    properties that change when the driver can bind queues dynamically
     features: {add, drop}  feature names, relative to the base; or {only}
     ini: {section: "key=value key=value ..."}     the SoC description; `key=-` removes what the base states
     columns: {column: "section.key ..."}          what the columns of `socs` set, in order
@@ -28,7 +29,9 @@ SPEC_VERSION = "1.0"
 """The format version this reader understands; the first number must match."""
 
 _TEXTS = ("generation", "overlay", "library", "default")
-_KEYS = frozenset(("spec", "base", "chip_type", *_TEXTS, "limits", "properties", "features", "ini", "columns", "socs"))
+_KEYS = frozenset(
+    ("spec", "base", "chip_type", *_TEXTS, "limits", "properties", "dynamic_bind", "features", "ini", "columns", "socs")
+)
 _UNSET = "-"
 _EMPTY = "_"
 
@@ -71,6 +74,7 @@ class FamilyFile:
     texts: Mapping[str, str]
     limits: Mapping[str, int]
     properties: Mapping[str, Any]
+    dynamic_bind: Mapping[str, Any] = field(default_factory=dict)
     features_add: frozenset[str] = frozenset()
     features_drop: frozenset[str] = frozenset()
     features_only: frozenset[str] | None = None
@@ -162,7 +166,8 @@ class _Reader:
             chip_type=self.chip_type(),
             texts=texts,
             limits=self.limits(),
-            properties={name: self.property(name, value) for name, value in self.mapping("properties").items()},
+            properties=self.properties("properties"),
+            dynamic_bind=self.properties("dynamic_bind"),
             features_add=add,
             features_drop=drop,
             features_only=only,
@@ -195,9 +200,11 @@ class _Reader:
                 raise self.fail(f"limits:{name}", f"expected an integer of 0 or more, got {value!r}")
         return limits
 
-    def property(self, name: str, value: Any) -> Any:
+    def properties(self, section: str) -> dict[str, Any]:
+        return {name: self.property(f"{section}:{name}", name, value) for name, value in self.mapping(section).items()}
+
+    def property(self, key: str, name: str, value: Any) -> Any:
         """Check a property value; tables are written as `value*count` runs and become tuples."""
-        key = f"properties:{name}"
         enumerators = self.vocabulary.enums.get(name)
         if enumerators is not None:
             if value not in enumerators:

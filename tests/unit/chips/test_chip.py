@@ -124,6 +124,12 @@ def test_limits(soc: str, sqes: int, streams: int, events: int, notifies: int, p
     assert limits.rtsq_depth == chips.find_chip(soc).prop("rtsqDepth")
 
 
+def test_properties_of_drivers_that_bind_queues_dynamically() -> None:
+    for soc in ("Ascend910B1", "Ascend910_9391"):
+        assert dict(chips.find_chip(soc).dynamic_bind) == {"baseAicpuStreamId": 32768}
+    assert not chips.find_chip("Ascend950PR_9599").dynamic_bind
+
+
 def test_unknown_property_names_close_ones() -> None:
     with pytest.raises(chips.UnknownProperty, match="Ascend910B1 has no property 'rtsqDeepth'; close names: rtsqDepth"):
         chips.find_chip("Ascend910B1").prop("rtsqDeepth")

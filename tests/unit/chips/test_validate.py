@@ -18,7 +18,7 @@ from chips.coverage import expected
 from chips.env import EncodeEnv, TaskIds
 from chips.layout import Field, Layout, LayoutSet, make_layout
 from chips.memory_rules import Allocation, allocation
-from chips.registry import Plugin, TaskOps
+from chips.registry import Plugin, TaskOps, plugin, without
 from chips.tasks import Task, TaskType
 from chips.validate import check_allocation, check_layouts, check_limits, check_registry, check_round_trips
 from tests.tools.corpus import corpus
@@ -268,3 +268,28 @@ def test_limits_that_cannot_be_true() -> None:
         "completion entries of 20 bytes are unknown",
         "small allows 9 SQEs per task, the chip 4",
     )
+
+
+# --- the shipped plug-ins
+
+SHIPPED = ("Ascend910B1", "Ascend910_9391", "Ascend310B1", "Ascend950PR_9599", "Ascend350_354f", "Arch9201",
+           "MC62CM12A", "MC32DM11A")  # fmt: skip
+
+
+@pytest.mark.parametrize("soc", SHIPPED)
+def test_shipped_plug_ins_have_no_hole(soc: str) -> None:
+    described = chips.find_chip(soc)
+    report = validate.validate_chip(described)
+    assert report.holes == ()
+    wanted = expected(described)
+    assert wanted is not None
+    assert (report.real, report.placeholder) == (len(wanted.real), len(wanted.placeholder))
+
+
+@pytest.mark.parametrize("soc", ["Ascend910B1", "Ascend950PR_9599", "MC62CM12A"])
+def test_any_builder_that_is_removed_is_named(soc: str) -> None:
+    described = chips.find_chip(soc)
+    made = plugin(described)
+    for kind in made.types():
+        holes = check_registry(described, without(made, kind)).holes
+        assert [hole.split()[0] for hole in holes] == [kind.name]

@@ -7,15 +7,16 @@ SQE and looks for code that somebody attached.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError, MemoryFault, TaskFault
 from fakes.faults import Effect
+from fakes.views import view
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import DTypeLike, NDArray
 
     from fakes.memory import Memory
@@ -81,8 +82,7 @@ class Arguments:
             block = self._memory.find(pointer)
             count = 0 if block is None else (block.base + block.size - pointer) // kind.itemsize
         size = count * kind.itemsize
-        real = self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel")
-        return np.frombuffer((ctypes.c_char * size).from_address(real), kind)
+        return view(self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel"), kind, count)
 
 
 @dataclass(slots=True)
@@ -114,12 +114,28 @@ class Kernel:
     grid: bool
 
 
+def check_kernel_supported(context: Context) -> None:
+    """The AICPU scheduler's own kernel: which built-in kernels does it have?
+
+    The packed argument block is {u64 name, u32 name length, u64 result, u32 result length}; the result word becomes 0
+    for a kernel it has and 1 for any other (struct CheckKernelSupportedConfig, aicpusd_info.h).
+    """
+    name, length, result, _ = struct.unpack("<QIQI", context.args.bytes(0, 24))
+    text = ctypes.string_at(context.memory.device_pointer(name, length, "name of an AICPU kernel"), length)
+    answer = struct.pack("<I", 0 if text.decode("utf-8", "replace") in _AICPU_HAS else 1)
+    ctypes.memmove(context.memory.device_pointer(result, 4, "answer of the AICPU scheduler"), answer, 4)
+
+
+_AICPU_HAS = frozenset({"tsKernel:CloseAicpuMonitor"})
+_BUILT_IN_AICPU: dict[tuple[str, str], KernelFunction] = {("", "CheckKernelSupported"): check_kernel_supported}
+
+
 @dataclass(slots=True)
 class Registry:
     """The kernels attached to one machine."""
 
     by_prefix: dict[bytes, list[Kernel]] = field(default_factory=dict)
-    aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=dict)
+    aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=lambda: dict(_BUILT_IN_AICPU))
 
     def attach(self, code: bytes, function: KernelFunction, *, name: str = "", grid: bool = False) -> Kernel:
         """Let `function` stand for the device code `code`; the same code again replaces it.
@@ -203,11 +219,9 @@ def matmul(m: int, k: int, n: int, dtype: DTypeLike = "float32") -> KernelFuncti
     """Make a kernel `(a, b, c)`: c[m, n] = a[m, k] @ b[k, n]; attach it with `grid=True`."""
 
     def matmul_kernel(context: Context) -> None:
-        import numpy as np
-
         a = context.args.array(0, dtype, m * k).reshape(m, k)
         b = context.args.array(1, dtype, k * n).reshape(k, n)
-        c: NDArray[np.generic] = context.args.array(2, dtype, m * n).reshape(m, n)
+        c = context.args.array(2, dtype, m * n).reshape(m, n)
         c[...] = a @ b
 
     return matmul_kernel

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import struct
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips import registry
 from chips.env import EncodeEnv
@@ -40,6 +41,9 @@ _DEFAULT_SCHEDULER_VERSION = 16
 """What a scheduler that answers 0 is taken for (hal_trace 2)."""
 _AICPU_CHECK = "CheckKernelSupported"
 _AICPU_MONITOR = "tsKernel:CloseAicpuMonitor"
+
+
+SelfDevice = TypeVar("SelfDevice", bound="Device")
 
 
 class Device:
@@ -185,11 +189,12 @@ class Device:
             where, result, request = blocks
             memory.write(where, name)
             memory.write(result, b"\xff\xff\xff\xff")
-            memory.write(request, struct.pack("<QIxxxxQ", where, len(name), result)[:24])
+            memory.write(request, struct.pack("<QIQI", where, len(name), result, 4))
             self.control_stream.submit(
                 AicpuKernel(so_name=0, func_name=self.names.address_of(_AICPU_CHECK), args=request)
             )
-            self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+            with contextlib.suppress(errors.KernelFault):  # an older scheduler does not know the question
+                self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
             self.aicpu_monitor_switch = memory.read(result, 4) == bytes(4)
 
     # -- use -------------------------------------------------------------------------------------------------------
@@ -250,7 +255,7 @@ class Device:
         self.context.closed = True
         self.runtime.handles.remove(self.context.handle)
 
-    def __enter__(self) -> Device:
+    def __enter__(self: SelfDevice) -> SelfDevice:
         self.check_open()
         return self
 

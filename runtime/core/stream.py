@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips.env import EncodeEnv, TaskIds
 from runtime import errors
@@ -38,6 +38,9 @@ class StreamFlag(enum.IntFlag):
     OVERFLOW = 0x100
     FAST_LAUNCH = 0x200
     FAST_SYNC = 0x400
+
+
+SelfStream = TypeVar("SelfStream", bound="Stream")
 
 
 class Stream:
@@ -109,7 +112,7 @@ class Stream:
             )
         teardown.close_stream(self, force=force)
 
-    def __enter__(self) -> Stream:
+    def __enter__(self: SelfStream) -> SelfStream:
         self.check_open()
         return self
 

@@ -75,6 +75,12 @@ class Kernel:
         return None if self.binary.user_args >= ANY_COUNT else self.binary.user_args
 
     @property
+    def code(self) -> bytes:
+        """The machine code of the (first) entry."""
+        start = self.binary.offset1
+        return bytes(self.program.binary.image[start : start + self.binary.length1])
+
+    @property
     def tiling_key(self) -> int | None:
         """The number by which the kernel is found besides its name, or None."""
         return self.binary.key if self.binary.in_table else None

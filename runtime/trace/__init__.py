@@ -1,0 +1,1 @@
+"""Seeing what happened: the beats of a launch with their times."""

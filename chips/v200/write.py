@@ -28,6 +28,7 @@ _CACHE = 2  # write attribute of all value writes but those to a wait's own flag
 _SIZE_8_BIT = 0
 _VALUE_WORDS = 8
 _WAIT_SQES = 3
+_WAIT_PROGRAM_BYTES = 500  # sizeof RtStarsMemWaitValueLastInstrFcWithDynamicProf
 
 
 def report(wish: Report, env: EncodeEnv) -> bool:
@@ -72,8 +73,12 @@ def capture_record_external(at: Generation, task: CaptureRecordExternal, env: En
 
 
 def mem_wait_value(at: Generation, task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode a wait: a place to come back to, the reset of the wait's flag, the program that compares."""
-    return _wait(at, env, ids, task.flag_addr, task.size_code, task.function, task.function_bytes)
+    """Encode a wait: a place to come back to, the reset of the wait's flag, the program that compares.
+
+    The call states the size of the program's longest form, also on chips whose program is shorter.
+    """
+    size = max(task.function_bytes, _WAIT_PROGRAM_BYTES)
+    return _wait(at, env, ids, task.flag_addr, task.size_code, task.function, size)
 
 
 def capture_wait_external(at: Generation, task: CaptureWaitExternal, env: EncodeEnv, ids: TaskIds) -> bytes:

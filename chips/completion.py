@@ -100,16 +100,45 @@ def parse_logic_cqe(raw: bytes) -> Cqe:
     if len(raw) != LOGIC_CQE_BYTES:
         raise ValueError(f"a logic CQE has {LOGIC_CQE_BYTES} bytes, got {len(raw)}")
     stream, task, code, error_type, sqe_type, sq, head, flags, stamp, queued = _LOGIC.unpack(raw)
-    return Cqe(stream, task, code, error_type, sqe_type, sq, head, bool(flags & 1), bool(flags & 2), bool(flags & 4),
-               bool(flags & 8), bool(flags & 16), bool(flags & 32), stamp, queued)
+    return Cqe(
+        stream,
+        task,
+        code,
+        error_type,
+        sqe_type,
+        sq,
+        head,
+        bool(flags & 1),
+        bool(flags & 2),
+        bool(flags & 4),
+        bool(flags & 8),
+        bool(flags & 16),
+        bool(flags & 32),
+        stamp,
+        queued,
+    )
 
 
 def pack_logic_cqe(cqe: Cqe) -> bytes:
     """Return the 32 bytes of a logic completion entry (what a driver, or a stand-in for one, writes)."""
-    flags = sum(bool(bit) << number for number, bit in enumerate(
-        (cqe.match, cqe.drop, cqe.error, cqe.acc_error, cqe.next_valid, cqe.notify_attached)))
-    return _LOGIC.pack(cqe.stream_id, cqe.task_id, cqe.error_code, cqe.error_type, cqe.sqe_type, cqe.sq_id, cqe.sq_head,
-                       flags, cqe.timestamp, cqe.enqueue_timestamp)
+    flags = sum(
+        bool(bit) << number
+        for number, bit in enumerate(
+            (cqe.match, cqe.drop, cqe.error, cqe.acc_error, cqe.next_valid, cqe.notify_attached)
+        )
+    )
+    return _LOGIC.pack(
+        cqe.stream_id,
+        cqe.task_id,
+        cqe.error_code,
+        cqe.error_type,
+        cqe.sqe_type,
+        cqe.sq_id,
+        cqe.sq_head,
+        flags,
+        cqe.timestamp,
+        cqe.enqueue_timestamp,
+    )
 
 
 def common_code(cqe: Cqe, by_bit: Mapping[Error, int]) -> int:

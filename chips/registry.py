@@ -75,6 +75,15 @@ class UnknownGeneration(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes that an SQE points to and that must be in device memory before it is submitted."""
+
+    name: str
+    address: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Decoded:
     """What one 64-byte entry says: layout, task type (None if nothing tells), fields, and what is wrong with it."""
 
@@ -91,6 +100,7 @@ class TaskOps:
     ``layouts`` names every layout the builder may write.  ``samples`` are tasks that registration encodes once to prove
     that.  ``sqes`` is the count of entries, or a function of task and environment.  ``verified`` says whether recorded
     bytes prove the builder or only the written rule; ``placeholder`` marks types that get a bare placeholder.
+    ``blocks`` builds what the entries point to, if they point to anything the runtime must write.
     """
 
     type: TaskType
@@ -101,6 +111,7 @@ class TaskOps:
     verified: Literal["bytes", "rule"] = "bytes"
     sqes: int | Callable[[Any, EncodeEnv], int] = 1
     placeholder: bool = False
+    blocks: Callable[[Any, EncodeEnv, TaskIds], tuple[Block, ...]] | None = None
 
     def count(self, task: Task, env: EncodeEnv) -> int:
         """Return how many 64-byte entries the task takes."""
@@ -115,8 +126,11 @@ class TaskOps:
         layout = self.table.identify(row) if len(row) == SQE_BYTES else None
         if layout is None:
             return None
-        values = {word.name: getattr(task, word.name, 0) for word in layout.vary
-                  if word.name in TaskIds._fields or hasattr(task, word.name)}
+        values = {
+            word.name: getattr(task, word.name, 0)
+            for word in layout.vary
+            if word.name in TaskIds._fields or hasattr(task, word.name)
+        }
         return layout.template(row, values) if values else None
 
 
@@ -186,6 +200,11 @@ class Plugin:
         if entry is None:
             raise UnsupportedTask(task.type, self.name)
         return entry.encode(task, env, ids)
+
+    def blocks(self, task: Task, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+        """Return the device-memory blocks that go with the task's SQEs (contexts, function-call programs)."""
+        build = self.ops(task).blocks
+        return build(task, env, ids) if build else ()
 
     def template(self, task: Task, env: EncodeEnv) -> Template | None:
         """Return the task's SQE cut at the words that change; None when the task has no single SQE."""
@@ -282,11 +301,18 @@ def without(made: Plugin, task_type: TaskType) -> Plugin:
     """Return a copy of a plug-in that lacks one builder; for proving that checks notice a hole."""
     kept = [made.ops(kind) for kind in made.types() if kind != task_type]
     aliases = {alias: target for alias, target in made.aliases.items() if target != task_type}
-    return Plugin(made.name, made.layouts, kept, max_sqe=made.max_sqe, parse_cqe=made.parse_cqe,
-                  classify=made.classify, aliases=aliases)
+    return Plugin(
+        made.name,
+        made.layouts,
+        kept,
+        max_sqe=made.max_sqe,
+        parse_cqe=made.parse_cqe,
+        classify=made.classify,
+        aliases=aliases,
+    )
 
 
-def sample(kind: type[Task], **values: Any) -> Task:
+def sample(kind: type[Task], /, **values: Any) -> Task:
     """Make a task with small values for whatever its class requires; keyword arguments replace them."""
     for field in dataclasses.fields(kind):
         if field.default is dataclasses.MISSING and field.name not in values:

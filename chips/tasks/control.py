@@ -43,9 +43,10 @@ class Maintenance(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetStarsVersion(Task):
-    """Ask the task scheduler's version; the answer is in the completion entry."""
+    """Ask the task scheduler's version, telling it ours (``build_version``); the answer is in the completion entry."""
 
     type: ClassVar[TaskType] = TaskType.GET_STARS_VERSION
+    build_version: int = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +197,12 @@ class RingBufferControl(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetDeviceMessage(Task):
-    """Let the task scheduler write a message (error, stack) to ``addr``."""
+    """Let the task scheduler write a message (error, stack) to ``addr``, whose physical address is ``phy_addr``."""
 
     type: ClassVar[TaskType] = TaskType.GET_DEVICE_MSG
     addr: int
     length: int
+    phy_addr: int = 0
     kind: int = 0
 
 

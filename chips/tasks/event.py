@@ -56,11 +56,16 @@ class NotifyRecord(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotifyRecordIpc(Task):
-    """Record a notify of another device by writing its register: ``phy_id`` is that device, ``pcie`` the way there."""
+    """Record a notify of another device by writing its register: ``phy_id`` is that device, ``pcie`` the way there.
+
+    ``chip_id`` and ``die_id`` are its physical place; None means the stream's own device.
+    """
 
     type: ClassVar[TaskType] = TaskType.NOTIFY_RECORD
     notify_id: int
     phy_id: int = 0
+    chip_id: int | None = None
+    die_id: int | None = None
     pcie: bool = False
     pod: bool = False
 

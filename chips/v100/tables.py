@@ -1,0 +1,54 @@
+"""Layouts of STARS v1 and the few rules that every builder of it shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chips.env import EncodeEnv
+from chips.layout import load_layouts
+
+LAYOUTS = load_layouts(Path(__file__).with_name("sqe.yaml"))
+"""Entries of the ring (sqe.yaml)."""
+
+DESCRIPTORS = load_layouts(Path(__file__).with_name("descriptor.yaml"))
+"""Descriptors in device memory that entries point to (descriptor.yaml)."""
+
+DEFAULT_CREDIT = 254
+"""Credit of everything that has no time limit of its own."""
+
+NEVER_CREDIT = 255
+"""Credit of waits: they do not run out."""
+
+FUNCTION_ALIGN = 256
+"""Alignment of a function block that a condition entry calls, in bytes."""
+
+_SYNC_FLAG = 0x8000
+_BY_DEVICE_INFO = "STARS_RESOURCE_ADDR_CALCULATE_BY_DEVICE_INFO"
+_CHIP_STRIDE = 0x80000000000
+_FLAT_BASE = 0x200000000000
+_FLAT_CHIP_STRIDE = 0x20000000000
+_DIE_STRIDE = 0x10000000000
+
+
+def sync_stream_id(env: EncodeEnv) -> int:
+    """Stream id of a task the caller waits for: bit 15 tells the scheduler, unless recycling runs separately."""
+    return env.stream_id if env.separate_recycle else env.stream_id | _SYNC_FLAG
+
+
+def by_device_info(env: EncodeEnv) -> bool:
+    """Whether the chip's register addresses depend on the physical chip and die."""
+    return bool(env.chip.prop("starsResourceAddrCalculateMethod") == _BY_DEVICE_INFO)
+
+
+def chip_offset(env: EncodeEnv, chip_id: int | None = None, die_id: int | None = None) -> int:
+    """What to add to a register address for a physical chip and die; None means the stream's own."""
+    chip = env.phy_chip_id if chip_id is None else chip_id
+    die = env.phy_die_id if die_id is None else die_id
+    if env.flat_addresses:
+        return _FLAT_BASE + chip * _FLAT_CHIP_STRIDE + die * _DIE_STRIDE
+    return chip * _CHIP_STRIDE + die * _DIE_STRIDE
+
+
+def watched_after(env: EncodeEnv) -> bool:
+    """Whether the scheduler must look after the entry: a debugger is registered and the stream runs at once."""
+    return env.debug_registered and not env.bound

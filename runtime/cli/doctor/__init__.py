@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuhal.loader import URL_VARIABLE, HalUrl
+from runtime.cli import UsageError
 from runtime.cli.doctor import libraries, nodes, process, variables
 from runtime.cli.doctor.findings import Finding, Level
+from runtime.cli.doctor.ladder import Result, State, climb
 from runtime.cli.doctor.machine import Machine
 
 if TYPE_CHECKING:
@@ -39,6 +43,10 @@ _MARKS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--json", action="store_true", help="write JSON")
+    parser.add_argument("--probe", action="store_true", help="walk up step by step, from loading to a completed task")
+    parser.add_argument("--bundle", metavar="FILE", type=Path, help="probe, and write all that was found to a zip file")
+    parser.add_argument("--url", help="door to probe, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)")
+    parser.add_argument("--device", type=int, default=0, metavar="ID", help="device to probe (default: 0)")
 
 
 def diagnose(machine: Machine, skip: Iterable[str] = ()) -> dict[str, list[Finding]]:
@@ -63,15 +71,65 @@ def diagnose(machine: Machine, skip: Iterable[str] = ()) -> dict[str, list[Findi
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print all findings; status 1 when one of them is a problem."""
+    """Print all findings and, if asked for, the steps of the probe; status 1 when something will not work."""
+    if args.device < 0:
+        raise UsageError(f"--device is {args.device}; devices are numbered from 0")
     machine = Machine()
-    found = diagnose(machine)
+    url = args.url or machine.environ.get(URL_VARIABLE) or "hal://"
+    real = HalUrl.parse(url).scheme == "hal"
+    findings = diagnose(machine, skip=() if real else _HARDWARE)
+    if not args.json:
+        if not real:
+            out.line(f"{url} needs no driver: libraries and devices are not looked at (--url hal:// does)")
+            out.line()
+        for name, found in findings.items():
+            _show(name, found, out)
+    results = _probe(args, url, machine, findings, out) if args.probe or args.bundle else []
     if args.json:
-        out.json({name: [finding.as_json() for finding in findings] for name, findings in found.items()})
-    else:
-        for name, findings in found.items():
-            _show(name, findings, out)
-    return int(any(finding.level is Level.PROBLEM for findings in found.values() for finding in findings))
+        told = {name: [finding.as_json() for finding in found] for name, found in findings.items()}
+        out.json({"door": url, "findings": told, "probe": [result.as_json() for result in results]})
+    wrong = any(finding.level is Level.PROBLEM for found in findings.values() for finding in found)
+    return int(wrong or any(result.bad for result in results))
+
+
+def _probe(
+    args: argparse.Namespace, url: str, machine: Machine, findings: dict[str, list[Finding]], out: Output
+) -> list[Result]:
+    from runtime.cli.doctor import bundle
+    from runtime.cli.doctor.probe import Probe
+
+    traced = url if url.startswith("trace+") or not args.bundle else f"trace+{url}"
+    probe = Probe(traced, args.device, machine)
+    results: list[Result] = []
+    if not args.json:
+        out.line("probe", style="bold")
+    with out.progress("probing"):
+        for result in climb(probe.steps()):
+            results.append(result)
+            _show_step(result, args, out)
+        members = bundle.collect(machine, findings, results, probe) if args.bundle else {}
+        # A call that hangs holds what it uses: tidying up behind its back would hang too.
+        if results[-1].state is not State.HUNG:
+            for result in climb([probe.tidy()]):
+                results.append(result)
+                _show_step(result, args, out)
+    if args.bundle:
+        bundle.write(members, args.bundle)
+        if not args.json:
+            out.line(f"wrote {args.bundle}; logs are not inside, they lie in:")
+            for place in bundle.log_places(machine):
+                out.line(f"  {place}")
+    return results
+
+
+def _show_step(result: Result, args: argparse.Namespace, out: Output) -> None:
+    if args.json:
+        return
+    code = f" (code {result.code})" if result.code else ""
+    style = "bold red" if result.bad else "yellow" if result.state is State.WARNING else ""
+    out.line(f"  {result.state.value:<7}  {result.step:<12} {result.ms:9.2f} ms  {result.told}{code}", style=style)
+    if result.cure:
+        out.line(f"           cure: {result.cure}")
 
 
 def _show(section: str, findings: list[Finding], out: Output) -> None:

@@ -49,7 +49,7 @@ def _driver(machine: Machine) -> Iterator[Finding]:
         return
     found = machine.find_library(loader.LIBRARY)
     on_path = {path for path, _ in found}
-    search = loader.Search(root=machine.root, environ=machine.environ)
+    search = loader.Search(root=str(machine.root), environ=machine.environ)
     beside = [machine.name(machine.root / place) for place in search.places() if "/" in place]
     found += [(path, "the driver's install folder") for path in beside if path not in on_path and machine.exists(path)]
     if not found:

@@ -50,7 +50,7 @@ def test_a_table_without_rows_is_its_heads(pipe: Output) -> None:
 
 
 def test_a_row_of_the_wrong_length_is_an_error(pipe: Output) -> None:
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         pipe.table(("name", "value"), [("a",)])
 
 

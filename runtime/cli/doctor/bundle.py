@@ -1,0 +1,114 @@
+"""`npuhal doctor --bundle FILE`: everything a helper elsewhere needs, in one zip file."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chips.registry import plugin
+from npuhal.trace import TraceApi, format_record
+from runtime.cli.doctor.machine import Machine
+from runtime.driver.calls import HalCalls
+from runtime.driver.queues import QueueDriver
+from runtime.errors import RuntimeFault
+
+if TYPE_CHECKING:
+    from runtime.cli.doctor.findings import Finding
+    from runtime.cli.doctor.ladder import Result
+    from runtime.cli.doctor.probe import Probe
+
+__all__ = ["collect", "log_places", "write"]
+
+_LAST_SQES = 16
+# What others may see of the environment: settings of this field and of the loader, no tokens or passwords.
+_SHOWN = re.compile(r"(?:ASCEND|NPU|NPUHAL|PROFILING|HCCL|LD|DRIVER|TOOLCHAIN|AUTO_USE)_\w*|PYTHONPATH|PATH")
+
+
+def log_places(machine: Machine) -> tuple[str, ...]:
+    """Return where host logs (plog) lie by the environment, the first one in use, and how to read the kernel's log."""
+    environ = machine.environ
+    places = [environ.get("ASCEND_PROCESS_LOG_PATH"), environ.get("ASCEND_WORK_PATH"), environ.get("HOME")]
+    named = [places[0], places[1] and f"{places[1]}/log", places[2] and f"{places[2]}/ascend/log"]
+    return (*filter(None, named), "kernel: dmesg -T", "device: msnpureport -f, run on the host")
+
+
+def collect(
+    machine: Machine, findings: Mapping[str, Sequence[Finding]], results: Sequence[Result], probe: Probe
+) -> dict[str, str]:
+    """Return the members of the bundle, text by name; call it before the probe tidies up."""
+    return {
+        "README.txt": _readme(machine),
+        "findings.json": _json({name: [finding.as_json() for finding in rows] for name, rows in findings.items()}),
+        "probe.json": _json([result.as_json() for result in results]),
+        "environment.txt": "".join(
+            f"{name}={value}\n" for name, value in sorted(machine.environ.items()) if _SHOWN.fullmatch(name)
+        ),
+        "system.txt": f"{platform.platform()}\n{sys.version}\n",
+        "device.json": _json(_device(probe)),
+        "queue.json": _json(_queue(probe)),
+        "hal_calls.txt": _calls(probe),
+    }
+
+
+def write(members: Mapping[str, str], path: Path) -> None:
+    """Write the members to a zip file; OSError when that is not possible."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, text in members.items():
+            bundle.writestr(name, text)
+
+
+def _readme(machine: Machine) -> str:
+    logs = "\n".join(f"  {place}" for place in log_places(machine))
+    return (
+        "Made by `npuhal doctor --bundle`.\n"
+        "findings.json     what stands out on this machine, each with evidence and cure\n"
+        "probe.json        the steps up to a completed task: time, state, raw driver code\n"
+        "device.json       what the driver says about the machine\n"
+        "queue.json        the probe's queue: head, tail, status; its last entries decoded; completion entries raw\n"
+        "hal_calls.txt     every driver call of the probe, with arguments and answers\n"
+        "environment.txt   settings of this field and of the loader\n"
+        f"Not inside, for they may be large or need rights; please add them:\n{logs}\n"
+    )
+
+
+def _device(probe: Probe) -> dict[str, object]:
+    if probe.facts is None:
+        return {}
+    facts = {name: getattr(probe.facts, name) for name in probe.facts.__dataclass_fields__}
+    return {**facts, "chip": probe.facts.chip.soc, "library": getattr(probe.hal, "url", "")}
+
+
+def _queue(probe: Probe) -> dict[str, object]:
+    if probe.hal is None or probe.facts is None or probe.sq_id is None:
+        return {}
+    queues, sq_id = QueueDriver(HalCalls(probe.hal, probe.device_id)), probe.sq_id
+    chip_plugin = plugin(probe.facts.chip)
+    state: dict[str, object] = {"sq_id": sq_id}
+    for name, ask in (("head", queues.head), ("tail", queues.tail), ("enabled", queues.enabled)):
+        try:
+            state[name] = ask(sq_id)
+        except RuntimeFault as problem:
+            state[name] = str(problem)
+    state["entries"] = [
+        {"position": sent.position, "meant": sent.what, "bytes": sent.sqe.hex(), **asdict(chip_plugin.decode(sent.sqe))}
+        for sent in probe.sent[-_LAST_SQES:]
+    ]
+    state["completions"] = [entry.hex() for entry in probe.received]
+    return state
+
+
+def _calls(probe: Probe) -> str:
+    if not isinstance(probe.hal, TraceApi):
+        return "no call was made\n"
+    return "".join(f"{format_record(record)}\n" for record in probe.hal.records)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, default=str)

@@ -1,0 +1,175 @@
+"""``npuhal info``: what is behind the door, device by device; or what is known about a chip, or tells two apart."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import chips
+from runtime.cli import UsageError
+
+if TYPE_CHECKING:
+    from npuhal import HalApi
+    from runtime.cli.output import Output
+
+HELP = (
+    "Without options: driver and API version, devices, chip, memory and ids in use. With --chip: what is known about a "
+    "chip without having one; with --diff too: what differs between two chips."
+)
+
+_IDS = {"streams": "STREAM", "events": "EVENT", "notifies": "NOTIFY", "models": "MODEL"}
+_STATES = ("starting", "working", "exception", "sleeping", "link lost")
+_IDENTITY = ("soc", "family", "chip_type", "chip_value", "generation", "overlay", "library", "padding_size")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--url", help="door to look behind, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)"
+    )
+    parser.add_argument("--chip", metavar="SOC", help="describe a chip, such as Ascend910B3; no device is needed")
+    parser.add_argument("--diff", metavar="SOC", help="with --chip: show what differs on another chip")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the machine, a chip or a difference."""
+    if args.diff and not args.chip:
+        raise UsageError("--diff needs a chip to compare with", "give both: --chip Ascend910B3 --diff Ascend950PR")
+    if args.diff:
+        _difference(chips.diff(chips.find_chip(args.chip), chips.find_chip(args.diff)), args.json, out)
+    elif args.chip:
+        _chip(chips.find_chip(args.chip), args.json, out)
+    else:
+        _machine(args.url, args.json, out)
+    return 0
+
+
+def _chip(chip: chips.Chip, as_json: bool, out: Output) -> None:
+    identity = {name: getattr(chip, name) for name in _IDENTITY}
+    limits = asdict(chip.limits)
+    if as_json:
+        features = sorted(chip.features)
+        properties, description = dict(chip.properties), {name: dict(values) for name, values in chip.ini.items()}
+        out.json(
+            {**identity, "limits": limits, "features": features, "properties": properties, "description": description}
+        )
+        return
+    out.table((chip.soc, ""), [row for row in identity.items() if row[0] != "soc" and row[1] != ""])
+    out.line()
+    out.table(("limit", "value"), limits.items())
+    out.line()
+    described = [(f"{section}.{key}", value) for section, values in chip.ini.items() for key, value in values.items()]
+    out.table(("property", "value"), [*sorted(chip.properties.items()), *described])
+    out.line()
+    out.line(f"features: {', '.join(sorted(chip.features)) or 'none'}")
+
+
+def _difference(found: chips.ChipDiff, as_json: bool, out: Output) -> None:
+    if as_json:
+        out.json(asdict(found))
+        return
+    if not found:
+        out.line(f"{found.a} and {found.b} do not differ in anything known")
+        return
+    changes = (*found.identity, *found.limits, *found.properties, *found.ini)
+    out.table(("", found.a, found.b), [(name, _stated(a), _stated(b)) for name, a, b in changes])
+    for soc, features in ((found.a, found.features_a), (found.b, found.features_b)):
+        if features:
+            out.line(f"features of {soc} only: {', '.join(features)}")
+
+
+def _stated(value: object) -> str:
+    return "(not stated)" if value is None else str(value)
+
+
+def _machine(url: str | None, as_json: bool, out: Output) -> None:
+    import npuhal
+
+    hal = npuhal.open_hal(url)
+    try:
+        with out.progress(f"asking {hal.url}"):
+            told = _read(hal)
+    finally:
+        hal.close()
+    if as_json:
+        out.json(told)
+        return
+    devices = told.pop("devices")
+    out.table(("machine", ""), [(name.replace("_", " "), value) for name, value in told.items()])
+    for device in devices:
+        out.line()
+        number = device.pop("device")
+        out.table((f"device {number}", ""), [(name.replace("_", " "), value) for name, value in device.items()])
+
+
+def _read(hal: HalApi) -> dict[str, Any]:
+    from npuhal.version import BASE_VERSION, DRIFT_VERSION, decode_version
+    from runtime.driver.info import read_machine
+    from runtime.driver.visible import VARIABLE, read_mask
+
+    machine = read_machine(hal)
+    visible = read_mask(os.environ.get(VARIABLE), machine.device_count)
+    told: dict[str, Any] = {
+        "door": hal.url,
+        "library": getattr(hal, "path", "built in"),
+        "driver_api": decode_version(machine.api_version),
+        "known_api": f"{decode_version(BASE_VERSION)} to {decode_version(DRIFT_VERSION)}",
+        "chip": f"{machine.chip.soc} ({machine.chip.chip_type}, {machine.chip.generation})",
+        "version_word": f"{machine.version_word:#x}",
+        "task_schedulers": machine.ts_count,
+        "runs_on": "host" if machine.on_host else "device",
+        "device_count": machine.device_count,
+        "visible_devices": ", ".join(map(str, visible.ids)) if visible.usable else f"none: {visible.state.value}",
+    }
+    told["devices"] = [_device(hal, driver_id, visible.ids) for driver_id in range(machine.device_count)]
+    return told
+
+
+def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, Any]:
+    from runtime.driver.info import DeviceInfo
+    from runtime.errors import RuntimeFault
+
+    info = DeviceInfo(hal, device_id)
+    told: dict[str, Any] = {
+        "device": device_id,
+        "user_id": visible.index(device_id) if device_id in visible else "hidden by the visible-device mask",
+    }
+    questions: list[tuple[str, Callable[[], object]]] = [
+        ("physical_id", info.physical_id),
+        ("state", lambda: _STATES[info.status()]),
+        ("soc", info.soc_version),
+        ("cube_cores", partial(info.get, "MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM")),
+        ("vector_cores", partial(info.get, "MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM")),
+        ("aicpu_cores", partial(info.get, "MODULE_TYPE_AICPU", "INFO_TYPE_CORE_NUM")),
+        ("memory", partial(_memory, hal, device_id)),
+        *((name, partial(_ids, hal, device_id, kind)) for name, kind in _IDS.items()),
+    ]
+    for name, ask in questions:
+        try:
+            told[name] = ask()
+        except RuntimeFault as problem:  # one answer missing must not hide the others
+            told[name] = f"not told ({problem.hal_name or problem.name})"
+    return told
+
+
+def _memory(hal: HalApi, device_id: int) -> str:
+    from runtime.driver.memory import MemoryDriver
+
+    free, total = MemoryDriver(hal, device_id).space()
+    return f"{free >> 20} MiB free of {total >> 20} MiB"
+
+
+def _ids(hal: HalApi, device_id: int, kind: str) -> str:
+    from npuhal import constants, structs
+    from runtime.driver.calls import HalCalls
+
+    answer = structs.halResourceInfo()
+    rc = hal.halResourceInfoQuery(device_id, 0, getattr(constants, f"DRV_RESOURCE_{kind}_ID"), ctypes.byref(answer))
+    HalCalls(hal, device_id).check(rc, "halResourceInfoQuery", kind)
+    return f"{answer.usedNum} in use of {answer.capacity}"

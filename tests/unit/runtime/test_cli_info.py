@@ -1,0 +1,131 @@
+"""`npuhal info`: a machine behind a door, a chip without one, and what differs between two chips."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import npuhal
+from chips import find_chip
+from runtime import cli
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.main(["info", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_chip_is_described_without_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, "--chip", "ascend910b3").splitlines()
+    assert lines[0] == "Ascend910B3"
+    assert "generation    v100" in lines
+    assert any(line.split() == ["rtsq_depth", "2048"] for line in lines)
+    assert any(line.split() == ["SoCInfo.ai_core_cnt", "20"] for line in lines)
+    assert lines[-1].startswith("features: ")
+
+
+def test_a_chip_as_json_has_every_property(capsys: pytest.CaptureFixture[str]) -> None:
+    described = json.loads(told(capsys, "--chip", "Ascend950PR_9599", "--json"))
+    chip = find_chip("Ascend950PR_9599")
+    assert described["soc"] == chip.soc
+    assert set(described["properties"]) == set(chip.properties)
+    assert described["features"] == sorted(chip.features)
+    assert described["limits"]["rtsq_depth"] == chip.limits.rtsq_depth
+
+
+def test_two_chips_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "--chip", "Ascend910B3", "--diff", "Ascend910B2")
+    rows = [line.split() for line in text.splitlines()]
+    assert rows[0] == ["Ascend910B3", "Ascend910B2"]
+    assert ["SoCInfo.ai_core_cnt", "20", "24"] in rows
+    assert "rtsq_depth" not in text
+
+
+def test_features_of_one_chip_only_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, "--chip", "Ascend910B3", "--diff", "Ascend950PR_9599")
+    assert "features of Ascend950PR_9599 only: " in text
+
+
+def test_a_chip_does_not_differ_from_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "--chip", "Ascend910B3", "--diff", "Ascend910B3") == (
+        "Ascend910B3 and Ascend910B3 do not differ in anything known\n"
+    )
+
+
+def test_a_difference_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(told(capsys, "--chip", "Ascend910B3", "--diff", "Ascend910B2", "--json"))
+    assert ["SoCInfo.ai_core_cnt", 20, 24] in found["ini"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--chip", "Ascend910B33"], "Ascend910B3"),
+        (["--diff", "Ascend910B3"], "--diff needs a chip to compare with"),
+        (["--url", "fakes://x"], "unknown scheme 'fakes'"),
+    ],
+)
+def test_bad_input_is_a_usage_error(capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str) -> None:
+    assert cli.main(["info", *arguments]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_no_driver_says_where_it_was_looked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_HAL_LIB", "/nowhere/libascend_hal.so")
+    assert cli.main(["info", "--url", "hal://"]) == 1
+    complaint = capsys.readouterr().err
+    assert "/nowhere/libascend_hal.so" in complaint
+    assert "NPUHAL_URL=fake://" in complaint
+
+
+def machine(capsys: pytest.CaptureFixture[str], url: str) -> dict[str, Any]:
+    found = json.loads(told(capsys, "--url", url, "--json"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_machine_is_told_with_its_devices(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASCEND_RT_VISIBLE_DEVICES", raising=False)
+    found = machine(capsys, "fake://ascend910b3?devices=2")
+    assert found["door"] == "fake://ascend910b3?devices=2"
+    assert found["chip"].startswith("Ascend910B3 (")
+    assert [device["device"] for device in found["devices"]] == [0, 1]
+    first = found["devices"][0]
+    assert first["state"] == "working"
+    assert (first["cube_cores"], first["vector_cores"]) == (20, 40)
+    assert " MiB free of " in first["memory"]
+    assert " in use of " in first["streams"]
+
+
+def test_a_mask_hides_devices_and_renumbers_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "1")
+    found = machine(capsys, "fake://ascend910b3?devices=2")
+    assert found["visible_devices"] == "1"
+    assert [device["user_id"] for device in found["devices"]] == ["hidden by the visible-device mask", 0]
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "1,0")
+    assert machine(capsys, "fake://ascend910b3?devices=2")["visible_devices"] == "none: its ids do not ascend"
+
+
+def test_an_answer_that_is_missing_does_not_hide_the_others(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hal = npuhal.open_hal("fake://ascend910b3")
+    monkeypatch.setattr(hal, "halMemGetInfo", lambda *_: 65534, raising=False)
+    monkeypatch.setattr(npuhal, "open_hal", lambda url: hal)
+    (device,) = machine(capsys, "fake://ascend910b3")["devices"]
+    assert device["memory"] == "not told (DRV_ERROR_NOT_SUPPORT)"
+    assert device["cube_cores"] == 20
+
+
+def test_the_machine_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = told(capsys, "--url", "fake://ascend950").splitlines()
+    assert lines[0] == "machine"
+    assert "device 0" in lines

@@ -42,19 +42,30 @@ _libc = _Libc()
 
 
 class Extents:
-    """First-fit allocator over the numbers `start`..`end`; neighbours join when they are given back."""
+    """Next-fit allocator over the numbers `start`..`end`; neighbours join when they are given back.
+
+    A range that was given back is taken again as late as possible, so that a stale address shows.
+    """
 
     def __init__(self, start: int, end: int) -> None:
         self._starts = [start]
         self._ends = {start: end}
+        self._next = start
 
     def take(self, size: int, align: int) -> int | None:
-        """Return the lowest aligned start with room for `size`, or None."""
-        for index, start in enumerate(self._starts):
-            end = self._ends[start]
-            aligned = -(-start // align) * align
-            if aligned + size <= end:
-                self._carve(index, start, end, aligned, size)
+        """Return an aligned start with room for `size`, or None."""
+        first = max(bisect_right(self._starts, self._next) - 1, 0)
+        count = len(self._starts)
+        for step in range(count + 1):
+            index = (first + step) % count if count else 0
+            if index >= count:
+                break
+            start = self._starts[index]
+            low = max(start, self._next) if step == 0 else start
+            aligned = -(-low // align) * align
+            if aligned + size <= self._ends[start]:
+                self._carve(index, start, self._ends[start], aligned, size)
+                self._next = aligned + size
                 return aligned
         return None
 

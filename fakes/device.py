@@ -7,9 +7,10 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from chips.chip import Chip
-from fakes.ids import IdPool
+from chips.completion import Cqe
 from fakes.identity import Identity
-from fakes.queues import Cqe, LogicQueue, SubmissionQueue
+from fakes.ids import IdPool
+from fakes.queues import LogicQueue, SubmissionQueue
 from fakes.scheduler import POLL, Engines, Policy
 
 if TYPE_CHECKING:
@@ -121,16 +122,21 @@ class Device:
         execute = self.machine.executor.execute
         waiting = self.waiting
         waiting.clear()
+        active = self.active
         try:
             while done < budget:
-                ready = [sq for sq in self.active.values() if sq.runnable and sq.sq_id not in waiting]
+                ready = [sq for sq in active.values() if sq.runnable and sq.sq_id not in waiting]
                 if not ready:
                     break
                 sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
-                if execute(self, sq):
+                alone = len(active) == 1
+                while execute(self, sq):
                     done += 1
                     if sq.head == sq.tail:
-                        self.active.pop(sq.sq_id, None)
+                        active.pop(sq.sq_id, None)
+                        break
+                    if not alone or done >= budget or not sq.enabled or sq.hung:
+                        break
                 else:
                     waiting.add(sq.sq_id)
         finally:
@@ -185,7 +191,7 @@ class Device:
 
     def deliver(self, sq: SubmissionQueue, cqe: Cqe) -> None:
         """Deliver a completion unless a fault rule eats it."""
-        sq.deliver(cqe, self.ticks(sq.clock))
+        sq.deliver(cqe)
         self.machine.changed.notify_all()
 
     def observe(self, sq: SubmissionQueue) -> None:

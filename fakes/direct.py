@@ -10,7 +10,7 @@ from fakes import hal as calls
 from fakes.daemon import FakeDaemon
 from fakes.errors import NotModelled
 from fakes.hal.absent import absent
-from fakes.hal.queues import QueueCalls, make_head_reader
+from fakes.hal.queues import make_head_reader, make_sender
 from npuhal import constants as c
 from npuhal import prototypes
 from npuhal.api import HalApi
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fakes.machine import Machine
 
 Call = Callable[..., Any]
-_REFERENCE = type(ctypes.byref(ctypes.c_int()))
+REFERENCE: type[Any] = type(ctypes.byref(ctypes.c_int()))
+"""What byref() makes; `_obj` is what it refers to."""
 
 
 def _scalar(value: Any) -> Any:
@@ -34,10 +35,10 @@ def _address(value: Any) -> int:
         return value
     if isinstance(value, ctypes.c_void_p):
         return value.value or 0
-    if type(value) is _REFERENCE:
+    if type(value) is REFERENCE:
         return ctypes.addressof(value._obj)
     if isinstance(value, bytes):
-        return ctypes.cast(value, ctypes.c_void_p).value or 0
+        return ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value or 0
     if isinstance(value, ctypes._Pointer):
         return ctypes.cast(value, ctypes.c_void_p).value or 0
     return ctypes.addressof(value)
@@ -47,7 +48,7 @@ def _pointee(kind: type[Any]) -> Call:
     """Return the converter for a pointer to `kind`: gives the object itself, or a view of the memory as `kind`."""
 
     def convert(value: Any) -> Any:
-        if type(value) is _REFERENCE:
+        if type(value) is REFERENCE:
             value = value._obj
         if type(value) is kind or value is None:
             return value
@@ -129,7 +130,7 @@ class DirectApi(FakeApi):
     def raw(self, name: str) -> Call:
         """Return the twin without conversions for the two hot functions; others are the typed ones."""
         if name == "halSqTaskSend":
-            return self._hot(name, QueueCalls(self.fake).sender(), None)
+            return self._hot(name, make_sender(self.fake), None)
         if name == "halSqCqQuery":
             return self._hot(name, make_head_reader(self.fake), self._typed(name))
         return self._typed(name)
@@ -160,7 +161,7 @@ class DirectApi(FakeApi):
         convert = _pointee(struct)
 
         def hot(devid: int, pointer: Any) -> Any:
-            info = pointer._obj if type(pointer) is _REFERENCE else convert(pointer)
+            info = pointer._obj if type(pointer) is REFERENCE else convert(pointer)
             acquire()
             try:
                 if machine.pending_error is not None:

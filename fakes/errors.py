@@ -21,7 +21,7 @@ class NotModelled(FakeError):
 
 
 class MemoryFault(FakeError):
-    """An address was used that the fake can name as wrong: freed, out of range, of another kind or of another device."""
+    """An address was used that the fake can name as wrong: freed, out of range, or of another kind."""
 
 
 class OutOfDeviceMemory(FakeError):

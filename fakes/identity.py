@@ -61,8 +61,8 @@ def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
             "stream": rng.randrange(1, 64), "event": rng.randrange(1, 200), "notify": rng.randrange(1, 64),
             "model": rng.randrange(1, 32), "cnt_notify": rng.randrange(1, 64), "sq": rng.randrange(1, 48),
             "cq": rng.randrange(1, 96), "cmo": rng.randrange(1, 8),
-        },  # fmt: skip
-    )
+        },
+    )  # fmt: skip
 
 
 def draw_memory_base(seed: int) -> int:

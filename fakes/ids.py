@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 
 class IdPool:
-    """Ids `first`..`limit - 1`, lowest free one first from `first`, then the ones below it; some may be held by others."""
+    """Ids `first`..`limit - 1`, then those below; a returned id is handed out again before a new one."""
 
     def __init__(self, name: str, limit: int, first: int = 0) -> None:
         self.name = name
@@ -72,5 +72,4 @@ class IdPool:
         self.used.clear()
         self._returned.clear()
         self._returned_set.clear()
-        heapify(self._returned)
         self._next, self._wrapped = self.first, self.first == 0

@@ -6,7 +6,6 @@ import logging
 import random
 import threading
 from collections import deque
-from typing import NamedTuple
 
 from chips.chip import Chip
 from chips.registry import plugin
@@ -15,6 +14,7 @@ from fakes.device import Device
 from fakes.executor import Executor
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
+from fakes.journal import Executed
 from fakes.memory import Memory
 from fakes.options import FakeOptions
 from fakes.scheduler import POLICIES
@@ -22,26 +22,10 @@ from fakes.scheduler import POLICIES
 _LOG = logging.getLogger("npuhal.fake")
 _LOG_ENTRIES = 1_000_000
 _PROBLEMS = 1000
-_REVISIONS = {"Ascend910B1": 1, "Ascend910B2": 2, "Ascend910B3": 3, "Ascend910B4": 4, "Ascend910B2C": 8, "Ascend910B4-1": 10}
+_REVISIONS = {
+    "Ascend910B1": 1, "Ascend910B2": 2, "Ascend910B3": 3, "Ascend910B4": 4, "Ascend910B2C": 8, "Ascend910B4-1": 10,
+}  # fmt: skip
 """Low byte of the hardware version word (chips_notes 1): the bin of a 910B."""
-
-
-class Executed(NamedTuple):
-    """One executed task, as the log keeps it: times in virtual nanoseconds."""
-
-    start: int
-    end: int
-    device: int
-    stream: int
-    position: int
-    kind: str
-    detail: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.start}..{self.end} dev{self.device} stream{self.stream} pos{self.position} {self.kind}"
-            f"{' ' + self.detail if self.detail else ''}"
-        )
 
 
 class Machine:

@@ -1,7 +1,7 @@
 """Memory of a fake machine: device, pinned host, registered host, and the rules by which an address may be used.
 
-Sizes are bytes. A device block keeps the size that was asked for, not the page-rounded one, so that one byte too many is
-an error. Between blocks lies an unused page for the same reason.
+Sizes are bytes. A device block keeps the size that was asked for, not the page-rounded one, so that one byte too many
+is an error. Between blocks lies an unused page for the same reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ GIANT = GiB
 DEVICE_WINDOW = 1 << 37
 """Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
 _HOST_WINDOW = 1 << 36
-_DROP_FROM = 1 * MiB
 _FREED_KEPT = 256
 
 
@@ -44,7 +43,7 @@ class Pool(Enum):
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One allocation. `pointer` is where its bytes really are; `host_access` says whether `base` may be dereferenced."""
+    """One allocation. `pointer` is where its bytes really are; `host_access`: the host may use `base` itself."""
 
     base: int
     size: int
@@ -229,8 +228,7 @@ class Memory:
             window = self._devices[block.device] if block.kind is Kind.DEVICE else self._host
             if block.host_access:
                 window.hide(block.base, block.span)
-            if block.span >= _DROP_FROM:
-                window.drop(block.base, block.span)
+            window.drop(block.base, block.span)
             window.give(block.base, block.span + self.page)
             if block.kind is Kind.DEVICE:
                 self.budgets[block.device][block.pool].used -= block.span

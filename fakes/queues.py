@@ -1,6 +1,6 @@
 """Submission and completion queues: rings in fake memory, pointers, states, and completion entries (CQEs).
 
-Layouts: trs_pkg.h / the logic CQ report of the runtime (rtLogicCqReport_t), hal_semantics 4.8 and 4.9.
+Delivery and its rules: hal_semantics 4.8 and 4.9.
 """
 
 from __future__ import annotations
@@ -9,52 +9,39 @@ import struct
 from collections import deque
 from dataclasses import dataclass, field
 
+from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
 from fakes.memory import Block
 
 SQE_BYTES = 64
-LOGIC_CQE_BYTES = 32
 ANY_SQ = 0xFFFFFFFF
 
-_LOGIC = struct.Struct("<HHIBBHHHQQ")
 _HARDWARE = struct.Struct("<HHHHII")
+_PLACEHOLDER, _EVENT_RECORD = 3, 4
+"""SQE types whose completions carry a time stamp."""
 
-MATCH, DROP, ERROR = 1, 2, 4
-"""Bits of the flag word at byte 14 of a logic CQE."""
+
+def completion(
+    stream_id: int, task_id: int, sq_id: int, sq_head: int, sqe_type: int, error_type: int = 0, error_code: int = 0,
+    match: bool = False, timestamp: int = 0,
+) -> Cqe:  # fmt: skip
+    """Return a completion as the task scheduler writes it; the flags follow from the error bits."""
+    failed = bool(error_type & ERROR_BITS)
+    return Cqe(
+        stream_id, task_id, error_code, error_type, sqe_type, sq_id, sq_head, match, False, failed, False, False, False,
+        timestamp, timestamp,
+    )  # fmt: skip
 
 
-@dataclass(slots=True)
-class Cqe:
-    """One completion, before it is laid out for the queue it goes to."""
-
-    stream_id: int
-    task_id: int
-    sq_id: int
-    sq_head: int
-    sqe_type: int
-    error_type: int = 0
-    error_code: int = 0
-    match: bool = False
-    timestamp: int = 0
-
-    def logic_bytes(self, size: int, now: int) -> bytes:
-        """Lay it out as the 32-byte report of a logic CQ, cut to the entry size of the queue."""
-        flags = (MATCH if self.match else 0) | (ERROR if self.error_type & 0x3F else 0)
-        return _LOGIC.pack(
-            self.stream_id, self.task_id, self.error_code, self.error_type, self.sqe_type, self.sq_id, self.sq_head,
-            flags, self.timestamp, now,
-        )[:size].ljust(size, b"\0")  # fmt: skip
-
-    def hardware_bytes(self, size: int, phase: int) -> bytes:
-        """Lay it out as the hardware CQ entry that a receiver of type NORMAL reads."""
-        error = bool(self.error_type & 0x3F)
-        head = phase | (self.sq_id & 0x7FF) << 4 | (0x8000 if error else 0)
-        if not error and self.sqe_type in (3, 4):
-            head |= 8 if self.sqe_type == 3 else 4
-            low, high = self.timestamp & 0xFFFFFFFF, self.timestamp >> 32
-        else:
-            low, high = self.error_type & 0xFF | (self.sqe_type & 0x3F) << 10, self.error_code
-        stream = self.stream_id | (0x8000 if self.match else 0)
-        return _HARDWARE.pack(head, self.sq_head, stream, self.task_id, low, high)[:size].ljust(size, b"\0")
+def hardware_entry(cqe: Cqe, size: int, phase: int) -> bytes:
+    """Lay a completion out as the hardware CQ entry that a receiver of type NORMAL reads (hal_semantics 4.9)."""
+    head = phase | (cqe.sq_id & 0x7FF) << 4 | cqe.error << 15
+    if not cqe.error and cqe.sqe_type in (_PLACEHOLDER, _EVENT_RECORD):
+        head |= 8 if cqe.sqe_type == _PLACEHOLDER else 4
+        low, high = cqe.timestamp & 0xFFFFFFFF, cqe.timestamp >> 32
+    else:
+        low, high = cqe.error_type & 0xFF | (cqe.sqe_type & 0x3F) << 10, cqe.error_code
+    entry = _HARDWARE.pack(head, cqe.sq_head, cqe.stream_id | cqe.match << 15, cqe.task_id, low, high)
+    return entry[:size].ljust(size, b"\0")
 
 
 @dataclass(slots=True, eq=False)
@@ -65,16 +52,16 @@ class LogicQueue:
     depth: int
     entry_bytes: int
     stream_id: int
-    entries: deque[tuple[Cqe, int]] = field(default_factory=deque)
+    entries: deque[Cqe] = field(default_factory=deque)
     lost: int = 0
     freed: bool = False
 
-    def put(self, cqe: Cqe, now: int) -> None:
+    def put(self, cqe: Cqe) -> None:
         """Queue a report, or lose it."""
         if len(self.entries) >= self.depth:
             self.lost += 1
         else:
-            self.entries.append((cqe, now))
+            self.entries.append(cqe)
 
     def take(self, wanted: int, stream_id: int, task_id: int) -> list[bytes]:
         """Take one run for a caller that waits for (stream, task).
@@ -86,14 +73,14 @@ class LogicQueue:
         run: list[bytes] = []
         index = 0
         while index < len(entries) and len(run) < wanted:
-            cqe, now = entries[index]
+            cqe = entries[index]
             if cqe.match and (cqe.stream_id, cqe.task_id) != (stream_id, task_id):
                 if run:
                     break
                 index += 1
                 continue
             del entries[index]
-            run.append(cqe.logic_bytes(self.entry_bytes, now))
+            run.append(pack_logic_cqe(cqe)[: self.entry_bytes])
             if cqe.match:
                 break
         return run
@@ -158,11 +145,11 @@ class SubmissionQueue:
         self.head, self.tail = head % self.depth, tail % self.depth
         self.hung = ""
 
-    def deliver(self, cqe: Cqe, now: int) -> None:
+    def deliver(self, cqe: Cqe) -> None:
         """Deliver a completion: to the bound logic CQ, else it stays in the hardware CQ; overflow disables the SQ."""
         self.cqe_status = 1
         if self.logic is not None and not self.logic.freed:
-            self.logic.put(cqe, now)
+            self.logic.put(cqe)
         elif len(self.hardware) >= self.cq_depth:
             self.hardware_lost += 1
             self.enabled = False
@@ -171,9 +158,9 @@ class SubmissionQueue:
 
     def receive_hardware(self, wanted: int) -> list[bytes]:
         """Take raw entries as a receiver of type NORMAL does; the phase bit is 1 on the first lap and flips."""
-        out = []
+        out: list[bytes] = []
         while self.hardware and len(out) < wanted:
             phase = 1 - (self.hardware_seen // max(self.cq_depth, 1)) % 2
-            out.append(self.hardware.popleft().hardware_bytes(self.cqe_bytes, phase))
+            out.append(hardware_entry(self.hardware.popleft(), self.cqe_bytes, phase))
             self.hardware_seen += 1
         return out

@@ -40,7 +40,7 @@ def copy_ns(engine: str, size: int) -> int:
 
 
 SEND, POLL, FULL, WAIT, OTHER = range(5)
-"""When a host call lets the device work: after a send, at a poll, when the ring is full, in a CQ wait, anything else."""
+"""When a host call lets the device work: at a send, at a poll, when the ring is full, in a CQ wait, else."""
 
 UNLIMITED = 1 << 60
 

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from fakes.errors import MemoryFault, NotModelled, TaskFault
 from fakes.executor import aicpu, control, copy, kernel, sync
+from fakes.executor.reader import Reader
 from fakes.faults import Effect, TaskRule
+from fakes.journal import Executed
 from fakes.kernels import Hang
-from fakes.queues import SQE_BYTES, Cqe, SubmissionQueue
+from fakes.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
+    from chips.completion import Cqe
     from chips.layout import Layout
     from fakes.device import Device
     from fakes.machine import Machine
@@ -74,8 +77,10 @@ class Executor:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.layouts = machine.plugin.layouts
+        self.header = self.layouts["header"]
+        self.identify = Reader(machine.plugin.layouts).identify
         self.handlers = handlers(machine.plugin.name)
-        self.stream_ids = "stream_id" in machine.plugin.layouts["header"]
+        self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
 
     def execute(self, device: Device, sq: SubmissionQueue) -> bool:
@@ -109,13 +114,14 @@ class Executor:
         """Read and decode the SQE at the head of a queue."""
         position = sq.head
         raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
-        layout: Layout | None = self.layouts.identify(raw)
+        layout: Layout | None = self.identify(raw)
         name = "" if layout is None else layout.name
         known = self.handlers.get(name)
         if known is not None and layout is not None:
-            return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), *known)
+            decoded = self.header.decode(raw[:8]) if known[1] is control.accepted else layout.decode(raw)
+            return Task(self.machine, device, sq, position, raw, name, decoded, *known)
         if layout is None or layout.when.get("type") == _INVALID:
-            fields = self.layouts["header"].decode(raw[:8])
+            fields = self.header.decode(raw[:8])
             return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
         kind = layout.task or layout.name
         return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), kind, control.unmodelled)
@@ -149,11 +155,13 @@ class Executor:
             task.device.deliver(sq, self._cqe(task, 0, task.error_code))
 
     def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
-        """Report a failed task and stop its queue, as the hardware does; the host moves the head and enables it again."""
+        """Report a failed task and stop its queue, as the hardware does; the host moves on and enables it again."""
         sq = task.sq
         if task.start < 0:
             task.occupy(CONTROL_NS)
-        error_type, code = (fault.error_type, fault.code) if isinstance(fault, TaskFault) else (Effect.EXCEPTION.value, 0)
+        error_type, code = Effect.EXCEPTION.value, 0
+        if isinstance(fault, TaskFault):
+            error_type, code = fault.error_type, fault.code
         self.machine.problem(f"{self.describe(task)} failed: {fault}")
         sq.enabled = False
         task.detail = f"error {error_type:#x}"
@@ -167,14 +175,12 @@ class Executor:
             match, stream_id = bool(stream_id & 0x8000), stream_id & 0x7FFF
         else:
             stream_id, task_id, match = fields["task_sn"] & 0xFFFF, fields["task_sn"] >> 16, False
-        return Cqe(
+        return completion(
             stream_id, task_id, sq.sq_id, task.position, fields["type"], error_type, error_code, match,
             task.device.ticks(task.end),
         )  # fmt: skip
 
     def _log(self, task: Task) -> None:
-        from fakes.machine import Executed
-
         self.machine.log.append(
             Executed(task.start, task.end, task.device.index, task.sq.stream_id, task.position, task.kind, task.detail)
         )

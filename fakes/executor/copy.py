@@ -10,6 +10,7 @@ from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.memory import Kind
 from fakes.scheduler import D2H, H2D, SDMA, copy_ns
+from fakes.views import view
 
 if TYPE_CHECKING:
     from fakes.executor import Task
@@ -50,12 +51,13 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
     kind, operation = opcode & 0xF0, opcode & 0x0F
     to, origin = memory.device_pointer(dst, size, "reduce to"), memory.device_pointer(src, size, "reduce from")
     if kind == _BFP16:
-        halves = [np.frombuffer((ctypes.c_char * size).from_address(at), "uint16") for at in (to, origin)]
+        halves = [view(at, "uint16", size // 2) for at in (to, origin)]
         left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
         result = getattr(np, _OPERATIONS[operation])(left, right)
         halves[0][:] = (result.view("uint32") + 0x8000) >> 16
     else:
-        left, right = (np.frombuffer((ctypes.c_char * size).from_address(at), _DTYPES[kind]) for at in (to, origin))
+        dtype = np.dtype(_DTYPES[kind])
+        left, right = (view(at, dtype, size // dtype.itemsize) for at in (to, origin))
         if operation == _EQUAL:
             left[:] = left == right
         else:
@@ -112,12 +114,13 @@ def pcie_dma(task: Task) -> int:
             raise NotModelled("PCIe DMA into a queue slot")
         move(task, fields["dst"], fields["src"], fields["length"])
         return 1
-    chain = task.device.dma.get(fields["sq_addr"])
+    address = fields["sq_addr"]
+    chain = task.device.dma.get(address)
     if chain is None:
-        raise TaskFault(f"no DMA chain at {fields['sq_addr']:#x}: never converted, or destroyed", Effect.SQE_ERROR.value)
+        raise TaskFault(f"no DMA chain at {address:#x}: never converted, or destroyed", Effect.SQE_ERROR.value)
     if len(chain) != fields["sq_tail"]:
-        raise TaskFault(f"the DMA chain at {fields['sq_addr']:#x} has {len(chain)} nodes, not {fields['sq_tail']}",
-                        Effect.SQE_ERROR.value)  # fmt: skip
+        text = f"the DMA chain at {address:#x} has {len(chain)} nodes, not {fields['sq_tail']}"
+        raise TaskFault(text, Effect.SQE_ERROR.value)
     memory = task.machine.memory
     total = 0
     for dst, src, size in chain:

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from chips import ffts
 from fakes.errors import TaskFault
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
@@ -13,9 +14,6 @@ from fakes.scheduler import AIC, AIV, kernel_ns
 
 if TYPE_CHECKING:
     from fakes.executor import Task
-
-
-_CONTEXT_BYTES = 128
 
 
 def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int:
@@ -56,34 +54,33 @@ def plain_v1(task: Task) -> int:
 
 
 def mix_v1(task: Task) -> int:
-    """Mix kernel of STARS v1: an FFTS+ entry around one context in device memory (rtFftsPlusMixAicAivCtx_t)."""
-    from chips.v100.tables import CONTEXTS
-
+    """Mix kernel of STARS v1: an FFTS+ entry around one context in device memory."""
     memory = task.machine.memory
-    raw = ctypes.string_at(memory.device_pointer(task.fields["contexts"], _CONTEXT_BYTES, "context read"), _CONTEXT_BYTES)
-    context = CONTEXTS["mix"].decode(raw)
-    aic, aiv = context["aic_pc"], context["aiv_pc"]
-    args = context["aic_param"] if aic else context["aiv_param"]
+    pointer = memory.device_pointer(task.fields["contexts"], ffts.CONTEXT_BYTES, "context read")
+    context = ffts.decode(ctypes.string_at(pointer, ffts.CONTEXT_BYTES))
+    if context.layout not in ("mix_aic", "mix_aiv"):
+        raise TaskFault(f"the context of a mix kernel is one of {context.layout}", Effect.SQE_ERROR.value)
+    aic, aiv = context.fields["aic_pc"], context.fields["aiv_pc"]
+    args = context.fields["aic_param" if aic else "aiv_param"]
     engines = (AIC, AIV) if aic and aiv else (AIC,) if aic else (AIV,)
-    return run(task, aic or aiv, args, context["block_dim"], engines)
+    return run(task, aic or aiv, args, context.fields["block_dim"], engines)
 
 
 def plain_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for one kind of core."""
-    fields = task.fields
-    core, engine = ("aic", AIC) if fields["type"] == 0 else ("aiv", AIV)
-    return run(task, _entry(fields, core), fields[f"{core}_param"], fields["block_dim"], (engine,)) + fields["sqe_length"]
+    return _run_v2(task, AIC if task.fields["type"] == 0 else AIV)
 
 
 def mix_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for both kinds of core; the type says which one leads."""
+    return _run_v2(task, AIC, AIV)
+
+
+def _run_v2(task: Task, *engines: str) -> int:
     fields = task.fields
     core = "aic" if fields["type"] == 0 else "aiv"
-    return run(task, _entry(fields, core), fields[f"{core}_param"], fields["block_dim"], (AIC, AIV)) + fields["sqe_length"]
-
-
-def _entry(fields: Mapping[str, int], core: str) -> int:
-    return fields[f"{core}_pc_high"] << 32 | fields[f"{core}_pc_low"]
+    pc = fields[f"{core}_pc_high"] << 32 | fields[f"{core}_pc_low"]
+    return run(task, pc, fields[f"{core}_param"], fields["block_dim"], engines) + fields["sqe_length"]
 
 
 Handler = Callable[["Task"], int]

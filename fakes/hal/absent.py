@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-_UB_ONLY = """
-halAsyncDmaJettyCreate halAsyncDmaJettyDestroy halAsyncDmaJettyQuery halAsyncDmaJettyWqeFill halAsyncDmaWqeConvert
-halAsyncDmaCreate2D halAsyncDmaDestroy2D halAsyncDmaCreateBatch halAsyncDmaDestroyBatch halSqTaskArgsAsyncCopy
-halMemRegUbSegment halMemUnRegUbSegment halGetTsegInfoByVa halPutTsegInfo
-""".split()
-_NEVER = "halReadFaultEvent halRepairFault halGetFaultEvent halResMap halResUnmap".split()
+_UB_ONLY = (
+    "halAsyncDmaJettyCreate", "halAsyncDmaJettyDestroy", "halAsyncDmaJettyQuery", "halAsyncDmaJettyWqeFill",
+    "halAsyncDmaWqeConvert", "halAsyncDmaCreate2D", "halAsyncDmaDestroy2D", "halAsyncDmaCreateBatch",
+    "halAsyncDmaDestroyBatch", "halSqTaskArgsAsyncCopy", "halMemRegUbSegment", "halMemUnRegUbSegment",
+    "halGetTsegInfoByVa", "halPutTsegInfo",
+)  # fmt: skip
+_NEVER = ("halReadFaultEvent", "halRepairFault", "halGetFaultEvent", "halResMap", "halResUnmap")
 """Depend on builds of the driver (CFG_*) that the fake does not stand for."""
-_V1_ONLY = """
-halMemManagedAdvise halMemManagedPrefetch halMemManagedPrefetchBatch halMemManagedRangeGetAttributes
-""".split()
+_V1_ONLY = (
+    "halMemManagedAdvise", "halMemManagedPrefetch", "halMemManagedPrefetchBatch", "halMemManagedRangeGetAttributes",
+)  # fmt: skip
 
 
 def absent(generation: str, args: str) -> frozenset[str]:

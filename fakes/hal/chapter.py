@@ -1,8 +1,8 @@
 """What the chapters of HAL functions share.
 
 A chapter is a class whose public methods are HAL functions under their C names. They get plain ints for scalars, void
-and char pointers, and the pointed-to ctypes instance (None for NULL) for pointers to scalars and structs; they run under
-the machine's lock and return what the C function returns.
+and char pointers, and the pointed-to ctypes instance (None for NULL) for pointers to scalars and structs; they run
+under the machine's lock and return what the C function returns.
 """
 
 from __future__ import annotations

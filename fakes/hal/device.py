@@ -15,7 +15,8 @@ _HOST_ID = 65
 
 def write_ids(devices: Any, numbers: list[int]) -> None:
     """Fill a C array of u32 that the caller gave."""
-    (ctypes.c_uint32 * len(numbers)).from_address(ctypes.addressof(devices))[:] = numbers
+    filled = (ctypes.c_uint32 * len(numbers))(*numbers)
+    ctypes.memmove(ctypes.addressof(devices), filled, ctypes.sizeof(filled))
 
 
 class DeviceCalls(Chapter):

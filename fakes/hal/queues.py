@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
 from fakes.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
-from fakes.scheduler import FULL, SEND, UNLIMITED, WAIT
+from fakes.scheduler import FULL, SEND, WAIT
 from npuhal import constants as c
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ _NO_SEND = c.TSDRV_FLAG_ONLY_SQCQ_ID | c.TSDRV_FLAG_NO_SQ_MEM
 
 class QueueCalls(Chapter):
     """Functions of ascend_hal_base.h and trs_pkg.h about queues."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self.send = make_sender(machine)
 
     # -- creation -----------------------------------------------------------------------------------------------------
 
@@ -131,11 +135,7 @@ class QueueCalls(Chapter):
 
     def halSqTaskSend(self, devid: int, info: Any) -> int:
         """Put SQEs into a ring; NO_RESOURCES at once when they do not fit."""
-        return c.DRV_ERROR_INVALID_VALUE if info is None else self.sender()(devid, info)
-
-    def sender(self) -> Callable[[int, Any], int]:
-        """Return the fast form of halSqTaskSend: takes the struct itself."""
-        return _make_sender(self.machine)
+        return c.DRV_ERROR_INVALID_VALUE if info is None else self.send(devid, info)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ _QUERIES: dict[int, Callable[[Any, SubmissionQueue], tuple[int, ...] | None]] = 
 """Property -> the words it gives; None: the product does not answer it."""
 
 
-def _make_sender(machine: Machine) -> Callable[[int, Any], int]:
+def make_sender(machine: Machine) -> Callable[[int, Any], int]:
     """Build halSqTaskSend with everything it needs at hand: it runs once per task."""
     devices = machine.devices
     count = len(devices)

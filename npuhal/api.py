@@ -93,6 +93,13 @@ class LibraryApi(HalApi):
         self.library = library
         self.path = path
 
+    def daemon(self) -> DeviceDaemon | None:
+        """Return the installed libtsdclient.so, or None; `npuhal.daemon.find_daemon` says why there is none."""
+        from npuhal.daemon import Absent, find_daemon
+
+        found = find_daemon()
+        return None if isinstance(found, Absent) else found
+
     def has(self, name: str) -> bool:
         """Return whether the library exports a function."""
         return hasattr(self.library, name)

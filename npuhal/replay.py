@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,9 @@ _HOST_BYTES: Mapping[str, Mapping[str, str]] = {
 """Arguments that may be host addresses, and the argument that says how much memory lies there."""
 
 _FIRST_ADDRESS = 0x10000
+
+QUEUE_ENTRY_POINTERS = frozenset({"sqe_addr", "cqe_addr"})
+"""Fields that point to entries in the caller's memory: what lies there is compared as a record's payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +104,22 @@ def replay(records: Iterable[Record], hal: HalApi) -> Outcome:
     return outcome
 
 
-def diff(first: Sequence[Record], second: Sequence[Record]) -> Divergence | None:
-    """Return the first difference of two recordings: functions, arguments, results, payload; times do not count."""
+def diff(
+    first: Sequence[Record], second: Sequence[Record], ignore: Container[str] = QUEUE_ENTRY_POINTERS
+) -> Divergence | None:
+    """Return the first difference of two recordings: functions, arguments, results, payload; times do not count.
+
+    `ignore` names arguments and fields that do not count: addresses of the two programs' own buffers.
+    """
     for one, other in zip(first, second, strict=False):
         if one.name != other.name:
             return Divergence(one.index, one.name, "function", one.name, other.name)
-        found = next(_differences(one.before, other.before, ""), None) or (
+        found = next(_differences(one.before, other.before, "", ignore), None) or (
             ("payload", one.payload, other.payload) if one.payload != other.payload else None
         )
         if found:
             return Divergence(one.index, one.name, *found)
-        found_after = _compare(one, other.rc, one.after, other.after)
+        found_after = _compare(one, other.rc, one.after, other.after, ignore)
         if found_after:
             return found_after
     if len(first) != len(second):
@@ -238,7 +246,7 @@ class _Session:
             return value
         if name in _IDS:
             return self._ids.get((_IDS[name], value), value)
-        if name in ("sqe_addr", "cqe_addr") and value in self._memory:
+        if name in QUEUE_ENTRY_POINTERS and value in self._memory:
             return ctypes.addressof(self._memory[value])
         known = self._in_block(value) if value >= _FIRST_ADDRESS else None
         return value if known is None else known
@@ -252,19 +260,22 @@ class _Session:
         return now + address - start if address - start < size else None
 
 
-def _compare(record: Record, rc: Any, expected: Mapping[str, Any], seen: Mapping[str, Any]) -> Divergence | None:
+def _compare(
+    record: Record, rc: Any, expected: Mapping[str, Any], seen: Mapping[str, Any], ignore: Container[str] = ()
+) -> Divergence | None:
     if rc != record.rc:
         return Divergence(record.index, record.name, "rc", record.rc, rc)
-    found = next(_differences(expected, seen, ""), None)
+    found = next(_differences(expected, seen, "", ignore), None)
     return Divergence(record.index, record.name, *found) if found else None
 
 
-def _differences(first: Any, second: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def _differences(first: Any, second: Any, path: str, ignore: Container[str]) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(first, dict) and isinstance(second, dict):
         for key in dict.fromkeys((*first, *second)):
-            yield from _differences(first.get(key), second.get(key), f"{path}.{key}" if path else key)
+            if key not in ignore:
+                yield from _differences(first.get(key), second.get(key), f"{path}.{key}" if path else key, ignore)
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         for position, (one, other) in enumerate(zip(first, second, strict=True)):
-            yield from _differences(one, other, f"{path}[{position}]")
+            yield from _differences(one, other, f"{path}[{position}]", ignore)
     elif first != second:
         yield path, first, second

@@ -78,8 +78,8 @@ class Catalog:
                 chip = self._listed(default.lower(), files)
                 if chip is not None:
                     return chip
-        near = difflib.get_close_matches(wanted, [name.lower() for name in self.all_socs()], 4, 0.5)
         by_lower = {name.lower(): name for name in self.all_socs()}
+        near = difflib.get_close_matches(wanted, by_lower, 4, 0.5)
         hint = f"; close: {', '.join(by_lower[name] for name in near)}" if near else ""
         raise UnknownChip(f"no chip file describes the SoC {soc!r}{hint}; `chips.all_socs()` lists all")
 

@@ -66,6 +66,14 @@ def test_all_socs_are_found_under_their_own_name() -> None:
     assert [chips.find_chip(name).soc for name in names] == list(names)
 
 
+def test_the_default_of_every_family_is_one_of_its_socs() -> None:
+    for stem, path in Catalog().stems().items():
+        text = read_yaml(path)
+        if "socs" in text:
+            assert text["default"] in text["socs"], stem
+            assert chips.find_chip(text["default"]).family == stem
+
+
 def test_socs_of_a_type() -> None:
     assert len(Catalog().of_type("CHIP_DAVID")) == 35
     assert len(Catalog().of_type("CHIP_910_B_93")) == 13

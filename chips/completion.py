@@ -10,6 +10,10 @@ import enum
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chips.tasks import TaskType
 
 LOGIC_CQE_BYTES = 32
 """Size of one logic completion entry."""
@@ -141,17 +145,45 @@ def pack_logic_cqe(cqe: Cqe) -> bytes:
     )
 
 
-def common_code(cqe: Cqe, by_bit: Mapping[Error, int]) -> int:
-    """Error code of tasks without a rule of their own: the reported code, else the one of the lowest error bit."""
-    first = cqe.first_error
-    if cqe.error_code or first is None:
-        return cqe.error_code
-    return by_bit[first]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """How one generation reads errors (core_spec 10.4 and 10.5; codes of appendix A.4).
 
+    ``common`` gives the code of each error bit, ``kernels`` the same for kernel types; ``overflows`` and ``harmless`` (by
+    task type) are reported codes that are no failures; ``answers`` are types whose error fields carry an answer.
+    ``advance`` is what a resume skips after a failure, one entry where a type is not in it.
+    """
 
-def kernel_code(cqe: Cqe, by_bit: Mapping[Error, int]) -> int:
-    """Error code of kernels: the lowest error bit decides, the reported code only stands for a software status."""
-    first = cqe.first_error
-    if first is None or first is Error.SW_STATUS:
-        return cqe.error_code
-    return by_bit[first]
+    common: Mapping[Error, int]
+    kernels: Mapping[TaskType, Mapping[Error, int]]
+    overflows: frozenset[int]
+    harmless: Mapping[TaskType, Mapping[int, OutcomeKind]]
+    advance: Mapping[TaskType, int]
+    answers: frozenset[TaskType] = frozenset()
+
+    def classify(self, cqe: Cqe, task_type: TaskType) -> Outcome:
+        """Return what became of a task: its code by the rule of its type, and what a resume of its queue skips."""
+        code = self._code(cqe, task_type)
+        if not cqe.failed:
+            return Outcome(OutcomeKind.WARNING if cqe.error_type & WARNING_BIT else OutcomeKind.SUCCESS, code)
+        if task_type in self.answers:
+            return Outcome(OutcomeKind.SUCCESS, cqe.error_code)
+        if cqe.error_code in self.overflows:
+            return Outcome(OutcomeKind.OVERFLOW, cqe.error_code)
+        harmless = self.harmless.get(task_type, {}).get(cqe.error_code)
+        if harmless is not None:
+            return Outcome(harmless, cqe.error_code)
+        if not code:
+            # a software status without a code: the report names no failure
+            return Outcome(OutcomeKind.SUCCESS)
+        return Outcome(OutcomeKind.ERROR, code, self.advance.get(task_type, 1))
+
+    def _code(self, cqe: Cqe, task_type: TaskType) -> int:
+        """The reported code, else that of the lowest error bit; for kernels the bit decides but for a software status."""
+        first = cqe.first_error
+        if first is None:
+            return cqe.error_code
+        kernels = self.kernels.get(task_type)
+        if kernels is not None:
+            return cqe.error_code if first is Error.SW_STATUS else kernels[first]
+        return cqe.error_code or self.common[first]

@@ -133,7 +133,7 @@ class DeviceDriver:
             self._daemon.open(self.device_id, 0, mode)
         except DaemonError as error:
             raise errors.fault(
-                "ACL_ERROR_RT_DEVICE_RETAIN_ERROR", str(error), layer="driver",
+                "RT_ERROR_DEVICE_RETAIN", str(error), layer="driver",
                 hint="check the device with `npu-smi info` and the daemon's log",
             ) from error
         self._daemon_opened = True
@@ -144,7 +144,7 @@ class DeviceDriver:
         )
         if rc == c.DRV_ERROR_REPEATED_INIT:
             raise errors.fault(
-                "ACL_ERROR_RT_DEVICE_RETAIN_ERROR",
+                "RT_ERROR_DEVICE_RETAIN",
                 f"device {self.device_id} is already open in this process: another runtime lives here",
                 hint="one process, one runtime: do not import pyACL, torch_npu or libascendcl beside npuhal",
             )

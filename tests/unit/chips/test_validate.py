@@ -273,7 +273,7 @@ def test_limits_that_cannot_be_true() -> None:
 # --- the shipped plug-ins
 
 SHIPPED = ("Ascend910B1", "Ascend910_9391", "Ascend310B1", "Ascend950PR_9599", "Ascend350_354f", "Arch9201",
-           "MC62CM12A", "MC32DM11A", "Ascend910A", "Ascend310P3", "Ascend035")  # fmt: skip
+           "MC62CM12A", "MC32DM11A", "Ascend910A", "Ascend310P3", "Ascend5162A")  # fmt: skip
 
 
 @pytest.mark.parametrize("soc", SHIPPED)

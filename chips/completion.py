@@ -149,8 +149,8 @@ def pack_logic_cqe(cqe: Cqe) -> bytes:
 class Meaning:
     """How one generation reads errors (core_spec 10.4 and 10.5; codes of appendix A.4).
 
-    ``common`` gives the code of each error bit, ``kernels`` the same for kernel types; ``overflows`` and ``harmless`` (by
-    task type) are reported codes that are no failures; ``answers`` are types whose error fields carry an answer.
+    ``common`` gives the code of each error bit, ``kernels`` the same for kernel types; ``overflows`` and ``harmless``
+    (by task type) are reported codes that are no failures; ``answers`` are types whose error fields carry an answer.
     ``advance`` is what a resume skips after a failure, one entry where a type is not in it.
     """
 
@@ -179,7 +179,7 @@ class Meaning:
         return Outcome(OutcomeKind.ERROR, code, self.advance.get(task_type, 1))
 
     def _code(self, cqe: Cqe, task_type: TaskType) -> int:
-        """The reported code, else that of the lowest error bit; for kernels the bit decides but for a software status."""
+        """The reported code, else that of the lowest error bit; kernels only report a code for a software status."""
         first = cqe.first_error
         if first is None:
             return cqe.error_code

@@ -128,7 +128,10 @@ class LabelSet(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSwitchByIndex(Task):
-    """Go on at the label whose index stands at ``index_addr`` (values >= ``max_index`` take the last)."""
+    """Go on at the label whose index stands at ``index_addr`` (values >= ``max_index`` take the last).
+
+    ``count_addr`` is the word with the number of labels, which only arch5162 wants.
+    """
 
     type: ClassVar[TaskType] = TaskType.STREAM_LABEL_SWITCH_BY_INDEX
     index_addr: int
@@ -137,6 +140,7 @@ class LabelSwitchByIndex(Task):
     function: int = 0
     function_bytes: int = 0
     trace_addr: int = 0
+    count_addr: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

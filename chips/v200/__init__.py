@@ -43,6 +43,4 @@ def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in for a chip of this generation, with the overlay the chip asks for."""
     generation = ARCH9201 if chip.overlay == "arch9201" else V200
     rules = (*SHARED, *memory.RULES, *write.EXTERNAL)
-    return _make_plugin(
-        generation, make_ops(generation, rules) + bare_ops(generation, placeholder.BARE), event.ALIASES
-    )
+    return _make_plugin(generation, make_ops(generation, rules) + bare_ops(generation, placeholder.BARE), event.ALIASES)

@@ -1,10 +1,10 @@
-"""Condition entries: calls of programs in device memory (RtDavidStarsFunctionCallSqe, RtDavidStarsGetFloatStatusSqe)."""
+"""Condition entries: calls of programs in device memory (RtDavidStarsFunctionCallSqe and its neighbours)."""
 
 from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.cond.body import float_status, function_call
 from chips.tasks import (
@@ -97,8 +97,8 @@ def _condition_sqes(task: CaptureCondition, env: EncodeEnv) -> int:
     return 3 if task.kind == ConditionKind.WHILE else 2
 
 
-_BLOCK = {"function": 0x1000, "function_bytes": 64}
-_JUMP = {"jump_function": 0x2000, "jump_function_bytes": 64}
+_BLOCK: dict[str, Any] = {"function": 0x1000, "function_bytes": 64}
+_JUMP: dict[str, Any] = {"jump_function": 0x2000, "jump_function_bytes": 64}
 
 RULES = (
     Rule(ModelExecute, model_execute, ("model_execute",), samples=(ModelExecute(model_id=1, **_BLOCK),)),

@@ -28,6 +28,8 @@ _HEAD_UPDATE_EVERY = 64  # allocations between two requests to publish the queue
 _HEAD_UPDATE_BYTE, _HEAD_UPDATE_BIT = 1, 0x40
 
 Build = Callable[["Generation", Any, "EncodeEnv", TaskIds], bytes]
+_Encode = Callable[[Any, "EncodeEnv", TaskIds], bytes]
+_Count = Callable[[Any, "EncodeEnv"], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class Generation:
     """One generation of STARS v2.
 
     ``logs``: header bit 15 switches the SQE log (arch9201).  ``topic_type``: topic type that all AICPU entries carry,
-    None where the launch flags choose it.  ``kernel`` completes the fields of a cube or vector kernel; its last argument
-    tells a kernel of its own from one in a fusion task.
+    None where the launch flags choose it.  ``kernel`` completes the fields of a cube or vector kernel; its last
+    argument tells a kernel of its own from one in a fusion task.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Rule:
     build: Build
     layouts: tuple[str, ...]
     verified: Literal["bytes", "rule"] = "bytes"
-    sqes: int | Callable[[Any, EncodeEnv], int] = 1
+    sqes: int | _Count = 1
     samples: tuple[Task, ...] = ()
     type: TaskType | None = None
 
@@ -74,9 +76,7 @@ class Rule:
         return self.samples or (sample(self.kind),)
 
 
-def direct(
-    kind: type[Task], layout: str, *, verified: Literal["bytes", "rule"] = "bytes", **attributes: str
-) -> Rule:
+def direct(kind: type[Task], layout: str, *, verified: Literal["bytes", "rule"] = "bytes", **attributes: str) -> Rule:
     """Rule of a task whose SQE is a copy of its fields: ``attributes`` gives the task's name for each SQE field."""
 
     def build(at: Generation, task: Task, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -87,7 +87,7 @@ def direct(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class V2Ops(TaskOps):
-    """Task operations of STARS v2: templates never ask for a head update, ``with_head_update`` makes the ones that do."""
+    """Task operations of STARS v2; their templates ask for no head update (see `with_head_update`)."""
 
     def template(self, task: Task, env: EncodeEnv) -> Template | None:
         """Return the SQE with holes for what differs between submissions; None unless the task is a single SQE."""
@@ -168,14 +168,14 @@ def make_plugin(generation: Generation, ops: Iterable[TaskOps], aliases: Mapping
     )
 
 
-def _encoder(generation: Generation, builders: Mapping[type[Task], Build]) -> Callable[[Any, EncodeEnv, TaskIds], bytes]:
+def _encoder(generation: Generation, builders: Mapping[type[Task], Build]) -> _Encode:
     if len(builders) == 1:
         (build,) = builders.values()
         return _finished(lambda task, env, ids: build(generation, task, env, ids))
     return _finished(lambda task, env, ids: builders[type(task)](generation, task, env, ids))
 
 
-def _finished(build: Callable[[Any, EncodeEnv, TaskIds], bytes]) -> Callable[[Any, EncodeEnv, TaskIds], bytes]:
+def _finished(build: _Encode) -> _Encode:
     """Wrap a builder with what every first SQE gets last: the request to publish the queue head."""
 
     def encode(task: Any, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -191,7 +191,7 @@ def _finished(build: Callable[[Any, EncodeEnv, TaskIds], bytes]) -> Callable[[An
     return encode
 
 
-def _counter(counts: Mapping[type[Task], int | Callable[[Any, EncodeEnv], int]]) -> int | Callable[[Any, EncodeEnv], int]:
+def _counter(counts: Mapping[type[Task], int | _Count]) -> int | _Count:
     distinct = set(counts.values())
     if len(distinct) == 1:
         return distinct.pop()

@@ -1,4 +1,4 @@
-"""Entries that callers bring along: single ones (STARS_COMMON) and media commands with AICPU kernels (RtDavidStarsDvppSqe)."""
+"""Entries that callers bring along: single ones, and media commands with AICPU kernels (RtDavidStarsDvppSqe)."""
 
 from __future__ import annotations
 

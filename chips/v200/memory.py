@@ -139,9 +139,7 @@ def _by_doorbell(task: MemcpyAsync, env: EncodeEnv) -> bool:
 
 
 def _async_dma(at: Generation, env: EncodeEnv, ids: TaskIds, job: UbJob) -> bytes:
-    head = at.encode(
-        "async_dma", env, ids, jetty=job.jetty_id, function=job.function_id, die_id=job.die_id
-    )
+    head = at.encode("async_dma", env, ids, jetty=job.jetty_id, function=job.function_id, die_id=job.die_id)
     return head + wqe_bytes(job, 64)
 
 

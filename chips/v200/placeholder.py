@@ -41,14 +41,32 @@ _STOPPING = frozenset(
     {ModelOperation.STREAM_ADD, ModelOperation.STREAM_DELETE, ModelOperation.PRE_PROCESS, ModelOperation.ABORT}
 )
 
-BARE = tuple(
-    TaskType[name]
-    for name in (
-        "FUSION_ISSUE CREATE_STREAM REMOTE_EVENT_WAIT CREATE_L2_ADDR RDMA_SEND LABEL_SWITCH LABEL_GOTO PROFILER_TRACE "
-        "RDMA_DB_SEND FFTS_PLUS BARRIER ACTIVE_AICPU_STREAM STREAM_SWITCH_N ONLINEPROF_START ONLINEPROF_STOP "
-        "STREAM_LABEL_GOTO FUSIONDUMP_ADDR_SET MODEL_EXIT_GRAPH ADCPROF REDUCE_ASYNC_V2 SET_STREAM_MODE "
-        "GET_STARS_VERSION FLIP SET_SQ_LOCK_UNLOCK UPDATE_ADDRESS"
-    ).split()
+BARE = (
+    TaskType.FUSION_ISSUE,
+    TaskType.CREATE_STREAM,
+    TaskType.REMOTE_EVENT_WAIT,
+    TaskType.CREATE_L2_ADDR,
+    TaskType.RDMA_SEND,
+    TaskType.LABEL_SWITCH,
+    TaskType.LABEL_GOTO,
+    TaskType.PROFILER_TRACE,
+    TaskType.RDMA_DB_SEND,
+    TaskType.FFTS_PLUS,
+    TaskType.BARRIER,
+    TaskType.ACTIVE_AICPU_STREAM,
+    TaskType.STREAM_SWITCH_N,
+    TaskType.ONLINEPROF_START,
+    TaskType.ONLINEPROF_STOP,
+    TaskType.STREAM_LABEL_GOTO,
+    TaskType.FUSIONDUMP_ADDR_SET,
+    TaskType.MODEL_EXIT_GRAPH,
+    TaskType.ADCPROF,
+    TaskType.REDUCE_ASYNC_V2,
+    TaskType.SET_STREAM_MODE,
+    TaskType.GET_STARS_VERSION,
+    TaskType.FLIP,
+    TaskType.SET_SQ_LOCK_UNLOCK,
+    TaskType.UPDATE_ADDRESS,
 )
 """Types for which STARS v2 has no builder of its own and sends a bare placeholder (ConstructDavidSqeBase)."""
 
@@ -56,9 +74,7 @@ BARE = tuple(
 def maintenance(at: Generation, task: Maintenance, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode stream housekeeping; only a forced recycle stops the queue for the task scheduler."""
     if task.flag and task.kind == MaintenanceKind.STREAM_RECYCLE:
-        return at.encode(
-            "maintenance", env, ids, wr_cqe=1, pre_p=1, sub_type=_FORCE_RECYCLE, target_id=task.target_id
-        )
+        return at.encode("maintenance", env, ids, wr_cqe=1, pre_p=1, sub_type=_FORCE_RECYCLE, target_id=task.target_id)
     return at.encode("maintenance", env, ids, wr_cqe=1)
 
 

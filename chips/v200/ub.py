@@ -19,7 +19,7 @@ def doorbell(at: Generation, env: EncodeEnv, ids: TaskIds, jobs: tuple[UbJob, ..
     """Encode one or two doorbells; they never ask for a completion entry."""
     if not 1 <= len(jobs) <= 2:
         raise ValueError(f"jobs = {len(jobs)} doorbells: one entry rings 1 or 2; send more in further tasks")
-    fields = {}
+    fields: dict[str, int] = {}
     for number, job in enumerate(jobs, 1):
         fields |= {
             f"jetty_{number}": job.jetty_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from chips.tasks import (
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _INVALID = 63  # SQE type of an entry that must not run
 _CACHE = 2  # write attribute of all value writes but those to a wait's own flag
 _SIZE_8_BIT = 0
-_VALUE_WORDS = 8
+_VALUE = struct.Struct("<8I")
 _WAIT_SQES = 3
 _WAIT_PROGRAM_BYTES = 500  # sizeof RtStarsMemWaitValueLastInstrFcWithDynamicProf
 
@@ -38,8 +39,8 @@ def report(wish: Report, env: EncodeEnv) -> bool:
 
 def write_value(at: Generation, task: WriteValue, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode a write of 1 to 32 bytes; bytes the task does not give are zero."""
-    data = task.data.ljust(_VALUE_WORDS * 4, b"\0")
-    words = {f"value[{index}]": int.from_bytes(data[index * 4 : index * 4 + 4], "little") for index in range(_VALUE_WORDS)}
+    data = task.data.ljust(_VALUE.size, b"\0")
+    words = {f"value[{index}]": word for index, word in enumerate(_VALUE.unpack(data))}
     return at.encode(
         "write_value",
         env,
@@ -91,10 +92,8 @@ def capture_wait_external(at: Generation, task: CaptureWaitExternal, env: Encode
 def _write(at: Generation, env: EncodeEnv, ids: TaskIds, addr: int, value: int, size_code: int) -> bytes:
     if not addr:
         return at.encode("write_value", env, ids, type=_INVALID)
-    low, high = value & 0xFFFF_FFFF, value >> 32
-    return at.encode(
-        "write_value", env, ids, addr=addr, awsize=size_code, awcache=_CACHE, va=1, **{"value[0]": low, "value[1]": high}
-    )
+    words = {"value[0]": value & 0xFFFF_FFFF, "value[1]": value >> 32}
+    return at.encode("write_value", env, ids, addr=addr, awsize=size_code, awcache=_CACHE, va=1, **words)
 
 
 def _wait(

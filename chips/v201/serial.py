@@ -23,9 +23,7 @@ def hand_on(at: Generation, task: SerialSchedule, env: EncodeEnv, ids: TaskIds) 
 
 def wait(at: Generation, task: SerialSchedule, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode the wait for the model's turn."""
-    return at.encode(
-        "model_serial_wait", env, ids, notify_id=task.notify_id, clr_flag=1, timeout=task.timeout_s
-    )
+    return at.encode("model_serial_wait", env, ids, notify_id=task.notify_id, clr_flag=1, timeout=task.timeout_s)
 
 
 def _message(layout: str, at: Generation, task: SerialSchedule, env: EncodeEnv, ids: TaskIds) -> bytes:

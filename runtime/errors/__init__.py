@@ -33,6 +33,7 @@ from runtime.errors.faults import (
     Timeout,
 )
 from runtime.errors.raising import fault, from_hal, user_text
+from runtime.errors.reports import ThreadReports
 from runtime.errors.tables import device_code, hal_code, public_code
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "DriverError",
     "InternalError",
     "FirstError",
+    "ThreadReports",
     "device_code",
     "fault",
     "from_hal",

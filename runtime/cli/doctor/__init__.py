@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuhal.errors import BadUrl
 from npuhal.loader import URL_VARIABLE, HalUrl
 from runtime.cli import UsageError
 from runtime.cli.doctor import libraries, nodes, process, variables
@@ -47,6 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="probe, and write all that was found to a zip file")
     parser.add_argument("--url", help="door to probe, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)")
     parser.add_argument("--device", type=int, default=0, metavar="ID", help="device to probe (default: 0)")
+    parser.add_argument(
+        "--elf", metavar="FILE", type=Path, help="with --probe: launch a kernel of this file at the end"
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="the kernel in it (default: its only one)")
 
 
 def diagnose(machine: Machine, skip: Iterable[str] = ()) -> dict[str, list[Finding]]:
@@ -74,9 +79,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Print all findings and, if asked for, the steps of the probe; status 1 when something will not work."""
     if args.device < 0:
         raise UsageError(f"--device is {args.device}; devices are numbered from 0")
+    if args.elf and not args.probe:
+        raise UsageError("--elf is a step of the probe", "give --probe too")
     machine = Machine()
     url = args.url or machine.environ.get(URL_VARIABLE) or "hal://"
-    real = HalUrl.parse(url).scheme == "hal"
+    real = _is_real(url)
     findings = diagnose(machine, skip=() if real else _HARDWARE)
     if not args.json:
         if not real:
@@ -92,10 +99,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return int(wrong or any(result.bad for result in results))
 
 
+def _is_real(url: str) -> bool:
+    """Whether a driver stands behind a URL; one that cannot be read is a finding, and says nothing about the machine."""
+    try:
+        return HalUrl.parse(url).scheme == "hal"
+    except BadUrl:
+        return True
+
+
 def _probe(
     args: argparse.Namespace, url: str, machine: Machine, findings: dict[str, list[Finding]], out: Output
 ) -> list[Result]:
     from runtime.cli.doctor import bundle
+    from runtime.cli.doctor.kernel import kernel_step
     from runtime.cli.doctor.probe import Probe
 
     traced = url if url.startswith("trace+") or not args.bundle else f"trace+{url}"
@@ -109,10 +125,12 @@ def _probe(
             _show_step(result, args, out)
         members = bundle.collect(machine, findings, results, probe) if args.bundle else {}
         # A call that hangs holds what it uses: tidying up behind its back would hang too.
-        if results[-1].state is not State.HUNG:
-            for result in climb([probe.tidy()]):
-                results.append(result)
-                _show_step(result, args, out)
+        rest = [] if results[-1].state is State.HUNG else [probe.tidy()]
+        if args.elf and not results[-1].bad:
+            rest.append(kernel_step(url, args.device, args.elf, args.kernel))
+        for result in climb(rest):
+            results.append(result)
+            _show_step(result, args, out)
     if args.bundle:
         bundle.write(members, args.bundle)
         if not args.json:

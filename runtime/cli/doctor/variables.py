@@ -52,7 +52,8 @@ def _judge(machine: Machine, name: str, value: str, row: dict[str, Any]) -> Find
         return Finding(Level.WARNING, situation, shown, f"set {newer} instead and unset {name}")
     wrong = _wrong(machine, name, value, row.get("rule"))
     if wrong:
-        return Finding(Level.WARNING, f"{name} {wrong}", shown, f"correct or unset {name}: {row['effect']}")
+        level = Level.PROBLEM if name == URL_VARIABLE else Level.WARNING  # the others are ignored when wrong
+        return Finding(level, f"{name} {wrong}", shown, f"correct or unset {name}: {row['effect']}")
     return Finding(Level.NOTE, f"{name}: {row['effect']}", shown)
 
 

@@ -358,7 +358,6 @@ def test_a_mask_without_any_device(build: Build) -> None:
             "/etc/ascend_install.info/x",
             "lies below /etc/ascend_install.info, which is a file",
         ),
-        ("NPUHAL_URL", "fakes://ascend910b3", "unknown scheme 'fakes'"),
         ("ASCEND_SLOG_PRINT_TO_STDOUT", "1", "is the old name of ASCEND_LOG_PRINT_TO_STDOUT and goes away"),
         ("ASCEND_RT_VISIBLE_DEVICE", "0", "is read by nobody"),
     ],
@@ -370,6 +369,13 @@ def test_values_and_names_that_do_not_work(build: Build, name: str, value: str, 
     assert situation in found.situation
     assert found.evidence == f"{name}={value}"
     assert found.cure
+
+
+def test_a_door_that_does_not_exist(build: Build) -> None:
+    (found,) = variables.check(build(environ={"NPUHAL_URL": "fakes://ascend910b3"}))
+    assert found.level is Level.PROBLEM
+    assert "unknown scheme 'fakes'" in found.situation
+    assert found.cure.startswith("correct or unset NPUHAL_URL")
 
 
 def test_a_log_folder_that_is_not_writable(build: Build) -> None:
@@ -409,6 +415,15 @@ def test_variables_of_others_are_left_alone(build: Build) -> None:
 # --- the command
 
 
+def test_a_bad_door_does_not_keep_the_doctor_from_looking(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = build(environ={"NPUHAL_URL": "nonsense", **ON_TOOLKIT})
+    monkeypatch.setattr(doctor, "Machine", lambda: machine)
+    out = Output(io.StringIO())
+    assert doctor.run(argparse.Namespace(json=True, probe=False, bundle=None, url=None, device=0, elf=None), out) == 1
+    assert isinstance(out.stream, io.StringIO)
+    assert set(json.loads(out.stream.getvalue())["findings"]) == {"libraries", "devices", "process", "environment"}
+
+
 def test_a_check_that_breaks_is_a_finding(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(machine: Machine) -> object:
         raise OSError("no entry")
@@ -444,7 +459,7 @@ def test_the_command_prints_findings_and_tells_by_its_status(
     for machine, status in ((healthy, 0), (broken, 1)):
         monkeypatch.setattr(doctor, "Machine", lambda machine=machine: machine)
         out = Output(io.StringIO())
-        arguments = argparse.Namespace(json=as_json, probe=False, bundle=None, url=None, device=0)
+        arguments = argparse.Namespace(json=as_json, probe=False, bundle=None, url=None, device=0, elf=None)
         assert doctor.run(arguments, out) == status
         assert isinstance(out.stream, io.StringIO)
         text = out.stream.getvalue()

@@ -25,6 +25,7 @@ from runtime.cli.doctor.probe import Probe
 from runtime.cli.output import Output
 from runtime.errors import fault, from_hal
 
+(KERNEL,) = (Path(__file__).parents[2] / "data" / "kernels" / "ascend910b").glob("*.o")
 DOORS = ("fake://ascend910b3", "fake://ascend950?seed=5")
 LOW_STEPS = ("load", "dependencies", "versions", "nodes", "enumerate", "daemon", "open")
 STEPS = (*LOW_STEPS, "memory", "copy", "stream", "no-op", "event")
@@ -212,11 +213,43 @@ def test_a_completion_that_never_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "interrupts" in last.cure
 
 
+# --- the kernel
+
+
+def test_a_kernel_file_is_the_last_step_and_goes_through_the_runtime() -> None:
+    out = Output(io.StringIO())
+    assert doctor.run(arguments(elf=KERNEL, json=True), out) == 0
+    assert isinstance(out.stream, io.StringIO)
+    *_, closing, last = json.loads(out.stream.getvalue())["probe"]
+    assert (closing["step"], last["step"], last["state"]) == ("close", "kernel", "ok")
+    assert last["told"].startswith("DenseToJagged")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [({"elf": Path("/nowhere/k.o")}, "/nowhere/k.o"), ({"elf": KERNEL, "kernel": "nope"}, "nope")],
+)
+def test_a_kernel_that_cannot_be_loaded_fails_the_probe(given: dict[str, Any], told: str) -> None:
+    out = Output(io.StringIO())
+    assert doctor.run(arguments(**given, json=True), out) == 1
+    assert isinstance(out.stream, io.StringIO)
+    last = json.loads(out.stream.getvalue())["probe"][-1]
+    assert (last["step"], last["state"]) == ("kernel", "FAILED")
+    assert told in last["told"]
+    assert last["cure"]
+
+
+def test_a_kernel_needs_the_probe() -> None:
+    with pytest.raises(UsageError, match="step of the probe"):
+        doctor.run(arguments(probe=False, elf=KERNEL), Output(io.StringIO()))
+
+
 # --- the command
 
 
 def arguments(**given: Any) -> argparse.Namespace:
-    return argparse.Namespace(**{"json": False, "probe": True, "bundle": None, "url": DOORS[0], "device": 0, **given})
+    usual = {"json": False, "probe": True, "bundle": None, "url": DOORS[0], "device": 0, "elf": None, "kernel": None}
+    return argparse.Namespace(**{**usual, **given})
 
 
 def test_the_command_prints_every_step(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""What each thread can ask about its errors afterwards: the last code, and the texts posted since it last asked."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from runtime.errors.faults import RuntimeFault
+from runtime.errors.raising import user_text
+
+__all__ = ["ThreadReports"]
+
+_SUCCESS: Final = 0
+_FIRST_RUNTIME_CODE: Final = 107000
+
+
+class ThreadReports:
+    """Last error and recent messages per thread (aclrtGetLastError, aclGetRecentErrMsg; core_spec 19.1).
+
+    Argument errors found by the acl layer are posted but never become the last error: its own codes, and whatever it
+    reports with an EH message.
+    """
+
+    KEPT: Final = 32
+    """Most messages a thread keeps; the first ones, because the deepest reason is posted first."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def post(self, problem: RuntimeFault) -> None:
+        """Note a fault that a call of this thread reports."""
+        if problem.code >= _FIRST_RUNTIME_CODE and not problem.message_id.startswith("EH"):
+            self._local.code = problem.code
+        if text := user_text(problem):
+            messages = self._messages()
+            if len(messages) < self.KEPT:
+                messages.append((problem.message_id, text))
+
+    def peek(self) -> int:
+        """Return the code of this thread's last error and keep it; 0 when there was none."""
+        code: int = getattr(self._local, "code", _SUCCESS)
+        return code
+
+    def take(self) -> int:
+        """Return the code of this thread's last error and forget it. Successes in between do not change it."""
+        code = self.peek()
+        self._local.code = _SUCCESS
+        return code
+
+    def message_ids(self) -> tuple[str, ...]:
+        """Return the numbers of the messages that wait in this thread, newest first."""
+        return tuple(number for number, _ in reversed(self._messages()))
+
+    def take_text(self) -> str:
+        """Return this thread's messages, the first as the reason and the later ones below it, and forget them."""
+        messages = self._messages()
+        if not messages:
+            return ""
+        (_, reason), *later = messages
+        self._local.messages = []
+        return "\n".join([reason, *(f"  after that: {text}" for _, text in later)])
+
+    def _messages(self) -> list[tuple[str, str]]:
+        messages: list[tuple[str, str]] | None = getattr(self._local, "messages", None)
+        if messages is None:
+            messages = self._local.messages = []
+        return messages

@@ -1,0 +1,162 @@
+"""How a builder for chips without STARS is called, and the header every command carries.
+
+Source: ToCommand (task_manager.cc), struct tagTsCommand (hwts.hpp), task flags of task_base.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from chips.env import EncodeEnv, TaskIds
+from chips.layout import Layout, LayoutSet, load_layouts
+from chips.registry import TaskOps, sample
+from chips.tasks import Task, TaskType
+
+MAX_SQE = 1
+"""Commands of one task."""
+
+_TYPE_BYTES = slice(6, 8)
+
+
+class CommandSet(LayoutSet):
+    """The command layouts; unlike SQEs, commands carry a 16-bit task type behind stream, task and link."""
+
+    def identify(self, raw: bytes) -> Layout | None:
+        """Return the layout of a command, or None for an unknown type."""
+        for layout in self._by_type.get(int.from_bytes(raw[_TYPE_BYTES], "little"), ()):
+            if layout.matches(raw):
+                return layout
+        return None
+
+
+@cache
+def layouts() -> CommandSet:
+    """Return the command layouts by the lower-case names of their task types."""
+    return CommandSet(load_layouts(Path(__file__).with_name("sqe.yaml")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HwtsFacts:
+    """What only the commands of these chips tell of stream and device.
+
+    ``report``: this command asks for a report (the runtime lets one in 32 do so).  ``asid``, ``asid_base``, ``tcr``:
+    translation registers of the process on the device.
+    """
+
+    priority: int = 0
+    control_stream: bool = False
+    aicpu_stream: bool = False
+    report: bool = False
+    profile: int = 0
+    thread_id: int = 0
+    asid: int = 0
+    asid_base: int = 0
+    tcr: int = 0
+    l2_base: int = 0
+    logic_cq_id: int = 0
+    group_id: int = 0
+    log_to_host: bool = False
+    runtime_version: int = 7
+    model_group_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HwtsEnv(EncodeEnv):
+    """An environment with the facts of these chips; a plain ``EncodeEnv`` counts as one with the defaults."""
+
+    hwts: HwtsFacts = field(default_factory=HwtsFacts)
+
+
+_DEFAULTS = HwtsFacts()
+
+Fields = dict[str, int]
+Fill = Callable[[Any, EncodeEnv, HwtsFacts], Fields]
+
+
+def named(*names: str, **renamed: str) -> Fill:
+    """Return a filler that copies attributes of the task: ``names`` as they are, ``renamed`` as field=attribute."""
+    pairs = (*((name, name) for name in names), *renamed.items())
+    return lambda task, env, facts: {name: getattr(task, attribute) for name, attribute in pairs}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A builder: the class of task it takes, and the fields of its command.
+
+    ``quiet``: the command asks for a report only when the runtime says so; all others always do.  ``ends_graph`` sets
+    the flag of a graph's end.  ``layout`` chooses where one type has several.
+    """
+
+    kind: type[Task]
+    fill: Fill
+    quiet: bool = False
+    ends_graph: bool = False
+    layout: Callable[[Any], str] | None = None
+    types: tuple[TaskType, ...] = ()
+    samples: tuple[Task, ...] = ()
+
+    def task_types(self) -> tuple[TaskType, ...]:
+        """Return the task types the builder serves."""
+        return self.types or (self.kind.type,)
+
+    def examples(self, task_type: TaskType) -> tuple[Task, ...]:
+        """Return the sample tasks, a default one if none were given."""
+        return self.samples or (sample(self.kind, **({"type": task_type} if self.types else {})),)
+
+
+def encode(rule: Rule, task: Task, env: EncodeEnv, ids: TaskIds) -> bytes:
+    """Return the 64-byte command of a task."""
+    facts = env.hwts if isinstance(env, HwtsEnv) else _DEFAULTS
+    layout = _layout_of(task.type) if rule.layout is None else layouts()[rule.layout(task)]
+    return layout.encode(
+        stream_id=env.stream_id,
+        task_id=ids.task_id,
+        profile=facts.profile,
+        control=facts.control_stream,
+        no_report=rule.quiet and not facts.report,
+        end_graph=rule.ends_graph,
+        unsinked=not env.bound or facts.aicpu_stream,
+        **rule.fill(task, env, facts),
+    )
+
+
+def make_ops(rules: Iterable[Rule]) -> list[TaskOps]:
+    """Return the operations by task type; several rules of one type are told apart by the class of the task."""
+    by_type: dict[TaskType, list[Rule]] = {}
+    for rule in rules:
+        for task_type in rule.task_types():
+            by_type.setdefault(task_type, []).append(rule)
+    table = layouts()
+    return [
+        TaskOps(
+            type=task_type,
+            encode=_encoder(task_type, group),
+            table=table,
+            layouts=tuple(name for name, layout in table.items() if layout.when.get("type") == task_type),
+            samples=tuple(task for rule in group for task in rule.examples(task_type)),
+            verified="rule",
+        )
+        for task_type, group in by_type.items()
+    ]
+
+
+def _encoder(task_type: TaskType, group: list[Rule]) -> Callable[[Any, EncodeEnv, TaskIds], bytes]:
+    rules = {rule.kind: rule for rule in group}
+
+    def build(task: Any, env: EncodeEnv, ids: TaskIds) -> bytes:
+        rule = rules.get(type(task))
+        if rule is None:
+            wanted = ", ".join(kind.__name__ for kind in rules)
+            raise TypeError(f"a {task_type.name} command is described by {wanted}, not by {type(task).__name__}")
+        return encode(rule, task, env, ids)
+
+    return build
+
+
+@cache
+def _layout_of(task_type: TaskType) -> Layout:
+    return next(layout for layout in layouts().values() if layout.when.get("type") == task_type)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from chips.binary.errors import BinaryError, UnknownKernel, near_names
 from chips.binary.meta import DEFAULT_USER_ARGS
+from chips.binary.notes import Notes
 from chips.binary.side_file import load_json
 
 __all__ = ["AicpuKernel", "AicpuKind", "AicpuProgram", "MalformedOpList", "library_name", "read_aicpu_program"]
@@ -81,10 +82,10 @@ def read_aicpu_program(
     Entries without ``opInfo`` are no ops; an op with a field that is no text is left out with a warning. Raises
     MalformedOpList when the list is no JSON object.
     """
-    notes: list[str] = []
+    notes = Notes()
     kernels = {} if op_list is None else _read_ops(op_list, notes)
     view = None if library is None else memoryview(library).cast("B").toreadonly()
-    return AicpuProgram(MappingProxyType(kernels), view, name, tuple(notes))
+    return AicpuProgram(MappingProxyType(kernels), view, name, notes.texts())
 
 
 def library_name(library: bytes | bytearray | memoryview, taken: frozenset[str] = frozenset()) -> str:
@@ -100,7 +101,7 @@ def library_name(library: bytes | bytearray | memoryview, taken: frozenset[str] 
     return name
 
 
-def _read_ops(op_list: bytes | str, notes: list[str]) -> dict[str, AicpuKernel]:
+def _read_ops(op_list: bytes | str, notes: Notes) -> dict[str, AicpuKernel]:
     try:
         ops = load_json(op_list)
     except ValueError as problem:
@@ -116,21 +117,21 @@ def _read_ops(op_list: bytes | str, notes: list[str]) -> dict[str, AicpuKernel]:
         if wrong is None:
             kernels[name] = _kernel(name, info, notes)
         else:
-            notes.append(f"op {name!r}: {wrong} is {info[wrong]!r}, no text; the op is left out")
+            notes.add(f"op {name!r}: {wrong} is {info[wrong]!r}, no text; the op is left out")
     return kernels
 
 
 _FIELDS: Final = ("functionName", "kernelSo", "opKernelLib", "userDefined")
 
 
-def _kernel(name: str, info: dict[str, Any], notes: list[str]) -> AicpuKernel:
+def _kernel(name: str, info: dict[str, Any], notes: Notes) -> AicpuKernel:
     stated = info.get("opKernelLib", "")
     try:
         kind = AicpuKind(stated)
     except ValueError:
         kind = AicpuKind.RESERVED
     if kind is AicpuKind.RESERVED:
-        notes.append(f"op {name!r}: opKernelLib {stated!r} is not known; the device may refuse the kernel")
+        notes.add(f"op {name!r}: opKernelLib {stated!r} is not known; the device may refuse the kernel")
     if kind is AicpuKind.AICPU and info.get("userDefined") == "True":
         kind = AicpuKind.CUSTOM
     return AicpuKernel(name, info.get("functionName", ""), info.get("kernelSo", ""), kind)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from chips.binary.notes import Notes
 from chips.binary.tlv import FunctionTlv
 
 __all__ = ["Argument", "ArgumentKind", "PointerKind", "count_arguments", "list_arguments"]
@@ -69,7 +70,7 @@ def _items(dfx: memoryview) -> Iterator[tuple[int, tuple[int, ...]]]:
         position += 8 * count
 
 
-def count_arguments(dfx: memoryview, part: str, notes: list[str]) -> int:
+def count_arguments(dfx: memoryview, part: str, notes: Notes) -> int:
     """Return the number of arguments as registration counts it; a number that differs from the list's is noted."""
     # The vendor's runtime starts at 1 and takes 4 bytes off the length, so the last item is never reached and the 1
     # stands for it: right for a well-formed list, and launches must agree with it for the others too.
@@ -81,7 +82,7 @@ def count_arguments(dfx: memoryview, part: str, notes: list[str]) -> int:
         remaining -= 4 + 8 * len(words)
         count += kind == FunctionTlv.DFX_ARG_INFO and remaining >= 0
     if count != stated:
-        notes.append(f"{part}: {stated} arguments are listed, registration counts {count}")
+        notes.add(f"{part}: {stated} arguments are listed, registration counts {count}")
     return count
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, overload
 
 from chips.binary.errors import MalformedElf, NotAnElf
 
-__all__ = ["ELF_MAGIC", "ElfFile", "ElfHeader", "Section", "Symbol"]
+__all__ = ["ELF_MAGIC", "NAME_LIMIT", "Budget", "ElfFile", "ElfHeader", "Section", "StringTable", "Symbol"]
 
 ELF_MAGIC: Final = b"\x7fELF"
 CLASS_64: Final = 2
@@ -34,8 +34,11 @@ STT_FUNC: Final = 2
 STB_GLOBAL: Final = 1
 STV_HIDDEN: Final = 2
 
-DT_NULL: Final = 0
+DT_ZEROL: Final = 0
 DT_SONAME: Final = 14
+
+NAME_LIMIT: Final = 4096
+"""Names of this many bytes or more are not read: no symbol or section that matters here has one."""
 
 _IDENT_SIZE: Final = 16
 _HEADER: Final = "HHIQQQIHHHHHH"
@@ -45,7 +48,7 @@ _SECTION_SIZE: Final = struct.calcsize("<" + _SECTION)
 _SYMBOL: Final = "IBBHQQ"
 _SYMBOL_SIZE: Final = struct.calcsize("<" + _SYMBOL)
 _DYNAMIC: Final = "qQ"
-_NUL: Final = re.compile(b"\0")
+_ZERO: Final = re.compile(b"\0")
 
 _CUT_SHORT: Final = "the file was cut short or damaged; get it again"
 
@@ -109,6 +112,77 @@ class Symbol(NamedTuple):
         return self.other & 3
 
 
+class Budget:
+    """What reading a file may cost in proportion to its size.
+
+    Sections and names may overlap, so that a small damaged file could describe a great deal; ``part`` and ``rule``
+    become the MalformedElf that is raised when ``amount`` is spent.
+    """
+
+    __slots__ = ("left", "part", "rule")
+
+    def __init__(self, amount: int, part: str, rule: str) -> None:
+        self.left = amount
+        self.part = part
+        self.rule = rule
+
+    def spend(self, amount: int) -> None:
+        """Take ``amount`` off."""
+        self.left -= amount
+        if self.left < 0:
+            raise MalformedElf(self.part, "overlapping", self.rule, "get the file again")
+
+
+class StringTable:
+    """Zero-terminated names in a section."""
+
+    __slots__ = ("_end", "view")
+
+    def __init__(self, view: memoryview) -> None:
+        self.view = view
+        self._end = _after_last_zero(view)
+
+    def text(self, offset: int, part: str) -> str | None:
+        """Return the name at ``offset``, None if it reaches NAME_LIMIT; bytes outside UTF-8 become surrogates.
+
+        ``part`` says in messages whose name it is. Raises MalformedElf for a name that leaves the table.
+        """
+        if offset >= len(self.view):
+            rule = f"it must lie in a table of {len(self.view)} bytes"
+            raise MalformedElf(f"the name of {part}", offset, rule, _CUT_SHORT)
+        if offset >= self._end:
+            raise MalformedElf(f"the name of {part}", offset, "it runs past the end of its string table", _CUT_SHORT)
+        zero = _ZERO.search(self.view, offset, offset + NAME_LIMIT)
+        return str(self.view[offset : zero.start()], "utf-8", "surrogateescape") if zero else None
+
+
+class _SectionTable(Sequence[Section]):
+    """Sections, decoded as they are asked for: a file with many would otherwise cost several times its size."""
+
+    __slots__ = ("_layout", "_table")
+
+    def __init__(self, table: memoryview, order: str) -> None:
+        self._table = table
+        self._layout = struct.Struct(order + _SECTION)
+
+    def __len__(self) -> int:
+        return len(self._table) // _SECTION_SIZE
+
+    @overload
+    def __getitem__(self, index: int) -> Section: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Section]: ...
+    def __getitem__(self, index: int | slice) -> Section | Sequence[Section]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return Section._make(self._layout.unpack_from(self._table, index * _SECTION_SIZE))
+
+    def __iter__(self) -> Iterator[Section]:
+        return map(Section._make, self._layout.iter_unpack(self._table))
+
+
 class ElfFile:
     """An ELF64 file in memory.
 
@@ -119,8 +193,7 @@ class ElfFile:
     __slots__ = ("header", "oddities", "order", "sections", "view")
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
-        view = memoryview(data).cast("B") if not isinstance(data, memoryview) else data.cast("B")
-        self.view = view.toreadonly()
+        self.view = memoryview(data).cast("B").toreadonly()
         self.oddities: list[str] = []
         magic_is_right = bytes(self.view[:4]) == ELF_MAGIC
         try:
@@ -141,28 +214,18 @@ class ElfFile:
         section = self.sections[index]
         return self._range(section.offset, section.size, f"section {index}")
 
-    def names(self, index: int, part: str) -> memoryview:
+    def names(self, index: int, part: str) -> StringTable:
         """Return the string table in section ``index``; ``part`` says in messages who needs it."""
         if index >= len(self.sections):
             rule = f"it must be below the number of sections, {len(self.sections)}"
             raise MalformedElf(f"the string table of {part}", index, rule, _CUT_SHORT)
-        return self.content(index)
+        return StringTable(self.content(index))
 
-    def section_names(self) -> memoryview | None:
+    def section_names(self) -> StringTable | None:
         """Return the section name table, or None when the header names none that exists (then no name is known)."""
         if not 0 < self.header.names_index < len(self.sections):
             return None
         return self.names(self.header.names_index, "section names")
-
-    def text(self, table: memoryview, offset: int, part: str) -> str:
-        """Return the zero-terminated name at ``offset`` of a string table; bytes outside UTF-8 become surrogates."""
-        if offset >= len(table):
-            rule = f"it must lie in a table of {len(table)} bytes"
-            raise MalformedElf(f"the name of {part}", offset, rule, _CUT_SHORT)
-        end = _NUL.search(table, offset)
-        if end is None:
-            raise MalformedElf(f"the name of {part}", offset, "it runs past the end of its string table", _CUT_SHORT)
-        return str(table[offset : end.start()], "utf-8", "surrogateescape")
 
     def symbol_table(self) -> int | None:
         """Return the index of the first section of type SYMTAB with a non-zero entry size, or None."""
@@ -185,10 +248,10 @@ class ElfFile:
             content = self.content(index)
             entry = struct.Struct(self.order + _DYNAMIC)
             for tag, value in entry.iter_unpack(content[: len(content) - len(content) % entry.size]):
-                if tag == DT_NULL:
+                if tag == DT_ZEROL:
                     break
                 if tag == DT_SONAME:
-                    return self.text(self.names(section.link, ".dynamic"), value, "the shared object")
+                    return self.names(section.link, ".dynamic").text(value, "the shared object")
         return None
 
     @property
@@ -218,13 +281,13 @@ class ElfFile:
             raise MalformedElf("e_shnum", 0, "kernels are found through sections", "do not strip the section table")
         return header
 
-    def _section_table(self) -> tuple[Section, ...]:
+    def _section_table(self) -> _SectionTable:
         header = self.header
         table = self._range(header.section_offset, header.section_count * _SECTION_SIZE, "the section table")
-        sections = tuple(map(Section._make, struct.iter_unpack(self.order + _SECTION, table)))
+        sections = _SectionTable(table, self.order)
         for index, section in enumerate(sections):
-            if section.link > len(sections):
-                rule = f"it must be below the number of sections, {len(sections)}"
+            if section.link > header.section_count:
+                rule = f"it must be below the number of sections, {header.section_count}"
                 raise MalformedElf(f"sh_link of section {index}", section.link, rule, _CUT_SHORT)
         return sections
 
@@ -233,3 +296,12 @@ class ElfFile:
             rule = f"the file has {len(self.view)} bytes"
             raise MalformedElf(f"the end of {part}", offset + size, rule, _CUT_SHORT)
         return self.view[offset : offset + size]
+
+
+def _after_last_zero(view: memoryview) -> int:
+    step = 4096
+    for start in range((len(view) - 1) // step * step, -1, -step):
+        last = bytes(view[start : start + step]).rfind(b"\0")
+        if last >= 0:
+            return start + last + 1
+    return 0

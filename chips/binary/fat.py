@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Final
 
 from chips.binary import elf
-from chips.binary.elf import ElfFile
+from chips.binary.elf import Budget, ElfFile
 from chips.binary.errors import BinaryError, MalformedElf
 from chips.binary.kernels import Magic
 
@@ -39,9 +39,14 @@ _LAUNCH_SECTIONS: Final = {
     "__aicore_rel_binary": ("__aicore_rel_rec", "relocatable"),
 }
 _LAUNCH_RECORD: Final = "IIQQ"  # rtDevBinary_t: magic, version, data (filled by the dynamic linker), length
-_PACKED: Final = re.compile(r"_binary_(?P<name>(?P<soc>ascend[0-9a-z]+(?:_93)?)_.+_o)_(?P<edge>start|end)")
-_DEVICE_ELF: Final = re.compile(re.escape(elf.ELF_MAGIC) + rb"\x02\x01.{12}..\x29\x10", re.DOTALL)
+_PACKED_PREFIX: Final = b"_binary_ascend"
+_PACKED: Final = re.compile(r"_binary_(?P<name>ascend[0-9a-z]+_.+_o)_(?P<edge>start|end)")
+_SOC_SECOND_HALF: Final = "93_"  # ascend910_93 is the one SoC folder with an underscore
+_DEVICE_ELF: Final = re.compile(re.escape(elf.ELF_MAGIC) + rb"\x02\x01.{12}\x29\x10", re.DOTALL)
 _SCANNED: Final = frozenset({".rodata", ".data"})
+_SINGLE: Final = _SCANNED.union(*((name, record) for name, (record, _) in _LAUNCH_SECTIONS.items()))
+# Bytes that only look like an ELF are rare in a sound file, and each costs a look at a whole section table.
+_MISTAKES: Final = 100
 
 
 class Layout(Enum):
@@ -110,23 +115,26 @@ def _in_host_file(view: memoryview, base: int) -> Iterator[DeviceBinary]:
         return
     host = ElfFile(view)
     names = host.section_names()
+    # Damaged tables may describe the same bytes over and over; each is looked at once.
+    reading = Budget(2 * len(view), "the sections", "together they are larger than the file")
     sections: dict[str, int] = {}
-    libraries = []
-    for index, section in enumerate(host.sections if names is not None else ()):
-        if names is None or section.type != elf.SHT_PROGBITS:
-            continue
-        name = host.text(names, section.name, f"section {index}")
-        sections.setdefault(name, index)
-        if name.startswith(_LIBRARY_SECTION):
-            libraries.append((name, index))
     known: list[DeviceBinary] = []
-    for name, index in libraries:
-        known += _library_parts(host, name, index, base)
+    for index, section in enumerate(host.sections):
+        if section.type in (elf.SHT_SYMTAB, elf.SHT_DYNSYM) and section.entry_size:
+            reading.spend(section.size)
+            known += _packed_parts(host, index, base)
+        if section.type != elf.SHT_PROGBITS or names is None:
+            continue
+        name = names.text(section.name, f"section {index}")
+        if name in _SINGLE:
+            sections.setdefault(name, index)
+        elif name is not None and name.startswith(_LIBRARY_SECTION):
+            reading.spend(section.size)
+            known += _library_parts(host, name, index, base)
     known += _launch_parts(host, sections, base)
-    known += _packed_parts(host, base)
     yield from known
     taken = {each.offset for each in known}
-    for name in _SCANNED & sections.keys():
+    for name in sorted(_SCANNED & sections.keys()):
         yield from (each for each in _embedded_parts(host, sections[name], base) if each.offset not in taken)
 
 
@@ -170,44 +178,47 @@ def _launch_parts(host: ElfFile, sections: dict[str, int], base: int) -> Iterato
 _MAGIC_NUMBERS: Final = frozenset(magic.value for magic in Magic)
 
 
-def _packed_parts(host: ElfFile, base: int) -> Iterator[DeviceBinary]:
-    edges: dict[str, dict[str, tuple[int, str]]] = {}
-    for index, section in enumerate(host.sections):
-        if section.type not in (elf.SHT_SYMTAB, elf.SHT_DYNSYM) or not section.entry_size:
+def _packed_parts(host: ElfFile, table: int, base: int) -> Iterator[DeviceBinary]:
+    names = host.names(host.sections[table].link, "a symbol table")
+    sections = len(host.sections)
+    edges: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for symbol in host.symbols(table):
+        # Names are costly to decode and few are of this kind, so compare the start of the raw bytes first.
+        start = bytes(names.view[symbol.name : symbol.name + len(_PACKED_PREFIX)])
+        if start != _PACKED_PREFIX or symbol.section >= sections:
             continue
-        strings = host.names(section.link, "a symbol table")
-        for symbol in host.symbols(index):
-            # The pattern is rare and names are costly to decode, so compare the start of the raw bytes first.
-            if bytes(strings[symbol.name : symbol.name + 8]) != b"_binary_" or symbol.section >= len(host.sections):
-                continue
-            match = _PACKED.fullmatch(host.text(strings, symbol.name, "a symbol"))
-            if match:
-                home = host.sections[symbol.section]
-                place = symbol.value - home.address + home.offset
-                edges.setdefault(match["name"], {})[match["edge"]] = (place, match["soc"])
-    for name, both in edges.items():
-        if both.keys() != {"start", "end"}:
-            continue
-        (start, soc), (end, _) = both["start"], both["end"]
-        if not 0 <= start <= end <= len(host.view):
+        match = _PACKED.fullmatch(names.text(symbol.name, "a symbol") or "")
+        if match:
+            home = host.sections[symbol.section]
+            edges[match["edge"] == "end"][match["name"]] = symbol.value - home.address + home.offset
+    starts, ends = edges
+    for name in starts.keys() & ends.keys():
+        first, end = starts[name], ends[name]
+        if not 0 <= first <= end <= len(host.view):
             raise MalformedElf(f"the end of _binary_{name}", end, f"the file has {len(host.view)} bytes")
-        yield DeviceBinary(Layout.PACKED, base + start, host.view[start:end], name[len(soc) + 1 : -len("_o")], soc)
+        soc, _, rest = name.removesuffix("_o").partition("_")
+        if rest.startswith(_SOC_SECOND_HALF):
+            soc, rest = soc + "_" + _SOC_SECOND_HALF[:-1], rest.removeprefix(_SOC_SECOND_HALF)
+        yield DeviceBinary(Layout.PACKED, base + first, host.view[first:end], rest, soc)
 
 
 def _embedded_parts(host: ElfFile, index: int, base: int) -> Iterator[DeviceBinary]:
     section = host.sections[index]
     content = host.content(index)
-    position = 0
+    position = mistaken = 0
     while match := _DEVICE_ELF.search(content, position):
         start = match.start()
         position = match.end()
         try:
             size = ElfFile(content[start:]).extent
         except BinaryError:
-            continue  # bytes that only look like the start of an ELF
+            size = len(content)
         if start + size <= len(content):
             yield DeviceBinary(Layout.EMBEDDED, base + section.offset + start, content[start : start + size])
             position = start + size
+        elif (mistaken := mistaken + 1) > _MISTAKES:
+            rule = f"more than {_MISTAKES} of them break off"
+            raise MalformedElf(f"the ELF files in section {index}", "damaged", rule, "get the file again")
 
 
 def _unpack(host: ElfFile, layout: str, content: memoryview, position: int, part: str) -> tuple[int, ...]:

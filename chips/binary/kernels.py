@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chips.binary.errors import RegistrationConflict
 from chips.binary.meta import EntryType, FuncType, KernelMeta
+from chips.binary.notes import Notes
 
 if TYPE_CHECKING:
     from chips.chip import Chip
@@ -222,7 +223,7 @@ def merge(
     symbols: Iterable[KernelSymbol],
     chip: Chip,
     default: KernelAttribute,
-    notes: list[str],
+    notes: Notes,
     *,
     intercore_sync: bool = False,
     brings_ffts_address: bool = False,
@@ -269,7 +270,7 @@ def merge(
         if kernel.in_table:
             keys[key] = kernel
         elif keyed:
-            notes.append(f"kernel {name!r}: key {key} belongs to {keys[key].name!r} already; it is found by name only")
+            notes.add(f"kernel {name!r}: key {key} belongs to {keys[key].name!r} already; it is found by name only")
     return tuple(kernels), tuple(keys[key] for key in sorted(keys))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chips.binary.arguments import Argument, count_arguments, list_arguments
 from chips.binary.errors import MalformedMeta
+from chips.binary.notes import Notes
 from chips.binary.tlv import FunctionTlv, units
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def no_meta(chip: Chip) -> KernelMeta:
 
 
 def read_kernel_meta(
-    record: memoryview, order: str, chip: Chip, part: str, notes: list[str], stack_limit: int = DEFAULT_STACK_LIMIT
+    record: memoryview, order: str, chip: Chip, part: str, notes: Notes, stack_limit: int = DEFAULT_STACK_LIMIT
 ) -> KernelMeta:
     """Read the record of one kernel symbol.
 
@@ -171,7 +172,7 @@ class _Values:
 
     __slots__ = ("notes", "order", "part", "record")
 
-    def __init__(self, record: memoryview, order: str, part: str, notes: list[str]) -> None:
+    def __init__(self, record: memoryview, order: str, part: str, notes: Notes) -> None:
         self.record = record
         self.order = order
         self.part = part
@@ -185,7 +186,7 @@ class _Values:
             rule = f"unit type {kind} needs {needed} bytes, the record ends first"
             raise MalformedMeta(f"the length of unit type {kind} in {self.part}", length, rule)
         if length < needed:
-            self.notes.append(f"{self.part}: unit type {kind} has {length} bytes instead of {needed}")
+            self.notes.add(f"{self.part}: unit type {kind} has {length} bytes instead of {needed}")
         return struct.unpack_from(layout, self.record, start)
 
     def u32(self, kind: int, start: int, length: int) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from chips.binary.elf import ElfFile
 from chips.binary.errors import UnknownEntry, UnknownGlobal, UnknownKernel, near_names
 from chips.binary.kernels import Kernel, KernelAttribute, Magic, plain_name
 from chips.binary.meta import DEFAULT_STACK_LIMIT
@@ -44,9 +45,9 @@ class Program:
     warnings: tuple[str, ...]
     _table: tuple[Kernel, ...]
     _keys: tuple[int, ...]
-    _records: Mapping[str, memoryview]
-    _binary_record: memoryview
-    _order: str
+    _file: ElfFile
+    _records: Mapping[str, int]
+    _binary_record: int | None
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -95,15 +96,19 @@ class Program:
         The record of the plain name is asked, then those of the cube and the vector half; the last that exists wins.
         """
         candidates = (name, name + "_mix_aic", name + "_mix_aiv")
-        record = next((self._records[n] for n in reversed(candidates) if n in self._records), None)
-        if record is None:
+        index = next((self._records[each] for each in reversed(candidates) if each in self._records), None)
+        if index is None:
             cure = near_names(name, self.kernels)
             raise UnknownKernel("the kernel name", name, "the program has no meta data for it", cure)
-        return tuple(value for each, value in function_tlvs(record, self._order) if each == kind)
+        units = function_tlvs(self._file.content(index), self._file.order)
+        return tuple(value for each, value in units if each == kind)
 
     def binary_meta(self, kind: BinaryTlv) -> tuple[memoryview, ...]:
         """Return the values of one kind in the binary's own meta data, one for each kernel that states it."""
-        return tuple(value for each, value in binary_tlvs(self._binary_record, self._order) if each == kind)
+        if self._binary_record is None:
+            return ()
+        units = binary_tlvs(self._file.content(self._binary_record), self._file.order)
+        return tuple(value for each, value in units if each == kind)
 
 
 def read_program(
@@ -118,14 +123,13 @@ def read_program(
 
     The program keeps ``data`` alive and reads from it; change it and the program changes.
     """
-    result = register(data, chip, magic=magic, side_json=side_json, stack_limit=stack_limit)
-    if result.error is not None:
-        raise result.error
-    return program_of(result)
+    return program_of(register(data, chip, magic=magic, side_json=side_json, stack_limit=stack_limit))
 
 
 def program_of(result: Registration) -> Program:
-    """Return the program of a registration that came to its end."""
+    """Return the program of a registration; raises the error of one that was refused."""
+    if result.error is not None or result.file is None:
+        raise result.error or AssertionError("a registration ends with a file or an error")
     return Program(
         image=result.image,
         text_offset=result.text_offset,
@@ -138,10 +142,10 @@ def program_of(result: Registration) -> Program:
         intercore_sync=result.intercore_sync,
         kernels=MappingProxyType({kernel.name: kernel for kernel in result.kernels}),
         globals=MappingProxyType(result.globals),
-        warnings=tuple(result.notes),
+        warnings=result.notes.texts(),
         _table=result.table,
         _keys=tuple(kernel.key for kernel in result.table),
+        _file=result.file,
         _records=MappingProxyType(result.records),
         _binary_record=result.binary_record,
-        _order=result.order,
     )

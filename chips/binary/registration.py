@@ -12,10 +12,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chips.binary import elf
-from chips.binary.elf import ElfFile, Section, Symbol
+from chips.binary.elf import NAME_LIMIT, Budget, ElfFile, Section, StringTable, Symbol
 from chips.binary.errors import BadLoadOption, BinaryError, MalformedElf
 from chips.binary.kernels import Kernel, KernelAttribute, KernelSymbol, Magic, has_separate_cores, merge
-from chips.binary.meta import DEFAULT_STACK_LIMIT, no_meta, read_kernel_meta
+from chips.binary.meta import DEFAULT_STACK_LIMIT, KernelMeta, no_meta, read_kernel_meta
+from chips.binary.notes import Notes
 from chips.binary.side_file import SideFile, read_side_file
 from chips.binary.tlv import MetaFlag, meta_flags, stack_record
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Global", "Registration", "Stage", "register"]
 
 EM_AARCH64: Final = 183
-NAME_LIMIT: Final = 4096
-"""Symbol names of this many bytes or more are skipped."""
-
 _META: Final = ".ascend.meta"
 _META_PREFIX: Final = ".ascend.meta."
 _STACK_RECORD: Final = ".ascend.stack.size.record"
@@ -37,8 +35,10 @@ _STACK_TYPES: Final = {1: 16384, 2: 32768}
 _EMPTY: Final = memoryview(b"")
 _U32: Final = 0xFFFFFFFF
 _U64: Final = 0xFFFFFFFFFFFFFFFF
-# A name costs memory of its own, and a damaged table can make thousands of names out of the same bytes.
-_NAMES_PER_FILE: Final = 4
+# Memory in bytes: what a kernel takes here besides its name, and what a file may take per byte and at least.
+_KERNEL_COST: Final = 450
+_COST_PER_BYTE: Final = 10
+_FREE_COST: Final = 1 << 20
 
 
 class Stage(Enum):
@@ -61,7 +61,8 @@ class Registration:
     """What became of a file; fields behind the step that failed keep their first value.
 
     Sizes and offsets in bytes. ``elf_stack`` is what the file asks for, ``program_stack`` what the chip gives the
-    program. ``symbol_count`` counts kernel symbols (two for a mix pair), ``function_count`` every function.
+    program. ``records`` and ``binary_record`` are the sections with meta data. ``symbol_count`` counts kernel symbols
+    (two for a mix pair), ``function_count`` every function.
     """
 
     text_offset: int = 0
@@ -71,7 +72,6 @@ class Registration:
     program_stack: int = 0
     meta_flags: int = 0
     machine: int = 0
-    elf_flags: int = 0
     symbol_count: int = 0
     function_count: int = 0
     default: KernelAttribute = KernelAttribute.AICORE
@@ -79,11 +79,11 @@ class Registration:
     globals: dict[str, Global] = field(default_factory=dict)
     kernels: tuple[Kernel, ...] = ()
     table: tuple[Kernel, ...] = ()
+    file: ElfFile | None = None
     image: memoryview = _EMPTY
-    records: dict[str, memoryview] = field(default_factory=dict)
-    binary_record: memoryview = _EMPTY
-    order: str = "<"
-    notes: list[str] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+    binary_record: int | None = None
+    notes: Notes = field(default_factory=Notes)
     error: BinaryError | None = None
     failed: Stage | None = None
 
@@ -144,12 +144,14 @@ def _parse(
     data: bytes | bytearray | memoryview, chip: Chip, result: Registration, stack_limit: int
 ) -> list[KernelSymbol]:
     file = ElfFile(data)
-    result.notes += file.oddities
-    result.order = file.order
-    result.elf_flags = file.header.flags
-    _read_sections(file, chip, result)
+    result.file = file
+    for oddity in file.oddities:
+        result.notes.add(oddity)
+    rule = f"together they are larger than the file, {len(file.view)} bytes"
+    records = Budget(len(file.view), "the meta data", rule)
+    _read_sections(file, chip, result, records)
     _load_range(file, result)
-    symbols = _read_symbols(file, chip, result, stack_limit)
+    symbols = _read_symbols(file, chip, result, records, stack_limit)
     # Only a file that was read to the end tells about its machine; until then the vendor's runtime keeps zeros.
     result.machine = file.header.machine
     if chip.has("KERNEL_ELF_16K_STACK"):
@@ -159,25 +161,30 @@ def _parse(
     return symbols
 
 
-def _read_sections(file: ElfFile, chip: Chip, result: Registration) -> None:
+def _read_sections(file: ElfFile, chip: Chip, result: Registration, records: Budget) -> None:
     names = file.section_names()
     has_data = False
     if names is None:
-        result.notes.append(f"e_shstrndx is {file.header.names_index}: no section name is known, no meta data read")
-    else:
-        for index, section in enumerate(file.sections):
-            if section.type not in (elf.SHT_PROGBITS, elf.SHT_NOTE):
-                continue
-            name = file.text(names, section.name, f"section {index}")
-            if name == _DATA:
-                has_data = True
-            elif name == _META:
-                result.binary_record = file.content(index)
-                result.meta_flags |= meta_flags(result.binary_record, file.order, result.notes)
-            elif _META_PREFIX in name:
-                result.records[name[len(_META_PREFIX) :]] = file.content(index)
-            elif _STACK_RECORD in name:
-                result.elf_stack = stack_record(file.content(index), file.order, result.notes)
+        result.notes.add(f"e_shstrndx is {file.header.names_index}: no section name is known, no meta data read")
+    for index, section in enumerate(file.sections if names is not None else ()):
+        if names is None or section.type not in (elf.SHT_PROGBITS, elf.SHT_NOTE):
+            continue
+        name = names.text(section.name, f"section {index}")
+        if name is None:
+            continue
+        if name == _DATA:
+            has_data = True
+        elif name == _META:
+            record = file.content(index)
+            records.spend(len(record))
+            result.binary_record = index
+            result.meta_flags |= meta_flags(record, file.order, result.notes)
+        elif _META_PREFIX in name:
+            result.records[name[len(_META_PREFIX) :]] = index
+        elif _STACK_RECORD in name:
+            record = file.content(index)
+            records.spend(len(record))
+            result.elf_stack = stack_record(record, file.order, result.notes)
     result.read_only = not has_data and not chip.has("KERNEL_DATA_READ_ONLY")
     mark = file.header.version >> 16 == _STACK_MARK
     if mark and not result.elf_stack and chip.has("KERNEL_ELF_INCLUDE_STACK_SIZE"):
@@ -187,7 +194,7 @@ def _read_sections(file: ElfFile, chip: Chip, result: Registration) -> None:
 def _load_range(file: ElfFile, result: Registration) -> None:
     loaded = [section for section in file.sections if section.flags & elf.SHF_ALLOC and section.size]
     if not loaded:
-        result.notes.append("no section is to be loaded; the program cannot be launched")
+        result.notes.add("no section is to be loaded; the program cannot be launched")
         return
     start, end = loaded[0].offset, loaded[-1].offset + loaded[-1].size
     zeros = max(0, end - len(file.view))
@@ -197,10 +204,10 @@ def _load_range(file: ElfFile, result: Registration) -> None:
     result.text_offset, result.load_size = start, end - start
     result.image = file.view[start:end]
     if zeros:
-        result.notes.append(f"the load range ends {zeros} bytes after the file; they are zero on the device")
+        result.notes.add(f"the load range ends {zeros} bytes after the file; they are zero on the device")
     for section in loaded:
         if section.offset + section.size > end:
-            result.notes.append(f"a loaded section ends at {section.offset + section.size:#x}, past the load range")
+            result.notes.add(f"a loaded section ends at {section.offset + section.size:#x}, past the load range")
     _note_misplaced(file, loaded, result)
 
 
@@ -210,78 +217,80 @@ def _note_misplaced(file: ElfFile, loaded: list[Section], result: Registration) 
     for section in loaded[1:]:
         shift = (section.address - loaded[0].address) - (section.offset - loaded[0].offset)
         if shift and section.address:
-            result.notes.append(
+            result.notes.add(
                 f"the section at file offset {section.offset:#x} is linked for {section.address:#x} but is loaded "
                 f"{abs(shift):#x} {'below' if shift > 0 else 'above'} its place"
             )
 
 
-def _read_symbols(file: ElfFile, chip: Chip, result: Registration, stack_limit: int) -> list[KernelSymbol]:
+def _read_symbols(
+    file: ElfFile, chip: Chip, result: Registration, records: Budget, stack_limit: int
+) -> list[KernelSymbol]:
     table = file.symbol_table()
     if table is None:
         raise MalformedElf("the symbol table", None, "kernels are found through it", "do not strip the binary")
-    strings = file.names(file.sections[table].link, "the symbol table")
-    functions = _read_objects(file, table, strings, result)
-    if not functions:
+    names = file.names(file.sections[table].link, "the symbol table")
+    rule = f"they would take more than {_COST_PER_BYTE} times the memory of the file"
+    memory = Budget(_COST_PER_BYTE * len(file.view) + _FREE_COST, "the symbol names", rule)
+    result.function_count = _count_functions(file, table, names, memory, result)
+    if not result.function_count:
         raise MalformedElf("the number of functions", 0, "a device binary has at least one", "give a kernel file")
-    result.function_count = len(functions)
-    found = _kernel_symbols(file, functions, strings, result)
-    result.symbol_count = len(found)
-    without_record = no_meta(chip)
-    symbols = []
-    for name, symbol in found:
-        record = result.records.get(name)
-        meta = without_record
-        if record is not None:
-            part = f"the meta data of {name}"
+    symbols = _kernel_symbols(file, table, names, memory, no_meta(chip), result)
+    result.symbol_count = len(symbols)
+    for position, symbol in enumerate(symbols):
+        if symbol.name in result.records:
+            record = file.content(result.records[symbol.name])
+            records.spend(len(record))
+            part = f"the meta data of {symbol.name}"
             meta = read_kernel_meta(record, file.order, chip, part, result.notes, stack_limit)
-        if symbol.value + symbol.size > result.load_size:
-            result.notes.append(f"kernel symbol {name!r} reaches past the load range")
-        symbols.append(KernelSymbol(name, symbol.value & _U32, symbol.size & _U32, meta))
+            symbols[position] = symbol._replace(meta=meta)
     return symbols
 
 
-def _read_objects(file: ElfFile, table: int, strings: memoryview, result: Registration) -> list[Symbol]:
-    """Collect the globals and return the function symbols."""
-    functions = []
+def _count_functions(file: ElfFile, table: int, names: StringTable, memory: Budget, result: Registration) -> int:
+    """Count the function symbols and collect the globals on the way."""
+    functions = 0
     listening = True
+    sections = len(file.sections)
     for index, symbol in enumerate(file.symbols(table)):
         if symbol.type == elf.STT_FUNC:
-            functions.append(symbol)
+            functions += 1
         elif symbol.type == elf.STT_OBJECT and listening:
-            if symbol.section >= len(file.sections):
+            if symbol.section >= sections:
                 listening = False
-                result.notes.append(f"variable symbol {index} lies in no section; registration ignores it and the rest")
+                result.notes.add(f"variable symbol {index} lies in no section; registration ignores it and the rest")
             elif symbol.binding == elf.STB_GLOBAL and symbol.section:
-                _add_global(file, symbol, file.text(strings, symbol.name, f"variable symbol {index}"), result)
+                name = names.text(symbol.name, f"variable symbol {index}")
+                if name is not None:
+                    memory.spend(_KERNEL_COST + len(name))
+                    _add_global(file.sections[symbol.section], symbol, name, result)
     return functions
 
 
-def _add_global(file: ElfFile, symbol: Symbol, name: str, result: Registration) -> None:
-    section = file.sections[symbol.section]
+def _add_global(section: Section, symbol: Symbol, name: str, result: Registration) -> None:
     offset = (section.offset - result.text_offset + symbol.value - section.address) & _U64
     if offset >= result.load_size:
-        result.notes.append(f"global {name!r} lies outside the load range; it is not there on the device")
+        result.notes.add(f"global {name!r} lies outside the load range; it is not there on the device")
     elif offset + symbol.size > result.load_size:
-        result.notes.append(f"global {name!r} has {symbol.size} bytes and reaches past the load range")
+        result.notes.add(f"global {name!r} has {symbol.size} bytes and reaches past the load range")
     result.globals[name] = Global(offset, symbol.size)
 
 
 def _kernel_symbols(
-    file: ElfFile, functions: list[Symbol], strings: memoryview, result: Registration
-) -> list[tuple[str, Symbol]]:
+    file: ElfFile, table: int, names: StringTable, memory: Budget, meta: KernelMeta, result: Registration
+) -> list[KernelSymbol]:
     found = []
-    budget = _NAMES_PER_FILE * len(file.view)
-    for symbol in functions:
-        if symbol.binding != elf.STB_GLOBAL or symbol.visibility == elf.STV_HIDDEN or not symbol.name:
+    for symbol in file.symbols(table):
+        if symbol.type != elf.STT_FUNC or symbol.binding != elf.STB_GLOBAL or not symbol.name:
             continue
-        name = file.text(strings, symbol.name, "a kernel symbol")
-        if len(name.encode("utf-8", "surrogateescape")) >= NAME_LIMIT:
-            result.notes.append(f"kernel symbol {name[:40]!r}... has {NAME_LIMIT} bytes or more and is skipped")
+        if symbol.visibility == elf.STV_HIDDEN:
             continue
-        budget -= len(name)
-        if budget < 0:
-            rule = f"together they have more than {_NAMES_PER_FILE} times the bytes of the file"
-            raise MalformedElf("the names of the kernel symbols", "overlapping", rule, "get the file again")
-        found.append((name, symbol))
+        name = names.text(symbol.name, "a kernel symbol")
+        if name is None:
+            result.notes.add(f"a kernel symbol has a name of {NAME_LIMIT} bytes or more and is skipped")
+            continue
+        memory.spend(_KERNEL_COST + len(name))
+        if symbol.value + symbol.size > result.load_size:
+            result.notes.add(f"kernel symbol {name!r} reaches past the load range")
+        found.append(KernelSymbol(name, symbol.value & _U32, symbol.size & _U32, meta))
     return found

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from chips.binary.errors import BinaryError, UnsupportedBinary
 from chips.binary.kernels import Magic
+from chips.binary.notes import Notes
 
 __all__ = ["BadSideFile", "SideFile", "load_json", "read_side_file", "side_file_of"]
 
@@ -43,14 +44,14 @@ def side_file_of(path: Path) -> Path:
     return path.with_name((stem if dot else path.name) + ".json")
 
 
-def read_side_file(content: bytes | str | None, notes: list[str]) -> SideFile:
+def read_side_file(content: bytes | str | None, notes: Notes) -> SideFile:
     """Read the side file's ``content`` (None: there is no file). Raises BadSideFile and UnsupportedBinary."""
     if content is None:
         return SideFile()
     try:
         fields = load_json(content)
     except ValueError as problem:
-        notes.append(f"the JSON file is not JSON and is ignored: {problem}")
+        notes.add(f"the JSON file is not JSON and is ignored: {problem}")
         return SideFile()
     if not isinstance(fields, dict):
         return SideFile()
@@ -58,7 +59,7 @@ def read_side_file(content: bytes | str | None, notes: list[str]) -> SideFile:
     magic = fields.get("magic")
     known = _MAGICS.get(magic) if isinstance(magic, str) else None
     if "magic" in fields and known is None:
-        notes.append(f"the JSON file's magic {magic!r} is not known and is ignored")
+        notes.add(f"the JSON file's magic {magic!r} is not known and is ignored")
     sync = fields.get("intercoreSync")
     # JSON true is no number, though Python counts it as 1.
     return SideFile(known, not isinstance(sync, bool) and sync == 1)

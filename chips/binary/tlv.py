@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
+from chips.binary.notes import Notes
+
 __all__ = [
     "BinaryTlv",
     "FunctionTlv",
@@ -70,14 +72,14 @@ class MetaFlag(IntEnum):
     ASSERT = 4
 
 
-def units(record: memoryview, order: str, part: str, notes: list[str]) -> Iterator[tuple[int, int, int]]:
+def units(record: memoryview, order: str, part: str, notes: Notes) -> Iterator[tuple[int, int, int]]:
     """Iterate over the units of a record as (type, start of the value, length); ``part`` names it in ``notes``."""
     position, end = 0, len(record)
     head = struct.Struct(order + "HH")
     while end - position > 4:
         kind, length = head.unpack_from(record, position)
         if position + 4 + length > end:
-            notes.append(f"{part}: unit type {kind} at {position} has {length} bytes, past the end; the rest is lost")
+            notes.add(f"{part}: unit type {kind} at {position} has {length} bytes, past the end; the rest is lost")
             return
         yield kind, position + 4, length
         position += 4 + length
@@ -103,10 +105,10 @@ def binary_tlvs(record: memoryview, order: str) -> Iterator[tuple[int, memoryvie
 
 def function_tlvs(record: memoryview, order: str) -> Iterator[tuple[int, memoryview]]:
     """Iterate over the units of ``.ascend.meta.<kernel>`` as (type, value)."""
-    return ((kind, record[start : start + length]) for kind, start, length in units(record, order, "", []))
+    return ((kind, record[start : start + length]) for kind, start, length in units(record, order, "", Notes()))
 
 
-def meta_flags(record: memoryview, order: str, notes: list[str]) -> int:
+def meta_flags(record: memoryview, order: str, notes: Notes) -> int:
     """Return the meta flags of a binary (bits: MetaFlag) as registration computes them."""
     flags = 0
     for kind, start, _ in units(record, order, ".ascend.meta", notes):
@@ -115,32 +117,32 @@ def meta_flags(record: memoryview, order: str, notes: list[str]) -> int:
     stated = 0
     for kind, value in binary_tlvs(record, order):
         if kind == BinaryTlv.RUNTIME_IMPLICIT_INFO and len(value) >= 4:
-            stated |= _flag(struct.unpack_from(order + "I", value)[0], [])
+            stated |= _flag(struct.unpack_from(order + "I", value)[0], Notes())
     if stated != flags:
-        notes.append(f".ascend.meta: its flags are {stated:#x}, but registration, misled by padding, sees {flags:#x}")
+        notes.add(f".ascend.meta: its flags are {stated:#x}, but registration, misled by padding, sees {flags:#x}")
     return flags
 
 
-def stack_record(record: memoryview, order: str, notes: list[str]) -> int:
+def stack_record(record: memoryview, order: str, notes: Notes) -> int:
     """Return the stack size in bytes that ``.ascend.stack.size.record`` states for every kernel, or 0 with a note."""
     part = ".ascend.stack.size.record"
     if not len(record) or len(record) % 8:
-        notes.append(f"{part}: {len(record)} bytes are no whole number of 64-bit words; the record is ignored")
+        notes.add(f"{part}: {len(record)} bytes are no whole number of 64-bit words; the record is ignored")
         return 0
     first = bytes(record[:8])
     size: int = struct.unpack(order + "Q", first)[0]
     if size not in STACK_SIZES:
-        notes.append(f"{part}: a stack of {size} bytes is neither {STACK_SIZES[0]} nor {STACK_SIZES[1]}; it is ignored")
+        notes.add(f"{part}: a stack of {size} bytes is neither {STACK_SIZES[0]} nor {STACK_SIZES[1]}; it is ignored")
         return 0
     if record != first * (len(record) // 8):
-        notes.append(f"{part}: the kernels ask for different stacks; the record is ignored")
+        notes.add(f"{part}: the kernels ask for different stacks; the record is ignored")
         return 0
     return size
 
 
-def _flag(value: int, notes: list[str]) -> int:
+def _flag(value: int, notes: Notes) -> int:
     if 1 <= value <= 32:
         return 1 << (value - 1)
     if value:  # 0 is what most binaries say: nothing implicit
-        notes.append(f".ascend.meta: implicit information {value} is none of 1..32; it is ignored")
+        notes.add(f".ascend.meta: implicit information {value} is none of 1..32; it is ignored")
     return 0

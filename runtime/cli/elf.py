@@ -182,7 +182,7 @@ def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:
         out.table(heads, [_row(kernel) for kernel in result.kernels])
     for each, place in result.globals.items():
         out.line(f"  global {printable(each)}: offset {place.offset}, {place.size} bytes")
-    for note in result.notes:
+    for note in result.notes.texts():
         out.line(f"  note: {printable(note)}", style="yellow")
     if result.error is not None:
         out.error(f"{name}: {printable(str(result.error))}")

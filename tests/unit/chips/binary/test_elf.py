@@ -9,7 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from chips.binary.elf import ElfFile
+from chips.binary.elf import ElfFile, StringTable
 from chips.binary.errors import MalformedElf, NotAnElf
 from tests.tools.elf_writer import DYNSYM, ElfWriter, Section, patched
 
@@ -27,7 +27,7 @@ def agree(data: bytes) -> None:
     assert len(ours.sections) == theirs.num_sections()
     for index, section in enumerate(theirs.iter_sections()):
         mine = ours.sections[index]
-        assert ours.text(names, mine.name, "x") == section.name
+        assert names.text(mine.name, "x") == section.name
         assert (mine.offset, mine.size, mine.address) == (
             section["sh_offset"],
             section["sh_size"],
@@ -38,7 +38,7 @@ def agree(data: bytes) -> None:
         if isinstance(section, SymbolTableSection) and section["sh_type"] == "SHT_SYMTAB":
             assert ours.symbol_table() == index
             strings = ours.names(mine.link, "x")
-            found = [(ours.text(strings, s.name, "x"), s.value, s.size, s.section) for s in ours.symbols(index)]
+            found = [(strings.text(s.name, "x"), s.value, s.size, s.section) for s in ours.symbols(index)]
             others = {"SHN_UNDEF": 0, "SHN_ABS": 0xFFF1}
             assert found == [
                 (s.name or "", s["st_value"], s["st_size"], others.get(s["st_shndx"], s["st_shndx"]))
@@ -124,15 +124,23 @@ def test_a_section_that_leaves_the_file_is_refused_when_read() -> None:
         file.content(2)
 
 
-@pytest.mark.parametrize("offset", [4, 5, 2**31])
+@pytest.mark.parametrize("offset", [5, 6, 2**31])
 def test_names_stay_in_their_table(offset: int) -> None:
-    file = ElfFile(written())
     with pytest.raises(MalformedElf, match="name of x"):
-        file.text(memoryview(b"\0abc" + b"d"), offset, "x")
+        StringTable(memoryview(b"\0abc\0d")).text(offset, "x")
+
+
+@pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, 9000])
+def test_a_name_may_have_4095_bytes(size: int) -> None:
+    table = StringTable(memoryview(b"\0" + b"n" * size + b"\0" + b"tail" * 2000))
+    assert table.text(1, "x") == ("n" * size if size < 4096 else None)
+    with pytest.raises(MalformedElf, match="past the end"):
+        table.text(size + 2, "x")
 
 
 def test_bytes_outside_utf8_survive_in_names() -> None:
-    name = ElfFile(written()).text(memoryview(b"\xff\xfe\0"), 0, "x")
+    name = StringTable(memoryview(b"\xff\xfe\0")).text(0, "x")
+    assert name is not None
     assert name.encode("utf-8", "surrogateescape") == b"\xff\xfe"
 
 

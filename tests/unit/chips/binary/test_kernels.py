@@ -8,6 +8,7 @@ from chips import Chip, find_chip
 from chips.binary.errors import RegistrationConflict
 from chips.binary.kernels import Kernel, KernelAttribute, KernelSymbol, Magic, MixType, key_of_name, merge, plain_name
 from chips.binary.meta import EntryType, KernelMeta
+from chips.binary.notes import Notes
 
 A2, DAVID, OLD, FIRST = (find_chip(soc) for soc in ("Ascend910B1", "Ascend950PR_9599", "Ascend310P3", "Ascend910A"))
 
@@ -17,7 +18,7 @@ def symbol(name: str, offset: int = 0, **meta: object) -> KernelSymbol:
 
 
 def merged(*symbols: KernelSymbol, chip: Chip = A2, **more: bool) -> tuple[Kernel, ...]:
-    return merge(symbols, chip, KernelAttribute.CUBE, [], **more)[0]
+    return merge(symbols, chip, KernelAttribute.CUBE, Notes(), **more)[0]
 
 
 @pytest.mark.parametrize(
@@ -149,24 +150,24 @@ def test_system_arguments(chip: Chip, name: str, sync: bool, ffts_from_binary: b
 
 
 def test_kernels_are_in_byte_order_and_the_table_in_key_order() -> None:
-    kernels, table = merge([symbol(n) for n in ("b_1", "B_9", "a_10", "a_2")], A2, KernelAttribute.CUBE, [])
+    kernels, table = merge([symbol(n) for n in ("b_1", "B_9", "a_10", "a_2")], A2, KernelAttribute.CUBE, Notes())
     assert [kernel.name for kernel in kernels] == ["B_9", "a_10", "a_2", "b_1"]
     assert [kernel.key for kernel in table] == [1, 2, 9, 10]
 
 
 def test_of_one_key_the_first_by_name_has_it() -> None:
-    notes: list[str] = []
+    notes = Notes()
     kernels, table = merge([symbol(n) for n in ("z_1", "a_1", "m_01")], A2, KernelAttribute.CUBE, notes)
     assert [kernel.in_table for kernel in kernels] == [True, False, False]
     assert [kernel.name for kernel in table] == ["a_1"]
-    assert len(notes) == 2
-    assert "'a_1'" in notes[0]
+    assert len(notes.texts()) == 2
+    assert "'a_1'" in notes.texts()[0]
 
 
 def test_an_entry_in_the_meta_data_is_the_key_and_no_entry_keeps_out_of_the_table() -> None:
     keyed = symbol("k_5", entry_type=EntryType.FROM_META, entry=77)
     hidden = symbol("h_6", entry_type=EntryType.NONE)
-    kernels, table = merge([keyed, hidden], A2, KernelAttribute.CUBE, [])
+    kernels, table = merge([keyed, hidden], A2, KernelAttribute.CUBE, Notes())
     assert [(kernel.key, kernel.in_table) for kernel in kernels] == [(6, False), (77, True)]
     assert [kernel.key for kernel in table] == [77]
 

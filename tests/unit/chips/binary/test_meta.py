@@ -10,15 +10,16 @@ from chips import Chip, find_chip
 from chips.binary.arguments import Argument, ArgumentKind, PointerKind
 from chips.binary.errors import MalformedMeta
 from chips.binary.meta import EntryType, KernelMeta, no_meta, read_kernel_meta
+from chips.binary.notes import Notes
 from chips.binary.tlv import binary_tlvs, meta_flags, stack_record
 from tests.tools.elf_writer import dfx, dfx_item, entry, ratio, tlv, u32
 
 A2, DAVID, OLD = (find_chip(soc) for soc in ("Ascend910B1", "Ascend950PR_9599", "Ascend310P3"))
 
 
-def read(record: bytes, chip: Chip = A2, order: str = "<", limit: int = 32768) -> tuple[KernelMeta, list[str]]:
-    notes: list[str] = []
-    return read_kernel_meta(memoryview(record), order, chip, "k", notes, limit), notes
+def read(record: bytes, chip: Chip = A2, order: str = "<", limit: int = 32768) -> tuple[KernelMeta, tuple[str, ...]]:
+    notes = Notes()
+    return read_kernel_meta(memoryview(record), order, chip, "k", notes, limit), notes.texts()
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ INPUT = dfx_item(0x10002, 2**64 - 1)
     ],
 )
 def test_arguments_are_counted_as_registration_counts_them(record: bytes | None, count: int, noted: bool) -> None:
-    meta, notes = (no_meta(A2), []) if record is None else read(record)
+    meta, notes = (no_meta(A2), ()) if record is None else read(record)
     assert meta.user_args == count
     assert bool(notes) == noted
 
@@ -156,25 +157,25 @@ def binary_unit(flag: int, padded: bool) -> bytes:
 
 
 def test_flags_of_every_kernel_are_collected() -> None:
-    notes: list[str] = []
+    notes = Notes()
     record = memoryview(binary_unit(4, False) + binary_unit(1, False) + binary_unit(0, False))
     assert meta_flags(record, "<", notes) == 0b1001
-    assert not notes
+    assert not notes.texts()
 
 
 @pytest.mark.parametrize("value", [33, 2**32 - 1])
 def test_an_unknown_flag_is_noted(value: int) -> None:
-    notes: list[str] = []
+    notes = Notes()
     assert meta_flags(memoryview(u32(4, value)), "<", notes) == 0
-    assert str(value) in notes[0]
+    assert str(value) in notes.texts()[0]
 
 
 def test_padding_of_older_compilers_misleads_registration_but_not_us() -> None:
-    notes: list[str] = []
+    notes = Notes()
     record = memoryview(binary_unit(1, True) + binary_unit(4, True))
     assert len(record) == 2 * 44
     assert meta_flags(record, "<", notes) == 0b1
-    assert any("0x9" in note and "0x1" in note for note in notes)
+    assert any("0x9" in note and "0x1" in note for note in notes.texts())
     assert [bytes(value)[:1] for kind, value in binary_tlvs(record, "<") if kind == 4] == [b"\1", b"\4"]
 
 
@@ -193,6 +194,6 @@ def test_padding_of_older_compilers_misleads_registration_but_not_us() -> None:
     ],
 )
 def test_stack_record(record: bytes, size: int) -> None:
-    notes: list[str] = []
+    notes = Notes()
     assert stack_record(memoryview(record), "<", notes) == size
-    assert bool(notes) == (size == 0)
+    assert bool(notes.texts()) == (size == 0)

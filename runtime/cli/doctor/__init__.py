@@ -100,7 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _is_real(url: str) -> bool:
-    """Whether a driver stands behind a URL; one that cannot be read is a finding, and says nothing about the machine."""
+    """Whether a driver stands behind a URL; one that cannot be read is a finding of its own and hides no other."""
     try:
         return HalUrl.parse(url).scheme == "hal"
     except BadUrl:

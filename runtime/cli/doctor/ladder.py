@@ -137,4 +137,4 @@ def _split(text: str) -> tuple[str, str]:
     if lines:
         return " ".join(line.strip() for line in lines), last
     told, _, cure = text.partition(". ")
-    return told, cure or told
+    return told, cure or "correct what the text names"

@@ -10,34 +10,50 @@ from typing import Any
 
 import pytest
 
-from chips.cond import assemble, disassemble, parse
+from chips.catalog import Catalog
+from chips.cond import CondError, assemble, disassemble, parse
 from chips.cond.body import float_status, function_call
 from chips.cond.capture import CaptureCondition, ConditionKind, WhileJumpBack
+from chips.cond.device import CondDevice
 from chips.cond.isa import isa
 from chips.cond.label import LabelSwitch
 from chips.cond.model import ModelExecute, StartQueues
 from chips.cond.program import decode
 from chips.cond.rdma import ProducerIndexModify, rdma_count, rdma_doorbell
-from chips.cond.stream import STATE_OFFSET, Condition, QueueRegisters, StreamActive, StreamSwitch
+from chips.cond.stream import Condition, QueueRegisters, StreamActive, StreamSwitch
 from chips.cond.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
+from chips.env import EncodeEnv
 from tests.tools.corpus import corpus
 
-# per corpus file: generation, bits of a queue number, tail offset, ring depth, swap buffer shift, offset and update
+# corpus file: SoC, slots of the ring
 FILES = {
-    "310B": ("v100", 0x1FF, 8, 4096, None),
-    "910B1": ("v100", 0x7FF, 8, 4096, None),
-    "910_9391": ("v100", 0x7FF, 8, 4096, None),
-    "910_9391_addrflat": ("v100", 0x7FF, 8, 4096, None),
-    "910_9391_chip1die1": ("v100", 0x7FF, 8, 4096, None),
-    "950": ("v200", 0x7FF, 0, 2049, (6, 32, 0x22002000)),
-    "950_die1": ("v200", 0x7FF, 0, 2049, (6, 32, 0x22002000)),
-    "950_ub": ("v200", 0x7FF, 0, 2049, (6, 32, 0x22002000)),
-    "ascend350": ("v200", 0x7FF, 0, 2049, (0, 0, 0)),
-    "arch9201": ("arch9201", 0x7FF, 0, 2049, (7, 64, 0x22002000)),
-    "mc62cm12a": ("v201", 0xFF, 0, 2049, (0, 0, 0)),
-    "mc32dm11a": ("v201", 0xFF, 0, 2049, (0, 0, 0)),
+    "310B": ("Ascend310B1", 4096),
+    "910B1": ("Ascend910B1", 4096),
+    "910_9391": ("Ascend910_9391", 4096),
+    "910_9391_addrflat": ("Ascend910_9391", 4096),
+    "910_9391_chip1die1": ("Ascend910_9391", 4096),
+    "950": ("Ascend950PR_9589", 2049),
+    "950_die1": ("Ascend950PR_9589", 2049),
+    "950_ub": ("Ascend950PR_9589", 2049),
+    "ascend350": ("Ascend350_354f", 2048),
+    "arch9201": ("Arch9201", 2049),
+    "mc62cm12a": ("MC62CM12A", 4089),
+    "mc32dm11a": ("MC32DM11A", 4089),
 }
-STARS_BASE = 0x5_2000_0000
+QUEUES = 0x12C0_C000_0000  # table of queue pages
+STARS_BASE = 0x5_2000_0000  # of the stand-in the blocks were recorded with
+
+
+def device_of(file: str, inputs: dict[str, Any]) -> CondDevice:
+    """Facts of the device an entry was recorded on."""
+    env = EncodeEnv(
+        chip=Catalog().find(FILES[file][0]),
+        phy_chip_id=inputs["env_phy_chip_id"],
+        phy_die_id=inputs["env_phy_die_id"],
+        flat_addresses=bool(inputs["env_addr_mode"]),
+        stars_base=STARS_BASE,
+    )
+    return CondDevice.of(env)
 
 
 def found(pattern: str, text: str) -> int:
@@ -49,10 +65,11 @@ def found(pattern: str, text: str) -> int:
 
 def rebuild(file: str, entry: dict[str, Any], block: bytes) -> bytes:
     """Build the block of a corpus entry from its inputs."""
-    generation, sq_mask, tail_offset, depth, swap = FILES[file]
     i = entry["inputs"]
+    device, depth = device_of(file, i), FILES[file][1]
+    generation = device.generation
+    v2 = device.swap is not None
     text = "\n".join(line.text for line in disassemble(block, generation))
-    v2 = generation != "v100"
 
     def page(sq_id: int) -> int:
         if not v2:
@@ -60,18 +77,12 @@ def rebuild(file: str, entry: dict[str, Any], block: bytes) -> bytes:
         return found(r"lbu\.d +r1, \[(\w+)\]", text) - 0x14  # depends on the stand-in's queue mapping
 
     def active(sq_id: int) -> StreamActive:
-        if generation == "arch9201":
-            state = page(sq_id) + STATE_OFFSET
-        elif v2:
-            state = STARS_BASE + 0x2100_0000
-        else:
-            state = found(r"li +r1, (\w+)\n +li +r2", text)  # the chip's property plus chip and die offsets
         return StreamActive(
             sq_id=sq_id,
-            registers=QueueRegisters.at(page(sq_id), state=state, tail_offset=tail_offset),
+            registers=device.registers(page(sq_id)),
             starts=found(r"lwu\.d +r2, \[(\w+)\]", text),
             dfx=i["fc_mem"] + i["fc_size"],
-            sq_mask=sq_mask,
+            sq_mask=device.sq_mask,
         )
 
     if entry["task"] == "STREAM_ACTIVE":
@@ -92,31 +103,23 @@ def rebuild(file: str, entry: dict[str, Any], block: bytes) -> bytes:
             count=i["max"],
             labels=i["label_info_ptr"],
             label_count=found(r"lwu\.d +r2, \[(\w+)\]", text),
-            queues=i.get("sq_virtual_addr_table", 0x12C0_C000_0000),
+            queues=QUEUES,
             dfx=i["dfx_ptr"],
             current_sq=i["sq_id"],
-            tail_offset=tail_offset,
+            tail_offset=device.tail_offset,
         ).assemble(generation)
     if entry["task"] == "MODEL_EXECUTE":
         size = ModelExecute.program(generation).size_bytes
-        state = STARS_BASE + 0x2100_0000 if v2 else found(r"L15: +li +r4, (\w+)", text)
+        # chips that split program and diagnostics have the latter elsewhere
+        dfx = found(r"li +r5, (\w+)\n +sw ", text)
         return ModelExecute(
             address=i["fc_mem"],
             heads=(i["head_sq_id"], i["head_sq_id"] + 1),
             counters=struct.unpack_from("<2Q", block, size + 16),
-            start=StartQueues(
-                queues=i["sq_virtual_addr_table"],
-                state=state,
-                dfx=found(r"li +r5, (\w+)\n +sw ", text),
-                sq_mask=sq_mask,
-                tail_offset=tail_offset,
-            ),
+            start=device.start_queues(queues=i["sq_virtual_addr_table"], dfx=dfx),
         ).assemble(generation)
     assert entry["task"] == "MEM_WAIT_VALUE"
-    buffer = None
-    if swap is not None:
-        shift, offset, update = swap
-        buffer = SwapBuffer(base=0, shift=shift, offset=offset, update=STARS_BASE + update)
+    tail = 0 if v2 else page(i["sq_id"]) + device.tail_offset
     return MemoryWait(
         address=i["addr"],
         value=i["value"],
@@ -125,10 +128,8 @@ def rebuild(file: str, entry: dict[str, Any], block: bytes) -> bytes:
         position=i["task_id"] % depth if v2 else 0,
         depth=depth,
         profiling=found(r"ld\.d +r3, \[(\w+)\]", text),
-        queue=KnownQueue(
-            sq_id=i["sq_id"], paused=i["prof_disable_addr"], tail=0 if v2 else page(i["sq_id"]) + tail_offset
-        ),
-        swap=buffer,
+        queue=KnownQueue(sq_id=i["sq_id"], paused=i["prof_disable_addr"], tail=tail),
+        swap=device.swap,
     ).assemble(generation)
 
 
@@ -153,7 +154,7 @@ def test_every_recorded_block(file: str) -> None:
             block = bytes.fromhex(aux["hex"])
             built = rebuild(file, entry, block)
             if entry["task"] == "STREAM_LABEL_SWITCH_BY_INDEX":
-                mask = meaningful(built, FILES[file][0])
+                mask = meaningful(built, device_of(file, entry["inputs"]).generation)
                 block = bytes(a & b for a, b in zip(block, mask, strict=True))
             # some v2 waits were recorded up to the size of a v100 block only
             assert built[: len(block)] == block, (entry["task"], entry["variant"])
@@ -170,7 +171,6 @@ def start(sq_id: int, dfx: int) -> StreamActive:
     return StreamActive(sq_id=sq_id, registers=registers, starts=0x12C0_C180_6000, dfx=dfx, sq_mask=0x7FF)
 
 
-QUEUES = 0x12C0_C000_0000
 RECORDED = {
     "stream active, v100": (
         start(3, 0x12C0_C182_E178),
@@ -329,3 +329,16 @@ def test_programs_list_and_assemble_back() -> None:
         listing = "\n".join(line.text for line in disassemble(code, generation))
         assert assemble(listing, generation) == code
         assert not parse(listing).parameters
+
+
+def test_a_missing_stars_base_is_an_error() -> None:
+    with pytest.raises(CondError, match="stars_base = 0"):
+        CondDevice.of(EncodeEnv(chip=Catalog().find("Ascend350_354f")))
+
+
+def test_selector_depends_on_chip_and_die() -> None:
+    chip = Catalog().find("Ascend910_9391")
+    assert CondDevice.of(EncodeEnv(chip=chip)).selector == 0x6_A000_4880
+    assert CondDevice.of(EncodeEnv(chip=chip, phy_chip_id=1, phy_die_id=1)).selector == 0x906_A000_4880
+    assert CondDevice.of(EncodeEnv(chip=chip, flat_addresses=True)).selector == 0x2006_A000_4880
+    assert CondDevice.of(EncodeEnv(chip=Catalog().find("Ascend310B1"), phy_die_id=1)).selector == 0x5_2000_4880

@@ -230,6 +230,10 @@ class Layout:
 
         A given field replaces the constant of the same name.  Raises FieldOverflow or UnknownField.
         """
+        return self.pack(values)
+
+    def pack(self, values: Mapping[str, int]) -> bytes:
+        """Encode as ``encode`` does, from a mapping."""
         shape = self._shapes.get(names := tuple(values))
         if shape is None:
             shape = self._shape(names)
@@ -260,11 +264,18 @@ class Layout:
 
     def matches(self, raw: bytes) -> bool:
         """Tell whether the identifying constants are in ``raw``."""
-        word = int.from_bytes(raw, "little")
-        return all(
-            (word >> self._slots[name][0]) & ((1 << self._slots[name][1]) - 1) == value
-            for name, value in self.when.items()
-        )
+        mask, value = self.signature
+        return int.from_bytes(raw, "little") & mask == value
+
+    @property
+    def signature(self) -> tuple[int, int]:
+        """The bits that identify the layout and what they hold, as (mask, value) of the struct as one number."""
+        mask = value = 0
+        for name, constant in self.when.items():
+            offset, width = self._slots[name]
+            mask |= ((1 << width) - 1) << offset
+            value |= constant << offset
+        return mask, value
 
     def template(self, row: bytes, values: Mapping[str, int]) -> Template:
         """Cut ``row``, encoded with these values, at those words of ``vary`` that ``values`` names."""
@@ -296,12 +307,14 @@ class LayoutSet(Mapping[str, Layout]):
 
     def __init__(self, layouts: Mapping[str, Layout]) -> None:
         self._layouts = dict(layouts)
-        self._by_type: dict[int, list[Layout]] = {}
+        by_type: dict[int, list[Layout]] = {}
         for layout in self._layouts.values():
             if "type" in layout.when and layout.size == SQE_BYTES:  # not the frames that others build on
-                self._by_type.setdefault(layout.when["type"], []).append(layout)
-        for group in self._by_type.values():
-            group.sort(key=lambda layout: -len(layout.when))
+                by_type.setdefault(layout.when["type"], []).append(layout)
+        self._by_type: dict[int, tuple[tuple[int, int, Layout], ...]] = {
+            number: tuple((*layout.signature, layout) for layout in sorted(group, key=lambda each: -len(each.when)))
+            for number, group in by_type.items()
+        }
         typed = (layout.field("type").width for layout in self._layouts.values() if "type" in layout)
         self._type_mask = (1 << next(typed, 6)) - 1
 
@@ -316,8 +329,9 @@ class LayoutSet(Mapping[str, Layout]):
 
     def identify(self, raw: bytes) -> Layout | None:
         """Return the layout whose constants all agree with ``raw``, most constants first; None if there is none."""
-        for layout in self._by_type.get(raw[0] & self._type_mask, ()):
-            if layout.matches(raw):
+        word = int.from_bytes(raw, "little")
+        for mask, value, layout in self._by_type.get(word & self._type_mask, ()):
+            if word & mask == value:
                 return layout
         return None
 

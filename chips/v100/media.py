@@ -13,13 +13,15 @@ from chips.v100.tables import DEFAULT_CREDIT, LAYOUTS
 
 _HEADER = LAYOUTS["header"]
 _DVPP = LAYOUTS["dvpp"]
+_CREDIT = _DVPP.field("kernel_credit").offset // 8
+_BODY = _DVPP.field("command").offset // 8
 
 
 class BadCommand(ValueError):
     """A caller's entry that is not one."""
 
 
-def _fields(sqe: bytes, of: str) -> bytes:
+def _checked(sqe: bytes, of: str) -> bytes:
     if len(sqe) != SQE_BYTES:
         raise BadCommand(f"{of}: the caller's entry has {len(sqe)} bytes; it must have {SQE_BYTES}")
     return sqe
@@ -27,7 +29,7 @@ def _fields(sqe: bytes, of: str) -> bytes:
 
 def stars_common(task: StarsCommon, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build a media or DSA entry: the caller's words, our ids."""
-    sqe = _fields(task.sqe, "STARS_COMMON")
+    sqe = _checked(task.sqe, "STARS_COMMON")
     header = _HEADER.decode(sqe[: _HEADER.size])
     header |= {
         "stream_id": env.stream_id,
@@ -55,18 +57,16 @@ def multiple_task_sqes(task: MultipleTask, env: EncodeEnv) -> int:
 
 
 def _command(part: DvppPart, env: EncodeEnv, ids: TaskIds) -> bytes:
-    sqe = _DVPP.decode(_fields(part.sqe, "MULTIPLE_TASK"))
-    sqe |= {
-        "stream_id": env.stream_id,
-        "task_id": ids.task_id,
-        "lock": 0,
-        "unlock": 0,
-        "ie": 0,
-        "pre_p": 0,
-        "post_p": 0,
-        "overflow": 0,
-        "block_dim": 0,
-        "kernel_credit": min(sqe["kernel_credit"] if part.credit is None else part.credit, DEFAULT_CREDIT),
-        "task_pos": part.position,
-    }
-    return _DVPP.encode(**sqe)
+    """Build one accelerator command: the caller's words (reserved bits too) under our header, credit and place."""
+    sqe = _checked(part.sqe, "MULTIPLE_TASK")
+    given = _DVPP.decode(sqe)
+    front = _DVPP.encode(
+        type=given["type"],
+        stream_id=env.stream_id,
+        task_id=ids.task_id,
+        wr_cqe=given["wr_cqe"],
+        kernel_credit=min(given["kernel_credit"] if part.credit is None else part.credit, DEFAULT_CREDIT),
+        ptr_mode=given["ptr_mode"],
+        task_pos=part.position,
+    )
+    return front[: _HEADER.size] + sqe[_HEADER.size : _CREDIT] + front[_CREDIT:_BODY] + sqe[_BODY:]

@@ -1,0 +1,88 @@
+"""The recording machines: which chip, what the stand-in driver decided, and the environment of a vector."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chips.catalog import find_chip
+from chips.chip import Chip
+from chips.env import EncodeEnv
+from chips.tasks import NEVER_TIMEOUT_US
+
+Inputs = Mapping[str, Any]
+"""Inputs of one vector by name."""
+
+
+class UnknownMachine(LookupError):
+    """A vector names a recording machine that ``machines.yaml`` does not list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One recording: its chip and what its stand-in decided."""
+
+    chip: Chip
+    facts: Mapping[str, Any]
+
+    def physical(self, address: int) -> int:
+        """Physical address of a device address, as the stand-in translated it."""
+        return address + int(constants()["physical_offset"])
+
+    def debug_address(self, address: int) -> int:
+        """Address of a debug buffer as the chip wants it told: virtual where it can."""
+        return address if self.chip.has("TASK_DEBUG_REGISTER_WITH_VA_ADDR") else self.physical(address)
+
+
+@functools.cache
+def constants() -> dict[str, Any]:
+    """Return what ``machines.yaml`` states for all recordings."""
+    data: dict[str, Any] = yaml.load(Path(__file__).with_name("machines.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+    return data
+
+
+@functools.cache
+def machine(name: str) -> Machine:
+    """Return a recording machine by the name its vectors carry; raises UnknownMachine."""
+    machines = constants()["machines"]
+    if name not in machines:
+        raise UnknownMachine(f"no recording machine {name!r}; known: {', '.join(machines)}")
+    entry = dict(machines[name])
+    if "like" in entry:
+        entry = {**machine(entry["like"]).facts, **entry}
+    return Machine(find_chip(entry["soc"]), entry)
+
+
+def env(inputs: Inputs, at: Machine) -> EncodeEnv:
+    """Environment of a vector: the stream and device state among its inputs, the rest from its machine."""
+    facts = at.facts
+    has_limit = inputs.get("global_op_exec_timeout_us") or inputs.get("global_timeout_is_ms")
+    never = inputs.get("timeout_us") == NEVER_TIMEOUT_US and "pc_addr" in inputs
+    return EncodeEnv(
+        chip=at.chip,
+        stream_id=inputs["stream_id"],
+        sq_id=inputs["sq_id"],
+        bound=bool(inputs["bind_flag"]),
+        dvpp_group=bool(inputs["dvpp_group"]),
+        overflow_enabled=bool(inputs["overflow_en"]),
+        debug_registered=bool(inputs["debug_register"]),
+        separate_recycle=at.chip.has("TASK_RECYCLE_THREAD"),
+        phy_chip_id=inputs["env_phy_chip_id"],
+        phy_die_id=inputs["env_phy_die_id"],
+        die_count=inputs.get("die_num", facts.get("die_count", 1)),
+        flat_addresses=bool(inputs["env_addr_mode"]),
+        ub_connected=bool(inputs["env_ub"]),
+        ts_version=inputs["tsch_version"],
+        ts_features=frozenset({"AICORE_NEVER_TIMEOUT"} if never else ()),
+        tsd_qos=inputs.get("tsd_qos", 0),
+        stack_base_32k=inputs.get("stack_phy_base_32k", facts["stack_base_32k"]),
+        stack_base_16k=inputs.get("stack_phy_base_16k", facts.get("stack_base_16k", 0)),
+        custom_stack_size=constants()["custom_stack_size"],
+        op_timeout_us=inputs.get("global_op_exec_timeout_us", 0) if has_limit else None,
+        op_timeout_in_ms=bool(inputs.get("global_timeout_is_ms")),
+    )

@@ -1,0 +1,122 @@
+"""Reads recorded SQE vectors: what a runtime was asked for, and the bytes it built.
+
+Three forms are read: white-box files (a JSON list of ``task, variant, task_type, chip, inputs, sqe_num, sqe_hex, aux``),
+builder cases (YAML: ``sets`` of a ``context`` and ``cases`` with ``inputs`` and ``sqes``), and call traces (a JSON list of
+``api`` with ``sends``).  The inputs become task descriptions and an environment (``chips.recorded``); what has no
+description yet is returned all the same, so that nothing is skipped unseen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from chips import recorded
+from chips.chip import Chip
+from chips.env import EncodeEnv, TaskIds
+from chips.registry import Block
+from chips.tasks import Task
+
+
+class BadVectorFile(ValueError):
+    """A file that is not one of the three forms, or an entry of it that lacks something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One recorded task: description (None if its kind has none here), environment, and the bytes expected."""
+
+    name: str
+    task_name: str
+    task_type: int
+    chip: Chip
+    task: Task | None
+    env: EncodeEnv
+    ids: TaskIds
+    expected: tuple[bytes, ...]
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The SQEs that a recorded call submitted at once; the inputs behind them are not known."""
+
+    name: str
+    chip: Chip
+    rows: tuple[bytes, ...]
+
+
+def read_vectors(path: Path) -> Iterator[Vector | Sent]:
+    """Yield every vector of a file; raises BadVectorFile, or OSError when it cannot be read."""
+    text = path.read_bytes()
+    try:
+        data = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=yaml.CSafeLoader)
+    except (ValueError, yaml.YAMLError) as wrong:
+        raise BadVectorFile(f"{path}: not readable as {path.suffix[1:].upper() or 'YAML'}: {wrong}") from None
+    try:
+        if isinstance(data, dict) and "sets" in data:
+            yield from _builder_cases(data["sets"])
+        elif isinstance(data, list) and data and "sends" in data[0]:
+            yield from _sends(data, path.stem)
+        elif isinstance(data, list) and all("task" in entry for entry in data):
+            yield from _white_box(data)
+        else:
+            raise BadVectorFile(f"{path}: neither a list of tasks, nor of calls with sends, nor sets of builder cases")
+    except KeyError as missing:
+        raise BadVectorFile(f"{path}: an entry lacks {missing}") from None
+
+
+def _white_box(entries: list[dict[str, Any]]) -> Iterator[Vector]:
+    for entry in entries:
+        at = recorded.machine(entry["chip"])
+        inputs = entry["inputs"]
+        blocks = tuple(
+            Block(block["name"], block["addr"], bytes.fromhex(block["hex"])) for block in entry.get("aux", ())
+        )
+        inputs.update((block.name, block.address) for block in blocks if block.name == recorded.CONTEXT_BLOCK)
+        yield Vector(
+            name=f"{entry['task']} {entry['variant']}",
+            task_name=entry["task"],
+            task_type=entry["task_type"],
+            chip=at.chip,
+            task=recorded.task(entry["task"], entry["task_type"], entry["variant"], inputs, at),
+            env=recorded.env(inputs, at),
+            ids=TaskIds(inputs["task_id"], inputs["task_sn"], 0, 0),
+            expected=tuple(bytes.fromhex(row) for row in entry["sqe_hex"]),
+            blocks=blocks,
+        )
+
+
+def _builder_cases(sets: dict[str, Any]) -> Iterator[Vector]:
+    for name, group in sets.items():
+        context = group["context"]
+        cases: dict[str, dict[str, Any]] = {}
+        for case in group["cases"]:
+            inputs = dict(case["inputs"])
+            inputs = {**cases.get(inputs.pop("same_as", ""), {}), **inputs}
+            cases[case["name"]] = inputs
+            chip, env, ids, task = recorded.builder_case(name, case["task_type"], inputs, context)
+            yield Vector(
+                name=f"{name} {case['name']}",
+                task_name=case["name"],
+                task_type=case["task_type"],
+                chip=chip,
+                task=task,
+                env=env,
+                ids=ids,
+                expected=tuple(bytes.fromhex(row) for row in case["sqes"]),
+            )
+
+
+def _sends(calls: list[dict[str, Any]], stem: str) -> Iterator[Sent]:
+    """Sends of a call trace; only the file's name tells the chip."""
+    chip = recorded.machine(stem.removeprefix("api_")).chip
+    for call in calls:
+        for number, sent in enumerate(call["sends"]):
+            rows = tuple(bytes.fromhex(row) for row in sent["sqe_hex"])
+            yield Sent(f"{call['api']} send {number}", chip, rows)

@@ -8,6 +8,7 @@ A table is text in a small C-like language; a row belongs to the header named by
     enum tagDrvSqCqType drvSqCqType_t { DRV_NORMAL_TYPE, ... }          # tag, then the typedef's name if it has one
     callback halfaulteventcb(info: halFaultEventInfo*) -> void
     macros { SQCQ_RESV_LENGTH = 8, ... }
+    requests TSDRV X both trs_res_id_para { TRS_RES_ID_ALLOC = 0, ... }    # ioctls: module, type, direction, argument
 
 `@7.36.25` after a name marks a row that holds from that version of the header on; without it, from the first.
 Looking up a name scans the text for row heads only; the body is parsed when somebody needs it.
@@ -29,6 +30,9 @@ CHAPTERS = (
 )  # fmt: skip
 """Names of the chapters, in the order a lookup tries them: those of the ordinary path first."""
 
+KERNEL_CHAPTERS = ("ioctl_trs", "ioctl_ids", "ioctl_info", "ioctl_svm2", "ioctl_svm3", "ioctl_queue", "ioctl_hdc")
+"""Chapters of the kernel interface (`npuhal.ioctl`); their structs may contain those of the HAL."""
+
 FIRST_VERSION = 0
 """Version that every row without a mark holds from."""
 
@@ -37,9 +41,9 @@ class Row(NamedTuple):
     """One declaration: where it stands and its unparsed body."""
 
     kind: str
-    """`function`, `callback`, `struct`, `union`, `enum` or `macros`."""
+    """`function`, `callback`, `struct`, `union`, `enum`, `macros` or `requests`."""
     name: str
-    """C name; the tag of a struct or enum; empty for macros and enums without a name."""
+    """C name; the tag of a struct or enum; for requests, what they share; empty for macros and unnamed enums."""
     alias: str
     """The typedef's name where it differs from the tag, else empty."""
     since: int
@@ -73,7 +77,7 @@ _MARK = r"(?:\ @(?P<since{0}>[\d.]+))?"
 _ROW = re.compile(
     r"^from\ (?P<header>\S+)$"
     rf"|^(?P<callback>callback\ )?(?P<function>\w+){_MARK.format(1)}\((?P<args>[^)]*)\)\ ->\ (?P<result>\S+)$"
-    rf"|^(?P<kind>struct|union|enum|macros)(?:\ (?P<name>\w+))?(?:\ (?P<alias>\w+))?{_MARK.format(2)}\ "
+    rf"|^(?P<kind>struct|union|enum|macros|requests)(?P<words>(?:\ \w+)*){_MARK.format(2)}\ "
     r"\{(?P<body>.*?)\}$(?=\n(?![ }]))",
     re.MULTILINE | re.DOTALL,
 )
@@ -90,11 +94,14 @@ def chapter_rows(chapter: str) -> tuple[Row, ...]:
             header = match["header"]
             continue
         since = match["since1"] or match["since2"]
+        words = (match["words"] or "").split()
+        if match["kind"] == "requests":
+            words = [" ".join(words)]
         rows.append(
             Row(
                 kind=match["kind"] or ("callback" if match["callback"] else "function"),
-                name=match["function"] or match["name"] or "",
-                alias=match["alias"] or "",
+                name=match["function"] or (words[0] if words else ""),
+                alias=words[1] if len(words) > 1 else "",
                 since=encode_version(since) if since else FIRST_VERSION,
                 header=header,
                 chapter=chapter,
@@ -105,20 +112,22 @@ def chapter_rows(chapter: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def all_rows(*kinds: str) -> Iterator[Row]:
+def all_rows(*kinds: str, chapters: tuple[str, ...] = CHAPTERS) -> Iterator[Row]:
     """Yield every row of the given kinds, chapter by chapter."""
-    for chapter in CHAPTERS:
+    for chapter in chapters:
         for row in chapter_rows(chapter):
             if row.kind in kinds:
                 yield row
 
 
-def find(name: str, kinds: tuple[str, ...], version: int = FIRST_VERSION) -> Row | None:
+def find(
+    name: str, kinds: tuple[str, ...], version: int = FIRST_VERSION, chapters: tuple[str, ...] = CHAPTERS
+) -> Row | None:
     """Return the row of a C name (or typedef name) that holds at `version`, or None.
 
     A name that only newer headers declare is found at any version: whether a library has it is not decided here.
     """
-    for rows in _chapters_mentioning(name):
+    for rows in _chapters_mentioning(name, chapters):
         best: Row | None = None
         for row in rows:
             if (row.name == name or row.alias == name) and row.kind in kinds and (row.since <= version or best is None):
@@ -131,7 +140,7 @@ def find(name: str, kinds: tuple[str, ...], version: int = FIRST_VERSION) -> Row
 def find_enumerator(name: str) -> Row | None:
     """Return the enum or macros row that gives a constant its value, or None; a row without a mark wins."""
     word = re.compile(rf"\b{re.escape(name)}\b")
-    for rows in _chapters_mentioning(name):
+    for rows in _chapters_mentioning(name, CHAPTERS):
         found = [row for row in rows if row.kind in ("enum", "macros") and word.search(row.body)]
         if found:
             return min(found, key=lambda row: row.since)
@@ -168,12 +177,12 @@ def _text(chapter: str) -> str:
     return text
 
 
-def _chapters_mentioning(name: str) -> Iterator[tuple[Row, ...]]:
+def _chapters_mentioning(name: str, chapters: tuple[str, ...]) -> Iterator[tuple[Row, ...]]:
     """Yield the rows of each chapter whose text holds the name: a plain text search keeps the others unread.
 
     All versions of a declaration stand in one chapter, so a caller that has found a name may stop.
     """
-    for chapter in CHAPTERS:
+    for chapter in chapters:
         if name in _text(chapter):
             yield chapter_rows(chapter)
 

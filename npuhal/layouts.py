@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from npuhal import declarations
-from npuhal.declarations import FIRST_VERSION, Item, Row
+from npuhal.declarations import CHAPTERS, FIRST_VERSION, Item, Row
 from npuhal.version import DRIFT_VERSION
 
 SCALARS: Mapping[str, type[Any] | None] = {
@@ -57,27 +57,37 @@ class BitField:
 
 
 class Layouts:
-    """The types of one header version. Types that did not change are the very same classes in every version."""
+    """The types of one header version, or of other chapters; what is not theirs is exactly the `base`'s."""
 
-    def __init__(self, version: int) -> None:
+    def __init__(
+        self,
+        version: int = FIRST_VERSION,
+        chapters: tuple[str, ...] = CHAPTERS,
+        base: Layouts | None = None,
+    ) -> None:
         self.version = version
+        self.chapters = chapters
+        self.base = base
         self._structs: dict[str, type[Any]] = {}
 
     def struct(self, name: str) -> type[Any]:
         """Return the ctypes class of a struct or union, by tag or typedef name; KeyError if there is none."""
-        try:
-            return self._structs[name]
-        except KeyError:
-            pass
-        row = declarations.find(name, ("struct", "union"), self.version)
-        if row is None:
-            raise KeyError(name)
-        if row.since == FIRST_VERSION and self.version != FIRST_VERSION:
-            built = layouts(FIRST_VERSION).struct(name)
-        else:
-            built = self._structs.get(row.name) or self._build(row)
-        self._structs[name] = self._structs[row.name] = built
+        built = self._structs.get(name)
+        if built is None:
+            row = declarations.find(name, ("struct", "union"), self.version, self.chapters)
+            if row is not None and self._owns(row):
+                built = self._structs.get(row.name) or self._build(row)
+                self._structs[row.name] = built
+            elif self.base is not None:
+                built = self.base.struct(name)
+            else:
+                raise KeyError(name)
+            self._structs[name] = built
         return built
+
+    def _owns(self, row: Row) -> bool:
+        base = self.base
+        return base is None or row.chapter not in base.chapters or row.since > base.version
 
     def argument_type(self, text: str) -> Any:
         """Return the ctypes type of an argument or result; None for `void`, which only a result can be.
@@ -97,9 +107,11 @@ class Layouts:
     def _value_type(self, text: str) -> Any:
         if text in SCALARS:
             return SCALARS[text]
-        row = declarations.find(text, _TYPE_KINDS, self.version)
+        row = declarations.find(text, _TYPE_KINDS, self.version, self.chapters)
         if row is None:
-            raise KeyError(text)
+            if self.base is None:
+                raise KeyError(text)
+            return self.base._value_type(text)
         if row.kind == "enum":
             return ctypes.c_int
         if row.kind == "callback":
@@ -155,4 +167,4 @@ def layouts(version: int = FIRST_VERSION) -> Layouts:
 
 @cache
 def _layouts(version: int) -> Layouts:
-    return Layouts(version)
+    return Layouts(version, base=_layouts(FIRST_VERSION) if version != FIRST_VERSION else None)

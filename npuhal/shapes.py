@@ -85,17 +85,17 @@ def accepts(kind: Any, shape: Shape, field: bool = False) -> bool:
     """Return whether a ctypes type is the right one for a shape; inside structs every pointer is an address."""
     what = shape[0]
     if kind is None:
-        return what == "void"
+        return bool(what == "void")
     if what == "to":
         target = shape[1]
         if field or target[0] in ("void", "char", "opaque"):
-            return kind in (ctypes.c_void_p, ctypes.c_char_p)
+            return kind is ctypes.c_void_p or kind is ctypes.c_char_p
         if not issubclass(kind, ctypes._Pointer):
             return False
         return kind._type_ is ctypes.c_void_p if target[0] == "to" else accepts(kind._type_, target)
     if what == "array":
-        is_array = issubclass(kind, ctypes.Array) and bool(kind._length_ == shape[1])
-        return is_array and accepts(kind._type_, shape[2], field)
+        right_length = issubclass(kind, ctypes.Array) and bool(kind._length_ == shape[1])
+        return right_length and accepts(kind._type_, shape[2], field)
     if what == "struct":
         return issubclass(kind, (ctypes.Structure, ctypes.Union)) and bool(kind.__name__ == shape[1])
     if what == "callback":

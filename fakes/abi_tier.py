@@ -7,6 +7,7 @@ back. What is stored by a call from C code is raised by the next call from Pytho
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from fakes.direct import Call, FakeApi
@@ -20,6 +21,22 @@ class AbiApi(FakeApi):
     def __init__(self, url: str, machine: Any) -> None:
         super().__init__(url, machine)
         self._callbacks: dict[str, Any] = {}
+        self._entries: set[Any] = set()
+        self._outer_hook = sys.unraisablehook
+        sys.unraisablehook = self._hook = self._catch
+
+    def close(self) -> None:
+        """Give up the door and stop listening for exceptions that ctypes could not pass on."""
+        if sys.unraisablehook is self._hook:
+            sys.unraisablehook = self._outer_hook
+        super().close()
+
+    def _catch(self, lost: Any) -> None:
+        """Keep what ctypes drops: Ctrl-C can strike a callback before its first line, where no handler is yet."""
+        if lost.object in self._entries:
+            self.fake.pending_error = lost.exc_value
+        else:
+            self._outer_hook(lost)
 
     def raw(self, name: str) -> Call:
         """Return the function without argument types: pass only ints and prebuilt byref() or c_* objects."""
@@ -57,10 +74,11 @@ class AbiApi(FakeApi):
                         for value in arguments
                     ]
                 )
-            except Exception as error:
+            except BaseException as error:
                 machine.pending_error = error
                 return None if void else c.DRV_ERROR_NOT_SUPPORT
 
+        self._entries.add(entry)
         return entry
 
     def _raising(self, name: str, function: Any) -> Call:

@@ -28,6 +28,10 @@ class OutOfDeviceMemory(FakeError):
     """A memory pool of the fake has no room for a request."""
 
 
+class Hang(FakeError):
+    """A task never ends; its queue stands still until it is reset or destroyed. Kernel functions raise it."""
+
+
 class TaskFault(FakeError):
     """A task failed on the device: `error_type` is the CQE bit set, `code` its error code, the text says why."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from fakes.errors import FakeError
+from fakes.errors import FakeError, Hang, TaskFault
 from npuhal import constants
 
 if TYPE_CHECKING:
@@ -112,9 +112,19 @@ class Faults:
                 return rule.code
         return None
 
-    def effect_for(self, task: Task) -> TaskRule | None:
-        """Count one task; return the rule that strikes it, or None."""
+    def strike(self, task: Task) -> bool:
+        """Apply the rules to a task that is about to run: raises Hang or TaskFault, or returns True when it is lost.
+
+        Kernels are struck a second time, by the rules that name one, when their name is known.
+        """
         for rule in self.tasks:
-            if rule.strike(task):
-                return rule
-        return None
+            if (rule.kernel is None) != (not task.kernel_name) or not rule.strike(task):
+                continue
+            if rule.effect is Effect.HANG:
+                raise Hang("a fault rule says so")
+            if rule.effect is Effect.LOST:
+                task.detail = "lost by a fault rule"
+                task.fields["wr_cqe"] = 0
+                return True
+            raise TaskFault(f"a fault rule gives {rule.effect.name}", rule.effect.value, rule.code)
+        return False

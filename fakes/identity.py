@@ -41,10 +41,9 @@ class Identity:
 def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
     """Draw the identity of card `index` of `count`."""
     rng = random.Random(f"{seed}/{chip.soc}/{index}")
-    physical = (index + 1 + seed % max(count, 1)) % count if count > 2 else index + 2 + seed % 5
     return Identity(
-        physical=physical if physical != index else count + index,
-        local=count * 2 + index + rng.randrange(4),
+        physical=(index + 1 + seed % (count - 1)) % count if count > 1 else 1 + seed % 7,
+        local=2 * count + 4 * index + rng.randrange(4),
         chip_id=rng.randrange(4),
         die_id=rng.randrange(2),
         stars_base=0x5_0000_0000 + (rng.randrange(64) << 24),

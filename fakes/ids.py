@@ -25,10 +25,10 @@ class IdPool:
 
     def take(self, ceiling: int | None = None) -> int | None:
         """Return a free id below `ceiling`, or None."""
-        while self._returned:
+        while self._returned and (ceiling is None or self._returned[0] < ceiling):
             number = heappop(self._returned)
             self._returned_set.discard(number)
-            if number not in self.used and (ceiling is None or number < ceiling):
+            if number not in self.used:
                 self.used.add(number)
                 return number
         top = self.limit if ceiling is None else min(self.limit, ceiling)

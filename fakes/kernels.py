@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fakes.errors import FakeError, MemoryFault, TaskFault
+from fakes.errors import FakeError, Hang, MemoryFault, TaskFault
 from fakes.faults import Effect
 from fakes.views import view
 
@@ -38,10 +38,6 @@ class Trap(TaskFault):
 
     def __init__(self, message: str = "kernel trapped", code: int = 0) -> None:
         super().__init__(message, Effect.TRAP.value, code)
-
-
-class Hang(FakeError):
-    """Raised by a kernel function: the kernel never ends; its queue stands still until it is reset or destroyed."""
 
 
 class Arguments:

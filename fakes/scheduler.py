@@ -118,14 +118,18 @@ class Starved(RoundRobin):
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
-        self._victim = rng.randrange(1 << 16)
+        self._salt = rng.randrange(1, 1 << 16)
+        self._victim = -1
 
     def pick(self, queues: Sequence[SubmissionQueue]) -> SubmissionQueue:
         """Take any other queue first."""
-        by_id = sorted(queues, key=lambda sq: sq.sq_id)
-        victim = by_id[self._victim % len(by_id)]
-        others = [sq for sq in queues if sq is not victim]
-        return super().pick(others) if others else victim
+        self._victim = max((self._victim, *(sq.sq_id for sq in queues)), key=self._rank)
+        others = [sq for sq in queues if sq.sq_id != self._victim]
+        return super().pick(others or queues)
+
+    def _rank(self, sq_id: int) -> int:
+        """Order the queues in a way that only the seed knows; the highest one seen is the victim."""
+        return (sq_id + 1) * self._salt % 65521
 
 
 POLICIES = {policy.name: policy for policy in (RoundRobin, DeviceAhead, HostAhead, Random, Starved)}

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fakes.errors import MemoryFault, NotModelled, TaskFault
+from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
 from fakes.executor import aicpu, control, copy, kernel, sync
 from fakes.executor.reader import Reader
-from fakes.faults import Effect, TaskRule
+from fakes.faults import Effect
 from fakes.journal import Executed
-from fakes.kernels import Hang
 from fakes.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.scheduler import CONTROL_NS
 
@@ -93,8 +92,8 @@ class Executor:
             sq.clock = max(sq.clock, arrivals.popleft()[1])
         task = self.decode(device, sq)
         try:
-            rule = self.machine.faults.effect_for(task) if self.machine.faults.tasks else None
-            taken = task.handler(task) if rule is None else self._strike(task, rule)
+            lost = bool(self.machine.faults.tasks) and self.machine.faults.strike(task)
+            taken = 1 if lost else task.handler(task)
         except Hang as hang:
             sq.hung = str(hang)
             self.machine.problem(f"{self.describe(task)} hangs: {hang}")
@@ -133,16 +132,6 @@ class Executor:
             f"task {task.kind}{name} at position {task.position} of stream {task.sq.stream_id} "
             f"on device {task.device.index}"
         )
-
-    def _strike(self, task: Task, rule: TaskRule) -> int:
-        if rule.effect is Effect.HANG:
-            raise Hang("a fault rule says so")
-        if rule.effect is Effect.LOST:
-            task.occupy(CONTROL_NS)
-            task.detail = "lost by a fault rule"
-            task.fields["wr_cqe"] = 0
-            return 1
-        raise TaskFault(f"a fault rule gives {rule.effect.name}", rule.effect.value, rule.code)
 
     def _finish(self, task: Task, taken: int) -> None:
         sq = task.sq

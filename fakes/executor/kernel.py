@@ -34,6 +34,8 @@ def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -
         task.occupy(kernel_ns(blocks, cores), *engines)
         return 1
     task.kernel_name = kernel.name
+    if machine.faults.tasks and machine.faults.strike(task):
+        return 1
     core = engines[0] if len(engines) == 1 else "MIX"
     arguments = Arguments(machine.memory, args)
     context = Context(0, blocks, core, device.index, arguments, machine.memory)

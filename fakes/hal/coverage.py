@@ -1,0 +1,61 @@
+"""Which HAL functions the fake models, answers as absent, or refuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from fakes.hal import modelled
+from fakes.hal.absent import absent
+from npuhal import prototypes
+
+
+class Status(Enum):
+    """What becomes of a call."""
+
+    MODELLED = "modelled"
+    ABSENT = "absent"
+    """Answers NOT_SUPPORT, as the real library does where the feature is missing."""
+    REFUSED = "refused"
+    """Raises NotModelled with the function's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One function."""
+
+    name: str
+    chapter: str
+    status: Status
+    referenced: bool
+    """Whether the vendor's runtime refers to it."""
+
+
+def coverage(generation: str, args: str) -> list[Row]:
+    """Return every function of the headers, for a chip generation and an argument path ("dma", "bar", "ub")."""
+    known, missing = modelled(), absent(generation, args)
+    return [
+        Row(
+            name, prototypes.prototype(name).chapter,
+            Status.MODELLED if name in known else Status.ABSENT if name in missing else Status.REFUSED,
+            name not in _NOT_REFERENCED,
+        )
+        for name in sorted(prototypes.names())
+    ]  # fmt: skip
+
+
+_NOT_REFERENCED = frozenset(
+    (
+        "drvGetDevIDByLocalDevID", "drvGetDeviceLocalIDs", "drvGetLocalDevIDByHostDevID", "drvGetProcessSign",
+        "drvMemInitSvmDevice", "halAsyncDmaWqeCreate", "halAsyncDmaWqeDestory", "halCentreNotifySet", "halCtl",
+        "halDeviceDisableP2PNotify", "halDrvEventThreadUninit", "halGetChipCount", "halGetChipList", "halGetDevIDsEx",
+        "halGetDevNumEx", "halGetDevProbeList", "halGetDeviceCountFromChip", "halGetDeviceFromChip",
+        "halGetDeviceVfList", "halGetDeviceVfMax", "halGetUserConfig", "halGetVdevIDs", "halGetVdevNum",
+        "halMemAgentClose", "halMemAgentOpen", "halMemBindSibling", "halMemGetInfoEx", "halMemInitSvmDevice",
+        "halMemRegUbSegment", "halMemShareHandleGetAttribute", "halMemUnRegUbSegment", "halNotifyGetInfo",
+        "halResAddrUnmapV2", "halResRead", "halResUnmap", "halResWrite", "halResourceDisable", "halResourceEnable",
+        "halResourceIdCheck", "halResourceIdRestore", "halSdmaBatchCopy", "halSetUserConfig", "halShmemGetAttribute",
+        "halShrIdGetAttribute", "halSubscribeFaultEvent", "halTsCmdlistMemMap", "halTsCmdlistMemUnMap",
+    )
+)  # fmt: skip
+"""Functions of the headers that the vendor's runtime sources never mention."""

@@ -1,0 +1,126 @@
+"""The doors: URLs, what is refused, the C ABI, and the null door."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import pytest
+
+import npuhal
+from chips import UnknownChip
+from fakes import NotModelled
+from fakes.hal.coverage import Status, coverage
+from npuhal import constants as c
+from npuhal import structs as s
+from npuhal.errors import BadUrl
+from tests.unit.fakes.rig import Rig
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("device=2", "unknown option 'device'"),
+        ("devices=0", "outside 1 to 64"),
+        ("seed=x", "not an integer"),
+        ("policy=fair", "none of round_robin"),
+        ("args=rdma", "none of dma, bar, ub"),
+        ("hbm=lots", "not a size such as"),
+        ("kernels=all", "none of attached, noop"),
+        ("policy=random&schedule=random", "give one"),
+    ],
+)
+def test_wrong_options_are_named(query: str, says: str) -> None:
+    with pytest.raises(BadUrl, match=says):
+        npuhal.open_hal(f"fake://ascend910b3?{query}")
+
+
+def test_an_unknown_soc_is_named() -> None:
+    with pytest.raises(UnknownChip, match="910B9"):
+        npuhal.open_hal("fake://ascend910B9")
+
+
+def test_sizes_and_counts_are_options(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(hbm="1g", streams=5, devices=2)
+    assert sum(budget.total for budget in rig.fake.memory.budgets[1].values()) == 1 << 30
+    assert rig.fake.device(1).ids["stream"].limit == 5
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+def test_what_is_not_modelled_raises_with_its_name(open_rig: Callable[..., Rig], scheme: str) -> None:
+    rig = open_rig(scheme=scheme)
+    assert rig.hal.has("halQueueInit")
+    with pytest.raises(NotModelled, match="halQueueInit"):
+        rig.hal.halQueueInit(0)
+    with pytest.raises(AttributeError, match="halNonsense"):
+        rig.hal.halNonsense(0)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+def test_absent_features_answer_not_support(open_rig: Callable[..., Rig], scheme: str) -> None:
+    rig = open_rig(scheme=scheme)
+    assert rig.hal.halMemUnRegUbSegment(0, 4096) == c.DRV_ERROR_NOT_SUPPORT
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi", "null"])
+def test_raw_twins_take_prebuilt_arguments(open_rig: Callable[..., Rig], scheme: str) -> None:
+    rig = open_rig(scheme=scheme)
+    stream = rig.stream()
+    buffer = ctypes.create_string_buffer(rig.nop(stream), 64)
+    info = s.halTaskSendInfo(type=0, sqId=stream.sq_id, sqe_addr=ctypes.addressof(buffer), sqe_num=1)
+    query = s.halSqCqQueryInfo(type=0, sqId=stream.sq_id, prop=c.DRV_SQCQ_PROP_SQ_HEAD)
+    send, ask = rig.hal.raw("halSqTaskSend"), rig.hal.raw("halSqCqQuery")
+    sending, asking = ctypes.byref(info), ctypes.byref(query)
+    assert [send(0, sending) for _ in range(3)] == [0, 0, 0]
+    assert ask(0, asking) == 0
+    assert query.value[0] == 3
+    info.sqId = 4000
+    assert send(0, sending) == c.DRV_ERROR_INVALID_VALUE
+    query.prop = c.DRV_SQCQ_PROP_SQ_MEM_ATTR
+    assert ask(0, asking) == 0
+
+
+def test_arguments_come_in_every_form(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig()
+    count = ctypes.c_uint32(0)
+    for form in (ctypes.byref(count), count, ctypes.pointer(count), ctypes.addressof(count)):
+        count.value = 0
+        assert rig.hal.drvGetDevNum(form) == 0  # type: ignore[arg-type]
+        assert count.value == 1
+    assert rig.hal.drvGetDevNum(None) == c.DRV_ERROR_INVALID_VALUE
+    with pytest.raises(TypeError, match="takes 1 arguments"):
+        rig.hal.drvGetDevNum()  # type: ignore[call-arg]
+
+
+def test_the_abi_tier_crosses_real_function_pointers(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(scheme="fake-abi")
+    address = rig.hal.address("drvGetDevNum")  # type: ignore[attr-defined]
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(address)
+    count = ctypes.c_uint32()
+    assert function(ctypes.addressof(count)) == 0
+    assert count.value == 1
+
+
+def test_null_completes_everything_at_once(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(scheme="null")
+    stream = rig.stream(depth=8)
+    for task in range(20):
+        assert stream.send(rig.sqe("jpege", stream, task)) == 0
+    assert stream.head == 20 % 8
+    rc, [cqe] = stream.receive(timeout=1, stream=stream.stream_id, task=19)
+    assert (rc, cqe.task_id, cqe.sq_head, cqe.error_type) == (0, 19, 3, 0)
+    address = rig.alloc(64)
+    rig.put(address, b"real")
+    assert rig.get(address, 4) == b"real"
+
+
+def test_coverage_names_every_function_once() -> None:
+    rows = coverage("v100", "dma")
+    names = [row.name for row in rows]
+    assert len(names) == len(set(names))
+    assert set(npuhal.prototypes.names()) == set(names)
+    by_name = {row.name: row for row in rows}
+    assert by_name["halSqTaskSend"].status is Status.MODELLED
+    assert by_name["halMemRegUbSegment"].status is Status.ABSENT
+    assert by_name["halQueueInit"].status is Status.REFUSED
+    assert sum(row.referenced for row in rows) == 245

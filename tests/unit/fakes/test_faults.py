@@ -1,0 +1,112 @@
+"""Faults: each has its effect, and without the rule nothing happens."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import pytest
+
+from fakes.errors import FakeError
+from fakes.faults import Effect
+from npuhal import constants as c
+from tests.unit.fakes.rig import Rig
+
+CODE = b"some kernel code" * 4
+
+
+@pytest.mark.parametrize("name", ["halMemAlloc", "drvGetDevNum"])
+def test_the_nth_call_fails(rig: Rig, name: str) -> None:
+    def call() -> int:
+        if name == "halMemAlloc":
+            return int(rig.hal.halMemAlloc(ctypes.byref(ctypes.c_void_p()), 64, c.MEM_DEV))
+        return int(rig.hal.drvGetDevNum(ctypes.byref(ctypes.c_uint32())))
+
+    rig.fake.faults.on_call(name, "DRV_ERROR_OUT_OF_MEMORY", nth=2, times=2)
+    assert [call() for _ in range(5)] == [0, 6, 6, 0, 0]
+    rig.fake.faults.on_call(name, 33, times=0)
+    assert [call() for _ in range(3)] == [33, 33, 33]
+    rig.fake.faults.clear()
+    assert call() == 0
+
+
+def test_a_failing_send_sends_nothing(rig: Rig) -> None:
+    stream = rig.stream()
+    rig.fake.faults.on_call("halSqTaskSend", c.DRV_ERROR_NO_RESOURCES)
+    assert stream.send(rig.nop(stream)) == c.DRV_ERROR_NO_RESOURCES
+    assert stream.query(c.DRV_SQCQ_PROP_SQ_TAIL) == 0
+    assert stream.send(rig.nop(stream)) == 0
+    stream.drain()
+
+
+@pytest.mark.parametrize(
+    ("effect", "bits"),
+    [(Effect.EXCEPTION, 1), (Effect.TRAP, 2), (Effect.TIMEOUT, 4), (Effect.SQE_ERROR, 8), (Effect.CONFLICT, 16)],
+)
+def test_the_nth_task_fails(rig: Rig, effect: Effect, bits: int) -> None:
+    stream = rig.stream()
+    rig.fake.faults.on_task(effect, nth=3, code=0x42)
+    stream.send(*[rig.nop(stream)] * 5)
+    assert [stream.head for _ in range(2)] == [2, 2]
+    _, [cqe] = stream.receive()
+    assert (cqe.error_type, cqe.error_code, cqe.sq_head) == (bits, 0x42, 2)
+
+
+def test_rules_choose_by_stream_kind_and_kernel(rig: Rig) -> None:
+    one, two = rig.stream(), rig.stream()
+    rig.fake.attach(CODE, lambda ctx: None, name="victim")
+    rig.fake.faults.on_task(Effect.EXCEPTION, stream=two.stream_id, kind="kernel", kernel="victim")
+    kernel = [rig.nop(one), rig.kernel(one, rig.load(CODE), rig.arguments(0))]
+    one.send(*kernel)
+    one.drain()
+    two.send(*kernel)
+    assert [two.head for _ in range(2)] == [1, 1]
+
+
+def test_a_hanging_task_neither_ends_nor_fails(rig: Rig) -> None:
+    stream = rig.stream()
+    rig.fake.faults.on_task(Effect.HANG)
+    stream.send(rig.nop(stream))
+    assert [stream.head for _ in range(3)] == [0, 0, 0]
+    assert (stream.receive(timeout=1)[0], stream.query(c.DRV_SQCQ_PROP_SQ_STATUS)) == (c.DRV_ERROR_WAIT_TIMEOUT, 1)
+    assert stream.config(c.DRV_SQCQ_PROP_SQ_HEAD, 1) == 0
+    assert stream.head == 1
+
+
+def test_a_lost_task_has_no_effect_and_no_completion(rig: Rig) -> None:
+    stream, data = rig.stream(), rig.alloc(8)
+    rig.fake.faults.on_task(Effect.LOST)
+    value = {"value": 1} if rig.v1 else {"value[0]": 1}
+    stream.send(rig.sqe("write_value", stream, 1, addr=data, awsize=3, wr_cqe=1, va=1, **value))
+    stream.drain()
+    assert rig.get(data, 8) == bytes(8)
+    assert stream.receive() == (0, [])
+
+
+def test_allocations_from_a_size_on_fail(rig: Rig) -> None:
+    rig.fake.faults.out_of_memory_from = 1 << 20
+    pointer = ctypes.c_void_p()
+    assert rig.hal.halMemAlloc(ctypes.byref(pointer), 1 << 20, c.MEM_DEV) == c.DRV_ERROR_OUT_OF_MEMORY
+    assert rig.hal.halMemAlloc(ctypes.byref(pointer), (1 << 20) - 1, c.MEM_DEV) == 0
+
+
+def test_ids_may_be_taken_by_others(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(notifys=10)
+    rig.fake.device().ids["notify"].occupy(9)
+    rig.take_id(c.DRV_NOTIFY_ID)
+    assert rig.try_id(c.DRV_NOTIFY_ID)[0] == c.DRV_ERROR_NO_NOTIFY_RESOURCES
+
+
+def test_a_card_that_is_down_answers_bus_down(rig: Rig) -> None:
+    stream = rig.stream()
+    rig.fake.device().status = c.DRV_STATUS_COMMUNICATION_LOST
+    assert stream.send(rig.nop(stream)) == c.DRV_ERROR_BUS_DOWN
+    assert stream.receive(timeout=1)[0] == c.DRV_ERROR_BUS_DOWN
+    status = ctypes.c_int()
+    assert rig.hal.drvDeviceStatus(0, ctypes.byref(status)) == 0
+    assert status.value == c.DRV_STATUS_COMMUNICATION_LOST
+
+
+def test_a_rule_that_can_never_strike_is_refused(open_rig: Callable[..., Rig]) -> None:
+    with pytest.raises(FakeError, match="nth must be at least 1"):
+        open_rig().fake.faults.on_call("halMemAlloc", 6, nth=0)

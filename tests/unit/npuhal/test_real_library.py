@@ -1,0 +1,151 @@
+"""The loader and the typed door on real shared objects, compiled here: dependencies, the stub, by-value structs."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import npuhal
+from npuhal import structs
+from npuhal.errors import LibraryNotFound, MissingSymbols, StubLibrary
+from npuhal.loader import Search, loaded_path
+
+COMPILER = next(filter(shutil.which, ("cc", "gcc", "clang")), None)
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler here")
+
+SECURITY = "int memcpy_s(void) { return 0; }"
+HAL = """
+typedef unsigned int u32;
+struct handle_attr { u32 route; u32 rsv[8]; };
+struct share_attr { u32 bits; };
+extern int memcpy_s(void);
+static int client;
+int drvGetDevNum(u32 *n) { *n = 3 + memcpy_s(); return 0; }
+int halGetAPIVersion(int *v) { *v = 0x072418; return 0; }
+int halSetRuntimeApiVer(int v) { client = v; return 0; }
+int halGetHostID(u32 *id) { *id = client; return 0; }
+int halMemHandleSetAttribute(void *h, int type, struct handle_attr a) {
+    u32 i, sum = (u32)(unsigned long)h + type + a.route;
+    for (i = 0; i < 8; i++) sum = sum * 31 + a.rsv[i];
+    return (int)(sum & 0xffff);
+}
+int halGrpAddProc(const char *name, int pid, struct share_attr a) { return name[0] + pid + (int)a.bits; }
+"""
+STUB = "int drvGetDevNum(unsigned *n) { return 0; } int halGetDeviceInfo(void) { return 0; }"
+
+
+def by_path_only(name, mode):
+    """Load like ctypes.CDLL, but no plain names: they may find a driver of this machine, or one loaded before."""
+    if "/" not in name:
+        raise OSError(f"{name}: not looked for in this test")
+    return ctypes.CDLL(name, mode=mode)
+
+
+def compile_library(path, source, *options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    command = [COMPILER, "-shared", "-fPIC", "-x", "c", "-", "-x", "none", "-o", str(path), *options]
+    subprocess.run(command, input=source, text=True, check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    """A folder that stands for /, with a driver installed as the packages do."""
+    root = tmp_path_factory.mktemp("root")
+    lib64 = root / "usr/local/Ascend/driver/lib64"
+    security = compile_library(lib64 / "common/libc_sec.so", SECURITY, "-Wl,-soname,libc_sec.so")
+    compile_library(
+        lib64 / "driver/libascend_hal.so", HAL, "-Wl,-soname,libascend_hal.so", "-Wl,--no-as-needed", str(security)
+    )
+    return root
+
+
+@pytest.fixture(scope="module")
+def hal(driver):
+    return Search(root=str(driver), environ={}, load=by_path_only).open()
+
+
+def test_found_below_the_default_prefix_with_its_dependency(driver, hal):
+    assert hal.path == str(driver / "usr/local/Ascend/driver/lib64/driver/libascend_hal.so")
+    assert loaded_path("libc_sec.so") == str(driver / "usr/local/Ascend/driver/lib64/common/libc_sec.so")
+    count = ctypes.c_uint32()
+    assert hal.drvGetDevNum(ctypes.byref(count)) == 0
+    assert count.value == 3
+
+
+def test_found_where_the_install_info_says(driver, tmp_path):
+    prefix = tmp_path / "opt/npu"
+    shutil.copytree(driver / "usr/local/Ascend", prefix)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/ascend_install.info").write_text("Driver_Install_Path_Param=/opt/npu\n")
+    found = Search(root=str(tmp_path), environ={}, load=by_path_only).open()
+    assert found.path == str(prefix / "driver/lib64/driver/libascend_hal.so")
+
+
+def test_named_by_the_environment(driver):
+    path = str(driver / "usr/local/Ascend/driver/lib64/driver/libascend_hal.so")
+    assert Search(root="/nowhere", environ={"ASCEND_HAL_LIB": path}).open().path == path
+
+
+def test_handshake_reaches_the_library(hal):
+    assert npuhal.shake_hands(hal) == (0x072418, 0x072418)
+    told = ctypes.c_uint32()
+    assert hal.halGetHostID(ctypes.byref(told)) == 0
+    assert told.value == 0x072418
+
+
+def test_structs_by_value_arrive_in_c(hal):
+    attribute = structs.HandleAttr(mem_map_route=5)
+    attribute.rsv[:] = range(1, 9)
+    expected = 0x1000 + 1 + 5
+    for i in range(1, 9):
+        expected = expected * 31 + i
+    assert hal.halMemHandleSetAttribute(0x1000, 1, attribute) == expected & 0xFFFF
+    assert hal.halGrpAddProc(b"A", 7, structs.GroupShareAttr(admin=1, write=1)) == ord("A") + 7 + 5
+
+
+def test_open_hal_names_what_a_driver_lacks(driver):
+    path = driver / "usr/local/Ascend/driver/lib64/driver/libascend_hal.so"
+    with pytest.raises(MissingSymbols, match="halMemAlloc") as caught:
+        npuhal.open_hal(f"hal://{path}")
+    assert "drvGetDevNum" not in caught.value.names
+
+
+def test_the_stub_is_refused(tmp_path):
+    path = compile_library(tmp_path / "devlib/stub/libascend_hal.so", STUB)
+    with pytest.raises(StubLibrary, match=r"devlib/stub/libascend_hal\.so is the toolkit's link stub"):
+        npuhal.open_hal(f"hal://{path}")
+
+
+def test_a_file_that_is_no_library_says_why(tmp_path):
+    path = tmp_path / "libascend_hal.so"
+    path.write_text("not an ELF file")
+    with pytest.raises(LibraryNotFound, match=r"libascend_hal\.so: .*(invalid ELF header|file too short)"):
+        npuhal.open_hal(f"hal://{path}")
+
+
+@pytest.mark.perf
+def test_a_typed_call_costs_what_ctypes_costs(driver):
+    """The second call finds an instance attribute: no Python frame of ours lies between caller and ctypes."""
+    path = str(driver / "usr/local/Ascend/driver/lib64/driver/libascend_hal.so")
+    code = f"""
+import ctypes, timeit
+from npuhal.loader import Search
+hal = Search().open_file({path!r}, "hal://")
+n = ctypes.c_uint32(); ref = ctypes.byref(n)
+hal.drvGetDevNum(ref)
+own = ctypes.CDLL(hal.path)['drvGetDevNum']
+own.argtypes = [ctypes.POINTER(ctypes.c_uint32)]
+class Holder: pass
+holder = Holder(); holder.call = own
+names = {{"hal": hal, "holder": holder, "ref": ref}}
+ours = min(timeit.repeat("hal.drvGetDevNum(ref)", globals=names, number=20000, repeat=7))
+bare = min(timeit.repeat("holder.call(ref)", globals=names, number=20000, repeat=7))
+print(ours / bare)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 1.3

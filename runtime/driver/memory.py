@@ -67,7 +67,8 @@ class MemoryDriver(HalCalls):
         info = s.MemInfo()
         rc = self.hal.halMemGetInfo(self.device_id, c.MEM_INFO_TYPE_HBM_SIZE, ctypes.byref(info))
         self.check(rc, "halMemGetInfo", "HBM")
-        return int(info.phy_info.free), int(info.phy_info.total)
+        pages = info.phy_info
+        return int(pages.free + pages.huge_free), int(pages.total + pages.huge_total)
 
     def bar_argument_memory(self) -> bool:
         """Return True where kernel arguments can be stored straight into device memory over the PCIe BAR."""

@@ -1,0 +1,19 @@
+"""What a fake card thinks the process holds, so that a test can ask whether something was left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def holdings(machine: Any, index: int = 0) -> dict[str, Any]:
+    """Return memory blocks, queues and ids in use on one card."""
+    card = machine.device(index)
+    return {
+        "memory": [(hex(block.base), block.size) for block in machine.memory.blocks],
+        "queues": sorted(card.queues),
+        "logic": sorted(card.logic),
+        "ids": {kind: sorted(pool.used) for kind, pool in card.ids.items() if pool.used},
+    }
+
+
+NOTHING: dict[str, Any] = {"memory": [], "queues": [], "logic": [], "ids": {}}

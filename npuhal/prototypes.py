@@ -41,35 +41,23 @@ class Prototype(NamedTuple):
     """The header that declares it."""
 
 
+_STARS = frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"})
+_TWO_STEP = frozenset({"halSqMemGet", "halSqMsgSend", "halCqReportIrqWait", "halCqReportGet", "halReportRelease"})
+
 REQUIRED: Mapping[str, frozenset[str]] = {
-    "": frozenset(
-        {
-            "drvGetDevNum",
-            "halGetDeviceInfo",
-            "halDeviceOpen",
-            "halDeviceClose",
-            "halMemAlloc",
-            "halMemFree",
-            "drvMemcpy",
-            "drvMemsetD8",
-            "drvMemGetAttribute",
-            "halMemGetInfo",
-            "drvMemConvertAddr",
-            "drvMemDestroyAddr",
-            "halResourceIdAlloc",
-            "halResourceIdFree",
-            "halSqCqAllocate",
-            "halSqCqFree",
-            "halSqCqQuery",
-            "halSqCqConfig",
-        }
-    ),
-    "v100": frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"}),
-    "v200": frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"}),
-    "v201": frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"}),
-    "arch5162": frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"}),
-    "hwts": frozenset({"halSqMemGet", "halSqMsgSend", "halCqReportIrqWait", "halCqReportGet", "halReportRelease"}),
-}
+    "": frozenset({
+        "drvGetDevNum", "drvGetPlatformInfo", "drvDeviceGetPhyIdByIndex", "drvDeviceStatus", "halGetDeviceInfo",
+        "halDeviceOpen", "halDeviceClose", "halTsdrvCtl", "drvMemSmmuQuery", "halMemAlloc", "halMemFree", "halMemCtl",
+        "halMemGetInfo", "drvMemcpy", "drvMemsetD8", "drvMemGetAttribute", "drvMemAddressTranslate",
+        "drvMemConvertAddr", "drvMemDestroyAddr", "halResourceIdAlloc", "halResourceIdFree",
+        "halSqCqAllocate", "halSqCqFree", "halSqCqQuery", "halSqCqConfig",
+    }),
+    "v100": _STARS,
+    "v200": _STARS,
+    "v201": _STARS,
+    "arch5162": _STARS,
+    "hwts": _TWO_STEP,
+}  # fmt: skip
 """What our runtime calls without asking first: for every chip (key ""), and in addition for each generation."""
 
 

@@ -24,14 +24,12 @@ drvGetDeviceLocalIDs(devices: out u32*, len: u32) -> drvError_t
 halGetHostID(host_id: out u32*) -> drvError_t
 halGetDevProbeList(devices: out u32*, len: u32) -> drvError_t
 
-from ascend_hal_base.h
 struct hal_dev_open_in halDevOpenIn { reserve: u64[8] }
 struct hal_dev_open_out halDevOpenOut { reserve: u64[8] }
 struct hal_dev_close_in halDevCloseIn { close_type: u32, reserve0: u32, reserve: u64[7] }
 struct drvDevInfo { fd: i32 }
 struct tag_state_info devdrv_state_info_t { state: devdrv_state_t, devId: u32 }
 
-from ascend_hal_base.h
 enum tagDrvStatus drvStatus_t {
     DRV_STATUS_INITING, DRV_STATUS_WORK, DRV_STATUS_EXCEPTION, DRV_STATUS_SLEEP, DRV_STATUS_COMMUNICATION_LOST,
     DRV_STATUS_RESERVED
@@ -56,5 +54,6 @@ enum HAL_DMS_DEVICE_NODE_TYPE {
     HAL_DMS_DEV_TYPE_UBCFGLITE, HAL_DMS_DEV_TYPE_MAX
 }
 
+from ascend_hal*.h
 macros { DEV_NUM = 64 }
 """

@@ -78,7 +78,6 @@ struct halAsyncDmaJettyFillInfo {
     jettyHandle: halAsyncJettyHandle*, offset: u64, srcWqe: u8*, size: u64, rsv: u32[16]
 }
 
-from ascend_hal_define.h
 enum drv_async_dma_type drvAsyncDmaType_t {
     DRV_ASYNC_DMA_TYPE_NORMAL, DRV_ASYNC_DMA_TYPE_SQE_UPDATE, DRV_ASYNC_DMA_TYPE_2D, DRV_ASYNC_DMA_TYPE_BATCH,
     DRV_ASYNC_DMA_TYPE_NOP, DRV_ASYNC_DMA_TYPE_MAX
@@ -96,6 +95,7 @@ enum tagDrvAsyncJettyDmaDir drvAsyncDmaJettyDir_t {
     TRS_ASYNC_JETTY_HOST_DEVICE, TRS_ASYNC_JETTY_DEVICE_TO_DEVICE, TRS_ASYNC_JETTY_MAX_DIR
 }
 
+from ascend_hal*.h
 macros {
     ASYNC_RSV_LENGTH = 8, TRS_ASYNC_CPY_2D_DESTROY_RSV_LEN = 8, TRS_ASYNC_CPY_2D_IN_RSV_LEN = 8,
     TRS_ASYNC_CPY_BATCH_DESTROY_RSV_LEN = 8, TRS_ASYNC_CPY_BATCH_IN_RSV_LEN = 8,

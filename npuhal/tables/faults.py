@@ -11,7 +11,6 @@ halReadFaultEvent(
 halSubscribeFaultEvent(device_id: i32, filter: halEventFilter, handler: halfaulteventcb) -> drvError_t
 halRepairFault(devid: u32, info: halRepairFaultInfo*) -> drvError_t
 
-from ascend_hal_base.h
 struct halEventFilter { filter_flag: u64, event_id: u32, severity: u8, node_type: u16, resv: u8[32] }
 struct halFaultEventInfo {
     alarm_raised_time: u64, event_id: u32, tgid: i32, event_serial_num: i32, notify_serial_num: i32, deviceid: u16,
@@ -22,7 +21,6 @@ struct hal_repair_fault_info halRepairFaultInfo { fault_type: halRepairFaultType
 struct hal_fault_occurr_syscnt HAL_FAULT_OCCUR_SYSCNT_STRU { reserved: u32, event_id: u32, sys_cnt: u64 }
 struct hal_fault_event_resume { event_id: u32, node_type: u16, node_id: u8, resv: u8[9] }
 
-from ascend_hal_base.h
 enum halRepairFaultType { HAL_REPAIR_FAULT_TYPE_UBMEM = 5, HAL_REPAIR_FAULT_TYPE_MAX }
 enum HAL_DMS_SENSOR_TYPE_T { HAL_DMS_SEN_TYPE_HEARTBEAT = 39, HAL_DMS_SEN_TYPE_GENERAL_SOFTWARE_FAULT = 208 }
 enum HAL_HEARTBEAT_ERROR_T {
@@ -38,6 +36,7 @@ enum halGeneralEventType_t {
     GENERAL_EVENT_TYPE_RESUME, GENERAL_EVENT_TYPE_OCCUR, GENERAL_EVENT_TYPE_ONE_TIME, GENERAL_EVENT_TYPE_MAX
 }
 
+from ascend_hal*.h
 macros {
     HAL_EVENT_FILTER_FLAG_EVENT_ID = 1, HAL_EVENT_FILTER_FLAG_HOST_PID = 8, HAL_EVENT_FILTER_FLAG_NODE_TYPE = 4,
     HAL_EVENT_FILTER_FLAG_SERVERITY = 2, HAL_MAX_EVENT_DATA_LENGTH = 32, HAL_MAX_EVENT_NAME_LENGTH = 0x100,

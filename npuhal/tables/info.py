@@ -31,7 +31,6 @@ halCtl(
 halGetDeviceVfMax(devId: u32, vf_max_num: out u32*) -> i32
 halGetDeviceVfList(devId: u32, vf_list: out u32*, list_len: u32, vf_num: out u32*) -> i32
 
-from ascend_hal_base.h
 struct hal_chip_info halChipInfo { type: u8[32], name: u8[32], version: u8[32] }
 struct halSDIDParseInfo { server_id: u32, chip_id: u32, die_id: u32, udevid: u32, reserve: u32[8] }
 struct halCapabilityInfo {
@@ -120,6 +119,7 @@ enum vmng_split_mode {
     VMNG_INVALID_SPLIT_MODE
 }
 
+from ascend_hal*.h
 macros {
     AICORE_MASK_NUM = 2, CAP_MEM_SUPPORT_HBM = 1, CAP_MEM_SUPPORT_HiBAILUV100 = 4, CAP_MEM_SUPPORT_L2BUFFER = 2,
     CAP_RESERVE_SIZE = 30, CAP_SDMA_REDUCE_BFP16 = 64, CAP_SDMA_REDUCE_BFP32 = 128, CAP_SDMA_REDUCE_FP16 = 2,

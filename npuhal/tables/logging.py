@@ -12,6 +12,7 @@ enum log_channel_type {
 }
 enum log_cmd_type { LOG_SET_LEVEL, LOG_SET_DFX_PARAM, LOG_GET_DFX_PARAM, LOG_CMD_MAX }
 
+from ascend_hal*.h
 macros {
     LOG_CHANNEL_NUM_MAX = 64, LOG_CHANNEL_TYPE_AICPU = 10, LOG_DEVICE_ID_MAX = 64, LOG_SLOG_BUF_MAX_SIZE = 0x200000,
     LOG_DRIVER_NAME = "log_drv"

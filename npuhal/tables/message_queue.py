@@ -86,7 +86,6 @@ struct DqsQueueInfo {
     qid: u32, queType: QUEUE_ENTITY_TYPE, enqueOpAddr: u64, dequeOpAddr: u64, prodqOwAddr: u64, prodqStatAddr: u64
 }
 
-from ascend_hal_define.h
 enum QueEventCmd QUE_EVENT_CMD { QUE_PAUSE_EVENT = 1, QUE_RESUME_EVENT }
 enum queue_entity_type QUEUE_ENTITY_TYPE {
     SOFT_ENTITY_TYPE, QMNGR_ENTITY_TYPE, GQM_ENTITY_TYPE, QUEUE_ENTITY_TYPE_MAX
@@ -110,6 +109,7 @@ enum QueueSetCmdType {
 enum queue_event_type QUEUE_EVENT_TYPE { QUEUE_ENQUE_EVENT, QUEUE_F2NF_EVENT, QUEUE_EVENT_TYPE_MAX }
 enum QueuePeekDataType { QUEUE_PEEK_DATA_COPY_REF, QUEUE_PEEK_DATA_TYPE_MAX }
 
+from ascend_hal*.h
 macros {
     CLIENT_QUEUE_DEPLOY = 0, LOCAL_QUEUE_DEPLOY = 1, MAX_QUEUE_NUM = 0x2000, QUEUE_INFO_RESERVE_LEN = 7,
     QUEUE_MAX_IOVEC_NUM = 0xfffffffe, QUEUE_MAX_RESERV = 5, QUEUE_MAX_STR_LEN = 128, QUEUE_RESERVE_LEN = 8,

@@ -48,6 +48,7 @@ enum soma_mem_pool_attr {
     SOMA_MEM_POOL_ATTR_RESERVED_MEM_HIGH, SOMA_MEM_POOL_ATTR_USED_MEM_CURRENT, SOMA_MEM_POOL_ATTR_USED_MEM_HIGH
 }
 
+from ascend_hal*.h
 macros { MEM_RANGE_CPU_DEVICE_ID = -1, MEM_RANGE_INVALID_DEVICE_ID = -2 }
 
 from ascend_hal_base.h

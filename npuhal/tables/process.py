@@ -47,6 +47,7 @@ enum devdrv_process_type {
     DEVDRV_PROCESS_USER, DEVDRV_PROCESS_CPTYPE_MAX
 }
 
+from ascend_hal*.h
 macros {
     HAL_BIND_ALL_DEVICE = 0xffffffff, HAL_QUERY_RESV_LENGTH = 8, PROCESS_RESV_LENGTH = 4, PROCESS_SIGN_LENGTH = 49
 }

@@ -88,6 +88,7 @@ enum tagDrvResourceType drvResourceType_t {
 }
 enum tagDrvResIdType drvResIdProcType { TRS_RES_ID_ADDR, TRS_RES_INVALID_ID }
 
+from ascend_hal*.h
 macros {
     DRV_NOTIFY_TYPE_NUM = 2, DRV_NOTIFY_TYPE_TOTAL_SIZE = 1, HAL_TSEG_INFO_RSV_LEN = 16, RESOURCEID_RESV_FLAG = 1,
     RESOURCEID_RESV_LENGTH = 8, RESOURCEID_RESV_RANGE = 2, RESOURCEID_RESV_STREAM_PRIORITY = 0,

@@ -26,5 +26,6 @@ from ascend_hal_define.h
 enum shrIdAttrType { SHR_ID_ATTR_NO_WLIST_IN_SERVER, SHR_ID_ATTR_TYPE_MAX }
 enum shr_id_type { SHR_ID_NOTIFY_TYPE, SHR_ID_EVENT_TYPE, SHR_ID_TYPE_MAX }
 
+from ascend_hal*.h
 macros { SHRID_NO_WLIST_ENABLE = 1, SHRID_WLIST_ENABLE = 0 }
 """

@@ -42,7 +42,6 @@ halMemShareHandleGetAttribute(
 ) -> drvError_t
 halMemShareHandleInfoGet(shareable_handle: u64, info: out ShareHandleGetInfo*) -> drvError_t
 
-from ascend_hal_base.h
 struct drv_mem_prop { side: u32, devid: u32, module_id: u32, pg_type: u32, mem_type: u32, reserve: u64 }
 
 from ascend_hal_define.h
@@ -55,7 +54,6 @@ struct HandleAttr { mem_map_route: u32, rsv: u32[8] }
 struct ShareHandleAttr { enableFlag: u32, rsv: u32[8] }
 struct ShareHandleGetInfo { phyDevid: u32, reserve: u32[8] }
 
-from hal_pkg/common_pkg.h
 enum drv_mem_access_type {
     MEM_ACCESS_TYPE_NONE, MEM_ACCESS_TYPE_READ, MEM_ACCESS_TYPE_READWRITE = 3, MEM_ACCESS_TYPE_MAX = 0x7fffffff
 }
@@ -81,6 +79,7 @@ enum drv_mem_granularity_options {
     MEM_ALLOC_GRANULARITY_MINIMUM, MEM_ALLOC_GRANULARITY_RECOMMENDED, MEM_ALLOC_GRANULARITY_INVALID
 }
 
+from ascend_hal*.h
 macros {
     MEM_MAP_ATTR_BIT = 0, MEM_MAP_DEFAULT_PATH = 0, MEM_MAP_EXBUS = 1, MEM_MAP_INBUS = 0,
     MEM_MAP_UB_MULTI_PORT_PATH = 3, MEM_MAP_UB_ONE_PORT_PATH = 2, MEM_RSV_TYPE_DEVICE_SHARE = 0x100,

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 __all__ = [
     "BadLoadOption",
+    "BadOptionCombination",
     "BinaryError",
     "BinaryNotFound",
     "MalformedElf",
@@ -82,14 +83,15 @@ class UnreadableBinary(BinaryError):
 
 
 class BadLoadOption(BinaryError):
-    """A loader option has a value, or stands in a combination, that is not allowed."""
+    """A loader option has a value that is not allowed."""
 
     message_id = "EE1003"
 
-    def __init__(self, part: str, value: object, rule: str, cure: str = "", *, combination: bool = False) -> None:
-        super().__init__(part, value, rule, cure)
-        if combination:
-            self.message_id = "EE1017"  # type: ignore[misc]  # one class, two messages: value or combination
+
+class BadOptionCombination(BadLoadOption):
+    """A loader option is good by itself but not for this kind of source."""
+
+    message_id = "EE1017"
 
 
 class UnknownKernel(BinaryError):

@@ -128,8 +128,9 @@ def read_program(
 
 def program_of(result: Registration) -> Program:
     """Return the program of a registration; raises the error of one that was refused."""
-    if result.error is not None or result.file is None:
-        raise result.error or AssertionError("a registration ends with a file or an error")
+    if result.error is not None:
+        raise result.error
+    assert result.file is not None  # it is set first, and only an error keeps it from being set
     return Program(
         image=result.image,
         text_offset=result.text_offset,

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chips.binary import elf
+from chips.binary.cores import core_of
 from chips.binary.elf import NAME_LIMIT, Budget, ElfFile, Section, StringTable, Symbol
 from chips.binary.errors import BadLoadOption, BinaryError, MalformedElf
 from chips.binary.kernels import Kernel, KernelAttribute, KernelSymbol, Magic, has_separate_cores, merge
@@ -147,6 +148,9 @@ def _parse(
     result.file = file
     for oddity in file.oddities:
         result.notes.add(oddity)
+    core = core_of(file.header.flags)
+    if core is not None and not core.runs_on(chip):
+        result.notes.add(f"the file was compiled for {core.name} cores ({core.soc}...), which {chip.soc} has not")
     rule = f"together they are larger than the file, {len(file.view)} bytes"
     records = Budget(len(file.view), "the meta data", rule)
     _read_sections(file, chip, result, records)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from chips.binary.aicpu import AicpuProgram, library_name, read_aicpu_program
-from chips.binary.errors import BadLoadOption, BinaryNotFound, UnreadableBinary
+from chips.binary.errors import BadLoadOption, BadOptionCombination, BinaryNotFound, UnreadableBinary
 from chips.binary.fat import DeviceBinary, find_device_binaries
 from chips.binary.kernels import Magic
 from chips.binary.meta import DEFAULT_STACK_LIMIT
@@ -66,7 +66,7 @@ def load_file(
         return _load_aicpu_file(path, options.cpu_kernel_mode)
     if options.magic is not None:
         cure = "leave it out; the JSON file beside the kernel says what it is"
-        raise BadLoadOption("MAGIC", options.magic, "it is for binaries given as data", cure, combination=True)
+        raise BadOptionCombination("MAGIC", options.magic, "it is for binaries given as data", cure)
     return read_program(read_binary(path), chip, side_json=read_side(path), stack_limit=stack_limit)
 
 
@@ -89,7 +89,7 @@ def load_data(
         return read_program(data, chip, magic=options.magic, stack_limit=stack_limit)
     if options.cpu_kernel_mode != CPU_DATA:
         rule = f"only {CPU_DATA} is for binaries given as data"
-        raise BadLoadOption("CPU_KERNEL_MODE", options.cpu_kernel_mode, rule, "load from a file", combination=True)
+        raise BadOptionCombination("CPU_KERNEL_MODE", options.cpu_kernel_mode, rule, "load from a file")
     return read_aicpu_program(None, data, library_name(data, taken))
 
 
@@ -115,7 +115,7 @@ def read_side(path: Path) -> bytes | None:
 def _load_aicpu_file(path: Path, mode: int) -> AicpuProgram:
     if mode == CPU_DATA:
         rule = "mode 2 is for binaries given as data"
-        raise BadLoadOption("CPU_KERNEL_MODE", mode, rule, "use 0 (JSON file) or 1 (library too)", combination=True)
+        raise BadOptionCombination("CPU_KERNEL_MODE", mode, rule, "use 0 (JSON file) or 1 (library too)")
     op_list = read_binary(side_file_of(path))
     library = read_binary(path) if mode == CPU_LIBRARY_AND_JSON else None
     return read_aicpu_program(op_list, library, path.name if library is not None else "")

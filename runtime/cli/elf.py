@@ -22,19 +22,7 @@ HELP = (
     "chip sees them: kinds, keys, entries, arguments, stack, globals, and what the file holds that is not honoured."
 )
 
-# e_flags >> 16 names the core a binary was compiled for; any SoC of that core will do to show it.
-_SOC_OF_CORE: Final = {
-    0x86: "Ascend910A",
-    0x8A: "Ascend310P3",
-    0x8B: "Ascend310P3",
-    0x93: "Ascend910B1",
-    0x94: "Ascend910B1",
-    0x95: "Ascend310B1",
-    0x99: "Ascend950PR_9599",
-    0x9A: "Ascend950PR_9599",
-}
 _USUAL_SOC: Final = "Ascend910B1"
-_FLAGS_OFFSET: Final = 48  # Elf64_Ehdr.e_flags
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -164,9 +152,14 @@ def _chip_named(name: str) -> Chip:
 
 def _chip_built_for(data: memoryview) -> Chip:
     from chips import find_chip
+    from chips.binary.cores import core_of
+    from chips.binary.elf import ElfFile
+    from chips.binary.errors import BinaryError
 
-    core = int.from_bytes(data[_FLAGS_OFFSET + 2 : _FLAGS_OFFSET + 4], "little")
-    return find_chip(_SOC_OF_CORE.get(core, _USUAL_SOC))
+    core = None
+    with contextlib.suppress(BinaryError):
+        core = core_of(ElfFile(data).header.flags)
+    return find_chip(core.soc if core is not None else _USUAL_SOC)
 
 
 def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:

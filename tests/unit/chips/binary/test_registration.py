@@ -354,3 +354,22 @@ def test_big_endian_files() -> None:
     record = u32(1, 3, order=">") + dfx(dfx_item(0x10002, 8))[:0]
     program = read_program(ElfWriter(order=">").kernel("k_5", record).stack(16384).build(), A2)
     assert (program.kernel_by_key(5).func_type, program.stack_size) == (3, 16384)
+
+
+@pytest.mark.parametrize(
+    ("flags", "chip", "noted"),
+    [
+        (0x930000, A2, False),
+        (0x940000, A2, False),
+        (0x930000, DAVID, True),
+        (0x9A0000, DAVID, False),
+        (0x990000, A2, True),
+        (0x8B0000, OLD, False),
+        (0x860000, FIRST, False),
+        (0x810000, A2, False),
+        (0, DAVID, False),
+    ],
+)
+def test_a_file_for_another_core_loads_with_a_warning(flags: int, chip: Chip, noted: bool) -> None:
+    program = read_program(ElfWriter(flags=flags).kernel("k").build(), chip)
+    assert any("compiled for" in each for each in program.warnings) is noted

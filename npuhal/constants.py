@@ -5,13 +5,12 @@ from __future__ import annotations
 from npuhal import declarations
 
 
-def __getattr__(name: str) -> int:
-    row = None if name.startswith("__") and name.endswith("__") else declarations.find_enumerator(name)
-    if row is None:
+def __getattr__(name: str) -> int | str:
+    value = None if name.startswith("__") and name.endswith("__") else declarations.find_value(name)
+    if value is None:
         raise AttributeError(f"no constant {name!r} in the HAL tables; npuhal.constants.names() lists them")
-    value = declarations.parse_values(row.body)[name]
     globals()[name] = value
-    return value  # type: ignore[return-value]  # a few macros are strings: group and log channel names
+    return value
 
 
 def __dir__() -> list[str]:

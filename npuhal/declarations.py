@@ -127,23 +127,25 @@ def find(
 
     A name that only newer headers declare is found at any version: whether a library has it is not decided here.
     """
-    for rows in _chapters_mentioning(name, chapters):
+    for chapter in chapters:
+        if name not in _text(chapter):  # a plain text search: chapters without the name stay unread
+            continue
         best: Row | None = None
-        for row in rows:
+        for row in chapter_rows(chapter):
             if (row.name == name or row.alias == name) and row.kind in kinds and (row.since <= version or best is None):
                 best = row
         if best is not None:
-            return best
+            return best  # all versions of a declaration stand in one chapter
     return None
 
 
-def find_enumerator(name: str) -> Row | None:
-    """Return the enum or macros row that gives a constant its value, or None; a row without a mark wins."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    for rows in _chapters_mentioning(name, CHAPTERS):
-        found = [row for row in rows if row.kind in ("enum", "macros") and word.search(row.body)]
-        if found:
-            return min(found, key=lambda row: row.since)
+def find_value(name: str) -> int | str | None:
+    """Return the value of an enumerator or macro, or None if there is none; a few macros are strings."""
+    for chapter in CHAPTERS:
+        if name in _text(chapter):
+            value = _chapter_values(chapter).get(name)
+            if value is not None:
+                return value
     return None
 
 
@@ -172,19 +174,19 @@ def parse_values(body: str) -> dict[str, int | str]:
 
 
 @cache
+def _chapter_values(chapter: str) -> dict[str, int | str]:
+    """Return the values of one chapter; where header versions differ, those of the first."""
+    values: dict[str, int | str] = {}
+    for row in sorted(chapter_rows(chapter), key=lambda row: -row.since):
+        if row.kind in ("enum", "macros"):
+            values.update(parse_values(row.body))
+    return values
+
+
+@cache
 def _text(chapter: str) -> str:
     text: str = import_module(f"npuhal.tables.{chapter}").TABLE
     return text
-
-
-def _chapters_mentioning(name: str, chapters: tuple[str, ...]) -> Iterator[tuple[Row, ...]]:
-    """Yield the rows of each chapter whose text holds the name: a plain text search keeps the others unread.
-
-    All versions of a declaration stand in one chapter, so a caller that has found a name may stop.
-    """
-    for chapter in chapters:
-        if name in _text(chapter):
-            yield chapter_rows(chapter)
 
 
 def _items(tokens: list[str], at: int) -> tuple[tuple[Item, ...], int]:

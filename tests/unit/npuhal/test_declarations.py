@@ -162,3 +162,15 @@ def test_version_constants_come_from_the_newest_and_the_base_header():
     assert getattr(constants, "__HAL_API_VER_PATCH") == 24
     assert BASE_VERSION == 0x072418
     assert DRIFT_VERSION == 0x072419
+
+
+def test_all_versions_of_a_declaration_stand_in_one_chapter():
+    chapters: dict[str, set[str]] = {}
+    for row in all_rows("struct", "union", "function", "callback"):
+        chapters.setdefault(row.name, set()).add(row.chapter)
+    assert [name for name, places in chapters.items() if len(places) > 1] == []
+
+
+def test_a_value_that_differs_between_versions_is_the_first_ones():
+    assert constants.FEATURE_MAX == 13  # 14 in the newer header
+    assert constants.FEATURE_SVM_MEM_REGISTER_HOST_PINNED == 13

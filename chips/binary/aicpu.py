@@ -5,7 +5,6 @@ The library is not parsed: it goes to the device whole and is opened there by na
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -93,6 +92,8 @@ def library_name(library: bytes | bytearray | memoryview, taken: frozenset[str] 
 
     The hash is over the first 1,024 bytes, or over all of them when that name is among those ``taken``.
     """
+    import hashlib  # pulls in a large library that programs for AI cores never need
+
     view = memoryview(library).cast("B")
     for hashed in (view[:HASHED_BYTES], view):
         name = f"{hashlib.sha256(hashed).hexdigest()[:16]}_{len(view)}.so"

@@ -108,7 +108,7 @@ def read_side(path: Path) -> bytes | None:
     """Return the content of the JSON file of a kernel file, None when it cannot be read."""
     try:
         return side_file_of(path).read_bytes()
-    except OSError:
+    except (OSError, ValueError):
         return None
 
 
@@ -127,6 +127,6 @@ def read_binary(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise BinaryNotFound("the file", str(path), "there is none of that name", "check the path") from None
-    except (IsADirectoryError, PermissionError, NotADirectoryError) as problem:
-        rule = f"it cannot be read ({problem.strerror})"
+    except (OSError, ValueError) as problem:  # a ValueError is a name that no file can have
+        rule = f"it cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise UnreadableBinary("the file", str(path), rule, "give a readable file") from None

@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 STACK_SIZES: Final = (16384, 32768)
+_VERSION_SIZE: Final = 4
 
 
 class FunctionTlv(IntEnum):
@@ -89,10 +90,10 @@ def binary_tlvs(record: memoryview, order: str) -> Iterator[tuple[int, memoryvie
     """Iterate over the units of ``.ascend.meta`` as (type, value), also where older compilers padded.
 
     Compilers before CANN 9.0.0 end each kernel's set of units with two bytes that belong to no unit, which the
-    vendor's runtime takes for one; the value of RUNTIME_IMPLICIT_INFO is widened to the four bytes it reads.
+    vendor's runtime takes for the start of one; here they are passed over.
     """
     position, end = 0, len(record)
-    padded_version = struct.pack(order + "HHH", 0, BinaryTlv.BIN_VERSION, 4)
+    padded_version = struct.pack(order + "HHH", 0, BinaryTlv.BIN_VERSION, _VERSION_SIZE)
     while end - position > 4:
         if record[position : position + 6] == padded_version:
             position += 2
@@ -110,16 +111,23 @@ def function_tlvs(record: memoryview, order: str) -> Iterator[tuple[int, memoryv
 
 def meta_flags(record: memoryview, order: str, notes: Notes) -> int:
     """Return the meta flags of a binary (bits: MetaFlag) as registration computes them."""
-    flags = 0
-    for kind, start, _ in units(record, order, ".ascend.meta", notes):
+    misled = Notes()
+    flags = seen = 0
+    for kind, start, length in units(record, order, ".ascend.meta", misled):
+        seen += kind == BinaryTlv.BIN_VERSION and length == _VERSION_SIZE
         if kind == BinaryTlv.RUNTIME_IMPLICIT_INFO and start + 4 <= len(record):
-            flags |= _flag(struct.unpack_from(order + "I", record, start)[0], notes)
-    stated = 0
+            flags |= _flag(struct.unpack_from(order + "I", record, start)[0], misled)
+    stated = kernels = 0
     for kind, value in binary_tlvs(record, order):
+        kernels += kind == BinaryTlv.BIN_VERSION
         if kind == BinaryTlv.RUNTIME_IMPLICIT_INFO and len(value) >= 4:
             stated |= _flag(struct.unpack_from(order + "I", value)[0], Notes())
-    if stated != flags:
-        notes.add(f".ascend.meta: its flags are {stated:#x}, but registration, misled by padding, sees {flags:#x}")
+    if seen < kernels:
+        flagged = f", flags {flags:#x} instead of {stated:#x}" if flags != stated else ""
+        notes.add(f".ascend.meta has an older compiler's padding: only {seen} of {kernels} kernels are seen{flagged}")
+    else:
+        for text in misled.texts():
+            notes.add(text)
     return flags
 
 

@@ -44,6 +44,8 @@ def test_an_unreadable_json_is_as_good_as_none(tmp_path: Path) -> None:
         ("empty.o", BinaryError, "EE1014"),
         ("short.o", BinaryError, "EE1014"),
         ("text.o/x", UnreadableBinary, "EE1013"),
+        ("x" * 300, UnreadableBinary, "EE1013"),
+        ("a\0b", UnreadableBinary, "EE1013"),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, error: type[BinaryError], message: str) -> None:

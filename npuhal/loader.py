@@ -127,15 +127,16 @@ def open_hal(url: str | None = None) -> HalApi:
     """
     text = url or os.environ.get(URL_VARIABLE) or "hal://"
     parsed = HalUrl.parse(text)
+    inner = parsed._replace(text=text.removeprefix(_TRACE), traced=False)
     hal: HalApi
-    if parsed.scheme in _FAKES:
+    if inner.scheme in _FAKES:
         from fakes import open_fake
 
-        hal = open_fake(parsed)
+        hal = open_fake(inner)
     else:
-        parsed.allow(())
+        inner.allow(())
         search = Search()
-        hal = search.open_file(parsed.target, text) if parsed.target else search.open(text)
+        hal = search.open_file(inner.target, inner.text) if inner.target else search.open(inner.text)
         hal.require()
     shake_hands(hal)
     if parsed.traced:

@@ -15,6 +15,7 @@ from npuhal import constants, prototypes
 from npuhal.api import LibraryApi
 from npuhal.errors import BadUrl, LibraryNotFound, MissingSymbols, NotSupported, StubLibrary
 from npuhal.loader import HalUrl, Search, loaded_path, refuse_stub
+from npuhal.trace import TraceApi
 from npuhal.version import BASE_VERSION, DRIFT_VERSION, decode_version, encode_version, shake_hands, withheld
 
 from .doors import FakeLibrary, PythonDoor
@@ -221,6 +222,18 @@ def test_open_hal_without_a_driver_names_the_fake(monkeypatch):
     monkeypatch.delenv("NPUHAL_URL", raising=False)
     with pytest.raises(LibraryNotFound, match="fake://ascend910b3"):
         npuhal.open_hal()
+
+
+def test_a_traced_url_wraps_the_door_of_the_rest(monkeypatch):
+    import fakes
+
+    seen: list[HalUrl] = []
+    inner = PythonDoor()
+    monkeypatch.setattr(fakes, "open_fake", lambda url: seen.append(url) or inner)
+    hal = npuhal.open_hal("trace+fake://ascend910b3?seed=7")
+    assert (seen[0].text, seen[0].traced, seen[0].options) == ("fake://ascend910b3?seed=7", False, {"seed": "7"})
+    assert isinstance(hal, TraceApi)
+    assert hal.inner is inner
 
 
 def test_loaded_path_finds_a_mapped_library():

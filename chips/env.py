@@ -48,6 +48,8 @@ class EncodeEnv:
     # --- stream
     stream_id: int = 0
     sq_id: int = 0
+    sq_depth: int = 0
+    """Places in the stream's ring; 0 stands for the chip's default depth."""
     bound: bool = False
     """Bound to a model: tasks are kept, not executed at once."""
     dvpp_group: bool = False
@@ -104,6 +106,8 @@ class EncodeEnv:
     swap_buffer_base: int = 0
     sq_address_table: int = 0
     """Device-memory table of SQ register addresses, one word per SQ id, read by condition blocks."""
+    profiling_switch: int = 0
+    """Device-memory word that tells condition blocks whether profiling is on."""
 
     # --- time limits
     op_timeout_us: int | None = None
@@ -112,6 +116,11 @@ class EncodeEnv:
     """The limit was set with millisecond resolution (0 then means: never)."""
     credit_interval_us: float = 0.0
     """Microseconds per credit as answered by the task scheduler; 0.0 before it was asked."""
+
+    @property
+    def ring_depth(self) -> int:
+        """Places in the stream's ring."""
+        return self.sq_depth or self.chip.limits.rtsq_depth
 
     def ts_has(self, feature: str) -> bool:
         """Tell whether the task scheduler announced a feature."""

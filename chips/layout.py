@@ -82,7 +82,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A template variable: a value of ``bits`` bits at most in a word of ``width`` (8, 16, 32, 64) at byte ``offset``."""
+    """A template variable: a value of ``bits`` bits at most in a word of ``width`` bits at byte ``offset``."""
 
     name: str
     offset: int
@@ -327,10 +327,14 @@ class LayoutSet(Mapping[str, Layout]):
     def __len__(self) -> int:
         return len(self._layouts)
 
+    def type_of(self, word: int) -> int:
+        """Return the type number that a row, read as one number, carries."""
+        return word & self._type_mask
+
     def identify(self, raw: bytes) -> Layout | None:
         """Return the layout whose constants all agree with ``raw``, most constants first; None if there is none."""
         word = int.from_bytes(raw, "little")
-        for mask, value, layout in self._by_type.get(word & self._type_mask, ()):
+        for mask, value, layout in self._by_type.get(self.type_of(word), ()):
             if word & mask == value:
                 return layout
         return None

@@ -16,8 +16,8 @@ setResult,             ``Plugin.parse_cqe`` and ``Plugin.classify``
 setStarsResult
 =====================  ================================================================================
 
-Further plug-ins come from the entry-point group ``npuhal.chips``: the entry's name is a generation, its value a callable
-that takes a ``Chip`` and returns a ``Plugin``.
+Further plug-ins come from the entry-point group ``npuhal.chips``: the entry's name is a generation, its value a
+callable that takes a ``Chip`` and returns a ``Plugin``.
 """
 
 from __future__ import annotations
@@ -75,15 +75,6 @@ class UnknownGeneration(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Bytes that an SQE points to and that must be in device memory before it is submitted."""
-
-    name: str
-    address: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Decoded:
     """What one 64-byte entry says: layout, task type (None if nothing tells), fields, and what is wrong with it."""
 
@@ -100,7 +91,6 @@ class TaskOps:
     ``layouts`` names every layout the builder may write.  ``samples`` are tasks that registration encodes once to prove
     that.  ``sqes`` is the count of entries, or a function of task and environment.  ``verified`` says whether recorded
     bytes prove the builder or only the written rule; ``placeholder`` marks types that get a bare placeholder.
-    ``blocks`` builds what the entries point to, if they point to anything the runtime must write.
     """
 
     type: TaskType
@@ -111,7 +101,6 @@ class TaskOps:
     verified: Literal["bytes", "rule"] = "bytes"
     sqes: int | Callable[[Any, EncodeEnv], int] = 1
     placeholder: bool = False
-    blocks: Callable[[Any, EncodeEnv, TaskIds], tuple[Block, ...]] | None = None
 
     def count(self, task: Task, env: EncodeEnv) -> int:
         """Return how many 64-byte entries the task takes."""
@@ -200,11 +189,6 @@ class Plugin:
         if entry is None:
             raise UnsupportedTask(task.type, self.name)
         return entry.encode(task, env, ids)
-
-    def blocks(self, task: Task, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
-        """Return the device-memory blocks that go with the task's SQEs (contexts, function-call programs)."""
-        build = self.ops(task).blocks
-        return build(task, env, ids) if build else ()
 
     def template(self, task: Task, env: EncodeEnv) -> Template | None:
         """Return the task's SQE cut at the words that change; None when the task has no single SQE."""

@@ -1,9 +1,9 @@
 """Reads recorded SQE vectors: what a runtime was asked for, and the bytes it built.
 
-Three forms are read: white-box files (a JSON list of ``task, variant, task_type, chip, inputs, sqe_num, sqe_hex, aux``),
-builder cases (YAML: ``sets`` of a ``context`` and ``cases`` with ``inputs`` and ``sqes``), and call traces (a JSON list of
-``api`` with ``sends``).  The inputs become task descriptions and an environment (``chips.recorded``); what has no
-description yet is returned all the same, so that nothing is skipped unseen.
+Three forms are read: white-box files (a JSON list of ``task, variant, task_type, chip, inputs, sqe_hex, aux``),
+builder cases (YAML: ``sets`` of a ``context`` and ``cases`` with ``inputs`` and ``sqes``), and call traces (a JSON list
+of ``api`` with ``sends``).  ``chips.recorded`` turns inputs into task descriptions and an environment; what it has no
+description for is returned all the same, so that nothing is skipped unseen.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import yaml
 
 from chips import recorded
+from chips.blocks import Block
 from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
-from chips.registry import Block
 from chips.tasks import Task
 
 
@@ -86,7 +86,7 @@ def _white_box(entries: list[dict[str, Any]]) -> Iterator[Vector]:
             chip=at.chip,
             task=recorded.task(entry["task"], entry["task_type"], entry["variant"], inputs, at),
             env=recorded.env(inputs, at),
-            ids=TaskIds(inputs["task_id"], inputs["task_sn"], 0, 0),
+            ids=recorded.ids(inputs, at),
             expected=tuple(bytes.fromhex(row) for row in entry["sqe_hex"]),
             blocks=blocks,
         )

@@ -1,7 +1,7 @@
 """Translates recorded SQE vectors into task descriptions and environments.
 
-The inputs of a vector name what the recording program set; what its stand-in driver decided stands in ``machines.yaml``.
-Only tools that check recorded bytes import this.
+The inputs of a vector name what the recording program set; what its stand-in driver decided stands in
+``machines.yaml``. Only tools that check recorded bytes import this.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from chips.recorded import control, engines
 from chips.recorded.cases import builder_case
 from chips.recorded.engines import CONTEXT_BLOCK
 from chips.recorded.fusion import fusion
-from chips.recorded.machine import Inputs, Machine, UnknownMachine, env, machine
+from chips.recorded.machine import Inputs, Machine, UnknownMachine, env, ids, machine
 
-__all__ = ["CONTEXT_BLOCK", "Inputs", "Machine", "UnknownMachine", "builder_case", "env", "machine", "task"]
+__all__ = ["CONTEXT_BLOCK", "Inputs", "Machine", "UnknownMachine", "builder_case", "env", "ids", "machine", "task"]
 
 _MAKERS = {**engines.MAKERS, **control.MAKERS}
 

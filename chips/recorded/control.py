@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chips import tasks as t
-from chips.recorded.machine import Inputs, Machine
+from chips.recorded.machine import Inputs, Machine, constants
 
 _TIMELINE_FLAG = 8
 _MODEL_TABLE_ENTRY = 16  # bytes of tables behind a model's program per head stream
-_HEADS = 2
 _EXECUTOR_UNSET = 3
 
 
@@ -30,7 +29,7 @@ def _model_maintenance(i: Inputs, at: Machine) -> t.Task:
         operation=t.ModelOperation(i["mmt_type"]),
         model_id=i["model_id"],
         stream_id=i["op_stream_id"],
-        sq_id=at.facts["streams"].get(i["op_stream_id"], 0),
+        sq_id=at.sq_id(i["op_stream_id"]),
         stream_type=i["stream_type"],
         first_task_id=i["first_task_id"],
         endgraph_notify_id=i["endgraph_notify_id"],
@@ -40,12 +39,15 @@ def _model_maintenance(i: Inputs, at: Machine) -> t.Task:
 
 
 def _model_execute(i: Inputs, at: Machine) -> t.Task:
+    heads = constants()["heads"]
     return t.ModelExecute(
         model_id=i["model_id"],
         first_task_id=i["first_task_id"],
         function=i["fc_mem"],
-        function_bytes=i["fc_size"] - _HEADS * _MODEL_TABLE_ENTRY,
-        head_sq_ids=tuple(range(i["head_sq_id"], i["head_sq_id"] + _HEADS)),
+        function_bytes=i["fc_size"] - heads * _MODEL_TABLE_ENTRY,
+        head_sq_ids=tuple(range(i["head_sq_id"], i["head_sq_id"] + heads)),
+        exec_times_addrs=tuple(at.exec_times(i["head_stream_id"] + n) for n in range(heads)),
+        trace_addr=at.place("model_trace"),
     )
 
 
@@ -59,6 +61,8 @@ def _stream_switch(i: Inputs, at: Machine) -> t.Task:
         value_addr=i.get("value_ptr", 0),
         data_type=i.get("data_type", 0),
         extended="value_ptr" in i or "data_type" in i,
+        page=at.page(i["true_stream_id"]),
+        exec_times_addr=at.exec_times(i["true_stream_id"]),
         function=i["fc_mem"],
         function_bytes=i["fc_size"],
     )
@@ -72,6 +76,7 @@ def _label_switch(i: Inputs, at: Machine) -> t.Task:
         function=i["fc_mem"],
         function_bytes=i["fc_size"],
         trace_addr=i["dfx_ptr"],
+        count_addr=at.place("label_count"),
     )
 
 
@@ -126,6 +131,8 @@ MAKERS: dict[str, Callable[[Inputs, Machine], t.Task]] = {
     "STREAM_ACTIVE": lambda i, at: t.StreamActive(
         active_sq_id=i["active_sq_id"],
         active_stream_id=i["active_stream_id"],
+        page=at.page(i["active_stream_id"]),
+        exec_times_addr=at.exec_times(i["active_stream_id"]),
         function=i["fc_mem"],
         function_bytes=i["fc_size"],
     ),

@@ -15,6 +15,7 @@ CONTEXT_BLOCK = "ffts_context_128B"
 
 _COPY_KINDS = {1: t.CopyKind.HOST_TO_DEVICE, 2: t.CopyKind.DEVICE_TO_HOST, 3: t.CopyKind.SDMA}
 _MEDIA_BODY = 56
+_MODEL_STREAM = 300  # whose counter RDMA tasks of the recorded model read
 _UB_WQE = bytes(range(0x80, 0xC0))
 
 
@@ -135,7 +136,7 @@ def _mem_wait(i: Inputs, at: Machine) -> t.Task:
         function=i["fc_mem2"],
         function_bytes=i["fc_size2"],
         flag_addr=i["write_value_addr"],
-        profile_addr=i["prof_disable_addr"],
+        pause_addr=i["prof_disable_addr"],
         sq_id_addr=i["sq_id_mem_addr"],
     )
 
@@ -145,7 +146,7 @@ def _rdma_doorbell(i: Inputs, at: Machine) -> t.Task:
         index=i["db_index"],
         info=i["db_info"],
         sequence=i["task_seq"],
-        exec_times_addr=at.facts.get("exec_times", 0),
+        exec_times_addr=at.exec_times(_MODEL_STREAM),
     )
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from chips.catalog import find_chip
 from chips.chip import Chip
-from chips.env import EncodeEnv
+from chips.env import EncodeEnv, TaskIds
 from chips.tasks import NEVER_TIMEOUT_US
 
 Inputs = Mapping[str, Any]
@@ -37,6 +37,32 @@ class Machine:
     def debug_address(self, address: int) -> int:
         """Address of a debug buffer as the chip wants it told: virtual where it can."""
         return address if self.chip.has("TASK_DEBUG_REGISTER_WITH_VA_ADDR") else self.physical(address)
+
+    def sq_id(self, stream_id: int) -> int:
+        """Queue of a stream of the recording program."""
+        return int(self._stream(stream_id).get("sq", 0))
+
+    def page(self, stream_id: int) -> int:
+        """Register page of a stream's queue; 0 where none was mapped."""
+        if "queue_pages" in self.facts:
+            first, step = self.facts["queue_pages"]
+            return int(first + step * self.sq_id(stream_id))
+        return int(self._stream(stream_id).get("page", 0))
+
+    def exec_times(self, stream_id: int) -> int:
+        """Address of a stream's execution counter; 0 where it has none."""
+        return self._shifted(self._stream(stream_id).get("starts", 0))
+
+    def place(self, name: str) -> int:
+        """Address of a thing the machine names (label_count, model_trace, profiling_switch); 0 if it has none."""
+        return self._shifted(self.facts.get(name, 0))
+
+    def _stream(self, stream_id: int) -> Mapping[str, Any]:
+        stream: Mapping[str, Any] = self.facts["streams"].get(stream_id, {})
+        return stream
+
+    def _shifted(self, address: int) -> int:
+        return address + int(self.facts.get("shift", 0)) if address else 0
 
 
 @functools.cache
@@ -67,6 +93,7 @@ def env(inputs: Inputs, at: Machine) -> EncodeEnv:
         chip=at.chip,
         stream_id=inputs["stream_id"],
         sq_id=inputs["sq_id"],
+        sq_depth=facts.get("sq_depth", 0),
         bound=bool(inputs["bind_flag"]),
         dvpp_group=bool(inputs["dvpp_group"]),
         overflow_enabled=bool(inputs["overflow_en"]),
@@ -83,6 +110,17 @@ def env(inputs: Inputs, at: Machine) -> EncodeEnv:
         stack_base_32k=inputs.get("stack_phy_base_32k", facts["stack_base_32k"]),
         stack_base_16k=inputs.get("stack_phy_base_16k", facts.get("stack_base_16k", 0)),
         custom_stack_size=constants()["custom_stack_size"],
+        stars_base=constants()["stars_base"],
+        sq_register_base=at.page(inputs["stream_id"]),
+        sq_address_table=constants()["sq_address_table"],
+        profiling_switch=at.place("profiling_switch"),
         op_timeout_us=inputs.get("global_op_exec_timeout_us", 0) if has_limit else None,
         op_timeout_in_ms=bool(inputs.get("global_timeout_is_ms")),
     )
+
+
+def ids(inputs: Inputs, at: Machine) -> TaskIds:
+    """Numbers of a vector's task: STARS v2 takes the task id for the ring position, v1 was recorded at position 0."""
+    depth = at.facts.get("sq_depth") or at.chip.limits.rtsq_depth
+    position = 0 if at.chip.generation == "v100" else inputs["task_id"] % depth
+    return TaskIds(inputs["task_id"], inputs["task_sn"], position, 0)

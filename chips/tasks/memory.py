@@ -205,7 +205,8 @@ class MemWaitValue(Task):
     """Wait until memory compares with a value: ``flag`` 0 >=, 1 ==, 2 and, 3 nor.
 
     Runs as a small program: ``function`` (256-byte aligned) of ``function_bytes`` in device memory, a private flag at
-    ``flag_addr`` (size code as for writes) and a switch that turns profiling off while it loops at ``profile_addr``.
+    ``flag_addr`` (size code as for writes) and a mark that it paused its queue at ``pause_addr``.  A wait in a graph
+    finds the number of its queue at ``sq_id_addr``.
     """
 
     type: ClassVar[TaskType] = TaskType.MEM_WAIT_VALUE
@@ -216,7 +217,7 @@ class MemWaitValue(Task):
     function: int = 0
     function_bytes: int = 0
     flag_addr: int = 0
-    profile_addr: int = 0
+    pause_addr: int = 0
     sq_id_addr: int = 0
 
 

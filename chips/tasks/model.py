@@ -51,7 +51,11 @@ class ModelMaintenance(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExecute(Task):
-    """Start a model: a program at ``function`` activates its streams' queues."""
+    """Start a model: a program at ``function`` activates the queues of its head streams.
+
+    ``function_bytes`` counts the instructions; tables of the head queues and of the addresses of their execution
+    counters follow them.  ``trace_addr``: where the program leaves what went wrong.
+    """
 
     type: ClassVar[TaskType] = TaskType.MODEL_EXECUTE
     model_id: int
@@ -59,7 +63,8 @@ class ModelExecute(Task):
     function: int = 0
     function_bytes: int = 0
     head_sq_ids: tuple[int, ...] = ()
-    head_sq_table: int = 0
+    exec_times_addrs: tuple[int, ...] = ()
+    trace_addr: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,17 +107,21 @@ class StreamSwitch(Task):
     value_addr: int = 0
     data_type: int = 0
     extended: bool = False
+    page: int = 0
+    exec_times_addr: int = 0
     function: int = 0
     function_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamActive(Task):
-    """Activate another stream's queue."""
+    """Activate another stream's queue, given its register page and its execution counter."""
 
     type: ClassVar[TaskType] = TaskType.STREAM_ACTIVE
     active_sq_id: int
     active_stream_id: int = 0
+    page: int = 0
+    exec_times_addr: int = 0
     function: int = 0
     function_bytes: int = 0
 
@@ -130,7 +139,7 @@ class LabelSet(Task):
 class LabelSwitchByIndex(Task):
     """Go on at the label whose index stands at ``index_addr`` (values >= ``max_index`` take the last).
 
-    ``count_addr`` is the word with the number of labels, which only arch5162 wants.
+    ``labels_addr`` is the label table, ``count_addr`` the word with the number of labels the model has.
     """
 
     type: ClassVar[TaskType] = TaskType.STREAM_LABEL_SWITCH_BY_INDEX
@@ -174,12 +183,17 @@ class CaptureCondition(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RdmaPiValueModify(Task):
-    """Correct the producer indices of RDMA queues before a replay (addresses of the values)."""
+    """Correct the producer indices of RDMA queues before a replay: device addresses of the doorbell values.
+
+    ``table_addr`` is where the list of addresses goes, ``trace_addr`` room for the old values.
+    """
 
     type: ClassVar[TaskType] = TaskType.RDMA_PI_VALUE_MODIFY
     addresses: tuple[int, ...]
     function: int = 0
     function_bytes: int = 0
+    table_addr: int = 0
+    trace_addr: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

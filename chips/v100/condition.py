@@ -57,8 +57,8 @@ def call(layout: Layout, env: EncodeEnv, ids: TaskIds, function: int, size: int,
     """Build the call of a block of ``size`` bytes at ``function``; BadFunction unless aligned and of whole words."""
     if function % FUNCTION_ALIGN or size % _WORD or size <= 0:
         raise BadFunction(
-            f"{layout.name}: function block of {size} bytes at {function:#x}; it must be a multiple of {FUNCTION_ALIGN} "
-            f"and have one or more whole words of {_WORD} bytes"
+            f"{layout.name}: function block of {size} bytes at {function:#x}; the address must be a multiple of "
+            f"{FUNCTION_ALIGN}, the size one or more whole words of {_WORD} bytes"
         )
     return layout.encode(
         stream_id=env.stream_id,
@@ -117,7 +117,7 @@ def memory_wait(task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> bytes:
             _NOP.encode(**head),
             _WRITE.encode(**head, wr_cqe=env.dvpp_group, addr=task.flag_addr, awsize=task.size_code),
             call(_WAIT, env, ids, task.function, task.function_bytes),
-            _WAIT_END.encode(**head, position=(ids.position + 1) % env.chip.limits.rtsq_depth),
+            _WAIT_END.encode(**head, position=(ids.position + 1) % env.ring_depth),
         )
     )
 

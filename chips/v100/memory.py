@@ -90,7 +90,7 @@ def pointer_copy(descriptor: int, env: EncodeEnv, ids: TaskIds) -> bytes:
 
 
 def sdma_descriptor(length: int, config: CopyConfig | None, env: EncodeEnv) -> bytes:
-    """First 16 bytes of the descriptor of a pointer-mode copy (rtStarsSdmaSqe_t); ``length`` 0 for the descriptor API."""
+    """First 16 bytes of a pointer-mode copy's descriptor (rtStarsSdmaSqe_t); ``length`` 0 for the descriptor API."""
     asked = config or _NO_CONFIG
     fixed = _device_qos(env)
     return _DESCRIPTOR.encode(

@@ -83,7 +83,7 @@ from chips.tasks import (
     WriteValue,
     WriteValuePointer,
 )
-from chips.v100 import aicpu, blocks, condition, control, event, kernel, media, memory
+from chips.v100 import aicpu, condition, control, event, kernel, media, memory
 from chips.v100.tables import LAYOUTS
 
 MAX_SQE = 4
@@ -121,7 +121,6 @@ def _ops(
     *samples: type[Task] | Task,
     verified: Literal["bytes", "rule"] = "bytes",
     sqes: int | Callable[[Any, Any], int] = 1,
-    block: Callable[[Any, Any, Any], Any] | None = None,
 ) -> TaskOps:
     made = tuple(sample(kind) if isinstance(kind, type) else kind for kind in samples)
     return TaskOps(
@@ -132,7 +131,6 @@ def _ops(
         samples=made,
         verified=verified,
         sqes=sqes,
-        blocks=block,
     )
 
 
@@ -143,7 +141,6 @@ def _wait(kind: type[MemWaitValue], verified: Literal["bytes", "rule"] = "bytes"
         sample(kind, **_FUNCTION),
         verified=verified,
         sqes=4,
-        block=blocks.memory_wait,
     )
 
 
@@ -157,9 +154,8 @@ OPS: tuple[TaskOps, ...] = (
         AicKernel,
         sample(MixKernel, mix=MixKind.MAIN_AIC),
         sample(MixKernel, mix=MixKind.AIC, dcache_lock=True),
-        block=blocks.mix_context,
     ),
-    _ops(kernel.core_kernel, _CORE_LAYOUTS, AivKernel, block=blocks.mix_context),
+    _ops(kernel.core_kernel, _CORE_LAYOUTS, AivKernel),
     _ops(aicpu.aicpu_kernel, "aicpu", AicpuKernel),
     _ops(
         kernel.ffts_plus,
@@ -219,21 +215,18 @@ OPS: tuple[TaskOps, ...] = (
         condition.model_execute,
         "model_execute",
         sample(ModelExecute, **_FUNCTION),
-        block=blocks.model_execute,
     ),
     _ops(
         condition.stream_switch,
         "stream_switch stream_switch_ex",
         sample(StreamSwitch, **_FUNCTION),
         sample(StreamSwitch, extended=True, **_FUNCTION),
-        block=blocks.stream_switch,
     ),
-    _ops(condition.stream_active, "stream_active", sample(StreamActive, **_FUNCTION), block=blocks.stream_active),
+    _ops(condition.stream_active, "stream_active", sample(StreamActive, **_FUNCTION)),
     _ops(
         condition.label_switch,
         "label_switch",
         sample(LabelSwitchByIndex, **_FUNCTION),
-        block=blocks.label_switch,
     ),
     _ops(condition.float_status, "float_status", GetFloatStatus),
     _ops(condition.pi_modify, "pi_modify", RdmaPiValueModify(addresses=(8,), **_FUNCTION)),

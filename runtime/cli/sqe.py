@@ -1,0 +1,214 @@
+"""``npuhal sqe``: decode submission queue entries, or compare the builders with recorded ones."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chips import check as checking
+from chips import find_chip, glossary
+from chips.layout import SQE_BYTES
+from chips.registry import Decoded, Plugin, plugin
+from chips.vectors import BadVectorFile, read_vectors
+from runtime.cli import UsageError
+
+if TYPE_CHECKING:
+    from runtime.cli.output import Output
+
+HELP = (
+    "Decode 64-byte submission queue entries field by field, or encode every vector of recorded files and compare. "
+    "check: exit status 1 on any difference; kinds that are not covered are counted and named."
+)
+
+_GUESSES = ("Ascend910B1", "Ascend950PR_9599", "Ascend5162A")
+_SHOWN_DIFFERENCES = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|decode")
+    check = actions.add_parser("check", help="encode every vector of a file and compare")
+    check.add_argument("files", nargs="+", metavar="FILE", help="sqe_*.json, api_*.json or builders.yaml")
+    check.add_argument("--json", action="store_true", help="write JSON")
+    check.add_argument("--all", action="store_true", help=f"show every difference, not the first {_SHOWN_DIFFERENCES}")
+    decode = actions.add_parser("decode", help="name the fields of entries")
+    decode.add_argument("input", nargs="+", metavar="HEX|FILE", help="hex text, a file of hex text, or a binary file")
+    decode.add_argument("--chip", metavar="NAME", help="SoC or family; guessed from the bytes if not given")
+    decode.add_argument(
+        "--diff", action="store_true", help="show only the fields in which entries differ from the first"
+    )
+    decode.add_argument("--head", type=int, metavar="N", help="the input is a whole ring: first entry to show")
+    decode.add_argument("--tail", type=int, metavar="N", help="the input is a whole ring: entry to stop before")
+    decode.add_argument("--all-fields", action="store_true", help="show fields that are 0 as well")
+    decode.add_argument("--json", action="store_true", help="write JSON")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Run one action; 1 when a vector differs or an entry is invalid."""
+    return _check(args, out) if args.action == "check" else _decode(args, out)
+
+
+# ---------------------------------------------------------------- check
+
+
+def _check(args: argparse.Namespace, out: Output) -> int:
+    reports = []
+    for name in args.files:
+        try:
+            verdicts = [checking.check(item) for item in read_vectors(Path(name))]
+        except BadVectorFile as wrong:
+            raise UsageError(str(wrong)) from None
+        reports.append((Path(name).name, verdicts))
+    if args.json:
+        out.json([_report(name, verdicts) for name, verdicts in reports])
+    else:
+        for name, verdicts in reports:
+            _show(name, verdicts, args.all, out)
+    matched = sum(verdict.ok for _, verdicts in reports for verdict in verdicts)
+    total = sum(len(verdicts) for _, verdicts in reports)
+    if not args.json:
+        out.line(f"total: matched {matched}/{total}")
+    return 0 if matched == total else 1
+
+
+def _report(name: str, verdicts: list[checking.Verdict]) -> dict[str, object]:
+    return {
+        "file": name,
+        "matched": sum(verdict.ok for verdict in verdicts),
+        "total": len(verdicts),
+        "not_covered": dict(_uncovered(verdicts)),
+        "differences": {verdict.name: list(verdict.lines) for verdict in verdicts if verdict.lines},
+    }
+
+
+def _uncovered(verdicts: list[checking.Verdict]) -> Counter[str]:
+    return Counter(verdict.task for verdict in verdicts if not verdict.covered)
+
+
+def _show(name: str, verdicts: list[checking.Verdict], everything: bool, out: Output) -> None:
+    out.line(f"{name}: matched {sum(verdict.ok for verdict in verdicts)}/{len(verdicts)}")
+    for task, count in _uncovered(verdicts).items():
+        out.line(f"  not covered: {task} ({count})")
+    wrong = [verdict for verdict in verdicts if verdict.lines]
+    shown = wrong if everything else wrong[:_SHOWN_DIFFERENCES]
+    for verdict in shown:
+        out.line(f"  differs: {verdict.name}")
+        for line in verdict.lines:
+            out.line(f"    {line}")
+    if len(wrong) > len(shown):
+        out.line(f"  and {len(wrong) - len(shown)} more (--all shows them)")
+
+
+# ---------------------------------------------------------------- decode
+
+
+def _decode(args: argparse.Namespace, out: Output) -> int:
+    rows = list(_chosen(_read(args.input), args.head, args.tail))
+    made, guessed = _plugin(args.chip, [row for _, row in rows])
+    if guessed:
+        out.error(f"no chip given: decoded as {made.name}, which knows most of these entries; --chip NAME sets it")
+    found = [(position, made.decode(row)) for position, row in rows]
+    if args.json:
+        out.json([_as_json(position, decoded) for position, decoded in found])
+    else:
+        for position, decoded in found:
+            reference = found[0][1] if args.diff and decoded is not found[0][1] else None
+            _show_entry(position, decoded, made, reference, args.all_fields, out)
+    return 1 if any(decoded.problems for _, decoded in found) else 0
+
+
+def _read(words: list[str]) -> bytes:
+    """Bytes of the inputs: hex text given or in a file, or a binary file."""
+    raw = b""
+    for word in words:
+        path = Path(word)
+        try:
+            data = path.read_bytes() if path.is_file() else None
+        except OSError:  # too long for a file name: hex text
+            data = None
+        text = word if data is None else _as_text(data)
+        if text is None:
+            raw += data or b""
+            continue
+        try:
+            raw += bytes.fromhex("".join(text.split()).removeprefix("0x"))
+        except ValueError:
+            kind = "hex text" if data is None else "a file of hex text"
+            raise UsageError(f"{word[:40]!r} is neither {kind} nor a file", "give 128 hex digits per entry") from None
+    if not raw or len(raw) % SQE_BYTES:
+        raise UsageError(f"{len(raw)} bytes are not whole entries of {SQE_BYTES}", "an entry is 128 hex digits")
+    return raw
+
+
+def _as_text(data: bytes) -> str | None:
+    """Text of a file that holds only hex digits and white space; None for a binary one."""
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    return text if all(letter in "0123456789abcdefABCDEFxX" or letter.isspace() for letter in text) else None
+
+
+def _chosen(raw: bytes, head: int | None, tail: int | None) -> Iterator[tuple[int, bytes]]:
+    """Entries with their positions; with head or tail those of a ring in order, across its end if need be."""
+    depth = len(raw) // SQE_BYTES
+    first, last = head or 0, depth if tail is None else tail
+    for option, value in (("--head", first), ("--tail", last)):
+        if not 0 <= value <= depth:
+            raise UsageError(f"{option} {value} is outside the ring of {depth} entries")
+    count = last - first if last >= first else depth - first + last
+    for offset in range(count):
+        position = (first + offset) % depth
+        yield position, raw[position * SQE_BYTES : (position + 1) * SQE_BYTES]
+
+
+def _plugin(chip: str | None, rows: list[bytes]) -> tuple[Plugin, bool]:
+    """Plug-in of the named chip, or the one that names most of the entries without complaint."""
+    if chip is not None:
+        return plugin(find_chip(chip)), False
+    candidates = [plugin(find_chip(name)) for name in _GUESSES]
+
+    def known(made: Plugin) -> int:
+        found = [made.decode(row) for row in rows]
+        return sum(2 * (decoded.type is not None) - bool(decoded.problems) for decoded in found)
+
+    return max(candidates, key=known), True
+
+
+def _as_json(position: int, decoded: Decoded) -> dict[str, object]:
+    return {
+        "position": position,
+        "layout": decoded.layout,
+        "task": decoded.type.name if decoded.type is not None else None,
+        "fields": decoded.fields,
+        "problems": list(decoded.problems),
+    }
+
+
+def _show_entry(
+    position: int, decoded: Decoded, made: Plugin, reference: Decoded | None, everything: bool, out: Output
+) -> None:
+    task = decoded.type.name if decoded.type is not None else "no known task"
+    struct = made.layouts[decoded.layout].struct
+    out.line(
+        f"[{position}] {task}: {decoded.layout} ({struct})" if struct else f"[{position}] {task}: {decoded.layout}"
+    )
+    rows = []
+    for name, value in decoded.fields.items():
+        if reference is not None:
+            if reference.fields.get(name) == value:
+                continue
+        elif not value and not everything and not glossary.shown_when_zero(name):
+            continue
+        note = glossary.explain(name, value)
+        if reference is not None:
+            old = reference.fields.get(name)
+            note = f"was {'absent' if old is None else hex(old)}; {note}"
+        rows.append((name, f"{value:#x}" if value > 9 else str(value), note))
+    if rows:
+        out.table(("field", "value", "meaning"), rows)
+    for problem in decoded.problems:
+        out.line(f"  invalid: {problem}")

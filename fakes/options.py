@@ -49,7 +49,7 @@ def parse(url: HalUrl) -> FakeOptions:
         raise BadUrl(f"HAL URL {url.text!r}: policy and schedule are the same option; give one")
     policy = "schedule" if "schedule" in url.options else "policy"
     return FakeOptions(
-        devices=url.integer("devices", 1, 1, MAX_DEVICES),
+        devices=url.integer("devices", 1, 0, MAX_DEVICES),
         seed=url.integer("seed", 0),
         policy=url.choice(policy, "round_robin", POLICIES),
         args=url.choice("args", "dma", ARGUMENT_PATHS),

@@ -1,0 +1,126 @@
+"""How a C function is written here: a Python function that takes the header's parameters and raises faults.
+
+Inputs are integers (numbers, handles, addresses), strings for `char *`, callables for function pointers; a parameter
+that is left out is NULL or 0. Outputs are `Out` objects, None for NULL. A function that returns normally succeeded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runtime import errors
+
+if TYPE_CHECKING:
+    from runtime.api.aclrt.state import Acl
+
+CHAPTERS = (
+    "init", "device", "context", "stream", "event", "notify", "callback", "memory", "copying", "virtual", "kernel",
+    "arguments", "capture", "model", "snapshot", "overflow", "miscellaneous",
+)  # fmt: skip
+"""Modules of this package that hold entries; one per chapter of the API reference."""
+
+
+class Untouched:
+    """What an output holds until the function writes it."""
+
+    def __repr__(self) -> str:
+        return "untouched"
+
+
+UNTOUCHED = Untouched()
+
+
+class Out:
+    """An output parameter: the caller's variable."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = UNTOUCHED) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Out({self.value!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One C function: its name, what runs, and its parameters in the header's order."""
+
+    name: str
+    function: Callable[..., None]
+    parameters: tuple[str, ...]
+    waits_for_snapshot: bool
+
+
+_entries: dict[str, Entry] = {}
+
+
+def entry(function: Callable[..., None] | None = None, *, waits_for_snapshot: bool = False) -> Any:
+    """Register a function under its own name.
+
+    Args:
+        waits_for_snapshot: the call creates or sends something, so it blocks while the process is locked for a snapshot.
+    """
+
+    def register(made: Callable[..., None]) -> Callable[..., None]:
+        parameters = tuple(inspect.signature(made).parameters)[1:]
+        _entries[made.__name__] = Entry(made.__name__, made, parameters, waits_for_snapshot)
+        return made
+
+    return register if function is None else register(function)
+
+
+def find(name: str) -> Entry | None:
+    """Return the entry of a C function, or None if there is none."""
+    _load()
+    return _entries.get(name)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all C functions that exist here."""
+    _load()
+    return tuple(sorted(_entries))
+
+
+_loaded: list[str] = []
+
+
+def _load() -> None:
+    if not _loaded:
+        for chapter in CHAPTERS:
+            module = f"{__package__}.{chapter}"
+            try:
+                importlib.import_module(module)
+            except ModuleNotFoundError as missing:
+                if missing.name != module:
+                    raise
+        _loaded.extend(CHAPTERS)
+
+
+def need(call: str, **given: object) -> None:
+    """Raise the acl layer's answer to a NULL: 100000 with EH0008, naming the first parameter that is one."""
+    for name, value in given.items():
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value == 0):
+            raise errors.fault(
+                "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is NULL", ee="EH0008", params=(call, name),
+                hint=f"pass a valid {name}",
+            )
+
+
+def need_rt(call: str, **given: object) -> None:
+    """Raise the runtime layer's answer to a NULL: 107000 with EE1004."""
+    for name, value in given.items():
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value == 0):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is NULL", ee="EE1004", params=(call, name),
+                hint=f"pass a valid {name}",
+            )
+
+
+def handle_of(acl: Acl, handle: int | None, kind: type[Any]) -> Any:
+    """Return the live object of a handle; a dead or foreign one is 107017 with EE1017."""
+    return acl.runtime.handles.get(handle or 0, kind)

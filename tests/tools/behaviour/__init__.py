@@ -1,0 +1,1 @@
+"""Replay of recorded API scenarios: `python -m tests.tools.behaviour FILE.jsonl... [--url URL]`."""

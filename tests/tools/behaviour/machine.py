@@ -1,0 +1,68 @@
+"""The fake machine of a scenario: how its knobs become a URL, and the control steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fakes.faults import Effect
+from runtime.api.aclrt import Acl
+
+from tests.tools.behaviour.values import Values
+
+SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
+_DEFAULTS = {"streams": 2048, "events": 65536, "notifys": 8192, "models": 2048, "sqs": 4096, "hbm": 64 << 30}
+_OPTIONS = {
+    "devices": "devices", "streams_limit": "streams", "events_limit": "events", "notify_limit": "notifys",
+    "models_limit": "models", "sq_limit": "sqs", "hbm_bytes": "hbm",
+}  # fmt: skip
+_IGNORED = {"env", "exit", "errmsg", "trace"}
+"""Knobs that are about the recording process, not the machine."""
+
+
+class Unsupported(Exception):
+    """A knob that the fake does not have."""
+
+
+def url_of(scenario: dict[str, Any], tier: str) -> str:
+    """Return the URL of the machine a scenario was recorded on."""
+    options: dict[str, Any] = {"kernels": "noop", "seed": 1}
+    if scenario["chip"] == "950":
+        options["notifys"] = 65536
+    for knob, value in scenario["setup"].items():
+        if knob in _OPTIONS:
+            options[_OPTIONS[knob]] = value
+        elif knob not in _IGNORED:
+            raise Unsupported(knob)
+    query = "&".join(f"{key}={value}" for key, value in options.items())
+    return f"{tier}://{SOCS[scenario['chip']]}?{query}"
+
+
+def control(acl: Acl, values: Values, step: dict[str, Any]) -> Any:
+    """Hold, release, step or disturb a queue; returns what `pending` asks for."""
+    from runtime.core.stream import Stream
+
+    kind = step["hal"]
+    if "stream_id" in step:
+        stream_id = int(values.resolve(step["stream_id"]))
+        card = acl.runtime.hal.fake.device(0)
+    else:
+        stream = acl.runtime.handles.get(values.name(step["stream"]), Stream)
+        stream_id, card = stream.stream_id, acl.runtime.hal.fake.device(stream.device.device_id)
+    if kind == "hold":
+        card.hold(stream_id)
+    elif kind == "release":
+        card.release(stream_id)
+        acl.runtime.hal.fake.run_until_idle()
+    elif kind == "step":
+        card.step_stream(stream_id, step["n"])
+    elif kind == "inject":
+        effect = Effect(step["error_type"])
+        acl.runtime.hal.fake.faults.on_task(
+            effect, step["n"] + 1, device=card.index, stream=stream_id, code=step["error_code"]
+        )
+    elif kind == "pending":
+        queue = next(sq for sq in card.queues.values() if sq.stream_id == stream_id)
+        return (queue.tail - queue.head) % queue.depth
+    else:
+        raise Unsupported(f"control {kind}")
+    return None

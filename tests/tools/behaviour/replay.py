@@ -1,0 +1,302 @@
+"""One scenario against our C API on a fake machine: every step run, every comparable answer compared."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import queue
+import tempfile
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runtime.api.aclrt import Acl, Out
+from runtime.api.aclrt.entry import UNTOUCHED, find
+
+from tests.tools.behaviour.machine import Unsupported, control, url_of
+from tests.tools.behaviour.values import Skipped, Values
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference: what was recorded and what ours gave."""
+
+    step: int
+    what: str
+    recorded: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        return f"{self.what}: recorded {self.recorded!r}, ours {self.ours!r}"
+
+
+@dataclass(slots=True)
+class Result:
+    """How a scenario went; `missing` names C functions that we do not have."""
+
+    matched: int = 0
+    compared: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+class _Worker:
+    """A persistent thread of a scenario; calls run on it one after the other."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.open = False
+        self.thread = threading.Thread(target=self._loop, daemon=True)
+        self.thread.start()
+
+    def _loop(self) -> None:
+        while (job := self._work.get()) is not None:
+            try:
+                self.done.put(job())
+            except BaseException as error:
+                self.done.put(error)
+
+    def start(self, job: Any) -> None:
+        self.open = True
+        self._work.put(job)
+
+    def result(self, timeout_s: float) -> Any:
+        try:
+            answer = self.done.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        self.open = False
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def stop(self) -> None:
+        self._work.put(None)
+
+
+class Replay:
+    """The state of one run."""
+
+    CALL_LIMIT_S = 30.0
+
+    def __init__(self, scenario: dict[str, Any], tier: str) -> None:
+        self.scenario, self.result = scenario, Result()
+        self.environment = scenario["setup"].get("env", {})
+        self.acl = Acl(url_of(scenario, tier))
+        self.values = Values(self._callback)
+        self.workers: dict[str, _Worker] = {}
+        self.callbacks: list[str] = []
+        self.pending: dict[str, tuple[dict[str, Any], int]] = {}
+        self.folder = tempfile.TemporaryDirectory(prefix="scenario")
+
+    def run(self) -> Result:
+        saved = {name: os.environ.get(name) for name in self.environment}
+        os.environ.update(self.environment)
+        try:
+            for number, step in enumerate(self.scenario["steps"]):
+                if not self._step(number, step):
+                    break
+        finally:
+            for name, value in saved.items():
+                os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
+            for worker in self.workers.values():
+                worker.stop()
+            self.acl.close()
+            self.folder.cleanup()
+        return self.result
+
+    def _step(self, number: int, step: dict[str, Any]) -> bool:
+        """Run one step; False ends the scenario (the vendor's runtime crashed or hung here)."""
+        if isinstance(step.get("ret"), str):
+            return False
+        try:
+            if "call" in step:
+                self._call(number, step)
+            elif "join" in step:
+                self._join(number, step)
+            elif "hal" in step:
+                answer = control(self.acl, self.values, step)
+                if "pending" in step:
+                    self._compare(number, step, "pending", step["pending"], answer)
+            elif "host" in step:
+                self._host(number, step)
+            elif "check" in step:
+                ours, self.callbacks = self.callbacks, []
+                self._compare(number, step, "callbacks", step.get("callbacks", []), ours)
+        except Skipped as missing:
+            if not step.get("skipped"):
+                self._compare(number, step, "needs", f"${missing}", "never bound")
+        return True
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def _call(self, number: int, step: dict[str, Any]) -> None:
+        if find(step["call"]) is None:
+            self.result.missing.append(step["call"])
+            if _comparable(step) and "ret" in step:
+                self.result.compared += 1
+            return
+        worker = self._worker(step)
+        if step.get("async"):
+            assert worker is not None
+            self.pending[step["thread"]] = (step, number)
+            worker.start(lambda: self._perform(step))
+            return
+        if worker is None:
+            outcome = self._perform(step)
+        else:
+            worker.start(lambda: self._perform(step))
+            outcome = worker.result(self.CALL_LIMIT_S)
+            if outcome is None:
+                self._compare(number, step, "ret", step.get("ret"), "hang")
+                return
+        self._judge(number, step, outcome)
+
+    def _worker(self, step: dict[str, Any]) -> _Worker | None:
+        name = step.get("thread")
+        if name is None:
+            return None
+        return self.workers.setdefault(name, _Worker())
+
+    def _perform(self, step: dict[str, Any]) -> dict[str, Any]:
+        """Make the call, or repeat it until it fails, on the thread it belongs to."""
+        if "repeat" not in step:
+            return self._once(step, step["args"])
+        for done in range(step["repeat"]):
+            arguments = {key: _numbered(value, done) for key, value in step["args"].items()}
+            outcome = self._once(step, arguments)
+            if outcome["ret"]:
+                return {"ok_count": done, "then": {"ret": outcome["ret"], "err": outcome["err"]}}
+        return {"ok_count": step["repeat"], "then": None}
+
+    def _once(self, step: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+        given = {key: self.values.resolve(value) for key, value in arguments.items()}
+        self.acl.reports.take_text()
+        code = self.acl.call(step["call"], **given)
+        messages = list(self.acl.reports.message_ids())
+        if self.acl.started:
+            self.acl.runtime.hal.fake.run_until_idle()
+        outputs = {key: value.value for key, value in given.items() if isinstance(value, Out)}
+        for key, value in arguments.items():
+            if isinstance(value, dict) and "read" in value:
+                outputs[key] = ctypes.string_at(given[key], value["read"]).hex()
+            if isinstance(value, str) and value.startswith("&") and len(value) > 1 and value != "&~":
+                self.values.bound[value[1:]] = outputs[key]
+        return {"ret": code, "err": messages, "out": outputs}
+
+    def _judge(self, number: int, step: dict[str, Any], outcome: dict[str, Any]) -> None:
+        if "ok_count" in outcome:
+            self._compare(number, step, "ok_count", step.get("ok_count"), outcome["ok_count"])
+            recorded = step.get("then")
+            if recorded is not None or outcome["then"] is not None:
+                self._compare(number, step, "then", recorded and recorded["ret"],
+                              outcome["then"] and outcome["then"]["ret"])
+            return
+        if "ret" not in step:
+            return
+        problems: list[tuple[str, Any, Any]] = []
+        if outcome["ret"] != step["ret"]:
+            problems.append(("ret", step["ret"], outcome["ret"]))
+        if step["ret"] and "err" in step and outcome["err"] != step["err"]:
+            problems.append(("err", step["err"], outcome["err"]))
+        for key, expected in step.get("out", {}).items():
+            written = outcome["out"].get(key, UNTOUCHED)
+            if not self.values.agrees(expected, step["args"].get(key), written):
+                problems.append((f"out {key}", expected, written))
+        if not _comparable(step):
+            return
+        self.result.compared += 1
+        if not problems:
+            self.result.matched += 1
+        for what, recorded, ours in problems:
+            self.result.findings.append(Finding(number, f"{step['call']} {what}", recorded, ours))
+
+    def _join(self, number: int, step: dict[str, Any]) -> None:
+        name = step["join"]
+        worker = self.workers.get(name)
+        if worker is None or not worker.open:
+            self._compare(number, step, "nothing_pending", step.get("nothing_pending", False), True)
+            return
+        blocked = step.get("blocked", False)
+        # A call that was recorded as blocked is given a short time only: it must not return while nothing changes.
+        outcome = worker.result(0.3 if blocked else self.CALL_LIMIT_S)
+        if outcome is None:
+            self._compare(number, step, "blocked", blocked, True)
+            return
+        started, begun = self.pending.pop(name)
+        if blocked:
+            self._compare(number, step, "blocked", True, outcome)
+            return
+        self._judge(number, {**started, **step, "call": started["call"], "args": started["args"]}, outcome)
+
+    # -- surroundings ----------------------------------------------------------------------------------------------
+
+    def _host(self, number: int, step: dict[str, Any]) -> None:
+        kind, values = step["host"], self.values
+        if kind == "buffer":
+            values.bound[step["name"]] = values.address(bytes([step.get("fill", 0)]) * step["size"])
+        elif kind == "pid":
+            values.bound[step["name"]] = os.getpid()
+        elif kind == "tid":
+            worker = self._worker(step)
+            values.bound[step["name"]] = worker.thread.ident if worker else threading.get_ident()
+        elif kind == "file":
+            path = Path(self.folder.name) / step["name"]
+            path.write_bytes(bytes.fromhex(step["hex"]) if "hex" in step else step["text"].encode())
+            values.bound[step["name"]] = str(path)
+        elif kind == "elf":
+            data = Path(step["file"]).read_bytes()
+            values.bound[step["name"]] = values.address(data)
+        elif kind == "write":
+            data = bytes.fromhex(step["hex"])
+            ctypes.memmove(self._real(values.name(step["ptr"]), len(data)), data, len(data))
+        elif kind == "read":
+            where = values.name(step["ptr"])
+            ours = ctypes.string_at(self._real(where, step["size"]), step["size"]).hex()
+            self._compare(number, step, "hex", step["hex"], ours)
+        else:
+            raise ValueError(f"unknown host step {kind}")
+
+    def _real(self, address: int, size: int) -> int:
+        """Return where the host can touch an address: device memory through the fake's own mapping."""
+        memory = self.acl.runtime.hal.fake.memory
+        return int(memory.device_pointer(address, size, "look")) if memory.find(address) is not None else address
+
+    def _callback(self, text: str) -> Any:
+        kind, _, tag = text.partition(":")
+
+        def called(*arguments: Any) -> int:
+            self.callbacks.append(tag)
+            if kind == "hostcall":
+                name, _, rest = tag.partition(",")
+                self.acl.call(name, **dict(pair.split("=") for pair in rest.split(",") if "=" in pair))
+            return int(tag.partition("ret=")[2] or 0) if kind == "snap" else 0
+
+        return called
+
+    def _compare(self, number: int, step: dict[str, Any], what: str, recorded: Any, ours: Any) -> None:
+        if not _comparable(step):
+            return
+        self.result.compared += 1
+        if recorded == ours:
+            self.result.matched += 1
+        else:
+            self.result.findings.append(Finding(number, what, recorded, ours))
+
+
+def _comparable(step: dict[str, Any]) -> bool:
+    return not (step.get("artefact") or step.get("unstable") or step.get("skipped"))
+
+
+def _numbered(value: Any, number: int) -> Any:
+    return value.replace("#", str(number)) if isinstance(value, str) else value
+
+
+def replay(scenario: dict[str, Any], tier: str = "fake") -> Result:
+    """Run one scenario; a set-up that the fake cannot be put into counts as nothing compared."""
+    try:
+        return Replay(scenario, tier).run()
+    except Unsupported as reason:
+        return Result(missing=[f"set-up: {reason}"])

@@ -1,0 +1,120 @@
+"""The values of a scenario step: what is given to a call, and how what came back is compared."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from runtime.api.aclrt import Out
+from runtime.api.aclrt.entry import UNTOUCHED
+
+_INTEGERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f32": "f",
+             "f64": "d", "ptr": "Q", "size": "Q", "bool": "?"}
+_NAME = re.compile(r"\$([A-Za-z_0-9]+)([+-]\d+)?\Z")
+
+
+class Skipped(Exception):
+    """An argument refers to something an earlier step did not give."""
+
+
+class Values:
+    """Names bound so far, and the temporary memory that calls point to."""
+
+    def __init__(self, callback: Callable[[str], Any]) -> None:
+        self.bound: dict[str, Any] = {}
+        self.buffers: dict[str, Any] = {}
+        self._keep: list[Any] = []
+        self._callback = callback
+
+    def address(self, data: bytes | bytearray) -> int:
+        """Put bytes into memory that stays until the scenario ends; return the address."""
+        buffer = ctypes.create_string_buffer(bytes(data), max(len(data), 1))
+        self._keep.append(buffer)
+        return ctypes.addressof(buffer)
+
+    def resolve(self, value: Any) -> Any:
+        """Return the argument that a scenario value stands for."""
+        if isinstance(value, str):
+            if value.startswith("&"):
+                return Out()
+            return self.name(value)
+        if isinstance(value, dict):
+            return self._built(value)
+        if isinstance(value, list):
+            raise ValueError(f"a bare list is no argument: {value}")
+        return value
+
+    def name(self, text: str) -> Any:
+        """Return what `$name` or `$name+offset` is bound to."""
+        match = _NAME.match(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no reference")
+        if match[1] not in self.bound or self.bound[match[1]] is UNTOUCHED:
+            raise Skipped(match[1])
+        value = self.bound[match[1]]
+        return value + int(match[2]) if match[2] else value
+
+    def _built(self, value: dict[str, Any]) -> Any:
+        if "str" in value:
+            return value["str"]
+        if "cb" in value:
+            return self._callback(value["cb"])
+        if "hex" in value:
+            return self.address(bytes.fromhex(value["hex"]))
+        if "zero" in value:
+            return self.address(bytes(value["zero"]))
+        if "ptrs" in value:
+            return self.address(struct.pack(f"<{len(value['ptrs'])}Q", *map(self._word, value["ptrs"])))
+        if "struct" in value:
+            return self.address(self._struct(value["struct"]))
+        for kind, code in _INTEGERS.items():
+            if kind in value:
+                given = value[kind]
+                items = given if isinstance(given, list) else [given]
+                return self.address(struct.pack(f"<{len(items)}{code}", *map(self._word, items)))
+        raise ValueError(f"unknown argument form {value}")
+
+    def _word(self, value: Any) -> Any:
+        resolved = self.resolve(value) if isinstance(value, (str, dict)) else value
+        if isinstance(resolved, str):
+            return self.address(resolved.encode() + b"\0")
+        return 0 if resolved is None else resolved
+
+    def _struct(self, fields: list[list[Any]]) -> bytes:
+        """Lay fields out with natural alignment, as the C compiler does."""
+        image, widest = bytearray(), 1
+        for kind, _, value in fields:
+            count = 1
+            if "[" in kind:
+                kind, _, rest = kind.partition("[")
+                count = int(rest.rstrip("]"))
+            code = _INTEGERS.get(kind)
+            if code is None:
+                raise ValueError(f"unknown field type {kind}")
+            size = struct.calcsize("<" + code)
+            widest = max(widest, size)
+            image += bytes(-len(image) % size)
+            items = value if isinstance(value, list) else [value] * count
+            image += struct.pack(f"<{len(items)}{code}", *map(self._word, items))
+        return bytes(image + bytes(-len(image) % widest))
+
+    def agrees(self, expected: Any, given: Any, written: Any) -> bool:
+        """Whether an output is what was recorded; binds names as it goes."""
+        if isinstance(given, str) and given.startswith("&") and given not in ("&", "&~"):
+            self.bound[given[1:]] = written
+        if expected == "*":
+            return True
+        if expected == "untouched":
+            return written is UNTOUCHED
+        if expected is None:
+            return written in (None, 0)
+        if isinstance(expected, str) and expected.startswith("$"):
+            if expected == "$?":
+                return written is not UNTOUCHED and bool(written)
+            return expected[1:] in self.bound and self.bound[expected[1:]] == written
+        if isinstance(expected, float):
+            return isinstance(written, (int, float)) and abs(written - expected) <= 1e-4 * max(1.0, abs(expected))
+        return bool(written == expected)

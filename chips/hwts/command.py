@@ -19,18 +19,15 @@ from chips.tasks import Task, TaskType
 MAX_SQE = 1
 """Commands of one task."""
 
-_TYPE_BYTES = slice(6, 8)
+_TYPE_BIT = 48
 
 
 class CommandSet(LayoutSet):
     """The command layouts; unlike SQEs, commands carry a 16-bit task type behind stream, task and link."""
 
-    def identify(self, raw: bytes) -> Layout | None:
-        """Return the layout of a command, or None for an unknown type."""
-        for layout in self._by_type.get(int.from_bytes(raw[_TYPE_BYTES], "little"), ()):
-            if layout.matches(raw):
-                return layout
-        return None
+    def type_of(self, word: int) -> int:
+        """Return the task type of a command read as one number."""
+        return word >> _TYPE_BIT & 0xFFFF
 
 
 @cache

@@ -23,6 +23,6 @@ def complete(fields: dict[str, int], task: CoreKernel, env: EncodeEnv, alone: bo
         "aiv_dcache_prefetch": lines if vector else 0,
         "aic_pre_allocate_disable": not cube,
         "aiv_pre_allocate_disable": not vector,
-        "ost": task.early_start and not fields["pre_p"] and not fields["post_p"],
+        "ost": task.early_start and not fields.get("post_p"),
         "log_en": task.profile or not env.task_profiling,
     }

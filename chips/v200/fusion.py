@@ -18,11 +18,10 @@ from chips.tasks import (
     FusionAic,
     FusionAicpu,
     FusionKernel,
-    KernelFlag,
     MixKernel,
     MixKind,
 )
-from chips.v200.aicpu import HOST_TOPICS, kernel_credit, topic_type
+from chips.v200.aicpu import DUMP, HOST_TOPICS, kernel_credit, topic_type
 from chips.v200.generation import MAX_SQE, Generation, Rule
 from chips.v200.kernel import kernel_fields, layout_of
 
@@ -75,7 +74,7 @@ def _aicpu(
         "kfc_args_offset": part.args_format_offset,
         "func_name": part.func_name,
         "overflow_en": env.overflow_enabled,
-        "dump_en": bool(part.flags & KernelFlag.DUMP),
+        "dump_en": part.flags & DUMP != 0,
         "extra_field": ids.task_sn,
     }
     if not first:
@@ -88,7 +87,7 @@ def _aicpu(
         "sqe_length": task.sqe_count - 1,
         "kernel_credit": credit.aicore(task.aic.kernel.timeout_us if task.aic else part.timeout_us, env),
     }
-    if task.aic is not None and task.aic.kernel.flags & KernelFlag.DUMP:
+    if task.aic is not None and task.aic.kernel.flags & DUMP:
         fields |= {"pre_p": env.overflow_enabled, "post_p": 1}
     return at.encode("aicpu_fused", env, ids, **fields)
 

@@ -49,10 +49,12 @@ class Generation:
 
     def encode(self, layout: str, env: EncodeEnv, ids: TaskIds, **fields: int) -> bytes:
         """Return one entry with its header: task number, completion wish of the stream, log switch; fields win."""
-        header = {"task_sn": ids.task_sn, "wr_cqe": env.dvpp_group}
-        if self.logs:
-            header["log_en"] = not env.task_profiling
-        return self.layouts[layout].encode(**{**header, **fields})
+        fields["task_sn"] = ids.task_sn
+        if env.dvpp_group and "wr_cqe" not in fields:
+            fields["wr_cqe"] = 1
+        if self.logs and not env.task_profiling and "log_en" not in fields:
+            fields["log_en"] = 1
+        return self.layouts[layout].pack(fields)
 
 
 @dataclass(frozen=True, slots=True)

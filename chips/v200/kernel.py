@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from chips import credit
-from chips.tasks import AicKernel, AivKernel, CoreKernel, KernelFlag, MixKernel, MixKind
+from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind
+from chips.v200.aicpu import DUMP
 from chips.v200.generation import Generation, Rule
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds
+
+
+class _Side(NamedTuple):
+    """Names of the fields that exist once for each kind of core."""
+
+    pc_low: str
+    pc_high: str
+    param: str
+    prefetch: str
+    level: str
+    qos: str
+    part_id: str
+
+
+def _names(core: str) -> _Side:
+    return _Side(
+        *(
+            f"{core}_{name}"
+            for name in ("pc_low", "pc_high", "param", "icache_prefetch", "stack_level", "qos", "part_id")
+        )
+    )
+
+
+_AIC, _AIV = _names("aic"), _names("aiv")
 
 SMALL_STACK_BYTES = 32768
 """Largest stack per core that the 32 KiB pool holds; kernels that need more use the custom pool."""
 
 _STACK_UNIT_BYTES = 16384
 _STACK_LEVEL_OF_POOL = 2  # units in the 32 KiB pool, whose level is 0
-_AIC_WEIGHT = 1  # shares of the round-robin arbiter
-_AIV_WEIGHT = 2
 _GROUPS = 2  # groups a kernel of more than one block is cut into
 _SCHEM_BATCH = 1  # the only schedule mode the hardware is told about
 
@@ -51,61 +74,53 @@ def layout_of(task: CoreKernel, *, vector: bool) -> str:
 
 def kernel_fields(task: CoreKernel, env: EncodeEnv, *, vector: bool) -> dict[str, int]:
     """Return what every v2 generation writes for a kernel; ``vector`` decides where the task is not a mix."""
-    mix = task.mix if isinstance(task, MixKernel) else MixKind.NONE
-    fields = {
-        "kernel_credit": credit.aicore(task.timeout_us, env),
-        "die_friendly": env.die_count > 1,
-        "schem": task.schem_mode == _SCHEM_BATCH,
-        "simt_dcu_size": task.simt_memory,
-        **_blocks(task),
-        **_pauses(task, env),
-    }
+    layout = layout_of(task, vector=vector)
+    fields = _blocks(task)
+    fields["kernel_credit"] = credit.aicore(task.timeout_us, env)
+    fields["simt_dcu_size"] = task.simt_memory
+    if env.die_count > 1:
+        fields["die_friendly"] = 1
+    if task.schem_mode == _SCHEM_BATCH:
+        fields["schem"] = 1
     level = 0
     if task.min_stack_size > SMALL_STACK_BYTES:
         fields["stack_base"] = env.custom_stack_base
         level = max(env.custom_stack_size // _STACK_UNIT_BYTES - _STACK_LEVEL_OF_POOL, 0)
     else:
         fields["stack_base"] = env.stack_base_32k
-    if isinstance(task, MixKernel) and mix in (MixKind.MAIN_AIC, MixKind.MAIN_AIV):
-        alone = mix is MixKind.MAIN_AIC and task.ratio == env.chip.prop("defaultTaskRatio")
-        fields |= {"ratio": task.ratio, "loose": not alone}
-        fields |= _aic_side(task, task.pc, task.prefetch, level) | _aiv_side(task, task.pc2, task.prefetch2, level)
-        return fields
-    fields["ratio"] = 1
-    side = _aic_side if layout_of(task, vector=vector) == "kernel_aic" else _aiv_side
-    return fields | side(task, task.pc, task.prefetch, level)
+    if layout == "kernel_aic":
+        fields |= _side(_AIC, task, task.pc, task.prefetch, level)
+    elif layout == "kernel_aiv":
+        fields |= _side(_AIV, task, task.pc, task.prefetch, level)
+    elif isinstance(task, MixKernel):
+        fields["ratio"] = task.ratio
+        if layout == "kernel_aic_mix" and task.ratio == env.chip.prop("defaultTaskRatio"):
+            fields["loose"] = 0
+        fields |= _side(_AIC, task, task.pc, task.prefetch, level)
+        fields |= _side(_AIV, task, task.pc2, task.prefetch2, level)
+    return fields | _pauses(task, env)
 
 
 def complete(fields: dict[str, int], task: CoreKernel, env: EncodeEnv, alone: bool) -> None:
     """Complete the fields for v200: nothing to add."""
 
 
-def _aic_side(task: CoreKernel, pc: int, prefetch: int, level: int) -> dict[str, int]:
-    return {
-        "aic_part_id": task.part_id,
-        "aic_qos": task.qos,
-        "aic_wrr_rd": _AIC_WEIGHT,
-        "aic_wrr_wr": _AIC_WEIGHT,
-        "aic_icache_prefetch": prefetch,
-        "aic_pc_low": pc & 0xFFFF_FFFF,
-        "aic_pc_high": pc >> 32,
-        "aic_param": task.args + task.simt_args_offset,
-        "aic_stack_level": level,
+def _side(core: _Side, task: CoreKernel, pc: int, prefetch: int, level: int) -> dict[str, int]:
+    """What one kind of core is told: the entry point, its arguments and how it may use the caches and the bus."""
+    fields = {
+        core.pc_low: pc & 0xFFFF_FFFF,
+        core.pc_high: pc >> 32,
+        core.param: task.args + task.simt_args_offset,
     }
-
-
-def _aiv_side(task: CoreKernel, pc: int, prefetch: int, level: int) -> dict[str, int]:
-    return {
-        "aiv_part_id": task.part_id,
-        "aiv_qos": task.qos,
-        "aiv_wrr_rd": _AIV_WEIGHT,
-        "aiv_wrr_wr": _AIV_WEIGHT,
-        "aiv_icache_prefetch": prefetch,
-        "aiv_pc_low": pc & 0xFFFF_FFFF,
-        "aiv_pc_high": pc >> 32,
-        "aiv_param": task.args + task.simt_args_offset,
-        "aiv_stack_level": level,
-    }
+    if prefetch:
+        fields[core.prefetch] = prefetch
+    if level:
+        fields[core.level] = level
+    if task.qos:
+        fields[core.qos] = task.qos
+    if task.part_id:
+        fields[core.part_id] = task.part_id
+    return fields
 
 
 def _blocks(task: CoreKernel) -> dict[str, int]:
@@ -122,14 +137,14 @@ def _blocks(task: CoreKernel) -> dict[str, int]:
 
 def _pauses(task: CoreKernel, env: EncodeEnv) -> dict[str, int]:
     """Stops before and after the kernel for dump, debugger and profiling, and the flags that tell the reason."""
-    dump = bool(task.flags & KernelFlag.DUMP)
+    dump = task.flags & DUMP != 0
     lock = isinstance(task, MixKernel) and task.dcache_lock
-    flag = _DUMP * dump | _L2_PERF * task.l2_cache_perf | _DCACHE_LOCK * lock
     post = dump or task.l2_cache_perf or lock or (env.debug_registered and not env.bound)
-    if task.biu_perf and not env.bound and not post:
-        post = True
-        flag |= _BIU_PERF
-    return {"feature_flag": flag, "pre_p": lock or (dump and env.overflow_enabled), "post_p": post}
+    biu = task.biu_perf and not env.bound and not post
+    if not post and not biu:
+        return {}
+    reasons = _DUMP * dump | _L2_PERF * task.l2_cache_perf | _DCACHE_LOCK * lock | _BIU_PERF * biu
+    return {"feature_flag": reasons, "pre_p": lock or (dump and env.overflow_enabled), "post_p": 1}
 
 
 _CORES = ("kernel_aic", "kernel_aiv", "kernel_aic_mix", "kernel_aiv_mix")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from chips import credit
 from chips.layout import SQE_BYTES
-from chips.tasks import AicpuPart, DvppPart, KernelFlag, MultipleTask, StarsCommon
-from chips.v200.aicpu import HOST_TOPICS, topic_type
+from chips.tasks import AicpuPart, DvppPart, MultipleTask, StarsCommon
+from chips.v200.aicpu import DUMP, HOST_TOPICS, topic_type
 from chips.v200.generation import Generation, Rule
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def stars_common(at: Generation, task: StarsCommon, env: EncodeEnv, ids: TaskIds
     fields |= {
         "task_sn": ids.task_sn,
         "wr_cqe": env.dvpp_group,
-        "post_p": bool(task.flags & KernelFlag.DUMP),
+        "post_p": task.flags & DUMP != 0,
     }
     return layout.encode(**fields)
 
@@ -61,7 +61,7 @@ def _aicpu(at: Generation, part: AicpuPart, env: EncodeEnv, ids: TaskIds) -> byt
         param=part.args,
         func_name=part.func_name,
         overflow_en=env.overflow_enabled,
-        dump_en=bool(part.flags & KernelFlag.DUMP),
+        dump_en=part.flags & DUMP != 0,
         extra_field=ids.task_sn,
     )
 

@@ -40,7 +40,7 @@ def report(wish: Report, env: EncodeEnv) -> bool:
 def write_value(at: Generation, task: WriteValue, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode a write of 1 to 32 bytes; bytes the task does not give are zero."""
     data = task.data.ljust(_VALUE.size, b"\0")
-    words = {f"value[{index}]": word for index, word in enumerate(_VALUE.unpack(data))}
+    words = {f"value[{index}]": word for index, word in enumerate(_VALUE.unpack(data)) if word}
     return at.encode(
         "write_value",
         env,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from chips.cond.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, Instruction, isa
 from chips.cond.program import decode
@@ -45,6 +45,14 @@ class Machine(Protocol):
 
     def deactivate(self, sq_id: int) -> int:
         """Stop a queue."""
+
+
+@runtime_checkable
+class DataQueues(Protocol):
+    """A machine with a hardware queue manager (v201)."""
+
+    def queue(self, command: int, address: int) -> tuple[int, int]:
+        """Do a queue command on the queue at ``address``; return its status (0: success) and the word it gave."""
 
 
 @dataclass(slots=True)
@@ -180,14 +188,18 @@ class _Interpreter:
         elif name == "call":
             address, length = operands
             self.block(self.machine.load(registers[address], WORD_BYTES * registers[length], self._physical()))
+        elif name == "gqm":
+            self._queue(operands, word)
+        elif name == "bia":
+            pass  # a barrier: this machine does one access at a time anyway
         elif name == ".word":
             kind = "error word" if operands == (0,) else f"{operands[0]:#010x} is no instruction"
             self.run.fault = f"{kind} at word {word}"
         else:
-            self._write(operands[0], self._value(name, operands, word))
+            self._write(operands[0], self._value(name, operands))
         return None
 
-    def _value(self, name: str, operands: tuple[int, ...], word: int) -> int:
+    def _value(self, name: str, operands: tuple[int, ...]) -> int:
         """Result of an instruction that has a destination register."""
         registers, csr, machine = self.run.registers, self.run.csr, self.machine
         rd = operands[0]
@@ -219,8 +231,17 @@ class _Interpreter:
         if name in ("active", "deactive", "active.r", "deactive.r"):
             sq_id = registers[operands[1]] & _SQ_MASK if name.endswith(".r") else operands[1]
             return machine.activate(sq_id) if name.startswith("active") else machine.deactivate(sq_id)
-        self.run.fault = f"{name} at word {word} is not modelled"
-        return 0
+        raise AssertionError(f"{name} has no meaning")  # every mnemonic of the table is handled above
+
+    def _queue(self, operands: tuple[int, ...], word: int) -> None:
+        """Leave the status of a queue command in its register and the word in the next one."""
+        if not isinstance(self.machine, DataQueues):
+            self.run.fault = f"gqm at word {word}: this machine has no queue manager"
+            return
+        rd, command, address = operands
+        status, value = self.machine.queue(self.run.registers[command], self.run.registers[address])
+        self._write(rd, status)
+        self._write(rd + 1, value)
 
     def _write(self, register: int, value: int) -> None:
         if register:

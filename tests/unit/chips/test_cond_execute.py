@@ -379,7 +379,6 @@ def test_bodies() -> None:
         (".word 0xffffffff", "0xffffffff is no instruction at word 0"),
         ("setpc r1, a\nbeq r0, r0, 2\na: nop", "branch to word 2, where no instruction starts"),
         ("a: beq r0, r0, a", "no end after 50 instructions"),
-        ("bia r0, 0, r0", "bia at word 0 is not modelled"),
     ],
 )
 def test_runs_end_with_a_reason(text: str, fault: str) -> None:
@@ -392,3 +391,14 @@ def test_loop_gives_up() -> None:
     result = execute(assemble("addi r1, r0, 1\na: addi r2, r2, 1\nloop r1, a, 10"), Queues(), max_loops=20)
     assert result.fault is None
     assert result.registers[2] == 21
+
+
+def test_a_machine_without_a_queue_manager_says_so() -> None:
+    result = execute(assemble("gqm r1, r2, r3", "v201"), Queues(), "v201")
+    assert result.fault == "gqm at word 0: this machine has no queue manager"
+
+
+def test_barriers_change_nothing() -> None:
+    result = execute(assemble("bia r1, axi_user, r2"), Queues())
+    assert result.fault is None
+    assert result.registers == [0] * 16

@@ -24,6 +24,8 @@ class NullApi(DirectApi):
             return self._sender()
         if name == "halSqCqQuery":
             return self._reader(super().raw(name))
+        if name in _MOVERS:
+            return _accept  # nothing is executed, so nobody reads the arguments that these bring to the device
         return super().raw(name)
 
     def _bind(self, prototype: Any) -> Any:
@@ -82,6 +84,13 @@ class NullApi(DirectApi):
             return 0
 
         return receive
+
+
+_MOVERS = frozenset({"halMemcpySumbit", "halMemcpyWait", "drvMemcpy"})
+
+
+def _accept(*_arguments: Any) -> int:
+    return 0
 
 
 def _completion(sq: SubmissionQueue, info: Any, ts_version: int) -> Cqe:

@@ -5,6 +5,7 @@ Every argument of an AI-core kernel takes one slot of 8 bytes (core_spec 8.4); `
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -69,28 +70,28 @@ def all_slots(arguments: Sequence[Any]) -> list[int]:
     return words
 
 
-def mover(device: Device) -> Callable[[ArgumentBlock, int], None]:
-    """Return the function that brings a filled block to the device, for the way that the HAL decided.
+def mover(device: Device, size: int) -> Callable[[ArgumentBlock], None]:
+    """Return the function that brings `size` bytes of a filled block to the device, the way that the HAL decided.
 
-    It takes the block and the number of bytes used, and raises when the driver refuses. Stores over the BAR were done
-    when the block was filled, whole 64-byte units at a time.
+    It raises when the driver refuses. Stores over the BAR were done when the block was filled, whole 64-byte units at a
+    time; a DMA descriptor always carries its whole block.
     """
-    hal, memory = device.hal, device.memory
-    way = device.arguments.way
+    hal, memory, way = device.hal, device.memory, device.arguments.way
     if way == "dma":
         submit, wait = hal.raw("halMemcpySumbit"), hal.raw("halMemcpyWait")
 
-        def by_dma(block: ArgumentBlock, size: int) -> None:
-            rc = submit(block.reference, 1) or wait(block.reference)
-            if rc:
+        def by_dma(block: ArgumentBlock) -> None:
+            if rc := submit(block.reference, 1) or wait(block.reference):
                 raise memory.fault(rc, "halMemcpySumbit", f"arguments of {size} bytes")
 
         return by_dma
     if way == "bar":
-        return lambda block, size: None
+        return lambda block: None
+    copy, count = hal.raw("drvMemcpy"), ctypes.c_size_t(size)
 
-    def by_copy(block: ArgumentBlock, size: int) -> None:
-        memory.write(block.address, block.view[block.offset : block.offset + size])
+    def by_copy(block: ArgumentBlock) -> None:
+        if rc := copy(block.target, count, block.source, count):
+            raise memory.fault(rc, "drvMemcpy", f"arguments of {size} bytes")
 
     return by_copy
 

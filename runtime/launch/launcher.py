@@ -44,7 +44,7 @@ def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) 
     if pool is None:
         return general
     pop, give_back = pool.free.pop, pool.free.append
-    fill, move = filler(stream.device, count), mover(stream.device)
+    fill, move = filler(stream.device, count), mover(stream.device, size)
 
     def launch(*arguments: Any) -> None:
         words = []
@@ -66,7 +66,7 @@ def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) 
                 return general(*arguments, block=block)
         try:
             fill(block, *words)
-            move(block, size)
+            move(block)
             put(block.address, block)
         except BaseException:
             give_back(block)
@@ -177,7 +177,6 @@ def _put_v200(stream: Stream, template: Template, label: Label) -> Callable[...,
 def _general(stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
     """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, UB, other routes."""
     device = stream.device
-    move = mover(device)
 
     def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
         if len(arguments) != count:
@@ -202,7 +201,7 @@ def _general(stream: Stream, task: CoreKernel, label: Label, count: int) -> Call
             if block.pool is None:
                 device.memory.write(block.address, image[:size])
             else:
-                move(block, size)
+                mover(device, size)(block)
             stream.submit(made, owner=label, arguments=block)
         except BaseException:
             device.release_arguments([block])

@@ -25,15 +25,20 @@ _HUGE_ABOVE = 1 << 20
 class ArgumentBlock:
     """One block: its device address, and what the host writes to (`view`, at `offset`)."""
 
-    __slots__ = ("address", "address_c", "descriptor", "offset", "pool", "reference", "size", "view")
+    __slots__ = ("address", "descriptor", "offset", "pool", "reference", "size", "source", "target", "view")
 
     def __init__(self, pool: ArgumentPool | None, address: int, size: int, view: memoryview, offset: int,
                  descriptor: Any = None) -> None:
         self.pool, self.address, self.size = pool, address, size
-        self.address_c = ctypes.c_uint64(address)
         self.view, self.offset = view, offset
+        self.target, self.source = ctypes.c_uint64(address), ctypes.c_uint64(_address_of(view, offset))
+        """Both ends of a driver copy, as objects that an untyped call may take."""
         self.descriptor = descriptor
         self.reference = ctypes.byref(descriptor) if descriptor is not None else None
+
+
+def _address_of(view: memoryview, offset: int) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(view, offset))
 
 
 class ArgumentPool:

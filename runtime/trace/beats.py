@@ -47,7 +47,7 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
     device, clock = stream.device, time.perf_counter_ns
     words = all_slots(arguments)
     size = max(len(words), 1) * SLOT_BYTES
-    fill, move = filler(device, len(words)), mover(device)
+    fill, move = filler(device, len(words)), mover(device, size)
     pool = device.arguments.pool_for(size)
     route = stream.route
     marks = [clock()]
@@ -61,7 +61,7 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
             task = replace(task, args=block.address)
             marks.append(clock())
             fill(block, *words)
-            move(block, size)
+            move(block)
             stream.ring.arguments[ids.position] = block
             marks.append(clock())
             sqe = stream.plugin.encode(task, stream.env, ids)

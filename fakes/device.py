@@ -10,10 +10,13 @@ from chips.chip import Chip
 from chips.completion import Cqe
 from fakes.identity import Identity
 from fakes.ids import IdPool
+from fakes.models import Models
 from fakes.queues import LogicQueue, SubmissionQueue
 from fakes.scheduler import POLL, Engines, Policy
 
 if TYPE_CHECKING:
+    from fakes.executor.condition import Registers
+    from fakes.hal.events import FaultEvent
     from fakes.machine import Machine
 
 _DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
@@ -61,9 +64,16 @@ class Device:
         self.counters: dict[int, Signal] = {}
         self.dma: dict[int, list[tuple[int, int, int]]] = {}
         self.callbacks: dict[int, deque[bytes]] = {}
+        self.callback_groups: dict[int, int] = {}
+        self.models = Models(self)
+        self.peers: dict[int, int] = {}
+        """Logic ids of cards whose memory this one may reach, with how often that was allowed."""
+        self.faults: list[FaultEvent] = []
+        self.news: deque[FaultEvent] = deque()
         self.host_time = 0
         self.executed = 0
         self.busy = False
+        self._registers: Registers | None = None
 
     def _make_ids(self) -> dict[str, IdPool]:
         limits = self.machine.options.limits
@@ -178,6 +188,24 @@ class Device:
         """Execute until nothing can run; returns how many tasks were executed."""
         return self.step(1 << 60)
 
+    def raise_fault(self, event: FaultEvent) -> None:
+        """Let the card report a fault, or that one is over (`assertion` 0)."""
+        with self.machine.lock:
+            self.faults = [other for other in self.faults if other.event_id != event.event_id]
+            if event.assertion:
+                self.faults.append(event)
+            self.news.append(event)
+            self.machine.changed.notify_all()
+
+    @property
+    def registers(self) -> Registers:
+        """What condition programs reach besides memory; made when the first one runs."""
+        if self._registers is None:
+            from fakes.executor.condition import Registers
+
+            self._registers = Registers(self)
+        return self._registers
+
     @property
     def idle(self) -> bool:
         """Whether no queue has work left, waiting work included."""
@@ -219,5 +247,8 @@ class Device:
         self.counters.clear()
         self.dma.clear()
         self.callbacks.clear()
+        self.callback_groups.clear()
+        self.peers.clear()
+        self.models = Models(self)
         for pool in self.ids.values():
             pool.reset()

@@ -6,6 +6,8 @@ import logging
 import random
 import threading
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 from chips.chip import Chip
 from chips.registry import plugin
@@ -47,6 +49,8 @@ class Machine:
         self.dies = 2 if chip.generation != "v100" else 1
         self.chip_revision = _REVISIONS.get(chip.soc, 0)
         self.dma = DmaCalls(self)
+        self.send: Callable[[int, Any], int] = lambda _device, _info: 0
+        self.closing = False
         self.executor = Executor(self)
         self.devices = [self._make_device(index) for index in range(options.devices)]
         self.log: deque[Executed] = deque(maxlen=_LOG_ENTRIES)
@@ -108,7 +112,7 @@ class Machine:
     def close(self) -> None:
         """Stop the cards and give the memory back."""
         with self.lock:
-            self._stop = True
+            self._stop = self.closing = True
             self.changed.notify_all()
         if self._runner is not None:
             self._runner.join()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right, insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from fakes.address_space import BackingFile, Extents, Reservation
@@ -21,6 +21,7 @@ GIANT = GiB
 DEVICE_WINDOW = 1 << 37
 """Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
 _HOST_WINDOW = 1 << 36
+_VIRTUAL_WINDOW = 1 << 38
 _FREED_KEPT = 256
 
 
@@ -57,7 +58,8 @@ class Block:
     host_access: bool = False
     label: str = ""
     users: int = 0
-    extra: dict[str, object] = field(default_factory=dict)
+    alias: bool = False
+    """The bytes belong to somebody else: mapped physical memory, or memory of another process."""
 
     def __str__(self) -> str:
         name = f" '{self.label}'" if self.label else ""
@@ -100,9 +102,9 @@ class Window:
         """Where the bytes of a window address really are."""
         return self.file.address + (base - self.base)
 
-    def expose(self, base: int, span: int) -> None:
-        """Let the host use `base` directly (pinned memory, BAR)."""
-        self._reservation.map_file(base, span, self.file.fd, base - self.base)
+    def expose(self, base: int, span: int, pointer: int) -> None:
+        """Let the host use the bytes at `pointer` under the address `base` (pinned memory, BAR)."""
+        self._reservation.map_file(base, span, self.file.fd, pointer - self.file.address)
 
     def hide(self, base: int, span: int) -> None:
         """Take the direct access away."""
@@ -136,7 +138,8 @@ class Memory:
     """All memory of one machine; every lookup by address goes through here."""
 
     def __init__(self, base: int, devices: int, hbm: int, page: int) -> None:
-        self._reservation = Reservation(base, devices * DEVICE_WINDOW + _HOST_WINDOW, 1 << 41)
+        size = devices * DEVICE_WINDOW + _HOST_WINDOW + _VIRTUAL_WINDOW
+        self._reservation = Reservation(base, size, 1 << 41)
         start = self._reservation.base
         self.base, self.end = start, self._reservation.end
         self.page = page
@@ -145,6 +148,7 @@ class Memory:
             Window(f"npuhal-fake-hbm{i}", self._reservation, start + _HOST_WINDOW + i * DEVICE_WINDOW, DEVICE_WINDOW)
             for i in range(devices)
         ]
+        self._virtual = Extents(self.end - _VIRTUAL_WINDOW, self.end)
         giant = hbm // 4 // GIANT * GIANT
         normal = hbm // 4
         self.budgets = [
@@ -194,8 +198,33 @@ class Memory:
         budget.used += span
         block = Block(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
         if host_access:
-            window.expose(base, span)
+            window.expose(base, span, block.pointer)
         return self._add(block)
+
+    def allocate_physical(self, device: int, size: int, pool: Pool) -> Block:
+        """Allocate device memory without an address of its own; `map_physical` gives it one."""
+        block = self.allocate_device(device, size, pool)
+        self._forget(block)
+        return block
+
+    def free_physical(self, block: Block) -> None:
+        """Free memory that `allocate_physical` made."""
+        self._release(block)
+
+    def map_physical(self, base: int, block: Block) -> Block:
+        """Give physical memory an address in the range for virtual memory; `free` takes it away again."""
+        return self._add(Block(base, block.size, block.span, Kind.DEVICE, block.device, block.pointer, block.pool,
+                               block.page, alias=True))  # fmt: skip
+
+    def reserve(self, size: int, at: int | None = None) -> int | None:
+        """Reserve addresses for mappings, anywhere or at a wanted address; None when that is not possible."""
+        if at is not None:
+            return at if self.end - _VIRTUAL_WINDOW <= at and self._virtual.take_at(at, size) else None
+        return self._virtual.take(size, GIANT if size >= GIANT else HUGE)
+
+    def unreserve(self, base: int, size: int) -> None:
+        """Give reserved addresses back."""
+        self._virtual.give(base, size)
 
     def allocate_host(self, size: int, *, device: int = 0, flags: int = 0, label: str = "") -> Block:
         """Allocate pinned host memory: directly usable by the host and by every device."""
@@ -203,8 +232,8 @@ class Memory:
         base = self._host.take(span, self.page, self.page)
         if base is None:
             raise OutOfDeviceMemory(f"the pinned host range has no room for {span} bytes")
-        self._host.expose(base, span)
         pointer = self._host.pointer(base)
+        self._host.expose(base, span, pointer)
         return self._add(Block(base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label,
                                page=self.page))  # fmt: skip
 
@@ -217,22 +246,33 @@ class Memory:
 
     def free(self, address: int) -> Block | None:
         """Free the block that starts at `address`; None when there is none (never allocated, or freed before)."""
-        block = self._blocks.pop(address, None)
+        block = self._blocks.get(address)
         if block is None:
             return None
-        del self._bases[bisect_right(self._bases, address) - 1]
+        self._forget(block)
         self._freed[address] = str(block)
         if len(self._freed) > _FREED_KEPT:
             del self._freed[next(iter(self._freed))]
-        if block.kind in (Kind.DEVICE, Kind.HOST):
-            window = self._devices[block.device] if block.kind is Kind.DEVICE else self._host
-            if block.host_access:
-                window.hide(block.base, block.span)
-            window.drop(block.base, block.span)
-            window.give(block.base, block.span + self.page)
-            if block.kind is Kind.DEVICE:
-                self.budgets[block.device][block.pool].used -= block.span
+        if block.host_access and block.kind is not Kind.REGISTERED:
+            self._window(block).hide(block.base, block.span)
+        if not block.alias and block.kind is not Kind.REGISTERED:
+            self._release(block)
         return block
+
+    def _window(self, block: Block) -> Window:
+        return self._devices[block.device] if block.kind is Kind.DEVICE else self._host
+
+    def _forget(self, block: Block) -> None:
+        del self._blocks[block.base]
+        del self._bases[bisect_right(self._bases, block.base) - 1]
+
+    def _release(self, block: Block) -> None:
+        """Give bytes, addresses and budget of a block back."""
+        window = self._window(block)
+        window.drop(block.base, block.span)
+        window.give(block.base, block.span + self.page)
+        if block.kind is Kind.DEVICE:
+            self.budgets[block.device][block.pool].used -= block.span
 
     def release_device(self, device: int) -> None:
         """Free everything a process holds on a device, as when it closes it."""
@@ -243,7 +283,7 @@ class Memory:
     def expose(self, block: Block) -> None:
         """Map a device block for the host at its own address (BAR window)."""
         if not block.host_access:
-            self._devices[block.device].expose(block.base, block.span)
+            self._devices[block.device].expose(block.base, block.span, block.pointer)
             block.host_access = True
 
     def hide(self, block: Block) -> None:

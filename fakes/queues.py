@@ -5,6 +5,7 @@ Delivery and its rules: hal_semantics 4.8 and 4.9.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections import deque
 from dataclasses import dataclass, field
@@ -98,6 +99,7 @@ class SubmissionQueue:
     stream_id: int
     depth: int
     ring: Block
+    """Where the SQEs lie: the queue's own ring, or the memory of the stream that is bound to it."""
     cqe_bytes: int
     cq_depth: int
     device: int
@@ -124,6 +126,9 @@ class SubmissionQueue:
     hardware_seen: int = 0
     registers: int = 0
     destroyed: bool = False
+    staging: ctypes.Array[ctypes.c_char] = field(default_factory=lambda: ctypes.create_string_buffer(256))
+    """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
+    reserved: int = 0
 
     @property
     def pending(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
-from fakes.executor import aicpu, control, copy, kernel, sync
+from fakes.executor import aicpu, condition, control, copy, kernel, sync
 from fakes.executor.reader import Reader
 from fakes.faults import Effect
 from fakes.journal import Executed
@@ -59,7 +59,7 @@ class Task:
         return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
 
 
-_MODULES = (kernel, aicpu, copy, sync, control)
+_MODULES = (kernel, aicpu, copy, sync, condition, control)
 
 
 def handlers(generation: str) -> Mapping[str, tuple[str, Handler]]:
@@ -111,7 +111,10 @@ class Executor:
 
     def decode(self, device: Device, sq: SubmissionQueue) -> Task:
         """Read and decode the SQE at the head of a queue."""
-        position = sq.head
+        return self.decode_at(device, sq, sq.head)
+
+    def decode_at(self, device: Device, sq: SubmissionQueue, position: int) -> Task:
+        """Read and decode the SQE at a position of a queue."""
         raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
         layout: Layout | None = self.identify(raw)
         name = "" if layout is None else layout.name
@@ -155,7 +158,17 @@ class Executor:
         sq.enabled = False
         task.detail = f"error {error_type:#x}"
         self._log(task)
-        task.device.deliver(sq, self._cqe(task, error_type, code))
+        model = task.device.models.of_queue(sq)
+        if model is None or model.executing is None:
+            task.device.deliver(sq, self._cqe(task, error_type, code))
+            return
+        # the entry that executes the model is the one that fails; its code names stream and task inside
+        runner, model.executing = model.executing, None
+        runner.enabled = False
+        inner = self._cqe(task, error_type, code)
+        entry = self.decode_at(task.device, runner, model.position)
+        entry.end = task.end
+        task.device.deliver(runner, self._cqe(entry, error_type, inner.task_id | (inner.stream_id & 0xFFF) << 16))
 
     def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
         fields, sq = task.fields, task.sq

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -60,12 +62,44 @@ def message(task: Task) -> int:
     return 1
 
 
+_CALLBACK = struct.Struct("<HHHHHHBxHQQ")
+"""trs_cb_cqe: phase and part bits with the CQ id, stream, task, SQ, head, sequence, blocking, event, both pointers."""
+_WHOLE_MESSAGE = 0b1010
+"""Start and end of a message in one report (SOP, EOP)."""
+
+
+def host_callback(task: Task) -> int:
+    """Hand a host function to the threads that wait for its CQ."""
+    fields, device = task.fields, task.device
+    cq_id = fields["cq_id"]
+    if cq_id not in device.callback_groups:
+        raise TaskFault(f"callback CQ {cq_id} does not exist", Effect.SQE_ERROR.value)
+    waiting = device.callbacks.setdefault(cq_id, deque())
+    first = "callback_stream_id" in fields
+    stream = fields["callback_stream_id"] if first else fields["stream_id"]
+    number = fields["callback_task_id"] if first else fields["task_id"] & 0xFFFF
+    event = fields["event_id"] if first else fields["notify_id"] & 0xFFFF
+    block = fields["block"] if first else fields["is_block"]
+    function = fields["function"] if first else fields["callback"]
+    waiting.append(
+        _CALLBACK.pack(
+            1 | _WHOLE_MESSAGE | cq_id << 4, stream, number, task.sq.sq_id, task.position, len(waiting), block, event,
+            function, fields["data"],
+        )
+    )  # fmt: skip
+    task.detail = f"cq {cq_id}"
+    task.occupy(_MESSAGE_NS, AICPU)
+    return 1
+
+
 Handler = Callable[["Task"], int]
 
 V1: Mapping[str, tuple[str, Handler]] = {
     "aicpu": ("aicpu", kernel), "aicpu_timeout": ("aicpu_message", message),
+    "host_callback": ("host_callback", host_callback),
 }  # fmt: skip
 V2: Mapping[str, tuple[str, Handler]] = {
     "aicpu": ("aicpu", kernel), "aicpu_host": ("aicpu", kernel),
+    "host_callback": ("host_callback", host_callback),
     "aicpu_timeout_set": ("aicpu_message", message), "aicpu_msg_version": ("aicpu_message", message),
 }  # fmt: skip

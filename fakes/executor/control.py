@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fakes.executor import Task
 
 _COMMAND_NOTIFY_RESET = 1
+_STREAM_ADD, _STREAM_DELETE, _MODEL_ABORT = 0, 1, 6
+"""Operations of model maintenance (mmt_type)."""
 
 
 def accepted(task: Task) -> int:
@@ -29,6 +31,22 @@ def common_command(task: Task) -> int:
     """COMMON_CMD: clear a stream, or reset a notify."""
     if task.fields["command"] == _COMMAND_NOTIFY_RESET:
         task.device.signal(task.device.notifies, task.fields["notify_id"]).value = 0
+    return 1
+
+
+def model_maintenance(task: Task) -> int:
+    """Model maintenance: streams join and leave a model, a model is aborted; the rest is firmware's bookkeeping."""
+    fields, models = task.fields, task.device.models
+    operation = fields["operation"]
+    stream = fields["op_stream_id"] if "op_stream_id" in fields else fields["stream_id"]
+    if operation == _STREAM_ADD:
+        if not models.bind(fields["model_id"], stream):
+            raise TaskFault(f"stream {stream} has no queue to bind to model {fields['model_id']}", 1)
+    elif operation == _STREAM_DELETE:
+        models.unbind(stream)
+    elif operation == _MODEL_ABORT:
+        models.abort(fields["model_id"])
+    task.detail = f"model {fields['model_id']} operation {operation}"
     return 1
 
 
@@ -54,11 +72,13 @@ V1: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock")},
     "bare": ("event_record", accepted),
     "stars_version": ("get_stars_version", version),
+    "model_maintenance": ("model_maintenance", model_maintenance),
     "common_command": ("common_command", common_command),
     "invalid": ("invalid", invalid),
 }
 V2: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
+    "model_maintain": ("model_maintenance", model_maintenance),
     "event_record_unwaited": ("event_record", accepted),
     "invalid": ("invalid", invalid),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,37 @@ def pcie_dma(task: Task) -> int:
     return 1
 
 
+_POINTER_V1 = struct.Struct("<B11xIQQ")
+"""rtStarsSdmaSqe_t and the addresses behind it: opcode, length, source, destination."""
+_POINTER_V2 = struct.Struct("<32xQQI12x")
+"""rtDavidMemcpyAddrInfo: source, destination, length."""
+
+
+def _descriptor(task: Task, layout: struct.Struct) -> tuple[int, ...]:
+    pointer = task.machine.memory.device_pointer(task.fields["descriptor"], layout.size, "descriptor read")
+    return layout.unpack(ctypes.string_at(pointer, layout.size))
+
+
+def by_pointer_v1(task: Task) -> int:
+    """SDMA whose descriptor lies in memory, STARS v1."""
+    opcode, size, src, dst = _descriptor(task, _POINTER_V1)
+    transfer(task, opcode, dst, src, size)
+    return 1
+
+
+def by_pointer_v2(task: Task) -> int:
+    """SDMA whose descriptor lies in memory, STARS v2."""
+    src, dst, size = _descriptor(task, _POINTER_V2)
+    move(task, dst, src, size)
+    return 1
+
+
+def cache_operation(task: Task) -> int:
+    """Cache operations and barriers: the fake has no caches."""
+    task.occupy(copy_ns(SDMA, 0), SDMA)
+    return 1
+
+
 def by_cpu(task: Task) -> int:
     """A copy that a CPU does in place of SDMA."""
     move(task, task.fields["dst"], task.fields["src"], task.fields["length"])
@@ -143,7 +175,9 @@ Handler = Callable[["Task"], int]
 
 V1: Mapping[str, tuple[str, Handler]] = {
     "sdma": ("copy", sdma), "pcie_dma": ("copy", pcie_dma), "memcpy_cpu": ("copy", by_cpu),
+    "sdma_pointer": ("copy", by_pointer_v1), "cmo": ("cache", cache_operation), "barrier": ("barrier", cache_operation),
 }  # fmt: skip
 V2: Mapping[str, tuple[str, Handler]] = {
     "sdma": ("copy", sdma), "memset": ("memset", sdma), "pcie_dma": ("copy", pcie_dma),
+    "sdma_pointer": ("copy", by_pointer_v2), "cmo": ("cache", cache_operation),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -134,6 +135,17 @@ def write_value(task: Task) -> int:
     return 1
 
 
+def write_by_pointer(task: Task) -> int:
+    """Value write whose address, width and value lie in memory (RtStarsWriteValuePtrDst)."""
+    from chips.v100.tables import DESCRIPTORS
+
+    block = DESCRIPTORS["write_value_block"]
+    address = task.fields["pointer" if "pointer" in task.fields else "descriptor"]
+    raw = ctypes.string_at(task.machine.memory.device_pointer(address, block.size, "descriptor read"), block.size)
+    task.fields = {"wr_cqe": task.fields["wr_cqe"], **task.fields, **block.decode(raw)}
+    return write_value(task)
+
+
 def event_reset_v1(task: Task) -> int:
     """Event reset of STARS v1: a write to the event's register; the event is named beside it."""
     number = task.fields["event_id"]
@@ -151,10 +163,12 @@ V1: Mapping[str, tuple[str, Handler]] = {
     "notify_record": ("notify_record", notify_record_v1),
     "notify_wait": ("notify_wait", notify_wait_v1),
     "write_value": ("write_value", write_value),
+    "write_value_pointer": ("write_value", write_by_pointer),
 }
 V2: Mapping[str, tuple[str, Handler]] = {
     **dict.fromkeys(("notify_record", "event_record", "event_record_counted"), ("notify_record", notify_v2)),
     **dict.fromkeys(("notify_wait", "event_wait", "event_wait_counted"), ("notify_wait", notify_v2)),
     **dict.fromkeys(("event_reset", "event_reset_counted"), ("notify_reset", notify_v2)),
     "write_value": ("write_value", write_value),
+    "write_value_pointer": ("write_value", write_by_pointer),
 }

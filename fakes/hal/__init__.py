@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.device import DeviceCalls
 from fakes.hal.dma import DmaCalls
+from fakes.hal.events import EventCalls
 from fakes.hal.info import InfoCalls
+from fakes.hal.ipc import IpcCalls
 from fakes.hal.memory import MemoryCalls
+from fakes.hal.peers import PeerCalls
 from fakes.hal.queues import QueueCalls
 from fakes.hal.resources import ResourceCalls
+from fakes.hal.streams import StreamCalls
+from fakes.hal.vmm import VmmCalls
 
 if TYPE_CHECKING:
     from fakes.machine import Machine
 
-CHAPTERS = (DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls)
+CHAPTERS = (
+    DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,
+    VmmCalls, IpcCalls,
+)  # fmt: skip
 
 
 def modelled() -> frozenset[str]:

@@ -8,7 +8,7 @@ _UB_ONLY = (
     "halAsyncDmaDestroyBatch", "halSqTaskArgsAsyncCopy", "halMemRegUbSegment", "halMemUnRegUbSegment",
     "halGetTsegInfoByVa", "halPutTsegInfo",
 )  # fmt: skip
-_NEVER = ("halReadFaultEvent", "halRepairFault", "halGetFaultEvent", "halResMap", "halResUnmap")
+_NEVER = ("halRepairFault", "halResMap", "halResUnmap")
 """Depend on builds of the driver (CFG_*) that the fake does not stand for."""
 _V1_ONLY = (
     "halMemManagedAdvise", "halMemManagedPrefetch", "halMemManagedPrefetchBatch", "halMemManagedRangeGetAttributes",

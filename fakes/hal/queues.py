@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ class QueueCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self.send = make_sender(machine)
+        self.send = machine.send = make_sender(machine)
 
     # -- creation -----------------------------------------------------------------------------------------------------
 
@@ -50,6 +51,8 @@ class QueueCalls(Chapter):
             return self._allocate_pair(device, in_, out)
         if in_.type == c.DRV_LOGIC_TYPE:
             return self._allocate_logic(device, in_, out)
+        if in_.type == c.DRV_CALLBACK_TYPE:
+            return self._allocate_callback(device, in_, out)
         return c.DRV_ERROR_NOT_SUPPORT
 
     def _allocate_pair(self, device: Device, in_: Any, out: Any) -> int:
@@ -89,6 +92,17 @@ class QueueCalls(Chapter):
         out.sqId, out.cqId, out.queueVAddr, out.flag = ANY_SQ, cq_id, 0, 0
         return 0
 
+    def _allocate_callback(self, device: Device, in_: Any, out: Any) -> int:
+        """A callback pair: its CQ is a bit of the group's bitmap; what the host sends back goes as a notify."""
+        if not (32 <= in_.cqeSize <= 64 and 32 <= in_.cqeDepth <= 1024 and in_.grpId < 1024):
+            return c.DRV_ERROR_INVALID_VALUE
+        number = next((cq for cq in range(1024) if cq not in device.callback_groups), None)
+        if number is None:
+            return c.DRV_ERROR_NO_RESOURCES
+        device.callback_groups[number] = in_.grpId
+        out.sqId, out.cqId, out.queueVAddr, out.flag = number, number, 0, 0
+        return 0
+
     def _take(self, device: Device, kind: str, wanted: int | None) -> int | None:
         pool = device.ids[kind]
         if wanted is None:
@@ -112,6 +126,9 @@ class QueueCalls(Chapter):
             device.ids["cq"].give(info.cqId)
             self.machine.changed.notify_all()
             return 0
+        if info.type == c.DRV_CALLBACK_TYPE:
+            device.callbacks.pop(info.cqId, None)
+            return 0 if device.callback_groups.pop(info.cqId, None) is not None else c.DRV_ERROR_INVALID_VALUE
         if info.type != c.DRV_NORMAL_TYPE:
             return c.DRV_ERROR_INVALID_VALUE
         found = device.queues.get(info.sqId)
@@ -238,6 +255,11 @@ class QueueCalls(Chapter):
             if pair is None:
                 return c.DRV_ERROR_INVALID_VALUE
             return self._receive(device, info, lambda: pair.receive_hardware(info.cqe_num), lambda: pair.destroyed)
+        if info.type == c.DRV_CALLBACK_TYPE:
+            if info.cqId not in device.callback_groups:
+                return c.DRV_ERROR_INVALID_VALUE
+            waiting = device.callbacks.setdefault(info.cqId, deque())
+            return self._receive(device, info, lambda: [waiting.popleft()] if waiting else [], lambda: False)
         if info.type != c.DRV_LOGIC_TYPE:
             return c.DRV_ERROR_NOT_SUPPORT
         logic = device.logic.get(info.cqId)

@@ -21,7 +21,7 @@ from tests.unit.fakes.rig import Rig
     ("query", "says"),
     [
         ("device=2", "unknown option 'device'"),
-        ("devices=0", "outside 1 to 64"),
+        ("devices=65", "outside 0 to 64"),
         ("seed=x", "not an integer"),
         ("policy=fair", "none of round_robin"),
         ("args=rdma", "none of dma, bar, ub"),

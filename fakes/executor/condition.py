@@ -1,0 +1,157 @@
+"""Condition entries: runs their programs on the device's memory, queue registers and queues."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from chips.cond.device import CondDevice, generation_of
+from chips.cond.execute import execute
+from chips.cond.stream import ENABLE_OFFSET, HEAD_OFFSET
+from chips.env import EncodeEnv
+from fakes.errors import TaskFault
+from fakes.faults import Effect
+from fakes.scheduler import CONTROL_NS
+
+if TYPE_CHECKING:
+    from fakes.device import Device
+    from fakes.executor import Task
+    from fakes.queues import SubmissionQueue
+
+REGISTER_PAGE = 0x1000
+"""Bytes of one queue's register page."""
+_PROGRAM_OFFSET = 16
+_POLLING = ("memory_wait", "mem_wait")
+
+
+def facts(device: Device) -> CondDevice:
+    """Return where the programs of a card find the state machine selector and the tail register."""
+    card = device.identity
+    env = EncodeEnv(
+        chip=device.chip, stars_base=card.stars_base, phy_chip_id=card.chip_id, phy_die_id=card.die_id
+    )
+    return CondDevice.of(env)
+
+
+class Registers:
+    """What a card shows besides its memory: a register page per queue, the selector, and words nobody reads back."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._facts = facts(device)
+        self._selected = 0
+        self._words: dict[int, bytes] = {}
+
+    def load(self, address: int, size: int, physical: bool) -> bytes:
+        """Read registers or memory."""
+        if physical:
+            if address == self._facts.selector:
+                return self._selected.to_bytes(8, "little")[:size]
+            return self._words.get(address, b"").ljust(size, b"\0")[:size]
+        found = self._queue(address)
+        if found is None:
+            memory = self._device.machine.memory
+            return ctypes.string_at(memory.device_pointer(address, size, "load by a condition"), size)
+        sq, offset = found
+        page = bytearray(64)
+        page[self._facts.tail_offset : self._facts.tail_offset + 4] = sq.tail.to_bytes(4, "little")
+        page[HEAD_OFFSET : HEAD_OFFSET + 4] = sq.head.to_bytes(4, "little")
+        page[ENABLE_OFFSET : ENABLE_OFFSET + 4] = int(sq.enabled).to_bytes(4, "little")
+        return bytes(page[offset : offset + size].ljust(size, b"\0"))
+
+    def store(self, address: int, data: bytes, physical: bool) -> None:
+        """Write registers or memory."""
+        if physical:
+            if address == self._facts.selector:
+                self._selected = int.from_bytes(data, "little") & self._facts.sq_mask
+            else:
+                self._words[address] = data
+            return
+        found = self._queue(address)
+        if found is None:
+            memory = self._device.machine.memory
+            ctypes.memmove(memory.device_pointer(address, len(data), "store by a condition"), data, len(data))
+            return
+        sq, offset = found
+        if offset == ENABLE_OFFSET:
+            sq.enabled = bool(data[0] & 1)
+        elif offset == HEAD_OFFSET:
+            sq.head = int.from_bytes(data[:2], "little") % sq.depth
+
+    def _queue(self, address: int) -> tuple[SubmissionQueue, int] | None:
+        number, offset = divmod(address - self._device.identity.rtsq_base, REGISTER_PAGE)
+        sq = self._device.queues.get(number)
+        return None if sq is None else (sq, offset)
+
+
+class _Reach:
+    """What one program reaches (chips.cond.execute.Machine); a move of its own queue's head is kept for the end."""
+
+    def __init__(self, task: Task) -> None:
+        registers = task.device.registers
+        self.load, self.store = registers.load, registers.store
+        self._task = task
+        self.head: int | None = None
+
+    def goto(self, sq_id: int, head: int) -> int:
+        """Move the head of a queue; 1 when there is no such queue."""
+        sq = self._task.device.queues.get(sq_id)
+        if sq is None:
+            return 1
+        if sq is self._task.sq:
+            self.head = head % sq.depth
+        else:
+            sq.reset(head, sq.tail)
+        return 0
+
+    def activate(self, sq_id: int) -> int:
+        """Let a queue run from its head on."""
+        return self._enable(sq_id, True)
+
+    def deactivate(self, sq_id: int) -> int:
+        """Stop a queue."""
+        return self._enable(sq_id, False)
+
+    def _enable(self, sq_id: int, on: bool) -> int:
+        device = self._task.device
+        sq = device.queues.get(sq_id)
+        if sq is None:
+            return 1
+        sq.enabled = on
+        sq.clock = max(sq.clock, self._task.sq.clock)
+        device.activate(sq)
+        return 0
+
+
+def program(task: Task) -> int:
+    """Run a condition entry; a faulting program fails the task with the status word it left."""
+    reach = _Reach(task)
+    run = execute(task.raw[_PROGRAM_OFFSET:], reach, generation_of(task.device.chip))
+    if run.fault is not None:
+        raise TaskFault(f"condition program: {run.fault}", Effect.EXCEPTION.value, run.status)
+    task.device.wake()
+    if task.layout == "model_execute":
+        task.device.models.execute(task.fields["model_id"], task.sq, task.position)
+        task.detail = f"model {task.fields['model_id']}"
+    if reach.head is None:
+        task.occupy(CONTROL_NS)
+        return 1
+    if task.layout in _POLLING and (task.position - reach.head) % task.sq.depth < task.sq.depth // 2:
+        task.sq.head = reach.head
+        return 0
+    task.occupy(CONTROL_NS)
+    return (reach.head - task.position) % task.sq.depth or task.sq.depth
+
+
+Handler = Callable[["Task"], int]
+
+_COMMON = ("model_execute", "stream_switch", "stream_switch_ex", "stream_active", "capture_condition",
+           "capture_jump_back", "float_status")  # fmt: skip
+
+V1: Mapping[str, tuple[str, Handler]] = {
+    name: (name, program) for name in (*_COMMON, "label_switch", "memory_wait")
+}
+V2: Mapping[str, tuple[str, Handler]] = {
+    name: (name, program) for name in (*_COMMON, "label_switch_by_index", "mem_wait")
+}

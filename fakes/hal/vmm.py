@@ -1,0 +1,247 @@
+"""HAL chapter "vmm": reserve addresses, create physical memory, map one onto the other (hal_semantics 7.5)."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fakes.errors import OutOfDeviceMemory
+from fakes.hal.chapter import Chapter
+from fakes.memory import GIANT, HUGE, Block, Pool
+from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.machine import Machine
+
+_HANDLE_BASE, _HANDLE_STEP = 0x7E00_0000_0000, 64
+_FLAG_BITS = c.MEM_RSV_TYPE_DEVICE_SHARE | c.MEM_RSV_TYPE_REMOTE_MAP
+_POOLS = {c.MEM_NORMAL_PAGE_TYPE: Pool.NORMAL, c.MEM_HUGE_PAGE_TYPE: Pool.HUGE, c.MEM_GIANT_PAGE_TYPE: Pool.GIANT}
+_HOST_DEVICES = 66
+
+
+@dataclass(slots=True, eq=False)
+class Physical:
+    """Physical memory behind a handle: `users` counts the handle itself, retained copies and mappings."""
+
+    handle: int
+    block: Block
+    prop: tuple[int, ...]
+    users: int = 1
+    share: int = 0
+    open_to_all: bool = False
+    pids: set[int] = field(default_factory=set)
+
+
+class VmmCalls(Chapter):
+    """Functions of ascend_hal_base.h about virtual memory."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self._handles: dict[int, Physical] = {}
+        self._mapped: dict[int, Physical] = {}
+        self._reserved: dict[int, int] = {}
+        self._shares: dict[int, Physical] = {}
+        self._next = _HANDLE_BASE
+
+    # -- addresses ----------------------------------------------------------------------------------------------------
+
+    def halMemAddressReserve(self, pointer: Any, size: int, alignment: int, address: int, flag: int) -> int:
+        """Reserve addresses; sizes are multiples of 2 MiB, `alignment` must be 0."""
+        if pointer is None or alignment or not size or size % HUGE or address % HUGE:
+            return c.DRV_ERROR_INVALID_VALUE
+        if flag & _FLAG_BITS and not address:
+            return c.DRV_ERROR_NOT_SUPPORT
+        base = self.machine.memory.reserve(size, address or None)
+        if base is None:
+            return c.DRV_ERROR_OUT_OF_MEMORY
+        self._reserved[base] = size
+        pointer.value = base
+        return 0
+
+    def halMemAddressFree(self, pointer: int) -> int:
+        """Give reserved addresses back; something still mapped there is BUSY."""
+        size = self._reserved.get(pointer)
+        if size is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if any(pointer <= base < pointer + size for base in self._mapped):
+            return c.DRV_ERROR_BUSY
+        del self._reserved[pointer]
+        self.machine.memory.unreserve(pointer, size)
+        return 0
+
+    def _range(self, address: int) -> tuple[int, int] | None:
+        return next(((base, size) for base, size in self._reserved.items() if base <= address < base + size), None)
+
+    def halMemGetAddressRange(self, address: int, base: Any, size: Any) -> int:
+        """Return the allocation that holds an address; either output may be left out."""
+        block = self.machine.memory.find(address)
+        if block is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if base is not None:
+            base.value = block.base
+        if size is not None:
+            size.value = block.size
+        return 0
+
+    # -- physical memory ----------------------------------------------------------------------------------------------
+
+    def halMemGetAllocationGranularity(self, prop: Any, option: int, granularity: Any) -> int:
+        """Return the granularity of sizes: 2 MiB, 1 GiB for giant pages, a page for the minimum of normal pages."""
+        if prop is None or granularity is None or not 0 <= option < c.MEM_ALLOC_GRANULARITY_INVALID:
+            return c.DRV_ERROR_INVALID_VALUE
+        granularity.value = self._granularity(prop.pg_type, option)
+        return 0
+
+    def _granularity(self, page: int, option: int = c.MEM_ALLOC_GRANULARITY_MINIMUM) -> int:
+        if page == c.MEM_GIANT_PAGE_TYPE:
+            return GIANT
+        if page == c.MEM_NORMAL_PAGE_TYPE and option == c.MEM_ALLOC_GRANULARITY_MINIMUM:
+            return self.machine.memory.page
+        return HUGE
+
+    def halMemCreate(self, handle: Any, size: int, prop: Any, flag: int) -> int:
+        """Create physical memory on a card."""
+        if handle is None or prop is None or flag or prop.reserve or prop.pg_type not in _POOLS:
+            return c.DRV_ERROR_INVALID_VALUE
+        if prop.side != c.MEM_DEV_SIDE:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if self.device(prop.devid) is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        if not size or size % self._granularity(prop.pg_type):
+            return c.DRV_ERROR_INVALID_VALUE
+        try:
+            block = self.machine.memory.allocate_physical(prop.devid, size, _POOLS[prop.pg_type])
+        except OutOfDeviceMemory as full:
+            self.machine.problem(f"halMemCreate of {size} bytes: {full}")
+            return c.DRV_ERROR_OUT_OF_MEMORY
+        self._next += _HANDLE_STEP
+        fields = (prop.side, prop.devid, prop.module_id, prop.pg_type, prop.mem_type)
+        self._handles[self._next] = Physical(self._next, block, fields)
+        handle.value = self._next
+        return 0
+
+    def halMemRelease(self, handle: int) -> int:
+        """Give up a handle; the memory goes when nothing is mapped any more."""
+        physical = self._handles.get(handle)
+        if physical is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        self._drop(physical)
+        return 0
+
+    def _drop(self, physical: Physical) -> None:
+        physical.users -= 1
+        if not physical.users:
+            del self._handles[physical.handle]
+            self._shares.pop(physical.share, None)
+            self.machine.memory.free_physical(physical.block)
+
+    def halMemRetainAllocationHandle(self, handle: Any, pointer: int) -> int:
+        """Return the handle behind a mapped address; counts as one more user."""
+        block = self.machine.memory.find(pointer)
+        physical = None if block is None else self._mapped.get(block.base)
+        if physical is None or handle is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        physical.users += 1
+        handle.value = physical.handle
+        return 0
+
+    def halMemGetAllocationPropertiesFromHandle(self, prop: Any, handle: int) -> int:
+        """Return what the memory was created with."""
+        physical = self._handles.get(handle)
+        if physical is None or prop is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        prop.side, prop.devid, prop.module_id, prop.pg_type, prop.mem_type = physical.prop
+        return 0
+
+    # -- mappings -----------------------------------------------------------------------------------------------------
+
+    def halMemMap(self, pointer: int, size: int, offset: int, handle: int, flag: int) -> int:
+        """Map physical memory at reserved addresses."""
+        physical, found = self._handles.get(handle), self._range(pointer)
+        if physical is None or found is None or offset or flag or size != physical.block.size:
+            return c.DRV_ERROR_INVALID_VALUE
+        if pointer + size > found[0] + found[1]:
+            return c.DRV_ERROR_INVALID_VALUE
+        if any(base < pointer + size and pointer < base + other.block.size for base, other in self._mapped.items()):
+            return c.DRV_ERROR_BUSY
+        self.machine.memory.map_physical(pointer, physical.block)
+        physical.users += 1
+        self._mapped[pointer] = physical
+        return 0
+
+    def halMemUnmap(self, pointer: int) -> int:
+        """Undo halMemMap; nothing mapped there is PARA_ERROR."""
+        physical = self._mapped.pop(pointer, None)
+        if physical is None:
+            return c.DRV_ERROR_PARA_ERROR
+        self.machine.memory.free(pointer)
+        self._drop(physical)
+        return 0
+
+    def halMemSetAccess(self, pointer: int, size: int, desc: Any, count: int) -> int:
+        """Set the access of a mapping: READWRITE only; for the host it opens a BAR window."""
+        physical = self._mapped.get(pointer)
+        if physical is None or desc is None or not count or size > physical.block.size:
+            return c.DRV_ERROR_INVALID_VALUE
+        block = self.machine.memory.find(pointer)
+        for entry in (type(desc) * count).from_address(ctypes.addressof(desc)):
+            if entry.type != c.MEM_ACCESS_TYPE_READWRITE:
+                return c.DRV_ERROR_NOT_SUPPORT
+            if entry.location.side == c.MEM_HOST_SIDE and block is not None:
+                self.machine.memory.expose(block)
+        return 0
+
+    def halMemGetAccess(self, pointer: int, location: Any, flags: Any) -> int:
+        """Return the access of a location to a mapping."""
+        if pointer not in self._mapped or location is None or flags is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        block = self.machine.memory.find(pointer)
+        host = location.side != c.MEM_DEV_SIDE
+        allowed = block is not None and (block.host_access if host else block.device == location.id)
+        flags.value = c.MEM_ACCESS_TYPE_READWRITE if allowed else c.MEM_ACCESS_TYPE_NONE
+        return 0
+
+    # -- sharing ------------------------------------------------------------------------------------------------------
+
+    def halMemExportToShareableHandle(self, handle: int, kind: int, flags: int, shareable: Any) -> int:
+        """Give the memory a number under which other processes can import it: share id and device."""
+        physical = self._handles.get(handle)
+        if physical is None or shareable is None or flags or kind != c.MEM_HANDLE_TYPE_NONE:
+            return c.DRV_ERROR_INVALID_VALUE
+        if not physical.share:
+            physical.share = len(self._shares) + 1 | physical.block.device << 32
+            self._shares[physical.share] = physical
+        shareable.value = physical.share
+        return 0
+
+    def halMemSetPidToShareableHandle(self, shareable: int, pids: Any, count: int) -> int:
+        """Allow processes to import."""
+        physical = self._shares.get(shareable)
+        if physical is None or pids is None or not 1 <= count <= 65535:
+            return c.DRV_ERROR_INVALID_VALUE
+        physical.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
+        return 0
+
+    def halMemShareHandleSetAttribute(self, shareable: int, kind: int, attr: Any) -> int:
+        """Allow every process to import."""
+        physical = self._shares.get(shareable)
+        if physical is None or kind != c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER:
+            return c.DRV_ERROR_INVALID_VALUE
+        physical.open_to_all = attr.enableFlag == c.SHMEM_NO_WLIST_ENABLE
+        return 0
+
+    def halMemImportFromShareableHandle(self, shareable: int, devid: int, handle: Any) -> int:
+        """Import by number: the same memory, one more user; processes that are not allowed are refused."""
+        if not 0 <= devid < _HOST_DEVICES:
+            return c.DRV_ERROR_INVALID_DEVICE
+        physical = self._shares.get(shareable)
+        if physical is None or handle is None:
+            return c.DRV_ERROR_IOCRL_FAIL
+        if not physical.open_to_all and os.getpid() not in physical.pids:
+            return c.DRV_ERROR_OPER_NOT_PERMITTED
+        physical.users += 1
+        handle.value = physical.handle
+        return 0
+

@@ -1,0 +1,70 @@
+"""Models and captured graphs as the task scheduler sees them: which queues belong to one, and who executes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakes.device import Device
+    from fakes.queues import SubmissionQueue
+
+
+@dataclass(slots=True)
+class Model:
+    """One model: its streams, and the queue and position of the entry that executes it now."""
+
+    model_id: int
+    streams: set[int] = field(default_factory=set)
+    executing: SubmissionQueue | None = None
+    position: int = 0
+
+
+class Models:
+    """The models of one card. A bound queue runs only when something activates it, from its head to its tail."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._models: dict[int, Model] = {}
+        self._of_stream: dict[int, Model] = {}
+
+    def bind(self, model_id: int, stream_id: int) -> bool:
+        """Add a stream to a model; False when the stream has no queue."""
+        sq = self._device.by_stream.get(stream_id)
+        if sq is None:
+            return False
+        model = self._models.setdefault(model_id, Model(model_id))
+        model.streams.add(stream_id)
+        self._of_stream[stream_id] = model
+        sq.enabled = False
+        return True
+
+    def unbind(self, stream_id: int) -> None:
+        """Take a stream out of its model; its queue is empty and runs at once again."""
+        model = self._of_stream.pop(stream_id, None)
+        if model is not None:
+            model.streams.discard(stream_id)
+        sq = self._device.by_stream.get(stream_id)
+        if sq is not None:
+            sq.reset(sq.tail, sq.tail)
+            sq.enabled = True
+            self._device.activate(sq)
+
+    def execute(self, model_id: int, sq: SubmissionQueue, position: int) -> None:
+        """Remember who executes a model: an error in it is reported there."""
+        model = self._models.setdefault(model_id, Model(model_id))
+        model.executing, model.position = sq, position
+
+    def abort(self, model_id: int) -> None:
+        """Stop the queues of a model where they are and empty them."""
+        model = self._models.get(model_id)
+        for stream_id in () if model is None else model.streams:
+            sq = self._device.by_stream.get(stream_id)
+            if sq is not None:
+                sq.enabled = False
+                sq.hung = ""
+
+    def of_queue(self, sq: SubmissionQueue) -> Model | None:
+        """Return the model a queue is bound to, if it is being executed."""
+        model = self._of_stream.get(sq.stream_id)
+        return model if model is not None and model.executing is not None else None

@@ -82,7 +82,6 @@ def capture_condition(at: Generation, task: CaptureCondition, env: EncodeEnv, id
         "notify_wait",
         env,
         ids,
-        wr_cqe=0,
         notify_id=task.notify_id,
         clr_flag=1,
         sub_type=_SINGLE_WAIT,

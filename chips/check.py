@@ -27,7 +27,7 @@ _LENGTH_FIELD = "sqe_length"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check found: ``covered`` is False where nothing could be compared, ``lines`` say what differs."""
+    """What a check found: ``covered`` is False where nothing could be compared; ``lines`` say what is wrong."""
 
     name: str
     task: str
@@ -64,7 +64,7 @@ def _number(value: int | None) -> str:
 
 def _check_vector(vector: Vector) -> Verdict:
     if vector.task is None:
-        return Verdict(vector.name, vector.task_name, covered=False)
+        return Verdict(vector.name, vector.task_name, covered=False, lines=(vector.reason,) if vector.reason else ())
     made = plugin(vector.chip)
     lines: list[str] = []
     try:

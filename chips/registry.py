@@ -109,17 +109,20 @@ class TaskOps:
     def template(self, task: Task, env: EncodeEnv) -> Template | None:
         """Return the task's SQE with holes for what differs between submissions; None unless it is a single SQE.
 
-        The variables are those words of the layout that are a field of the task or one of its ids.
+        The variables are those words of the layout that are a field of the task or one of its ids; ``task_id_copy`` is
+        a second place for the same value.
         """
         row = self.encode(task, env, TaskIds(0))
         layout = self.table.identify(row) if len(row) == SQE_BYTES else None
         if layout is None:
             return None
-        values = {
-            word.name: getattr(task, word.name, 0)
-            for word in layout.vary
-            if word.name in TaskIds._fields or hasattr(task, word.name)
-        }
+        values: dict[str, int] = {}
+        for word in layout.vary:
+            name = word.name.removesuffix("_copy")
+            if name in TaskIds._fields:
+                values[word.name] = 0
+            elif hasattr(task, name):
+                values[word.name] = getattr(task, name)
         return layout.template(row, values) if values else None
 
 

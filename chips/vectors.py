@@ -29,7 +29,10 @@ class BadVectorFile(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """One recorded task: description (None if its kind has none here), environment, and the bytes expected."""
+    """One recorded task: description, environment, and the bytes expected.
+
+    ``task`` is None where the kind has no description here, or its inputs do not make one (``reason``).
+    """
 
     name: str
     task_name: str
@@ -40,6 +43,7 @@ class Vector:
     ids: TaskIds
     expected: tuple[bytes, ...]
     blocks: tuple[Block, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,21 @@ def read_vectors(path: Path) -> Iterator[Vector | Sent]:
     try:
         if isinstance(data, dict) and "sets" in data:
             yield from _builder_cases(data["sets"])
-        elif isinstance(data, list) and data and "sends" in data[0]:
+        elif _is_list_with(data, "sends"):
             yield from _sends(data, path.stem)
-        elif isinstance(data, list) and all("task" in entry for entry in data):
+        elif _is_list_with(data, "task"):
             yield from _white_box(data)
         else:
             raise BadVectorFile(f"{path}: neither a list of tasks, nor of calls with sends, nor sets of builder cases")
     except KeyError as missing:
         raise BadVectorFile(f"{path}: an entry lacks {missing}") from None
+    except (ValueError, TypeError, AttributeError) as wrong:
+        raise BadVectorFile(f"{path}: an entry is not what it should be: {wrong}") from None
+
+
+def _is_list_with(data: object, key: str) -> bool:
+    """Whether the data is a list of mappings that all have a key."""
+    return isinstance(data, list) and all(isinstance(entry, dict) and key in entry for entry in data)
 
 
 def _white_box(entries: list[dict[str, Any]]) -> Iterator[Vector]:
@@ -79,16 +90,24 @@ def _white_box(entries: list[dict[str, Any]]) -> Iterator[Vector]:
             Block(block["name"], block["addr"], bytes.fromhex(block["hex"])) for block in entry.get("aux", ())
         )
         inputs.update((block.name, block.address) for block in blocks if block.name == recorded.CONTEXT_BLOCK)
+        task, reason = None, ""
+        try:
+            task = recorded.task(entry["task"], entry["task_type"], entry["variant"], inputs, at)
+        except KeyError as missing:
+            reason = f"its inputs lack {missing}"
+        except ValueError as wrong:
+            reason = str(wrong)
         yield Vector(
             name=f"{entry['task']} {entry['variant']}",
             task_name=entry["task"],
             task_type=entry["task_type"],
             chip=at.chip,
-            task=recorded.task(entry["task"], entry["task_type"], entry["variant"], inputs, at),
+            task=task,
             env=recorded.env(inputs, at),
             ids=recorded.ids(inputs, at),
             expected=tuple(bytes.fromhex(row) for row in entry["sqe_hex"]),
             blocks=blocks,
+            reason=reason,
         )
 
 

@@ -95,7 +95,7 @@ def _show(name: str, verdicts: list[checking.Verdict], everything: bool, out: Ou
     wrong = [verdict for verdict in verdicts if verdict.lines]
     shown = wrong if everything else wrong[:_SHOWN_DIFFERENCES]
     for verdict in shown:
-        out.line(f"  differs: {verdict.name}")
+        out.line(f"  {'differs' if verdict.covered else 'cannot be built'}: {verdict.name}")
         for line in verdict.lines:
             out.line(f"    {line}")
     if len(wrong) > len(shown):

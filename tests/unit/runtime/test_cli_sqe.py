@@ -1,0 +1,125 @@
+"""``npuhal sqe``: check and decode from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runtime.cli import main
+from tests.golden.vectors import DATA, sample
+
+KERNEL = (
+    "0000180023016745001000000000fe010090785634120000000000003c200000"
+    "665544332211000000e5d4c3b2a1000000000000000000000000000000000000"
+)
+WAIT = "0700000023016745550100000000ff0058020000" + "00" * 44
+
+
+def test_check_counts_files_and_total(capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(DATA / name) for name in ("sqe_910B1.json", "api_950.json")]
+    assert main(["sqe", "check", *files]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first, second = len(sample("sqe_910B1.json")), len(sample("api_950.json"))
+    assert lines == [
+        f"sqe_910B1.json: matched {first}/{first}",
+        f"api_950.json: matched {second}/{second}",
+        f"total: matched {first + second}/{first + second}",
+    ]
+
+
+def changed(tmp_path: Path, **changes: object) -> Path:
+    entries = json.loads((DATA / "sqe_910_9391.json").read_text())
+    entries[0].update(changes)
+    path = tmp_path / "sqe_changed.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_check_shows_what_differs_field_by_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = json.loads((DATA / "sqe_910_9391.json").read_text())[0]["sqe_hex"][0]
+    flipped = (int.from_bytes(bytes.fromhex(row), "little") ^ 1 << 16).to_bytes(64, "little").hex()
+    assert main(["sqe", "check", str(changed(tmp_path, sqe_hex=[flipped]))]) == 1
+    out = capsys.readouterr().out
+    assert "sqe_changed.json: matched 1/2" in out
+    assert "block_dim: expected" in out
+    assert out.endswith("total: matched 1/2\n")
+
+
+def test_check_names_what_is_not_covered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "check", str(changed(tmp_path, task="TELEPORT"))]) == 1
+    assert "not covered: TELEPORT (1)" in capsys.readouterr().out
+
+
+def test_check_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "check", "--json", str(changed(tmp_path, task="TELEPORT"))]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert (report["matched"], report["total"], report["not_covered"]) == (1, 2, {"TELEPORT": 1})
+
+
+def test_check_refuses_other_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "other.json"
+    path.write_text("{}")
+    assert main(["sqe", "check", str(path)]) == 2
+    assert "neither a list of tasks" in capsys.readouterr().err
+    assert main(["sqe", "check", str(tmp_path / "absent.json")]) == 2
+    assert "absent.json: No such file" in capsys.readouterr().err
+
+
+def test_decode_names_fields_values_and_meanings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "decode", "--chip", "910B1", KERNEL]) == 0
+    out = capsys.readouterr().out
+    assert "[0] KERNEL_AICORE: kernel_aic (RtFftsPlusKernelSqe)" in out
+    assert "pc             0x112233445566  entry of the kernel" in out
+
+
+def test_decode_guesses_the_chip_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "decode", WAIT]) == 0
+    caught = capsys.readouterr()
+    assert "no chip given: decoded as v100" in caught.err
+    assert "never runs out" in caught.out
+
+
+def test_decode_flags_what_is_invalid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "decode", "--chip", "910B1", WAIT[:-2] + "01"]) == 1
+    assert "invalid: reserved bits are set: 504" in capsys.readouterr().out
+
+
+def test_decode_shows_only_differences(capsys: pytest.CaptureFixture[str]) -> None:
+    other = WAIT.replace("5802", "5902")
+    assert main(["sqe", "decode", "--chip", "910B1", "--diff", WAIT, other]) == 0
+    second = capsys.readouterr().out.split("[1]")[1].splitlines()
+    assert [line.split()[0] for line in second[1:]] == ["field", "timeout"]
+    assert "was 0x258" in second[2]
+
+
+def test_decode_reads_a_ring_across_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ring = tmp_path / "ring.bin"
+    rows = [WAIT.replace("6745", f"{number:02x}00") for number in range(4)]
+    ring.write_bytes(bytes.fromhex("".join(rows)))
+    arguments = ["sqe", "decode", "--chip", "910B1", "--json", str(ring), "--head", "3", "--tail", "1"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(entry["position"], entry["fields"]["task_id"]) for entry in found] == [(3, 3), (0, 0)]
+
+
+def test_decode_reads_hex_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "entry.hex"
+    path.write_text(f"0x{WAIT[:64]}\n{WAIT[64:]}\n")
+    assert main(["sqe", "decode", "--chip", "910B1", str(path)]) == 0
+    assert "NOTIFY_WAIT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["xyz"], "neither hex text nor a file"),
+        (["00" * 63], "63 bytes are not whole entries of 64"),
+        ([KERNEL, "--head", "5"], "--head 5 is outside the ring of 1 entries"),
+        ([KERNEL, "--chip", "Ascend9"], "Ascend9"),
+    ],
+)
+def test_decode_refuses_bad_input(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "decode", *arguments]) == 2
+    assert reason in capsys.readouterr().err

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fakes.errors import NotModelled, TaskFault
+from fakes.errors import MemoryFault, NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.memory import Kind
 from fakes.scheduler import D2H, H2D, SDMA, copy_ns
@@ -34,11 +34,23 @@ def engine_for(task: Task, dst: int, src: int) -> str:
     return SDMA if to is not None and to.kind is Kind.DEVICE else D2H
 
 
+def reach(task: Task, address: int, size: int, use: str) -> int:
+    """Return where bytes really are; memory of another card needs P2P from this one."""
+    memory = task.machine.memory
+    pointer = memory.pointer(address, size, use)
+    block = memory.find(address)
+    own = block is None or block.kind is not Kind.DEVICE or block.device == task.device.index
+    if block is not None and not own and not task.device.peers.get(block.device):
+        raise MemoryFault(
+            f"{use} of {size} bytes at {address:#x}: {block} is not reachable from device {task.device.index}; enable "
+            f"P2P from it to the card with the physical id {task.machine.devices[block.device].identity.physical}"
+        )
+    return pointer
+
+
 def move(task: Task, dst: int, src: int, size: int, pieces: int = 1) -> None:
     """Copy bytes and charge the engine for them."""
-    memory = task.machine.memory
-    to, origin = memory.pointer(dst, size, "copy to"), memory.pointer(src, size, "copy from")
-    ctypes.memmove(to, origin, size)
+    ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
     engine = engine_for(task, dst, src)
     task.device.wake()
     task.detail = f"{engine} {size} bytes {src:#x} -> {dst:#x}" if pieces == 1 else f"{engine} {pieces} pieces"
@@ -122,10 +134,9 @@ def pcie_dma(task: Task) -> int:
     if len(chain) != fields["sq_tail"]:
         text = f"the DMA chain at {address:#x} has {len(chain)} nodes, not {fields['sq_tail']}"
         raise TaskFault(text, Effect.SQE_ERROR.value)
-    memory = task.machine.memory
     total = 0
     for dst, src, size in chain:
-        ctypes.memmove(memory.pointer(dst, size, "copy to"), memory.pointer(src, size, "copy from"), size)
+        ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
         total += size
     engine = engine_for(task, chain[0][0], chain[0][1])
     task.device.wake()

@@ -43,10 +43,15 @@ def device(index: int = 0) -> Device:
 
 
 def set_device(index: int) -> Device:
-    """Open a device if need be and make it the calling thread's."""
+    """Make a device the calling thread's, opening it if need be; see `Runtime.set_device`."""
     found = start().set_device(index)
     assert isinstance(found, Device)
     return found
+
+
+def reset_device(index: int) -> None:
+    """Take one `set_device` back; the last one ends what the device runs. See `Runtime.reset_device`."""
+    start().reset_device(index)
 
 
 def current_device() -> Device:

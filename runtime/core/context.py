@@ -1,47 +1,152 @@
-"""Contexts: who owns streams on a device, and which one a thread works in."""
+"""Contexts: who owns streams on a device, and which one a thread works in (core_spec 2.7, 3.3, 4)."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from contextlib import ExitStack
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.core import stream as streams
+from runtime.core import teardown
 from runtime.core.refs import Children, dead_handle
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
+    from runtime.core.primary import DeviceSlot
     from runtime.core.stream import Stream
+
+_OVERFLOW_BYTES = 512
+
+
+class ContextState(IntEnum):
+    """Where a context stands; only an active one takes calls of users."""
+
+    NOT_INITIALIZED = 0
+    INITIALIZING = 1
+    ACTIVE = 2
+    FINALIZING = 3
+    FINALIZED = 4
+    DEINITIALIZING = 5
 
 
 class Context:
-    """Streams and their default stream on one device. The primary context comes with the device."""
+    """Streams and their default stream on one device.
 
-    __slots__ = ("__weakref__", "_default", "closed", "device", "handle", "primary", "streams")
+    The primary context comes with the device, uses its primary stream, and can be set up again after its end. A
+    context of a user's own has a default stream of its own and lives once.
+    """
+
+    __slots__ = (
+        "__weakref__", "_default", "device", "handle", "models", "overflow_address", "parameters", "primary",
+        "resources", "state", "streams",
+    )  # fmt: skip
 
     def __init__(self, device: Device, *, primary: bool) -> None:
         self.device, self.primary = device, primary
+        self.state = ContextState.NOT_INITIALIZED
         self.streams = Children()
-        self.closed = False
-        self.handle = device.runtime.handles.add(self)
+        self.models = Children()
+        """Models made in the context: closed before its streams, with `close(force=...)`."""
+        self.resources = ExitStack()
+        """What else goes with the context: undone after its streams, last added first."""
+        self.parameters: dict[int, int] = {}
+        """System parameters of this context (aclrtCtxSetSysParamOpt)."""
+        self.overflow_address = 0
+        """Where kernels note overflows on chips that do so per context; 0 when there was no memory for it."""
+        self.handle = 0
         self._default: Stream | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the context takes no calls: not set up yet, ending, or gone."""
+        return self.state is not ContextState.ACTIVE
 
     def check_open(self) -> None:
         """Raise where the context is gone."""
         if self.closed:
-            raise dead_handle("context", f"context {self.handle:#x}")
+            self.device.check_open()
+            raise dead_handle("context", f"the {self._kind} of device {self.device.user_id}")
 
     @property
     def default_stream(self) -> Stream:
         """The stream that calls without a stream use; for the primary context it is the device's primary stream."""
         self.check_open()
-        if self._default is None:
-            raise errors.fault("ACL_ERROR_RT_CONTEXT_NULL", "this context has no default stream")
+        assert self._default is not None
         return self._default
 
-    def adopt_default(self, stream: Stream) -> None:
-        """Make a stream the default one; called once, while the context is set up."""
-        self._default = stream
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def set_up(self) -> None:
+        """Give the context its overflow buffer and its default stream, and let users in."""
+        device = self.device
+        self.state = ContextState.INITIALIZING
+        try:
+            self._take_overflow_buffer()
+            if self.primary:
+                self._default = device.primary_stream
+                device.primary_set_up()
+            else:
+                self._default = streams.create(self, flags=streams.StreamFlag.PRIMARY_DEFAULT, name="default")
+                self.resources.callback(teardown.release, self._default)
+        except BaseException:
+            self._release()
+            raise
+        self.handle = device.runtime.handles.add(self)
+        self.state = ContextState.ACTIVE
+
+    def _take_overflow_buffer(self) -> None:
+        memory = self.device.memory
+        with contextlib.suppress(errors.OutOfMemory):  # only overflow detection suffers
+            self.overflow_address = memory.alloc(_OVERFLOW_BYTES, internal_flags())
+            self.resources.callback(memory.free, self.overflow_address)
+
+    def tear_down(self, *, force: bool) -> None:
+        """End models, streams and resources, in this order; the caller sees to it that only one thread does.
+
+        A stream that cannot be ended stays, the first such failure is raised, and the context remains usable.
+
+        Args:
+            force: end running tasks instead of waiting for them.
+        """
+        self.state = ContextState.FINALIZING
+        try:
+            for model in self.models:
+                with contextlib.suppress(errors.RuntimeFault):  # its streams are ended below in any case
+                    model.close(force=True)
+            self._end_streams(force)
+        except BaseException:
+            self.state = ContextState.ACTIVE
+            raise
+        self.state = ContextState.FINALIZED
+        self.device.runtime.handles.remove(self.handle)
+        self._release()
+
+    def _end_streams(self, force: bool) -> None:
+        first: errors.RuntimeFault | None = None
+        for stream in self.streams:
+            try:
+                stream.close(force=force)
+            except errors.RuntimeFault as fault:
+                first = first or fault
+        if first is not None:
+            raise first
+        if self._default is not None:
+            teardown.end_tasks(self._default, force=force)
+
+    def _release(self) -> None:
+        self.state = ContextState.DEINITIALIZING
+        try:
+            self.resources.close()
+        finally:
+            self._default, self.overflow_address = None, 0
+            self.parameters.clear()
+            self.state = ContextState.NOT_INITIALIZED
+
+    # -- use -------------------------------------------------------------------------------------------------------
 
     def create_stream(self, *, priority: int = 0, flags: streams.StreamFlag = streams.StreamFlag.DEFAULT,
                       name: str = "") -> Stream:
@@ -51,24 +156,55 @@ class Context:
         self.streams.add(stream)
         return stream
 
+    def all_streams(self) -> tuple[Stream, ...]:
+        """Return the streams that users made here and, last, the default one."""
+        return (*self.streams, *([] if self._default is None else [self._default]))
+
+    def synchronize(self, timeout_ms: int = -1) -> None:
+        """Wait for all streams, the default one last; raises the first failure after all of them are done."""
+        self.check_open()
+        first: errors.RuntimeFault | None = None
+        for stream in self.all_streams():
+            try:
+                stream.synchronize(timeout_ms)
+            except errors.Timeout:
+                raise
+            except errors.RuntimeFault as fault:
+                first = first or fault
+        if first is not None:
+            raise first
+
+    @property
+    def _kind(self) -> str:
+        return "primary context" if self.primary else "context"
+
     def __repr__(self) -> str:
-        kind = "primary context" if self.primary else "context"
-        return f"<{kind} of device {self.device.user_id}, {len(self.streams)} streams>"
+        state = f"{len(self.streams)} streams" if not self.closed else self.state.name.lower().replace("_", " ")
+        return f"<{self._kind} of device {self.device.user_id}, {state}>"
 
 
 class CurrentState(threading.local):
-    """What each thread has set: a device, or a context of its own."""
+    """What each thread has set: a context by handle, or a device, whose primary context it then follows."""
 
     context: Context | None = None
+    slot: DeviceSlot | None = None
 
+    def use_context(self, context: Context) -> None:
+        """Work in a context from now on."""
+        self.context, self.slot = context, None
 
-def need_context(state: CurrentState) -> Context:
-    """Return the thread's context; a thread without one is told how to get it."""
-    if state.context is None or state.context.closed:
-        state.context = None
-        raise errors.fault(
-            "ACL_ERROR_RT_CONTEXT_NULL", "this thread has no device set",
-            ee="EE1018", params=("current context", "no valid context bound to the thread"),
-            hint="call runtime.set_device(0) in this thread, or use the methods of a Device object",
-        )
-    return state.context
+    def use_device(self, slot: DeviceSlot) -> None:
+        """Work in a device's primary context, whenever there is one."""
+        self.context, self.slot = None, slot
+
+    def clear(self) -> None:
+        """Work in no context."""
+        self.context = self.slot = None
+
+    def find(self) -> Context | None:
+        """Return the context that the thread works in, or None; a context that has ended is let go."""
+        if self.context is not None:
+            if not self.context.closed:
+                return self.context
+            self.context = None
+        return self.slot.primary if self.slot is not None else None

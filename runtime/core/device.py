@@ -47,7 +47,7 @@ SelfDevice = TypeVar("SelfDevice", bound="Device")
 
 
 class Device:
-    """One opened device. Made by `Runtime.device`, shared by all who ask for the same index."""
+    """One opened device, shared by all who ask for the same index. Made by its `DeviceSlot`, which also closes it."""
 
     stream_type: type[Stream] = Stream
     """What `create` makes; the public layer puts its own class here."""
@@ -63,6 +63,8 @@ class Device:
         self.buffers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """Live buffers by address: what a leak report and `close` look at."""
         self.programs = Children()
+        self.context = Context(self, primary=True)
+        """The primary context; it takes calls while the device is set (core_spec 3.2)."""
         self._undo = ExitStack()
         try:
             self._boot()
@@ -123,14 +125,10 @@ class Device:
         return address
 
     def _start(self) -> None:
-        """Make the primary context with its streams, then tell the scheduler what it must know."""
-        undo = self._undo
-        self.context = Context(self, primary=True)
-        undo.callback(self._close_context)
+        """Make the primary stream and the control stream, then tell the scheduler what it must know."""
         primary_flags = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
         primary = self._own_stream(primary_flags | StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC, "default")
-        self.context.adopt_default(primary)
-        self.control_stream = primary
+        self.primary_stream = self.control_stream = primary
         if self.chip.has("DEVICE_CTRL_SQ"):
             self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
         self.env = replace(self.env, ts_version=self._scheduler_version())
@@ -141,7 +139,6 @@ class Device:
         if self.chip.generation == "v200":
             primary.submit(AicpuMessageVersion())
             primary.synchronize(_BOOT_TIMEOUT_MS)
-        self._check_aicpu()
 
     def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
         stream = streams.create(self.context, flags=flags, control=control, name=name)
@@ -175,8 +172,11 @@ class Device:
             self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
             self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
 
-    def _check_aicpu(self) -> None:
-        """Ask the AICPU scheduler whether it can switch its own time-out monitor off (a built-in kernel)."""
+    def primary_set_up(self) -> None:
+        """Do what belongs to the primary context only, when it is set up.
+
+        Ask the AICPU scheduler whether it can switch its own time-out monitor off (a built-in kernel).
+        """
         if not self.chip.has("STARS_MONITOR_AICPU_TIMEOUT"):
             return
         memory, flags = self.memory, internal_flags(hbm=True)
@@ -202,6 +202,7 @@ class Device:
     def check_open(self) -> None:
         """Raise where the device was closed or reset."""
         if self.closed:
+            self.runtime.check_process()
             raise errors.fault(
                 "ACL_ERROR_RT_CONTEXT_NULL", f"device {self.user_id} was closed",
                 hint="get a new one with runtime.device(index)",
@@ -212,48 +213,41 @@ class Device:
         self.arguments.release(blocks)
 
     def synchronize(self, timeout_ms: int = -1) -> None:
-        """Wait for all streams of the device; raises the first failure after all of them are done."""
+        """Wait for all streams of the primary context; raises the first failure after all of them are done."""
         self.check_open()
-        first: errors.RuntimeFault | None = None
-        for stream in (*self.context.streams, self.context.default_stream):
-            try:
-                stream.synchronize(timeout_ms)
-            except errors.Timeout:
-                raise
-            except errors.RuntimeFault as fault:
-                first = first or fault
-        if first is not None:
-            raise first
+        self.context.synchronize(timeout_ms)
+
+    def create_context(self) -> Context:
+        """Return a context of the caller's own, with a default stream of its own; it keeps the device open."""
+        self.check_open()
+        return self.runtime.slots[self.user_id].create_context()
 
     # -- end -------------------------------------------------------------------------------------------------------
 
     def close(self, *, force: bool = False) -> None:
-        """Close streams, programs and memory, then the device itself; twice does nothing.
+        """End all contexts, then programs and memory, then the device itself, whoever uses it; twice does nothing.
 
         Args:
             force: end running tasks instead of waiting for them.
+
+        Raises:
+            Timeout 507046: tasks do not end (only without `force`); the device stays usable.
         """
-        if self.closed:
-            return
-        for stream in list(self.context.streams):
-            stream.close(force=force)
-        if force:
-            for own in {self.context.default_stream, self.control_stream}:
-                if own.ring.pending:
-                    teardown.force_recycle(own)
+        if not self.closed:
+            self.runtime.slots[self.user_id].close(force=force)
+
+    def shut(self) -> None:
+        """Give everything back that outlives contexts, and close; for the slot, when nobody holds the device."""
+        for own in {self.primary_stream, self.control_stream}:
+            teardown.end_tasks(own, force=True)
         for program in list(self.programs):
             program.close()
         self._release_memory()
         self.closed = True
         self._undo.close()
-        self.runtime.forget(self)
 
     def _release_memory(self) -> None:
         """Free what users still hold; the public layer knows about buffers."""
-
-    def _close_context(self) -> None:
-        self.context.closed = True
-        self.runtime.handles.remove(self.context.handle)
 
     def __enter__(self: SelfDevice) -> SelfDevice:
         self.check_open()

@@ -9,9 +9,12 @@ import threading
 
 import npuhal
 from runtime import errors
-from runtime.core.context import Context, CurrentState, need_context
+from runtime.core.context import Context, CurrentState
 from runtime.core.device import Device, serials
+from runtime.core.observers import Observers
+from runtime.core.primary import DeviceSlot, DeviceState
 from runtime.core.refs import HandleTable
+from runtime.driver import visible
 from runtime.driver.info import MachineFacts, read_machine
 
 
@@ -22,7 +25,7 @@ class Runtime:
     """
 
     device_type: type[Device] = Device
-    """What `device` makes; the public layer puts its own class here."""
+    """What opening a device makes; the public layer puts its own class here."""
 
     def __init__(self, url: str | None = None) -> None:
         """Open the door and read the machine; no device is opened.
@@ -33,14 +36,48 @@ class Runtime:
         """
         self.hal = npuhal.open_hal(url)
         self.pid = os.getpid()
-        self.machine: MachineFacts = read_machine(self.hal)
-        self.hal.require(self.machine.chip.generation)
+        try:
+            self.machine: MachineFacts = read_machine(self.hal)
+            self.visible = visible.read_mask(os.environ.get(visible.VARIABLE), self.machine.device_count)
+            if self.machine.device_count:
+                self.hal.require(self.machine.chip.generation)
+        except BaseException:
+            self.hal.close()
+            raise
         self.handles = HandleTable()
         self.next_serial = serials()
         self.current = CurrentState()
+        self.device_observers = Observers("device state")
+        """Told (user device id, DeviceState) before and after a device is set or reset."""
+        self.stream_observers = Observers("stream state")
+        """Told (stream, StreamState) after a stream was made and before one is closed."""
+        self.default_device: int | None = None
+        """The device that a thread without one works on; None: such a thread gets an error."""
+        self.soc_name = ""
+        """The SoC that the user has fixed; a device that is another one is not opened. Empty: none was."""
         self.closed = False
-        self._devices: dict[int, Device] = {}
-        self._lock = threading.Lock()
+        self.slots = tuple(
+            DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
+        )
+        """What holds each device, by user device id."""
+
+    def _open(self, index: int) -> Device:
+        """Open a device, for its slot."""
+        if self.soc_name and self.soc_name != self.machine.soc_name:
+            raise errors.fault(
+                "RT_ERROR_DEVICE_RETAIN",
+                f"device {index} is a {self.machine.soc_name}, but {self.soc_name} was fixed for this process",
+                hint="do not fix the SoC, or fix the one that the machine has",
+            )
+        try:
+            return self.device_type(self, index, self.visible.ids[index])
+        except errors.RuntimeFault as cause:
+            if cause.code == errors.tables.public_code("RT_ERROR_DEVICE_RETAIN"):
+                raise
+            raise errors.fault(
+                "RT_ERROR_DEVICE_RETAIN", f"device {index} cannot be opened: {cause.message}",
+                ee=cause.message_id, params=cause.params, hint=cause.hint,
+            ) from cause
 
     @property
     def url(self) -> str:
@@ -49,8 +86,23 @@ class Runtime:
 
     @property
     def device_count(self) -> int:
-        """How many devices this process may use."""
-        return self.machine.device_count
+        """How many devices this process may use.
+
+        Raises:
+            DeviceUnavailable 207004: ASCEND_RT_VISIBLE_DEVICES hides all of them by a mistake in it.
+        """
+        if not self.visible.usable and self.machine.device_count:
+            mask = os.environ.get(visible.VARIABLE, "")
+            raise errors.fault(
+                "ACL_ERROR_RT_NO_DEVICE", f"{visible.VARIABLE}={mask!r} cannot be used: {self.visible.state.value}",
+                ee="EE2002", params=(mask, visible.VARIABLE, self._mask_rule),
+                hint=f"set it to {self._mask_rule}, or unset it",
+            )
+        return len(self.slots)
+
+    @property
+    def _mask_rule(self) -> str:
+        return f"ascending ids in [0, {self.machine.device_count}), each once, separated by commas"
 
     def check_process(self) -> None:
         """Refuse a child of fork: the driver's mappings do not come along."""
@@ -61,58 +113,158 @@ class Runtime:
                 hint="start workers before the first use of a device, or with multiprocessing's spawn method",
             )
 
+    def slot(self, index: int, call: str = "device") -> DeviceSlot:
+        """Return what holds a device.
+
+        Raises:
+            InvalidArgument 107001: no device has this index.
+        """
+        self.check_process()
+        if self.closed:
+            raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
+        if not isinstance(index, int) or not 0 <= index < len(self.slots):
+            raise errors.fault(
+                "ACL_ERROR_RT_INVALID_DEVICEID", f"device {index!r}: {self._valid_ids()}",
+                ee="EE1003", params=(call, index, "device", f"[0, {len(self.slots)})"), hint=self._id_hint(index),
+            )
+        return self.slots[index]
+
+    def _valid_ids(self) -> str:
+        if self.slots:
+            return f"valid are 0 to {len(self.slots) - 1}"
+        if self.machine.device_count:
+            return f"{visible.VARIABLE} is unusable: {self.visible.state.value}"
+        return "this machine has no devices"
+
+    def _id_hint(self, index: object) -> str:
+        """Say what the mask makes of the machine's ids, and whether the id would fit as one of the driver's."""
+        hint = "`npuhal info` lists the devices that this process may use"
+        if self.visible.state is visible.MaskState.UNSET:
+            return hint
+        kept = ", ".join(map(str, self.visible.ids)) or "no device"
+        text = f"{visible.VARIABLE}={os.environ.get(visible.VARIABLE, '')!r} leaves {kept}"
+        if self.visible.stopped_at:
+            text += f" (reading stopped at {self.visible.stopped_at!r})"
+        if index in self.visible.ids:
+            text += f"; {index} is the driver's id of user device {self.visible.ids.index(index)}"
+        return f"{text}; {hint}"
+
+    # -- devices ---------------------------------------------------------------------------------------------------
+
     def device(self, index: int = 0) -> Device:
-        """Return a device by its index, opening it on first use.
+        """Return a device by its index, opening it on first use; it stays open until it is closed.
 
         Raises:
             InvalidArgument 107001: no device has this index.
             DeviceUnavailable 507033: it could not be opened; the cause is attached.
         """
-        self.check_process()
-        if self.closed:
-            raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
-        if not isinstance(index, int) or not 0 <= index < self.device_count:
-            raise errors.fault(
-                "ACL_ERROR_RT_INVALID_DEVICEID", f"device {index!r}: valid are 0 to {self.device_count - 1}",
-                ee="EE1003", params=("device", index, "index", f"[0, {self.device_count})"),
-                hint="`npuhal info` lists the devices that this process may use",
-            )
-        with self._lock:
-            device = self._devices.get(index)
-            if device is None:
-                device = self._devices[index] = self.device_type(self, index, index)
-            return device
-
-    def forget(self, device: Device) -> None:
-        """Drop a closed device, so that the next use opens it again."""
-        self._devices.pop(device.user_id, None)
+        return self.slot(index).own()
 
     def set_device(self, index: int) -> Device:
-        """Open a device if need be and make its primary context the calling thread's."""
-        device = self.device(index)
-        self.current.context = device.context
+        """Make a device the calling thread's, opening it if need be; pair it with one `reset_device`.
+
+        Raises:
+            InvalidArgument 107001: no device has this index.
+            DeviceUnavailable 507033: it could not be opened; the cause is attached.
+        """
+        slot = self.slot(index, "set_device")
+        device = slot.retain()
+        self.current.use_device(slot)
+        self.device_observers.tell(index, DeviceState.SET_POST)
         return device
 
-    def current_context(self) -> Context:
-        """Return the calling thread's context, or raise ContextError 107002."""
+    def reset_device(self, index: int, *, drain: bool = False) -> None:
+        """Take one `set_device` back, on whatever thread it was made; the last one ends what the device runs.
+
+        The last reset also leaves the calling thread without a device, whichever it had set; a context that it has
+        made current stays.
+
+        Args:
+            drain: take all of them back at once.
+
+        Raises:
+            ContextError 507007: the device is not set, or was reset as often already.
+        """
+        if self.slot(index, "reset_device").release(drain=drain):
+            self.current.slot = None
+
+    # -- contexts --------------------------------------------------------------------------------------------------
+
+    def create_context(self, index: int) -> Context:
+        """Return a new context on a device and work in it; the device stays open until the context is destroyed."""
+        context = self.slot(index, "create_context").create_context()
+        self.current.use_context(context)
+        return context
+
+    def destroy_context(self, context: Context) -> None:
+        """End a context that `create_context` made, and what runs in it; a thread that works in it has none then.
+
+        Raises:
+            ContextError 107002: it is a primary context, which goes with the device's reset.
+            ContextError 507007: it was destroyed before.
+        """
         self.check_process()
-        return need_context(self.current)
+        if context.primary:
+            raise errors.fault(
+                "RT_ERROR_CONTEXT_NULL", f"{context!r} cannot be destroyed: it goes with the device's reset",
+                ee="EE1017", params=("destroy of a context", "context", "it is the primary one of its device"),
+                hint=f"reset device {context.device.user_id} instead",
+            )
+        self.slots[context.device.user_id].destroy_context(context)
+        if self.current.context is context:
+            self.current.clear()
+
+    def find_context(self) -> Context | None:
+        """Return the calling thread's context, or that of the default device, or None; opens nothing."""
+        return self.current.find()
+
+    def current_context(self) -> Context:
+        """Return the calling thread's context; where there is none but a default device, that one is set first.
+
+        Raises:
+            ContextError 107002: this thread has no context.
+            ContextError 507007: the context that it was working in was destroyed; told once.
+        """
+        self.check_process()
+        had = self.current.context
+        context = self.current.find()
+        if context is not None:
+            return context
+        if had is None and self.default_device is not None:
+            return self.set_device(self.default_device).context
+        problem = "RT_ERROR_CONTEXT_DEL" if had is not None else "ACL_ERROR_RT_CONTEXT_NULL"
+        reason = "its context was destroyed by another thread" if had is not None else "it has no device set"
+        thread = threading.current_thread()
+        raise errors.fault(
+            problem, f"thread {thread.name!r} ({thread.ident}) cannot make this call: {reason}; {self._in_use()}",
+            ee="EE1018", params=("call that needs a context", "no valid context bound to the thread"),
+            hint="call runtime.set_device(0) in this thread, or use the methods of a Device object",
+        )
+
+    def _in_use(self) -> str:
+        used = [
+            f"{len(slot.contexts)} contexts and {slot.references} settings of device {slot.index}"
+            for slot in self.slots if slot.device is not None
+        ]
+        return f"the process has {', '.join(used)}" if used else "no device is in use in this process"
+
+    # -- end -------------------------------------------------------------------------------------------------------
 
     def open_devices(self) -> list[Device]:
         """Return the devices that are open now."""
-        return list(self._devices.values())
+        return [slot.device for slot in self.slots if slot.device is not None]
 
     def close(self, *, force: bool = False) -> None:
         """Close all devices; `force` ends running tasks. The library stays loaded."""
         if self.closed or os.getpid() != self.pid:
             return
+        for slot in self.slots:
+            slot.close(force=force)
         self.closed = True
-        for device in self.open_devices():
-            device.close(force=force)
         self.hal.close()
 
     def __repr__(self) -> str:
-        return f"<Runtime {self.url}: {self.device_count} x {self.machine.chip.soc}>"
+        return f"<Runtime {self.url}: {len(self.slots)} x {self.machine.soc_name or 'no device'}>"
 
 
 _the_one: Runtime | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import Maintenance, MaintenanceKind
 from runtime import errors
+from runtime.core.ring import tell
 from runtime.driver import ids as id_kinds
 
 if TYPE_CHECKING:
@@ -20,12 +21,17 @@ _TRY_S = 1e-3
 
 def close_stream(stream: Stream, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
+    end_tasks(stream, force=force)
+    release(stream)
+
+
+def end_tasks(stream: Stream, *, force: bool) -> None:
+    """Wait for a stream's tasks, or end them; Timeout 507046 when waiting does not help."""
     if stream.ring.pending:
         if force:
             force_recycle(stream)
         else:
             _wait_idle(stream)
-    release(stream)
 
 
 def _wait_idle(stream: Stream) -> None:
@@ -58,8 +64,7 @@ def force_recycle(stream: Stream) -> None:
             time.sleep(_TRY_S)
     with stream.lock:
         told = stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
-    for callback in told:
-        callback()
+    tell(told)
     stream.failure.take()
 
 

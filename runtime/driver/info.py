@@ -22,7 +22,7 @@ class MachineFacts:
     """What was read once per process, before any device was opened."""
 
     device_count: int
-    chip: chips.Chip
+    known_chip: chips.Chip | None
     soc_name: str
     version_word: int
     ts_count: int
@@ -30,6 +30,20 @@ class MachineFacts:
     callback_groups: int
     on_host: bool
     api_version: int
+
+    @property
+    def chip(self) -> chips.Chip:
+        """The chip of the machine's devices; a machine without devices has none and raises DeviceUnavailable 207004."""
+        if self.known_chip is None:
+            raise errors.fault(
+                "ACL_ERROR_RT_NO_DEVICE", "this machine has no NPU that the process may see", hint=_NO_DEVICE_HINT
+            )
+        return self.known_chip
+
+
+_NO_DEVICE_HINT = (
+    "check `npu-smi info` and the container's devices, or work without one: NPUHAL_URL=fake://ascend910b3"
+)
 
 
 class DeviceInfo(HalCalls):
@@ -106,10 +120,16 @@ def platform_is_host(hal: npuhal.HalApi) -> bool:
 def read_machine(hal: npuhal.HalApi) -> MachineFacts:
     """Read chip, SoC name and counts in the order that the vendor's runtime asks for them.
 
-    Raises RuntimeFault 507000 where no device answers, npuhal.HalError trees below it, and chips.UnknownChip
-    where the SoC is none that this package knows.
+    A machine without devices gives facts without a chip. Raises RuntimeFault 507000 where there are devices but none
+    answers, npuhal.HalError trees below it, and chips.UnknownChip where the SoC is none that this package knows.
     """
-    info, word = _first_answering(hal)
+    answering = _first_answering(hal)
+    if answering is None:
+        return MachineFacts(
+            device_count=0, known_chip=None, soc_name="", version_word=0, ts_count=0, aicpu_count=0, callback_groups=0,
+            on_host=platform_is_host(hal), api_version=npuhal.shake_hands(hal).library,
+        )
+    info, word = answering
     soc_name = info.soc_version()
     chip = _chip(info, word, soc_name)
     if chip.generation in ("v200", "v201"):
@@ -128,13 +148,13 @@ def read_machine(hal: npuhal.HalApi) -> MachineFacts:
     on_host = platform_is_host(hal)
     api_version = npuhal.shake_hands(hal).library
     return MachineFacts(
-        device_count=device_count(hal), chip=chip, soc_name=soc_name or chip.soc, version_word=word,
+        device_count=device_count(hal), known_chip=chip, soc_name=soc_name or chip.soc, version_word=word,
         ts_count=ts_count, aicpu_count=aicpu_count, callback_groups=groups, on_host=on_host, api_version=api_version,
     )
 
 
-def _first_answering(hal: npuhal.HalApi) -> tuple[DeviceInfo, int]:
-    """Ask device 0, then every other one, for the version word."""
+def _first_answering(hal: npuhal.HalApi) -> tuple[DeviceInfo, int] | None:
+    """Ask device 0, then every other one, for the version word; None on a machine without devices."""
     info = DeviceInfo(hal, 0)
     rc, word = info.ask("MODULE_TYPE_SYSTEM", "INFO_TYPE_VERSION")
     if rc == 0 and word != _UNTOUCHED:
@@ -149,18 +169,26 @@ def _first_answering(hal: npuhal.HalApi) -> tuple[DeviceInfo, int]:
         if rc == 0 and word != _UNTOUCHED:
             return info, word
     if count == 0:
-        raise errors.fault(
-            "ACL_ERROR_INTERNAL_ERROR", "this machine has no NPU that the process may see",
-            hint="check `npu-smi info` and the container's devices, or work without one: NPUHAL_URL=fake://ascend910b3",
-        )
+        return None
     raise info.fault(rc or c.DRV_ERROR_NO_DEVICE, "halGetDeviceInfo", "SYSTEM, VERSION on every device")
 
 
 def _chip(info: DeviceInfo, word: int, soc_name: str) -> chips.Chip:
+    """Name the chip: by its SoC name, or by the version word and what else tells its kinds apart."""
     if soc_name:
         return chips.find_chip(soc_name)
-    aicore_count = info.get("MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM")
-    return chips.chip_from_version(word, aicore_count=aicore_count)
+
+    def told(module: str, item: str) -> int | None:
+        rc, value = info.ask(module, item)
+        return None if rc else value
+
+    return chips.chip_from_version(
+        word,
+        aicore_count=info.get("MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM"),
+        aicore_level=told("MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM_LEVEL"),
+        frequency_level=told("MODULE_TYPE_AICORE", "INFO_TYPE_FREQUE_LEVEL"),
+        vector_count=told("MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM"),
+    )
 
 
 def _callback_groups(hal: npuhal.HalApi) -> int:

@@ -77,8 +77,10 @@ def test_second_runtime_in_the_process_is_refused_by_name(machine: Runtime) -> N
 def test_failed_boot_leaves_nothing_behind(machine: Runtime) -> None:
     fake = machine.hal.fake
     fake.faults.on_call("halSqCqAllocate", "DRV_ERROR_NO_RESOURCES")
-    with pytest.raises(errors.ResourceExhausted):
+    with pytest.raises(errors.DeviceUnavailable, match="halSqCqAllocate") as caught:
         machine.device(0)
+    assert caught.value.code == 507033
+    assert isinstance(caught.value.__cause__, errors.ResourceExhausted)
     assert holdings(fake) == NOTHING
     machine.device(0)  # the rule has struck once; now it opens
 

@@ -1,0 +1,54 @@
+"""Named callbacks that are told of changes: device states, stream states (core_spec 18.4, end)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from runtime import errors
+
+__all__ = ["Observers", "StreamState"]
+
+
+class StreamState(IntEnum):
+    """What observers of streams are told (rt_stream.h, rtStreamState)."""
+
+    CREATE_POST = 1
+    DESTROY_PRE = 2
+
+
+class Observers:
+    """Functions by name, called one after the other; what they raise reaches whoever made the change."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+
+    def register(self, name: str, function: Callable[..., Any] | None) -> None:
+        """Add a function under a name; None removes the one there is, if any.
+
+        Raises:
+            InvalidArgument 107000: the name is taken.
+        """
+        with self._lock:
+            if function is None:
+                self._functions.pop(name, None)
+            elif name in self._functions:
+                raise errors.fault(
+                    "RT_ERROR_INVALID_VALUE", f"a {self._what} callback named {name!r} exists already", ee="EE1011",
+                    params=("registration of a callback", name, "name", "it is taken"),
+                    hint="remove it first by registering None, or use another name",
+                )
+            else:
+                self._functions[name] = function
+
+    def tell(self, *facts: Any) -> None:
+        """Call all functions that are registered now."""
+        if self._functions:
+            with self._lock:
+                functions = list(self._functions.values())
+            for function in functions:
+                function(*facts)

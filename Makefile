@@ -1,11 +1,20 @@
-# Two commands matter to a newcomer: `make demo` and `make test`. Both need only Python 3.10+ and make;
-# they build a virtual environment in .venv and install what they need there.
+# Two commands matter to a newcomer: `make demo` and `make test`. Both need only Python 3.10 or newer and make;
+# they build a virtual environment in .venv and install what they need there, from the package index.
 PYTHON ?= python3
 VENV   ?= .venv
-PY     := $(VENV)/bin/python
 JOBS   ?= 2
+PY     := $(VENV)/bin/python
 
-.PHONY: demo test lint bench soak clean
+.PHONY: help demo test lint bench soak clean
+help:
+	@echo "make demo    load a compiled kernel and launch it on three fake chips"
+	@echo "make test    ruff, mypy, then every test on both tiers of the fake (JOBS=$(JOBS) processes)"
+	@echo "make lint    the first half of make test"
+	@echo "make bench   what each call costs, beside a calibration row"
+	@echo "make soak    the long runs that make test leaves out"
+	@echo "make clean   remove the virtual environment and all caches"
+	@echo "PYTHON=... picks the interpreter, VENV=... the folder of the virtual environment"
+
 demo: $(VENV)/.ready
 	$(VENV)/bin/npuhal demo
 
@@ -15,7 +24,6 @@ test: lint
 lint: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
-	$(PY) -m pytest -q tests/unit/test_import_direction.py
 
 bench: $(VENV)/.ready
 	$(VENV)/bin/npuhal bench

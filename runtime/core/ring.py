@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 from chips.env import TaskIds
@@ -28,6 +30,13 @@ class Label(NamedTuple):
 
 
 Finished = Callable[[], None]
+
+
+def tell(callbacks: Iterable[Finished]) -> None:
+    """Run what finished tasks asked for, in order and all of it; the last failure is raised at the end."""
+    with ExitStack() as every:
+        for callback in reversed(list(callbacks)):
+            every.callback(callback)
 
 
 class TaskRing:
@@ -68,8 +77,11 @@ class TaskRing:
         raise NotImplementedError
 
     def give_back(self, count: int) -> None:
-        """Undo the `take` just made (only under the stream's lock)."""
-        raise NotImplementedError
+        """Undo the `take` just made, with what was attached to the task (only under the stream's lock)."""
+        self.submitted -= count
+        self.arguments[self.submitted % self.depth] = None
+        if self.specials and self.specials[-1][0] > self.submitted:
+            self.specials.pop()
 
     def id_at(self, position: int) -> int:
         """Return the id of the task whose SQE sits at a position."""
@@ -95,16 +107,17 @@ class TaskRing:
         return count
 
     def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> list[Finished]:
-        """Free `count` positions; argument blocks go to `release`, the callbacks of finished tasks are returned."""
-        first = self.reclaimed % self.depth
-        for start, stop in self._runs(first, count):
-            used = [block for block in self.arguments[start:stop] if block is not None]
-            if used:
-                release(used)
+        """Free `count` positions; returns what to `tell` without the lock: argument blocks go to `release` first,
+        then the callbacks of finished tasks are called."""
+        used: list[Any] = []
+        for start, stop in self._runs(self.reclaimed % self.depth, count):
+            blocks = [block for block in self.arguments[start:stop] if block is not None]
+            if blocks:
+                used += blocks
                 self.arguments[start:stop] = [None] * (stop - start)
         self.reclaimed += count
         self.limit = self._new_limit()
-        told: list[Finished] = []
+        told: list[Finished] = [partial(release, used)] if used else []
         specials, reclaimed = self.specials, self.reclaimed
         while specials and specials[0][0] <= reclaimed:
             told.append(specials.popleft()[1])
@@ -159,7 +172,7 @@ class RingV100(TaskRing):
 
     def give_back(self, count: int) -> None:
         """Free the positions again; the id is used by the next task."""
-        self.submitted -= count
+        super().give_back(count)
         self.next_id = self.ids[self.submitted % self.depth]
         self.limit = self._new_limit()
 
@@ -200,7 +213,7 @@ class RingV200(TaskRing):
 
     def give_back(self, count: int) -> None:
         """Move the tail back (the v200 roll-back of a send that failed)."""
-        self.submitted -= count
+        super().give_back(count)
         self.allocations -= 1
 
     def id_at(self, position: int) -> int:

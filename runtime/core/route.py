@@ -32,8 +32,8 @@ class Route(Protocol):
     def commit(self, stream: Stream, sqes: bytes) -> None:
         """Send what was encoded for the places just taken."""
 
-    def rollback(self, stream: Stream, count: int) -> None:
-        """Undo `alloc` when encoding or sending failed."""
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Undo `alloc` when encoding or sending failed; False where the task has left all the same."""
 
 
 class NormalRoute:
@@ -58,9 +58,12 @@ class NormalRoute:
         if rc := sender.send(sender.device_id, sender.reference):
             submit.send_again(stream, sender, rc)
 
-    def rollback(self, stream: Stream, count: int) -> None:
-        """Give the places back; nothing of them has reached the device."""
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Give the places back, unless an interrupt came when the driver had the SQEs already."""
+        if submit.was_sent(stream, stream.ring.submitted):
+            return False
         stream.ring.give_back(count)
+        return True
 
 
 NORMAL = NormalRoute()

@@ -13,7 +13,7 @@ from chips.env import EncodeEnv, TaskIds
 from runtime import errors
 from runtime.core import completion, sync, teardown
 from runtime.core.refs import dead_handle
-from runtime.core.ring import RingV100, RingV200, TaskRing
+from runtime.core.ring import RingV100, RingV200, TaskRing, tell
 from runtime.core.route import NORMAL, Route
 from runtime.core.submit import submit
 from runtime.driver import ids as id_kinds
@@ -52,7 +52,8 @@ class Stream:
 
     __slots__ = (
         "__weakref__", "closed", "context", "device", "env", "expected", "failure", "flags", "handle", "launchers",
-        "lock", "name", "plugin", "priority", "queues", "read_head", "ring", "route", "senders", "stream_id",
+        "lock", "name", "plugin", "priority", "queues", "read_head", "resources", "ring", "route", "senders",
+        "stream_id",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +75,8 @@ class Stream:
         self.failure = errors.FirstError()
         self.launchers: dict[Any, Callable[..., None]] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
+        self.resources = ExitStack()
+        """What else goes with the stream: undone when it is closed, last added first."""
         self.closed = False
         self.handle = device.runtime.handles.add(self)
         device.hal.annotate(("stream", stream_id), self)
@@ -171,8 +174,8 @@ class Stream:
         completion.drain(self)
         with self.lock:
             told = self.reclaim_locked()
-        for callback in told:
-            callback()
+        if told:
+            tell(told)
 
 
 class _Senders:

@@ -98,28 +98,31 @@ def mover(device: Device, size: int) -> Callable[[ArgumentBlock], None]:
 
 def filler(device: Device, count: int) -> Callable[..., None]:
     """Return the function that writes `count` words into a block: `fill(block, *words)`."""
-    pack = struct.Struct(f"<{count}Q").pack_into
     if device.arguments.way != "bar":
+        pack_into = struct.Struct(f"<{count}Q").pack_into
+
         def fill(block: ArgumentBlock, *words: int) -> None:
-            pack(block.view, block.offset, *words)
+            pack_into(block.view, block.offset, *words)
 
         return fill
-    # Device memory takes whole aligned 64-byte stores only, so the words are staged and copied in such units.
+    # Device memory takes whole aligned 64-byte stores only: the words are staged and copied in such units. The
+    # staging bytes are new each time, because threads share a launcher.
     size = -(-count * SLOT_BYTES // 64) * 64
-    staging = bytearray(size)
+    pack = struct.Struct(f"<{count}Q{size - count * SLOT_BYTES}x").pack
 
     def fill_units(block: ArgumentBlock, *words: int) -> None:
-        pack(staging, 0, *words)
-        block.view[block.offset : block.offset + size] = staging
+        block.view[block.offset : block.offset + size] = pack(*words)
 
     return fill_units
 
 
 def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:
-    """Take a block from an empty pool's point of view: reclaim this stream, then the others, then allocate one."""
+    """Take a block from a pool; from an empty one after reclaiming this stream, then the others; else a new one."""
     if pool is not None:
+        if block := pool.take():
+            return block
         for candidate in (stream, stream.device.context.default_stream, *stream.device.context.streams):
             candidate.drain()
-            if pool.free:
-                return pool.free.pop()
+            if block := pool.take():
+                return block
     return stream.device.arguments.one_off(size)

@@ -188,10 +188,18 @@ class Kernel:
             hint="lower LaunchOptions.dynamic_ub_bytes",
         )
 
+    def check_loaded(self) -> None:
+        """Raise where the kernel's code is no longer on the device."""
+        if self.program.closed:
+            raise errors.fault(
+                "ACL_ERROR_RT_INVALID_HANDLE", f"kernel {self.name}: its program was unloaded",
+                ee="EE1017", params=("launch", "kernel", "its program was unloaded"),
+                hint="keep the program open as long as its kernels are used",
+            )
+
     def _check(self, stream: Stream, blocks: int) -> None:
         stream.check_open()
-        if self.program.closed:
-            raise errors.fault("ACL_ERROR_RT_INVALID_HANDLE", f"kernel {self.name}: its program was unloaded")
+        self.check_loaded()
         if stream.device is not self.program.device:
             raise errors.fault(
                 "ACL_ERROR_RT_STREAM_CONTEXT",

@@ -17,7 +17,7 @@ from chips import ffts
 from chips.tasks import CoreKernel, MixKernel
 from runtime import errors
 from runtime.core.ring import NO_TASK, Label, RingV100, RingV200
-from runtime.core.submit import make_room, send_again
+from runtime.core.submit import RECLAIM_EVERY, make_room, send_again, was_sent
 from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
 from runtime.memory.device import DeviceBuffer
 
@@ -27,16 +27,15 @@ if TYPE_CHECKING:
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 
-_RECLAIM_MASK = 63
-"""Every 64 submits the stream looks what is done (core_spec 11.1)."""
+_RECLAIM_MASK = RECLAIM_EVERY - 1
 
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
     task = replace(task, args_size=count * SLOT_BYTES)
     label = Label(task.type, f"kernel {kernel.name}")
-    general = _general(stream, task, label, count)
-    put = _patching(stream, task, label)
+    general = _general(kernel, stream, task, label, count)
+    put = _patching(kernel, stream, task, label)
     if put is None or not stream.route.immediate:
         return general
     size = max(count * SLOT_BYTES, SLOT_BYTES)
@@ -49,7 +48,7 @@ def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) 
     def launch(*arguments: Any) -> None:
         words = []
         for argument in arguments:
-            if type(argument) is DeviceBuffer and not argument.closed:
+            if type(argument) is DeviceBuffer and argument.alive:
                 words.append(argument.address)
             else:
                 word = slots(argument)
@@ -67,10 +66,10 @@ def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) 
         try:
             fill(block, *words)
             move(block)
-            put(block.address, block)
         except BaseException:
             give_back(block)
             raise
+        return put(block.address, block)
 
     return launch
 
@@ -78,26 +77,30 @@ def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) 
 def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     """Return `launch(address)` for argument blocks that are on the device already."""
     label = Label(task.type, f"kernel {kernel.name}")
-    put = _patching(stream, task, label)
+    put = _patching(kernel, stream, task, label)
     if put is not None and stream.route.immediate:
         return put
 
     def launch(address: int) -> None:
+        kernel.check_loaded()
         stream.submit(replace(task, args=address), owner=label)
 
     return launch
 
 
-def _patching(stream: Stream, task: CoreKernel, label: Label) -> Callable[..., None] | None:
-    """Return `put(args_address, block=None)` that patches the kernel's template and sends, or None without one."""
+def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) -> Callable[..., None] | None:
+    """Return `put(args_address, block=None)` that patches the kernel's template and sends, or None without one.
+
+    A block is put's from the call on: it goes back to its pool when the task is reclaimed, or when it was not sent.
+    """
     template = None if isinstance(task, MixKernel) else stream.plugin.template(task, stream.env)
     if template is None or stream.env.ub_connected:  # over UB every 64th SQE differs in its header
         return None
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    return make(stream, template, label)
+    return make(kernel, stream, template, label)
 
 
-def _put_v100(stream: Stream, template: Template, label: Label) -> Callable[..., None]:
+def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV100)
     ids, owners, blocks, depth = ring.ids, ring.owners, ring.arguments, ring.depth
@@ -105,38 +108,38 @@ def _put_v100(stream: Stream, template: Template, label: Label) -> Callable[...,
     buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
     pack, (head, middle, tail) = template.struct.pack_into, template.runs
     bias = template.bias[1]
-    acquire, release, drain = stream.lock.acquire, stream.lock.release, stream.drain
+    program, lock, drain = kernel.program, stream.lock, stream.drain
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
-        if stream.closed:
-            stream.check_open()
-        acquire()
-        try:
-            count = ring.submitted
-            if count >= ring.limit:
-                make_room(stream, 1)
+        with lock:
+            try:
+                if stream.closed or program.closed:
+                    _refuse(stream, kernel)
                 count = ring.submitted
-            position, task_id = count % depth, ring.next_id  # beat 2
-            ids[position] = task_id
-            owners[position] = label
-            pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
-            if rc := send(device_id, reference):  # beat 6
-                send_again(stream, sender, rc)
-            if block is not None:
+                if count >= ring.limit:
+                    make_room(stream, 1)
+                    count = ring.submitted
+                position, task_id = count % depth, ring.next_id  # beat 2
+                ids[position] = task_id
+                owners[position] = label
+                pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
+                if rc := send(device_id, reference):  # beat 6
+                    send_again(stream, sender, rc)
                 blocks[position] = block
-            ring.submitted = count = count + 1
-            ring.next_id = task_id = task_id + 1
-            if task_id == NO_TASK:
-                ring.wrap_ids()
-        finally:
-            release()
+                ring.submitted = count = count + 1
+                ring.next_id = task_id = task_id + 1
+                if task_id == NO_TASK:
+                    ring.wrap_ids()
+            except BaseException:
+                _broken_off(stream, label, block)
+                raise
         if not count & _RECLAIM_MASK:
             drain()
 
     return put
 
 
-def _put_v200(stream: Stream, template: Template, label: Label) -> Callable[..., None]:
+def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV200)
     firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
@@ -145,36 +148,51 @@ def _put_v200(stream: Stream, template: Template, label: Label) -> Callable[...,
     pack, (head, middle, tail) = template.struct.pack_into, template.runs
     bias = template.bias[1]
     serial = stream.device.next_serial
-    acquire, release, drain = stream.lock.acquire, stream.lock.release, stream.drain
+    program, lock, drain = kernel.program, stream.lock, stream.drain
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
-        if stream.closed:
-            stream.check_open()
-        acquire()
-        try:
-            count = ring.submitted
-            if count >= ring.limit:
-                make_room(stream, 1)
+        with lock:
+            try:
+                if stream.closed or program.closed:
+                    _refuse(stream, kernel)
                 count = ring.submitted
-            position = count % depth  # beat 2: id and position are one
-            firsts[position] = position
-            owners[position] = label
-            pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
-            if rc := send(device_id, reference):  # beat 6
-                send_again(stream, sender, rc)
-            if block is not None:
+                if count >= ring.limit:
+                    make_room(stream, 1)
+                    count = ring.submitted
+                position = count % depth  # beat 2: id and position are one
+                firsts[position] = position
+                owners[position] = label
+                pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
+                if rc := send(device_id, reference):  # beat 6
+                    send_again(stream, sender, rc)
                 blocks[position] = block
-            ring.submitted = count = count + 1
-            ring.allocations += 1
-        finally:
-            release()
+                ring.submitted = count = count + 1
+                ring.allocations += 1
+            except BaseException:
+                _broken_off(stream, label, block)
+                raise
         if not count & _RECLAIM_MASK:
             drain()
 
     return put
 
 
-def _general(stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
+def _refuse(stream: Stream, kernel: Kernel) -> None:
+    """Raise what hinders a launch; off the path of those that nothing hinders."""
+    stream.check_open()
+    kernel.check_loaded()
+
+
+def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> None:
+    """Make the ring agree with the driver when a launch was left by an exception; the stream's lock is held."""
+    ring = stream.ring
+    if was_sent(stream, ring.submitted + 1):
+        ring.arguments[ring.take(1, 0, label).position] = block
+    elif block is not None:
+        stream.device.release_arguments([block])
+
+
+def _general(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
     """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, UB, other routes."""
     device = stream.device
 
@@ -183,12 +201,13 @@ def _general(stream: Stream, task: CoreKernel, label: Label, count: int) -> Call
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{label} takes {count} arguments, {len(arguments)} were given"
             )
+        kernel.check_loaded()
         words = all_slots(arguments)
         lead = ffts.CONTEXT_BYTES if isinstance(task, MixKernel) and device.chip.generation == "v100" else 0
         size = lead + max(len(words), 1) * SLOT_BYTES
         if block is None:
             pool = device.arguments.pool_for(size)
-            block = pool.free.pop() if pool is not None and pool.free else take_block(stream, pool, size)
+            block = take_block(stream, pool, size)
         try:
             made = replace(task, args=block.address + lead, args_size=len(words) * SLOT_BYTES)
             image = b"".join(word.to_bytes(SLOT_BYTES, "little") for word in words)
@@ -202,10 +221,10 @@ def _general(stream: Stream, task: CoreKernel, label: Label, count: int) -> Call
                 device.memory.write(block.address, image[:size])
             else:
                 mover(device, size)(block)
-            stream.submit(made, owner=label, arguments=block)
         except BaseException:
             device.release_arguments([block])
             raise
+        stream.submit(made, owner=label, arguments=block)
 
     return launch
 

@@ -42,7 +42,7 @@ def _address_of(view: memoryview, offset: int) -> int:
 
 
 class ArgumentPool:
-    """Equal blocks; `take` and `give_back` are a list pop and append, atomic under the interpreter's lock."""
+    """Equal blocks. Taking one is a list pop, giving it back an append: both are atomic without a lock."""
 
     __slots__ = ("_blocks", "_free", "_memory", "_spans", "free", "size", "way")
 
@@ -75,6 +75,13 @@ class ArgumentPool:
             dma = self._memory.convert(host + offset, base + offset, self.size) if self.way == "dma" else None
             self._blocks.append(ArgumentBlock(self, base + offset, self.size, view, offset, dma))
         self.free.extend(reversed(self._blocks))
+
+    def take(self) -> ArgumentBlock | None:
+        """Return a free block, or None."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            return None
 
     def close(self) -> None:
         """Free descriptors and memory."""

@@ -28,9 +28,14 @@ class DeviceBuffer:
         """Set by the factory: gives the block up when the object is dropped without `close`."""
         self.closed = False
 
+    @property
+    def alive(self) -> bool:
+        """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
+        return not self.closed and (self.parent is None or not self.parent.closed)
+
     def check_open(self) -> None:
         """Raise where the memory was given back."""
-        if self.closed or (self.parent is not None and self.parent.closed):
+        if not self.alive:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"the buffer at {self.address:#x} ({self.size} bytes) was freed",
                 hint="keep a buffer open until the work that uses it is done",

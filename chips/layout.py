@@ -23,11 +23,13 @@ import functools
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from operator import and_, lshift, rshift
+from operator import and_, rshift
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
+
+from chips.packing import Encode, compile_encoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 SQE_BYTES = 64
 """Size of one submission queue entry (core_spec 9.3)."""
 
-_MAX_SHAPES = 64
+_MAX_ENCODERS = 64
 _WORD_CODES = {8: "B", 16: "H", 32: "I", 64: "Q"}
 
 
@@ -160,12 +162,12 @@ class Template:
 class Layout:
     """One struct: named fields, reserved bits, and the constants that identify it.  Immutable to its users.
 
-    Encoding sums shifted values and decoding shifts 64-bit words, both inside ``map`` so that the loop runs in C; the
-    shifts for one set of field names are worked out once and kept.
+    Encoding is compiled once per set of field names (``chips.packing``) and kept; decoding shifts 64-bit words inside
+    ``map``, so that the loop runs in C.
     """
 
     __slots__ = (
-        "_chunks", "_crossing", "_plan", "_reserved", "_shapes", "_slots",
+        "_chunks", "_crossing", "_encoders", "_plan", "_reserved", "_slots",
         "fill", "name", "size", "struct", "task", "vary", "when",
     )  # fmt: skip
 
@@ -193,7 +195,7 @@ class Layout:
         for field in fields:
             used |= ((1 << field.width) - 1) << field.offset
         self._reserved = ((1 << (size * 8)) - 1) & ~used
-        self._shapes: dict[tuple[str, ...], tuple[tuple[int, ...], tuple[int, ...], int]] = {}
+        self._encoders: dict[tuple[str, ...], Encode] = {}
         self._chunks = struct.Struct(f"<{-(-size // 8)}Q")
         self._plan = (
             tuple(field.offset // 64 for field in fields),
@@ -234,15 +236,35 @@ class Layout:
 
     def pack(self, values: Mapping[str, int]) -> bytes:
         """Encode as ``encode`` does, from a mapping."""
-        shape = self._shapes.get(names := tuple(values))
-        if shape is None:
-            shape = self._shape(names)
-        shifts, widths, constant = shape
-        numbers = values.values()
-        if any(map(rshift, numbers, widths)):
-            raise self._overflow(values)
-        word: int = sum(map(lshift, numbers, shifts), constant)
-        return word.to_bytes(self.size, "little")
+        encode = self._encoders.get(names := tuple(values))
+        if encode is None:
+            encode = self.encoder(*names)
+        return encode(*values.values())
+
+    def encoder(self, *names: str) -> Encode:
+        """Return ``encode`` for one set of fields, as a function of exactly these, by position or by keyword.
+
+        Builders of hot kinds keep one; it saves finding it by its names at every call.  Raises UnknownField.
+        """
+        encode = self._encoders.get(names)
+        if encode is None:
+            fields = [self.field(name) for name in names]
+            constants = [
+                (value, self._slots[name][0])
+                for name, value in {**self.fill, **self.when}.items()
+                if name not in names
+            ]
+
+            def complain(values: tuple[int, ...]) -> NoReturn:
+                wrong = next(pair for pair in zip(fields, values, strict=True) if pair[1] >> pair[0].width)
+                raise FieldOverflow(self.name, wrong[0].name, wrong[1], wrong[0].width)
+
+            encode = compile_encoder(
+                [(field.name, field.offset, field.width) for field in fields], constants, self.size, complain
+            )
+            if len(self._encoders) < _MAX_ENCODERS:
+                self._encoders[names] = encode
+        return encode
 
     def decode(self, raw: bytes) -> dict[str, int]:
         """Return every field's value; ``raw`` must have exactly ``size`` bytes (ValueError)."""
@@ -281,20 +303,6 @@ class Layout:
         """Cut ``row``, encoded with these values, at those words of ``vary`` that ``values`` names."""
         self._padded(row)
         return Template(row, {word: values[word.name] for word in self.vary if word.name in values})
-
-    def _shape(self, names: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-        """Work out shifts, widths and the constant part for one set of field names."""
-        fields = [self.field(name) for name in names]
-        constants = {**self.fill, **self.when}
-        constant = sum(value << self._slots[name][0] for name, value in constants.items() if name not in names)
-        shape = tuple(field.offset for field in fields), tuple(field.width for field in fields), constant
-        if len(self._shapes) < _MAX_SHAPES:
-            self._shapes[names] = shape
-        return shape
-
-    def _overflow(self, values: Mapping[str, int]) -> FieldOverflow:
-        name = next(name for name, value in values.items() if value >> self._slots[name][1])
-        return FieldOverflow(self.name, name, values[name], self._slots[name][1])
 
     def _padded(self, raw: bytes) -> bytes:
         if len(raw) != self.size:

@@ -20,6 +20,9 @@ from chips.tasks import (
 )
 from chips.v100.tables import DEFAULT_CREDIT, LAYOUTS, watched_after
 
+# plain numbers: flag arithmetic would cost more than the rest of a builder
+_DUMP_FLAG, _DEVICE_FIRST_FLAG = int(KernelFlag.DUMP), int(KernelFlag.DEVICE_FIRST)
+_HOST_ONLY_FLAG, _HOST_FIRST_FLAG = int(KernelFlag.HOST_ONLY), int(KernelFlag.HOST_FIRST)
 _DEVICE_ONLY, _DEVICE_FIRST, _HOST_ONLY, _HOST_FIRST = 0, 1, 2, 3  # topic types of kernels
 _HOST_CONTROL, _DEVICE_CONTROL = 4, 6  # topic types of callbacks
 _TS_NEVER_AICPU = 35  # task schedulers before this version know no unlimited AICPU kernel
@@ -27,6 +30,10 @@ _DEFAULT_EXECUTE_S = 28
 _POINTER_BITS = 0xFFFFFFFFFFFF
 
 _KERNEL = LAYOUTS["aicpu"]
+_ENCODE_KERNEL = _KERNEL.encoder(
+    "stream_id", "task_id", "wr_cqe", "post_p", "block_dim", "kernel_kind", "topic_type", "qos", "kernel_credit",
+    "so_name", "param", "func_name", "overflow_en", "dump_en", "debug_dump_en", "extra",
+)  # fmt: skip
 _MODEL = LAYOUTS["aicpu_model"]
 _TIMEOUT = LAYOUTS["aicpu_timeout"]
 _CALLBACK = LAYOUTS["host_callback"]
@@ -34,20 +41,20 @@ _CALLBACK = LAYOUTS["host_callback"]
 
 def topic_type(flags: int) -> int:
     """Where a kernel may run: the launch flags, the strongest first."""
-    if flags & KernelFlag.HOST_FIRST:
+    if flags & _HOST_FIRST_FLAG:
         return _HOST_FIRST
-    if flags & KernelFlag.HOST_ONLY:
+    if flags & _HOST_ONLY_FLAG:
         return _HOST_ONLY
-    return _DEVICE_FIRST if flags & KernelFlag.DEVICE_FIRST else _DEVICE_ONLY
+    return _DEVICE_FIRST if flags & _DEVICE_FIRST_FLAG else _DEVICE_ONLY
 
 
 def aicpu_kernel(
     task: AicpuKernel | AicpuPart, env: EncodeEnv, ids: TaskIds, *, head_offset: int = 0, report: bool = False
 ) -> bytes:
     """Build the SQE of an AICPU kernel; ``report`` forces a completion entry (parts of multiple tasks)."""
-    dump = bool(task.flags & KernelFlag.DUMP)
+    dump = bool(task.flags & _DUMP_FLAG)
     never = credit.NEVER_CREDIT if env.ts_version >= _TS_NEVER_AICPU else DEFAULT_CREDIT
-    return _KERNEL.encode(
+    return _ENCODE_KERNEL(
         stream_id=env.stream_id,
         task_id=ids.task_id,
         wr_cqe=report or env.dvpp_group,

@@ -17,6 +17,7 @@ STACK_32K = 32768
 _STACK_UNIT = 16384
 _LEVEL_MASK = 0xFFF  # the level is cut to its field: a custom pool of size 0 gives 0xffe
 
+_DUMP_FLAG = int(KernelFlag.DUMP)  # plain numbers: flag arithmetic would cost more than the rest of a builder
 _FLAG_DUMP, _FLAG_BIU, _FLAG_L2 = 1, 2, 4
 _HIGHEST_SCHEM = 1
 
@@ -25,9 +26,13 @@ _HCCL_DEFAULT_S = 1770
 _HCCL_FOREVER = 0xFFFF
 _DUMP_UNLOAD = 0x20
 
-_AIC = LAYOUTS["kernel_aic"]
-_AIV = LAYOUTS["kernel_aiv"]
-_UNIFIED = LAYOUTS["kernel_one_core"]
+_FIELDS = (
+    "stream_id", "task_id", "wr_cqe", "block_dim", "kernel_credit", "schem", "stack_base", "pmg", "part_id", "qos", "pc",
+    "param", "stack_level", "args_size", "feature_flag", "pre_p", "post_p",
+)  # fmt: skip
+_ENCODE_AIC = LAYOUTS["kernel_aic"].encoder(*_FIELDS)
+_ENCODE_AIV = LAYOUTS["kernel_aiv"].encoder(*_FIELDS)
+_ENCODE_ONE_CORE = LAYOUTS["kernel_one_core"].encoder(*_FIELDS)
 _MIX_C = LAYOUTS["kernel_mix"]
 _MIX_V = LAYOUTS["kernel_mix_aiv"]
 _MIX_LOCK = LAYOUTS["kernel_mix_locked"]
@@ -43,14 +48,14 @@ def core_kernel(task: CoreKernel, env: EncodeEnv, ids: TaskIds) -> bytes:
     chip = env.chip
     vector = isinstance(task, AivKernel)
     if vector:
-        layout, qos = _AIV, env.aiv_qos
+        encode, qos = _ENCODE_AIV, env.aiv_qos
     elif chip.has("KERNEL_BINARY_MACHINE_CVMIX"):
-        layout, qos = _UNIFIED, None
+        encode, qos = _ENCODE_ONE_CORE, None
     else:
-        layout, qos = _AIC, env.aic_qos
+        encode, qos = _ENCODE_AIC, env.aic_qos
     pre_p, post_p, flag = _observers(task, env)
     level, base = _stack(task.min_stack_size, env)
-    return layout.encode(
+    return encode(
         stream_id=env.stream_id,
         task_id=ids.task_id,
         wr_cqe=env.dvpp_group,
@@ -150,7 +155,7 @@ def _stack(min_stack_size: int, env: EncodeEnv) -> tuple[int, int]:
 
 def _observers(task: CoreKernel, env: EncodeEnv) -> tuple[bool, bool, int]:
     """Who looks before and after the kernel, and why (pre-pause, post-pause, feature flags)."""
-    dump = bool(task.flags & KernelFlag.DUMP)
+    dump = bool(task.flags & _DUMP_FLAG)
     flag = _FLAG_DUMP * dump | _FLAG_L2 * task.l2_cache_perf
     after = dump or watched_after(env) or task.l2_cache_perf
     before = dump and env.overflow_enabled

@@ -6,6 +6,7 @@ the record before. An id goes back when the record and all waits on it are done.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import EventRecord, EventWait
@@ -38,16 +39,10 @@ class Event:
         self._check_open()
         target = self._stream(stream)
         record = _Record(self.device, target)
-        try:
-            ids = target.submit(
-                EventRecord(event_id=record.event_id, timeline=self.timing, report=self.timing), owner="event record",
-                finished=record.finished, reported=record.reported if self.timing else None,
-            )
-        except BaseException:
-            record.drop()
-            raise
-        record.end = target.ring.submitted
-        record.position = ids.position
+        target.submit(
+            EventRecord(event_id=record.event_id, timeline=self.timing, report=self.timing), owner="event record",
+            finished=record.finished, reported=record.reported if self.timing else None,
+        )
         self._latest = record
         return self
 
@@ -57,20 +52,23 @@ class Event:
         if timeout_s < 0:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"Event.wait: timeout_s is {timeout_s}; it must not be negative",
-                hint="0 waits for ever",
+                ee="EH0007", params=("Event.wait", timeout_s, "timeout_s", "0 or more"), hint="0 waits for ever",
             )
         stream.check_open()
         record = self._latest
-        if record is None or record.stream is stream or record.is_done():
+        if record is None or record.stream is stream or record.done:
             return  # nothing to wait for: never recorded, already over, or ordered by the stream itself
-        record.hold()
-        try:
+        if stream.device is not self.device:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
+                f"stream {stream.stream_id} of device {stream.device.user_id} cannot wait for an event of "
+                f"device {self.device.user_id}: event ids mean something on their own device only",
+                hint="wait on the host first: event.synchronize()",
+            )
+        if record.hold():
             stream.submit(
                 EventWait(event_id=record.event_id, timeout_s=timeout_s), owner="event wait", finished=record.drop
             )
-        except BaseException:
-            record.drop()
-            raise
 
     def query(self) -> bool:
         """Return whether the newest record is done (True when never recorded); never waits."""
@@ -79,7 +77,7 @@ class Event:
         if record is None:
             return True
         record.stream.drain()
-        return record.is_done() and (not self.timing or record.timestamp is not None)
+        return record.done and (not self.timing or record.timestamp is not None)
 
     def synchronize(self, timeout_ms: int = -1) -> None:
         """Wait until the newest record is done; at once when never recorded.
@@ -147,7 +145,7 @@ class Event:
                 f"an event of device {self.device.user_id} cannot be recorded in a stream of "
                 f"device {stream.device.user_id}",
                 ee="EE1010", params=("Event.record", "stream", "it belongs to another device"),
-                hint="record it in a stream of its own device; other devices' streams may wait for it",
+                hint="record it in a stream of its own device",
             )
         return stream
 
@@ -158,39 +156,43 @@ class Event:
         elif record is None:
             state = "not recorded"
         else:
-            state = "done" if record.is_done() else "pending"
+            state = "done" if record.done else "pending"
         return f"<event {self.name or hex(self.handle)} of device {self.device.user_id}, {state}>"
 
 
 class _Record:
     """One recording: its device id, who still needs it, and the time stamp when it comes."""
 
-    __slots__ = ("_users", "device", "end", "event_id", "kind", "position", "stream", "timestamp")
+    __slots__ = ("_lock", "_users", "device", "done", "event_id", "kind", "stream", "timestamp")
 
     def __init__(self, device: Device, stream: Stream) -> None:
         self.device, self.stream = device, stream
         self.kind = id_kinds.EVENT if device.chip.generation == "v100" else id_kinds.NOTIFY
         self.event_id = device.ids.alloc(self.kind)
         self._users = 1
-        self.end = self.position = -1
+        self._lock = threading.Lock()
+        self.done = False
+        """Whether the device has passed the record."""
         self.timestamp: int | None = None
 
-    def is_done(self) -> bool:
-        """Whether the device has passed the record."""
-        return 0 <= self.end <= self.stream.ring.reclaimed
-
-    def hold(self) -> None:
-        """One more task needs the id."""
-        self._users += 1
+    def hold(self) -> bool:
+        """One more task needs the id; False where it has been given back already."""
+        with self._lock:
+            if self._users:
+                self._users += 1
+            return self._users > 0
 
     def drop(self) -> None:
         """One task less; the last one gives the id back."""
-        self._users -= 1
-        if self._users == 0:
+        with self._lock:
+            self._users -= 1
+            last = self._users == 0
+        if last:
             self.device.ids.free(self.kind, self.event_id)
 
     def finished(self) -> None:
         """The record's own task was reclaimed."""
+        self.done = True
         self.drop()
 
     def reported(self, cqe: Any) -> None:

@@ -63,6 +63,7 @@ class Device:
         self.notifies: dict[int, Signal] = {}
         self.counters: dict[int, Signal] = {}
         self.dma: dict[int, list[tuple[int, int, int]]] = {}
+        self.jetties: dict[int, list[int]] = {}
         self.callbacks: dict[int, deque[bytes]] = {}
         self.callback_groups: dict[int, int] = {}
         self.models = Models(self)
@@ -246,6 +247,7 @@ class Device:
         self.notifies.clear()
         self.counters.clear()
         self.dma.clear()
+        self.jetties.clear()
         self.callbacks.clear()
         self.callback_groups.clear()
         self.peers.clear()

@@ -67,6 +67,8 @@ class Machine:
         options = self.options
         rng = random.Random(f"{options.seed}/schedule/{index}")
         card = identity.draw(self.chip, options.seed, index, options.devices)
+        if options.physical:
+            card = replace(card, physical=options.physical[index])
         return Device(self, index, self.chip, card, POLICIES[options.policy](rng))
 
     def device(self, index: int = 0) -> Device:

@@ -16,7 +16,7 @@ MAX_DEVICES = 64
 ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient")
+_NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class FakeOptions:
     """`kernels=noop`: kernels nobody attached a function to do nothing, instead of failing."""
     transient: int = 0
     """One of so many head and tail reads answers 0xFFFF, as a failed register read does; 0: none."""
+    physical: tuple[int, ...] = ()
+    """`physical=3,4`: the cards' physical ids; empty: drawn from the seed, never equal to the logic ids."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
 
@@ -57,8 +59,19 @@ def parse(url: HalUrl) -> FakeOptions:
         hbm=_size(url, "hbm"),
         noop_kernels=url.choice("kernels", "attached", ("attached", "noop")) == "noop",
         transient=url.integer("transient", 0, 0, 1 << 20),
+        physical=_physical(url),
         limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
+
+
+def _physical(url: HalUrl) -> tuple[int, ...]:
+    text = url.options.get("physical", "")
+    words = text.split(",") if text else []
+    if not all(word.isdigit() for word in words) or len(set(words)) != len(words):
+        raise BadUrl(f"HAL URL {url.text!r}: physical={text!r} is not a list of different ids such as 3,4,5")
+    if words and len(words) != url.integer("devices", 1):
+        raise BadUrl(f"HAL URL {url.text!r}: physical has {len(words)} ids; give one for each device")
+    return tuple(map(int, words))
 
 
 def _size(url: HalUrl, name: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
-from fakes.executor import aicpu, condition, control, copy, kernel, sync
+from fakes.executor import aicpu, condition, control, copy, gang, graph, kernel, sync, ub
 from fakes.executor.reader import Reader
 from fakes.faults import Effect
 from fakes.journal import Executed
@@ -59,7 +59,7 @@ class Task:
         return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
 
 
-_MODULES = (kernel, aicpu, copy, sync, condition, control)
+_MODULES = (kernel, aicpu, gang, graph, copy, ub, sync, condition, control)
 
 
 def handlers(generation: str) -> Mapping[str, tuple[str, Handler]]:

@@ -16,7 +16,8 @@ from fakes.scheduler import AICPU
 if TYPE_CHECKING:
     from fakes.executor import Task
 
-_KERNEL_NS = 12_000
+KERNEL_NS = 12_000
+"""Cost of an AICPU kernel."""
 _MESSAGE_NS = 4_000
 _LONGEST_NAME = 512
 
@@ -30,29 +31,35 @@ def _text(task: Task, address: int, use: str) -> str:
     return ctypes.string_at(pointer, room).split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
-def kernel(task: Task) -> int:
-    """AICPU kernel: the function attached under its names."""
-    fields = task.fields
+def perform(task: Task, fields: Mapping[str, int]) -> None:
+    """Run the function attached under the names in device memory."""
+    machine = task.machine
     library = _text(task, fields["so_name"], "name of the AICPU library") if fields["so_name"] else ""
     function = _text(task, fields["func_name"], "name of the AICPU function")
     task.kernel_name = f"{library}:{function}"
-    attached = task.machine.kernels.aicpu.get((library, function))
-    if attached is None and not task.machine.options.noop_kernels:
+    attached = machine.kernels.aicpu.get((library, function))
+    if attached is None and not machine.options.noop_kernels:
         raise TaskFault(
             f"no function is attached to AICPU kernel {function!r} of library {library!r}. Attach one with "
             f"hal.fake.attach_aicpu({library!r}, {function!r}, function), or open the fake with kernels=noop",
             Effect.EXCEPTION.value,
         )
     if attached is not None:
-        arguments = Arguments(task.machine.memory, fields["param"])
         blocks = max(fields["block_dim"], 1)
-        context = Context(0, blocks, AICPU, task.device.index, arguments, task.machine.memory)
+        arguments = Arguments(machine.memory, fields["param"])
+        context = Context(0, blocks, AICPU, task.device.index, arguments, machine.memory)
         for block in range(blocks):
             context.block = block
             attached(context)
     task.detail = task.kernel_name
-    task.occupy(_KERNEL_NS, AICPU)
-    return 1 + fields.get("sqe_length", 0)
+    task.device.wake()
+
+
+def kernel(task: Task) -> int:
+    """AICPU kernel."""
+    perform(task, task.fields)
+    task.occupy(KERNEL_NS, AICPU)
+    return 1 + task.fields.get("sqe_length", 0)
 
 
 def message(task: Task) -> int:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from fakes.executor import Task
 
 
-def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int:
-    """Run the kernel at `pc` with the argument block at `args`; returns the SQEs taken."""
-    machine, device = task.machine, task.device
+def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int | None:
+    """Run the kernel at `pc` with the argument block at `args`; returns what it costs, None when a fault ate it."""
+    machine = task.machine
     kernel = machine.kernels.find(machine.memory, pc)
-    cores = min(machine.cores[engine] for engine in engines)
+    cost = kernel_ns(blocks, min(machine.cores[engine] for engine in engines))
     if kernel is None:
         task.kernel_name = f"at {pc:#x}"
         if not machine.options.noop_kernels:
@@ -31,20 +31,25 @@ def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -
                 Effect.EXCEPTION.value,
             )
         task.detail = f"noop {pc:#x} blocks={blocks}"
-        task.occupy(kernel_ns(blocks, cores), *engines)
-        return 1
+        return cost
     task.kernel_name = kernel.name
     if machine.faults.tasks and machine.faults.strike(task):
-        return 1
+        return None
     core = engines[0] if len(engines) == 1 else "MIX"
-    arguments = Arguments(machine.memory, args)
-    context = Context(0, blocks, core, device.index, arguments, machine.memory)
+    context = Context(0, blocks, core, task.device.index, Arguments(machine.memory, args), machine.memory)
     for block in range(1 if kernel.grid else blocks):
         context.block = block
         kernel.function(context)
-    cost = context.cost_ns if context.cost_ns is not None else kernel_ns(blocks, cores)
     task.detail = f"{kernel.name} blocks={blocks}"
-    task.occupy(cost, *engines)
+    task.device.wake()
+    return cost if context.cost_ns is None else context.cost_ns
+
+
+def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int:
+    """Run a kernel and charge the cores for it; returns the SQEs taken."""
+    cost = perform(task, pc, args, blocks, engines)
+    if cost is not None:
+        task.occupy(cost, *engines)
     return 1
 
 
@@ -62,27 +67,34 @@ def mix_v1(task: Task) -> int:
     context = ffts.decode(ctypes.string_at(pointer, ffts.CONTEXT_BYTES))
     if context.layout not in ("mix_aic", "mix_aiv"):
         raise TaskFault(f"the context of a mix kernel is one of {context.layout}", Effect.SQE_ERROR.value)
-    aic, aiv = context.fields["aic_pc"], context.fields["aiv_pc"]
-    args = context.fields["aic_param" if aic else "aiv_param"]
+    run_mix(task, context.fields)
+    return 1
+
+
+def run_mix(task: Task, context: Mapping[str, int]) -> None:
+    """Run the kernel of a mix context: on the core kinds it has an entry for."""
+    aic, aiv = context["aic_pc"], context["aiv_pc"]
     engines = (AIC, AIV) if aic and aiv else (AIC,) if aic else (AIV,)
-    return run(task, aic or aiv, args, context.fields["block_dim"], engines)
+    run(task, aic or aiv, context["aic_param" if aic else "aiv_param"], context["block_dim"], engines)
 
 
 def plain_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for one kind of core."""
-    return _run_v2(task, AIC if task.fields["type"] == 0 else AIV)
+    pc, args, engines = part_v2(task.fields, mix=False)
+    return run(task, pc, args, task.fields["block_dim"], engines) + task.fields["sqe_length"]
 
 
 def mix_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for both kinds of core; the type says which one leads."""
-    return _run_v2(task, AIC, AIV)
+    pc, args, engines = part_v2(task.fields, mix=True)
+    return run(task, pc, args, task.fields["block_dim"], engines) + task.fields["sqe_length"]
 
 
-def _run_v2(task: Task, *engines: str) -> int:
-    fields = task.fields
-    core = "aic" if fields["type"] == 0 else "aiv"
+def part_v2(fields: Mapping[str, int], mix: bool) -> tuple[int, int, tuple[str, ...]]:
+    """Return entry, arguments and engines of a kernel SQE of STARS v2."""
+    core, engine = ("aic", AIC) if fields["type"] == 0 else ("aiv", AIV)
     pc = fields[f"{core}_pc_high"] << 32 | fields[f"{core}_pc_low"]
-    return run(task, pc, fields[f"{core}_param"], fields["block_dim"], engines) + fields["sqe_length"]
+    return pc, fields[f"{core}_param"], (AIC, AIV) if mix else (engine,)
 
 
 Handler = Callable[["Task"], int]

@@ -19,7 +19,8 @@ _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
 _MASK = 0xFFFFFFFF
 
 
-def _set(task: Task, signal: Signal, value: int) -> None:
+def give(task: Task, signal: Signal, value: int) -> None:
+    """Set a signal, and let the queues look again that wait."""
     task.occupy(CONTROL_NS)
     signal.value = value
     signal.time = task.end
@@ -36,7 +37,7 @@ def _proceed(task: Task, signal: Signal) -> None:
 def event_record(task: Task) -> int:
     """Event record of STARS v1: the event is set and stays set until it is reset."""
     number = task.fields["event_id"]
-    _set(task, task.device.signal(task.device.events, number), 1)
+    give(task, task.device.signal(task.device.events, number), 1)
     task.detail = f"event {number}"
     return 1
 
@@ -55,7 +56,7 @@ def event_wait(task: Task) -> int:
 def notify_record_v1(task: Task) -> int:
     """Notify record of STARS v1."""
     number = task.fields["notify_id"]
-    _set(task, task.device.signal(task.device.notifies, number), 1)
+    give(task, task.device.signal(task.device.notifies, number), 1)
     task.detail = f"notify {number}"
     return 1
 
@@ -105,10 +106,10 @@ def notify_v2(task: Task) -> int:
     name = "count notify" if counted else "notify"
     if fields["type"] == 6:
         if fields["clr_flag"]:
-            _set(task, signal, 0)
+            give(task, signal, 0)
             task.detail = f"{name} {number}"
         else:
-            _set(task, signal, _recorded(fields["record_mode"], signal.value, fields["cnt_value"]) if counted else 1)
+            give(task, signal, _recorded(fields["record_mode"], signal.value, fields["cnt_value"]) if counted else 1)
             task.detail = f"{name} {number} = {signal.value}"
         return 1
     if not (_reached(fields, signal.value) if counted else signal.value):
@@ -149,7 +150,7 @@ def write_by_pointer(task: Task) -> int:
 def event_reset_v1(task: Task) -> int:
     """Event reset of STARS v1: a write to the event's register; the event is named beside it."""
     number = task.fields["event_id"]
-    _set(task, task.device.signal(task.device.events, number), 0)
+    give(task, task.device.signal(task.device.events, number), 0)
     task.detail = f"event {number}"
     return 1
 

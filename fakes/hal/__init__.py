@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakes.hal.async_dma import AsyncDmaCalls
 from fakes.hal.device import DeviceCalls
 from fakes.hal.dma import DmaCalls
 from fakes.hal.events import EventCalls
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 CHAPTERS = (
     DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,
-    VmmCalls, IpcCalls,
+    VmmCalls, IpcCalls, AsyncDmaCalls,
 )  # fmt: skip
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 _UB_ONLY = (
     "halAsyncDmaJettyCreate", "halAsyncDmaJettyDestroy", "halAsyncDmaJettyQuery", "halAsyncDmaJettyWqeFill",
-    "halAsyncDmaWqeConvert", "halAsyncDmaCreate2D", "halAsyncDmaDestroy2D", "halAsyncDmaCreateBatch",
-    "halAsyncDmaDestroyBatch", "halSqTaskArgsAsyncCopy", "halMemRegUbSegment", "halMemUnRegUbSegment",
+    "halAsyncDmaWqeConvert", "halSqTaskArgsAsyncCopy", "halMemRegUbSegment", "halMemUnRegUbSegment",
     "halGetTsegInfoByVa", "halPutTsegInfo",
 )  # fmt: skip
 _NEVER = ("halRepairFault", "halResMap", "halResUnmap")

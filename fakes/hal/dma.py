@@ -23,20 +23,24 @@ class DmaCalls(Chapter):
 
     _chains = 0
 
-    def _build(self, devid: int, pieces: list[Piece], dma: Any) -> None:
-        """Store a chain where the device finds it, and describe it to the caller (DMA_ADDR)."""
+    def keep(self, devid: int, pieces: list[Piece]) -> int:
+        """Store a chain where the device finds it; returns its address."""
         device = self.machine.devices[devid]
         self._chains += 1
         address = device.identity.dma_base + self._chains * _STRIDE
-        nodes = [
+        device.dma[address] = [
             (dst + at, src + at, min(_NODE_BYTES, size - at))
             for dst, src, size in pieces
             for at in range(0, size, _NODE_BYTES)
         ]
-        device.dma[address] = nodes
+        return address
+
+    def _build(self, devid: int, pieces: list[Piece], dma: Any) -> None:
+        """Store a chain and describe it to the caller (DMA_ADDR)."""
+        address = self.keep(devid, pieces)
         dma.phyAddr.src = address
         dma.phyAddr.dst = address + _STRIDE // 2
-        dma.phyAddr.len = len(nodes)
+        dma.phyAddr.len = len(self.machine.devices[devid].dma[address])
         dma.phyAddr.flag = 1
         dma.phyAddr.priv = devid + 1
         dma.fixed_size = min(sum(size for _, _, size in pieces), 0xFFFFFFFF)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from npuhal import constants as c
+from npuhal import structs as s
 
 if TYPE_CHECKING:
     from fakes.device import Device
@@ -17,6 +19,7 @@ API_VERSION = 0x072418
 """What halGetAPIVersion answers: 7.36.24, the driver tree's header (hal_loading 4)."""
 _SOC_VERSION_LEN = 32
 _CALLBACK_GROUPS = 1024
+_FIRST_BUS = 0x81
 _REAL_TIME = 64
 """SYSTEM/REAL_TIME: the device's clock; newer than the enumerators of ascend_hal_base.h."""
 
@@ -82,6 +85,24 @@ class InfoCalls(Chapter):
         if device is None or value is None or answer is None:
             return c.DRV_ERROR_INVALID_VALUE
         value.value = answer(device)
+        return 0
+
+    def halGetDeviceInfoByBuff(self, devid: int, module: int, info: int, buf: int, size: Any) -> int:
+        """Return a block of facts about a card: its unique id, or its place on the PCIe bus."""
+        device = self.device(devid)
+        if device is None or not buf or size is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if module != c.MODULE_TYPE_SYSTEM:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if info == c.INFO_TYPE_UUID:
+            block = hashlib.md5(f"{self.machine.options.seed}/{device.chip.soc}/{devid}".encode()).digest()
+        elif info == c.INFO_TYPE_PCIE_ID_INFO:
+            block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))
+        else:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if size.value != len(block):
+            return c.DRV_ERROR_PARA_ERROR
+        ctypes.memmove(buf, block, len(block))
         return 0
 
     def halGetPhyDeviceInfo(self, physical: int, module: int, info: int, value: Any) -> int:

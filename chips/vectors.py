@@ -134,7 +134,7 @@ def _builder_cases(sets: dict[str, Any]) -> Iterator[Vector]:
 
 def _sends(calls: list[dict[str, Any]], stem: str) -> Iterator[Sent]:
     """Sends of a call trace; only the file's name tells the chip."""
-    chip = recorded.machine(stem.removeprefix("api_")).chip
+    chip = recorded.machine_in(stem).chip
     for call in calls:
         for number, sent in enumerate(call["sends"]):
             rows = tuple(bytes.fromhex(row) for row in sent["sqe_hex"])

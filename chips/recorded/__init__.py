@@ -11,9 +11,9 @@ from chips.recorded import control, engines
 from chips.recorded.cases import builder_case
 from chips.recorded.engines import CONTEXT_BLOCK
 from chips.recorded.fusion import fusion
-from chips.recorded.machine import Inputs, Machine, UnknownMachine, env, ids, machine
+from chips.recorded.machine import Inputs, Machine, UnknownMachine, env, ids, machine, machine_in
 
-__all__ = ["CONTEXT_BLOCK", "Inputs", "Machine", "UnknownMachine", "builder_case", "env", "ids", "machine", "task"]
+__all__ = ["CONTEXT_BLOCK", "Inputs", "Machine", "UnknownMachine", "builder_case", "env", "ids", "machine", "machine_in", "task"]
 
 _MAKERS = {**engines.MAKERS, **control.MAKERS}
 

@@ -84,6 +84,12 @@ def machine(name: str) -> Machine:
     return Machine(find_chip(entry["soc"]), entry)
 
 
+def machine_in(text: str) -> Machine:
+    """Return the machine whose name stands in a text, the longest if there are several; raises UnknownMachine."""
+    found = [str(name) for name in constants()["machines"] if str(name) in text]
+    return machine(max(found, key=len)) if found else machine(text)
+
+
 def env(inputs: Inputs, at: Machine) -> EncodeEnv:
     """Environment of a vector: the stream and device state among its inputs, the rest from its machine."""
     facts = at.facts

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +28,9 @@ HELP = (
 
 _GUESSES = ("Ascend910B1", "Ascend950PR_9599", "Ascend5162A")
 _SHOWN_DIFFERENCES = 20
+_GZIP = b"\x1f\x8b"
+_SENDS = frozenset({"halSqTaskSend", "halSqMsgSend"})
+_IN_TRACE = re.compile(r"\bsqe\d+=([0-9a-fA-F]{128})\b")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="write JSON")
     check.add_argument("--all", action="store_true", help=f"show every difference, not the first {_SHOWN_DIFFERENCES}")
     decode = actions.add_parser("decode", help="name the fields of entries")
-    decode.add_argument("input", nargs="+", metavar="HEX|FILE", help="hex text, a file of hex text, or a binary file")
+    decode.add_argument("input", nargs="+", metavar="HEX|FILE", help="hex text, or a file: hex text, a memory dump, or a recorded trace (.gz too)")
     decode.add_argument("--chip", metavar="NAME", help="SoC or family; guessed from the bytes if not given")
     decode.add_argument(
         "--diff", action="store_true", help="show only the fields in which entries differ from the first"
@@ -121,35 +127,58 @@ def _decode(args: argparse.Namespace, out: Output) -> int:
 
 
 def _read(words: list[str]) -> bytes:
-    """Bytes of the inputs: hex text given or in a file, or a binary file."""
-    raw = b""
-    for word in words:
-        path = Path(word)
-        try:
-            data = path.read_bytes() if path.is_file() else None
-        except OSError:  # too long for a file name: hex text
-            data = None
-        text = word if data is None else _as_text(data)
-        if text is None:
-            raw += data or b""
-            continue
-        try:
-            raw += bytes.fromhex("".join(text.split()).removeprefix("0x"))
-        except ValueError:
-            kind = "hex text" if data is None else "a file of hex text"
-            raise UsageError(f"{word[:40]!r} is neither {kind} nor a file", "give 128 hex digits per entry") from None
+    """Bytes of the inputs: hex text given or in a file, a recorded trace, or a binary file."""
+    raw = b"".join(_read_one(word) for word in words)
     if not raw or len(raw) % SQE_BYTES:
         raise UsageError(f"{len(raw)} bytes are not whole entries of {SQE_BYTES}", "an entry is 128 hex digits")
     return raw
 
 
-def _as_text(data: bytes) -> str | None:
-    """Text of a file that holds only hex digits and white space; None for a binary one."""
+def _read_one(word: str) -> bytes:
+    path = Path(word)
     try:
-        text = data.decode("ascii")
+        data = path.read_bytes() if path.is_file() else None
+    except OSError:  # too long for a file name: hex text
+        data = None
+    if data is None:
+        found = _from_hex(word)
+        if found is None:
+            raise UsageError(f"{word[:40]!r} is neither hex text nor a file", "give 128 hex digits per entry")
+        return found
+    if data.startswith(_GZIP):
+        data = gzip.decompress(data)
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
+        return data  # a memory dump
+    found = _from_hex(text)
+    return _from_trace(text) if found is None else found
+
+
+def _from_hex(text: str) -> bytes | None:
+    try:
+        return bytes.fromhex("".join(text.split()).removeprefix("0x"))
+    except ValueError:
         return None
-    return text if all(letter in "0123456789abcdefABCDEFxX" or letter.isspace() for letter in text) else None
+
+
+def _from_trace(text: str) -> bytes:
+    """Entries that a trace saw on their way to the device: JSON lines of calls, or lines with sqe0=..., sqe1=...
+
+    Text without any is taken for a memory dump.
+    """
+    found = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            try:
+                call = json.loads(line)
+            except ValueError:
+                continue
+            if call.get("name") in _SENDS:
+                found.append(bytes.fromhex(call.get("payload", "")))
+        else:
+            found += [bytes.fromhex(digits) for digits in _IN_TRACE.findall(line)]
+    return b"".join(found) or text.encode()
 
 
 def _chosen(raw: bytes, head: int | None, tail: int | None) -> Iterator[tuple[int, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -109,6 +110,30 @@ def test_decode_reads_hex_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixt
     path.write_text(f"0x{WAIT[:64]}\n{WAIT[64:]}\n")
     assert main(["sqe", "decode", "--chip", "910B1", str(path)]) == 0
     assert "NOTIFY_WAIT" in capsys.readouterr().out
+
+
+TRACE_LINE = f"00012 [t0] halSqTaskSend(devId=0, info=0x7f) = 0  | type=0 sq=1 num=2 pos=0 sqe0={KERNEL} sqe1={WAIT}"
+TRACES = {
+    "call.log": f"00011 [t0] halMemAlloc() = 0\n{TRACE_LINE}\n",
+    "call.jsonl": "\n".join(
+        json.dumps(call)
+        for call in (
+            {"name": "halMemAlloc", "payload": ""},
+            {"name": "halSqTaskSend", "payload": KERNEL + WAIT},
+            {"name": "halCqReportRecv", "payload": "00" * 32},
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize("packed", [False, True])
+def test_decode_reads_traces(name: str, packed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = TRACES[name].encode()
+    path = tmp_path / (name + ".gz" * packed)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert main(["sqe", "decode", "--chip", "910B1", "--json", str(path)]) == 0
+    assert [entry["task"] for entry in json.loads(capsys.readouterr().out)] == ["KERNEL_AICORE", "NOTIFY_WAIT"]
 
 
 @pytest.mark.parametrize(

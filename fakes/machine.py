@@ -7,6 +7,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from chips.chip import Chip

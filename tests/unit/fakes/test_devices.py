@@ -154,3 +154,8 @@ def test_the_daemon_answers_the_cards_qos(rig: Rig) -> None:
     assert daemon.capability_qos(0) == rig.fake.device().identity.qos
     assert daemon.connection_status(0) == c.HDC_SESSION_STATUS_CONNECT
     daemon.close(0)
+
+
+def test_physical_ids_may_be_given(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(devices=2, physical="5,9")
+    assert [device.identity.physical for device in rig.fake.devices] == [5, 9]

@@ -12,7 +12,7 @@ from runtime.api.streams import Stream
 from runtime.core import device as core
 from runtime.core.event import Event
 from runtime.core.notify import Notify
-from runtime.launch.copy import copy_now
+from runtime.launch.copy import copy_now, size_of
 from runtime.launch.program import Program
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer
@@ -112,8 +112,7 @@ class Device(core.Device):
 
     def upload(self, data: Any) -> DeviceBuffer:
         """Return a new device buffer with the contents of an array or bytes; waits for the copy."""
-        view = memoryview(data)
-        buffer = self.alloc(view.nbytes)
+        buffer = self.alloc(size_of(data))
         try:
             copy_now(self, buffer, data)
         except BaseException:
@@ -126,6 +125,11 @@ class Device(core.Device):
         import numpy as np
 
         kind = np.dtype(dtype)
+        if not kind.itemsize or buffer.size % kind.itemsize:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"download: {buffer.size} bytes are no whole number of {kind} items of "
+                f"{kind.itemsize} bytes", hint="download a view of the part: buffer.view(0, size)",
+            )
         array = np.empty(buffer.size // kind.itemsize, kind)
         copy_now(self, array, buffer, array.nbytes)
         return array

@@ -42,9 +42,9 @@ class HandleTable:
     def get(self, handle: int, kind: type[T]) -> T:
         """Return the live object of a handle; a dead or foreign one raises InvalidHandle 107017."""
         index = handle & _INDEX_MASK
-        if 0 < index < len(self._objects) and self._generations[index] == handle >> _INDEX_BITS:
-            item = self._objects[index]
-            if isinstance(item, kind):
+        if 0 < index < len(self._objects):
+            item = self._objects[index]  # first the object, then its generation: both may change in between
+            if self._generations[index] == handle >> _INDEX_BITS and isinstance(item, kind):
                 return item
         raise dead_handle(kind.__name__.lower(), f"handle {handle:#x}")
 
@@ -53,8 +53,8 @@ class HandleTable:
         index = handle & _INDEX_MASK
         with self._lock:
             if 0 < index < len(self._objects) and self._generations[index] == handle >> _INDEX_BITS:
-                self._objects[index] = None
                 self._generations[index] += 1
+                self._objects[index] = None
                 self._free.append(index)
 
     def __len__(self) -> int:

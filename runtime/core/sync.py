@@ -31,6 +31,7 @@ def check_timeout(timeout_ms: int, call: str) -> None:
     if timeout_ms < -1:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout_ms is {timeout_ms}; only -1 is allowed below zero",
+            ee="EH0007", params=(call, timeout_ms, "timeout", "-1 or (0, 2147483647]"),
             hint="pass a positive number of milliseconds, or -1 to wait for ever",
         )
 

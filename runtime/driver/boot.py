@@ -185,10 +185,12 @@ class DeviceDriver:
 
     def close(self) -> None:
         """Close the device and stop its daemon; what was never opened is left alone."""
-        if self._opened:
-            self._opened = False
-            HalCalls(self.hal, self.device_id).call("halDeviceClose", None)
-        if self._daemon_opened:
-            self._daemon_opened = False
-            assert self._daemon is not None
-            self._daemon.close(self.device_id)
+        try:
+            if self._opened:
+                self._opened = False
+                HalCalls(self.hal, self.device_id).call("halDeviceClose", None)
+        finally:
+            if self._daemon_opened:
+                self._daemon_opened = False
+                assert self._daemon is not None
+                self._daemon.close(self.device_id)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SLOT_BYTES = 8
 _U64 = (1 << 64) - 1
+_SCALAR_KINDS = tuple("biufcmM")
+"""NumPy's letters for scalars that are plain numbers: no text, no records, no Python objects."""
 
 
 def slots(argument: Any) -> list[int]:
@@ -44,9 +46,8 @@ def slots(argument: Any) -> list[int]:
         data = bytes(argument)
         data += bytes(-len(data) % SLOT_BYTES)
         return list(struct.unpack(f"<{len(data) // SLOT_BYTES}Q", data))
-    itemsize = getattr(argument, "itemsize", 0)
-    if itemsize and getattr(argument, "ndim", -1) == 0:
-        return [int.from_bytes(argument.tobytes(), "little")]
+    if getattr(getattr(argument, "dtype", None), "kind", "") in _SCALAR_KINDS and argument.ndim == 0:
+        return slots(argument.tobytes())
     if isinstance(argument, float):
         raise _unfit(argument, "a Python float has no fixed size on the device", "wrap it: numpy.float32(x)")
     if getattr(argument, "ndim", 0):

@@ -7,7 +7,6 @@ copied asynchronously; a pageable end makes the call wait for the stream first, 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -48,18 +47,36 @@ class _End:
                 "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: a {type(thing).__name__} is not memory",
                 hint="pass a DeviceBuffer, a HostBuffer, an array or bytes",
             ) from None
-        if not view.contiguous:
+        except ValueError as error:  # NumPy: a dtype that the buffer protocol cannot express
             raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array is not contiguous",
+                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: {error}", hint="pass array.view('u1')"
+            ) from error
+        if view.format == "O" or getattr(getattr(thing, "dtype", None), "hasobject", False):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array holds Python objects, which mean nothing on a "
+                "device", hint="convert it to numbers: array.astype('f4')",
+            )
+        if not view.c_contiguous:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array is not contiguous in C order",
                 hint="pass numpy.ascontiguousarray(array)",
             )
         self.kind, self.writable, self.size = "pageable", not view.readonly, view.nbytes
-        if view.readonly:
-            raw = (ctypes.c_char * view.nbytes).from_buffer_copy(view.cast("B")) if view.nbytes else None
-        else:
-            raw = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B")) if view.nbytes else None
-        self.address = ctypes.addressof(raw) if raw is not None else 0
-        self.keep = (raw, view)
+        self.address, self.keep = _address_of(view), view
+
+
+def _address_of(view: memoryview) -> int:
+    """Return where a buffer's bytes are; ctypes would copy a read-only one to say so."""
+    if not view.nbytes:
+        return 0
+    import numpy as np
+
+    return int(np.frombuffer(view, np.uint8).__array_interface__["data"][0])
+
+
+def size_of(source: Any) -> int:
+    """Return the size in bytes of what can be copied from; anything else is refused as a copy would refuse it."""
+    return _End(source, "source").size
 
 
 def _ends(dst: Any, src: Any, size: int | None) -> tuple[_End, _End, int]:
@@ -148,12 +165,7 @@ def _across(stream: Stream, target: _End, source: _End, count: int) -> None:
         task = MemcpyAsync(
             src=src, dst=dst, size=size, kind=kind, kernel_convert=False, dma_queue=chain.src or 0, dma_count=chain.len
         )
-        done = _keeper(target, source, after=partial(memory.destroy_dma, dma))
-        try:
-            stream.submit(task, owner=label, finished=done)
-        except BaseException:
-            memory.destroy_dma(dma)
-            raise
+        stream.submit(task, owner=label, finished=_keeper(target, source, after=partial(memory.destroy_dma, dma)))
 
 
 def _keeper(*ends: _End, after: Callable[[], None] | None = None) -> Callable[[], None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable
 
 Fence = Callable[[], bool]
@@ -16,31 +18,34 @@ class Orphans:
 
     def __init__(self, free: Callable[[int], None], fence: Callable[[], Fence]) -> None:
         self._free, self._fence = free, fence
-        self._dropped: list[int] = []
-        self._waiting: list[tuple[Fence, list[int]]] = []
+        self._dropped: deque[int] = deque()
+        self._waiting: deque[tuple[Fence, list[int]]] = deque()
+        self._sweeping = threading.Lock()
 
     def drop(self, address: int) -> None:
-        """Take an address; called by finalizers, so it does nothing but remember."""
+        """Take an address; called by finalizers, so it does nothing but remember: no lock, no call."""
         self._dropped.append(address)
 
     def sweep(self) -> None:
-        """Free what is over, and put a fence behind what was dropped since."""
-        if self._dropped:
-            taken, self._dropped = self._dropped, []
-            self._waiting.append((self._fence(), taken))
-        still = []
-        for fence, addresses in self._waiting:
-            if fence():
-                for address in addresses:
-                    self._free(address)
-            else:
-                still.append((fence, addresses))
-        self._waiting = still
+        """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
+        if not (self._dropped or self._waiting) or not self._sweeping.acquire(blocking=False):
+            return
+        try:
+            taken = [self._dropped.popleft() for _ in range(len(self._dropped))]
+            if taken:
+                self._waiting.append((self._fence(), taken))
+            while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
+                self._free_all(self._waiting.popleft()[1])
+        finally:
+            self._sweeping.release()
 
     def close(self) -> None:
         """Free everything; nothing runs any more."""
-        for _, addresses in self._waiting:
-            self._dropped += addresses
-        self._waiting = []
-        while self._dropped:
-            self._free(self._dropped.pop())
+        with self._sweeping:
+            while self._waiting:
+                self._free_all(self._waiting.popleft()[1])
+            self._free_all(self._dropped)
+
+    def _free_all(self, addresses: list[int] | deque[int]) -> None:
+        while addresses:
+            self._free(addresses.pop())

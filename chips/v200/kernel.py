@@ -67,9 +67,9 @@ def kernel(at: Generation, task: CoreKernel, env: EncodeEnv, ids: TaskIds) -> by
 def layout_of(task: CoreKernel, *, vector: bool) -> str:
     """Return the layout a kernel takes: that of the core it starts on."""
     mix = task.mix if isinstance(task, MixKernel) else MixKind.NONE
-    if mix is MixKind.NONE:
-        return "kernel_aiv" if vector else "kernel_aic"
-    return _MIX_LAYOUTS[mix]
+    if mix:
+        return _MIX_LAYOUTS[mix]
+    return "kernel_aiv" if vector else "kernel_aic"
 
 
 def kernel_fields(task: CoreKernel, env: EncodeEnv, *, vector: bool) -> dict[str, int]:

@@ -34,7 +34,7 @@ _WAIT_PROGRAM_BYTES = 500  # sizeof RtStarsMemWaitValueLastInstrFcWithDynamicPro
 
 def report(wish: Report, env: EncodeEnv) -> bool:
     """Return whether a value write asks for a completion entry."""
-    return env.dvpp_group if wish is Report.DEFAULT else wish is Report.ALWAYS
+    return env.dvpp_group if wish == Report.DEFAULT else wish == Report.ALWAYS
 
 
 def write_value(at: Generation, task: WriteValue, env: EncodeEnv, ids: TaskIds) -> bytes:

@@ -1,0 +1,129 @@
+"""What the documentation shows is true: snippets run, what they print is printed, commands work, links lead somewhere.
+
+A fenced block marked `python` is run as a program on a fake 910B3; a `text` block that directly follows is what it must
+print. In a `console` block every `$ npuhal ...` line is run, and the lines below it must be its output. `...` stands
+for anything, as in doctest. Blocks of other kinds are not run.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runtime.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+MACHINE = "fake://ascend910b3"
+COMMAND = "import sys, runtime.cli; sys.exit(runtime.cli.main(sys.argv[1:]))"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: where it begins, what it is marked with, and its text."""
+
+    document: Path
+    line: int
+    kind: str
+    text: str
+
+    @property
+    def end(self) -> int:
+        """The line that closes it."""
+        return self.line + self.text.count("\n") + 1
+
+    def __str__(self) -> str:
+        return f"{self.document.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    """Yield the fenced blocks of a document in order."""
+    kind, start, lines = None, 0, []
+    for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("```"):
+            lines.append(line)
+        elif kind is None:
+            kind, start, lines = line[3:].strip(), number, []
+        else:
+            yield Block(document, start, kind, "\n".join(lines) + "\n")
+            kind, lines = None, []
+    assert kind is None, f"{document.name}:{start}: the block is not closed"
+
+
+def programs() -> Iterator[Any]:
+    """Yield every Python snippet with what it must print, None if nothing is said."""
+    for document in DOCUMENTS:
+        found = list(blocks(document))
+        for block, after in itertools.zip_longest(found, found[1:]):
+            if block.kind == "python":
+                told = after is not None and after.kind == "text" and after.line <= block.end + 2
+                yield pytest.param(block, after.text if told else None, id=str(block))
+
+
+def commands() -> Iterator[Any]:
+    """Yield every command of the console blocks with the output shown."""
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            if block.kind == "console":
+                for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                    command, _, output = part.partition("\n")
+                    yield pytest.param(block, command, output, id=f"{block}-{command[:30]}")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "NPUHAL_URL": MACHINE, "COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def check_output(wanted: str, got: str) -> None:
+    same = doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert same, f"shown:\n{wanted}\nprinted:\n{got}"
+
+
+@pytest.mark.parametrize(("block", "printed"), list(programs()))
+def test_every_snippet_runs(block: Block, printed: str | None) -> None:
+    done = run("-c", block.text)
+    assert done.returncode == 0, done.stderr
+    if printed is not None:
+        check_output(printed, done.stdout)
+
+
+@pytest.mark.parametrize(("block", "command", "output"), list(commands()))
+def test_every_command_works(block: Block, command: str, output: str) -> None:
+    program, *arguments = shlex.split(command, comments=True)
+    assert program == "npuhal", f"{block}: only npuhal commands belong into a console block"
+    done = run("-c", COMMAND, *arguments)
+    assert done.returncode == 0, done.stderr
+    if output.strip():
+        check_output(output, done.stdout)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_inside_the_repository_leads_somewhere(document: Path) -> None:
+    prose = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", prose) if "://" not in target]
+    missing = [target for target in targets if not (document.parent / target.partition("#")[0]).exists()]
+    assert missing == []
+
+
+def test_the_commands_that_the_documentation_names_exist() -> None:
+    there = {command.name for command in COMMANDS if importlib.util.find_spec(command.module)}
+    named = {
+        name
+        for document in DOCUMENTS
+        for name in re.findall(r"`npuhal ([a-z]+)", document.read_text(encoding="utf-8"))
+    }
+    assert named - there == set()

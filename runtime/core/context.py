@@ -146,6 +146,12 @@ class Context:
             self.parameters.clear()
             self.state = ContextState.NOT_INITIALIZED
 
+    def default_handle(self) -> int:
+        stream, handles = self.default_stream, self.device.runtime.handles
+        if not handles.holds(stream.handle):
+            stream.handle = handles.add(stream)
+        return stream.handle
+
     # -- use -------------------------------------------------------------------------------------------------------
 
     def create_stream(self, *, priority: int = 0, flags: streams.StreamFlag = streams.StreamFlag.DEFAULT,

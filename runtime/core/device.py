@@ -19,6 +19,7 @@ from runtime import errors
 from runtime.core import stream as streams
 from runtime.core import teardown
 from runtime.core.context import Context
+from runtime.core.limits import CoreLimits
 from runtime.core.refs import Children
 from runtime.core.stream import Stream, StreamFlag
 from runtime.core.tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
@@ -59,6 +60,7 @@ class Device:
         self.chip = runtime.machine.chip
         self.plugin = registry.plugin(self.chip)
         self.next_serial: Callable[[], int] = runtime.next_serial
+        self.saturation = runtime.saturation
         self.closed = False
         self.buffers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """Live buffers by address: what a leak report and `close` look at."""
@@ -133,6 +135,7 @@ class Device:
             self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
         self.env = replace(self.env, ts_version=self._scheduler_version())
         self.core_counts = self.driver.core_counts()
+        self.core_limits = CoreLimits(self.core_counts)
         self._start_error_ring()
         for stream in (primary, self.control_stream):
             stream.env = replace(stream.env, ts_version=self.env.ts_version)

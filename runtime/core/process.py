@@ -11,11 +11,12 @@ import npuhal
 from runtime import errors
 from runtime.core.context import Context, CurrentState
 from runtime.core.device import Device, serials
+from runtime.core.limits import DeviceLimits, SaturationMode, ThreadLimits, check_saturation, default_saturation
 from runtime.core.observers import Observers
 from runtime.core.primary import DeviceSlot, DeviceState
 from runtime.core.refs import HandleTable
 from runtime.driver import visible
-from runtime.driver.info import MachineFacts, read_machine
+from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 
 
 class Runtime:
@@ -55,6 +56,14 @@ class Runtime:
         """The device that a thread without one works on; None: such a thread gets an error."""
         self.soc_name = ""
         """The SoC that the user has fixed; a device that is another one is not opened. Empty: none was."""
+        self.parameters: dict[int, int] = {}
+        """System parameters of the process (aclrtSetSysParamOpt)."""
+        self.limits = DeviceLimits()
+        self.thread_limits = ThreadLimits()
+        self._saturation: SaturationMode | None = None
+        self.unlocked = threading.Event()
+        """Cleared while the process is locked for a snapshot."""
+        self.unlocked.set()
         self.closed = False
         self.slots = tuple(
             DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
@@ -149,6 +158,10 @@ class Runtime:
             text += f"; {index} is the driver's id of user device {self.visible.ids.index(index)}"
         return f"{text}; {hint}"
 
+    def ask(self, index: int) -> DeviceInfo:
+        """Return what the driver says about a device, which need not be open."""
+        return DeviceInfo(self.hal, self.visible.ids[self.slot(index).index])
+
     # -- devices ---------------------------------------------------------------------------------------------------
 
     def device(self, index: int = 0) -> Device:
@@ -170,6 +183,7 @@ class Runtime:
         slot = self.slot(index, "set_device")
         device = slot.retain()
         self.current.use_device(slot)
+        device.saturation = self.saturation
         self.device_observers.tell(index, DeviceState.SET_POST)
         return device
 
@@ -187,6 +201,20 @@ class Runtime:
         """
         if self.slot(index, "reset_device").release(drain=drain):
             self.current.slot = None
+
+    @property
+    def saturation(self) -> SaturationMode:
+        """What becomes of results out of range in streams made from now on; setting it reaches the thread's device.
+
+        Setting raises InvalidArgument 107000 for what is no mode, NotSupported 207000 for one that the chip lacks.
+        """
+        return default_saturation(self.machine.chip) if self._saturation is None else self._saturation
+
+    @saturation.setter
+    def saturation(self, mode: int) -> None:
+        self._saturation = check_saturation(self.machine.chip, mode)
+        if context := self.find_context():
+            context.device.saturation = self._saturation
 
     # -- contexts --------------------------------------------------------------------------------------------------
 
@@ -247,6 +275,10 @@ class Runtime:
             for slot in self.slots if slot.device is not None
         ]
         return f"the process has {', '.join(used)}" if used else "no device is in use in this process"
+
+    def wait_unlocked(self) -> None:
+        """Return when the process is not locked for a snapshot."""
+        self.unlocked.wait()
 
     # -- end -------------------------------------------------------------------------------------------------------
 

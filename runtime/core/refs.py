@@ -48,11 +48,16 @@ class HandleTable:
                 return item
         raise dead_handle(kind.__name__.lower(), f"handle {handle:#x}")
 
+    def holds(self, handle: int) -> bool:
+        """Return whether a handle stands for a live object."""
+        index = handle & _INDEX_MASK
+        return 0 < index < len(self._objects) and self._generations[index] == handle >> _INDEX_BITS
+
     def remove(self, handle: int) -> None:
         """Forget a handle; forgetting it twice does nothing."""
         index = handle & _INDEX_MASK
         with self._lock:
-            if 0 < index < len(self._objects) and self._generations[index] == handle >> _INDEX_BITS:
+            if self.holds(handle):
                 self._generations[index] += 1
                 self._objects[index] = None
                 self._free.append(index)

@@ -213,7 +213,7 @@ def create(
             device.executed_words.take(stream_id)
             undo.callback(device.executed_words.give_back, stream_id)
         options = QueueOptions(
-            stream_id, priority, inf_nan=True, overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=v100,
+            stream_id, priority, inf_nan=bool(device.saturation), overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=v100,
             group_id=0 if v100 else _GROUP_UNSET, control=control and not v100,
         )
         depth = chip.limits.rtsq_depth

@@ -14,6 +14,7 @@ from runtime.driver.calls import HalCalls
 
 MAX_DEVICES = 64
 _SOC_NAME_BYTES = 50
+_UNIQUE_ID_BYTES = 16
 _UNTOUCHED = -1
 
 
@@ -90,6 +91,25 @@ class DeviceInfo(HalCalls):
         value = ctypes.c_int32(_UNTOUCHED)
         self.check(self.hal.drvDeviceStatus(self.device_id, ctypes.byref(value)), "drvDeviceStatus")
         return value.value
+
+    def unique_id(self) -> bytes:
+        """Return the 16 bytes that name the device among all there are."""
+        return self._block("MODULE_TYPE_SYSTEM", "INFO_TYPE_UUID", _UNIQUE_ID_BYTES)
+
+    def pci_address(self) -> str:
+        """Return where the device sits on the PCIe bus, as domain:bus:device.function (struct HAL_PCIE_INFO)."""
+        place = s.HAL_PCIE_INFO.from_buffer_copy(
+            self._block("MODULE_TYPE_SYSTEM", "INFO_TYPE_PCIE_ID_INFO", ctypes.sizeof(s.HAL_PCIE_INFO))
+        )
+        return f"{place.domain:04x}:{place.bus:02x}:{place.device:02x}.{place.function:x}"
+
+    def _block(self, module: str, info: str, size: int) -> bytes:
+        block, length = ctypes.create_string_buffer(size), ctypes.c_int32(size)
+        rc = self.hal.halGetDeviceInfoByBuff(
+            self.device_id, getattr(c, module), getattr(c, info), ctypes.addressof(block), ctypes.byref(length)
+        )
+        self.check(rc, "halGetDeviceInfoByBuff", f"{module}, {info}, device {self.device_id}")
+        return block.raw
 
     def physical_id(self) -> int:
         """Return the physical id behind the logic id."""

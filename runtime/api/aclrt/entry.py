@@ -10,16 +10,18 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from runtime import errors
 
 if TYPE_CHECKING:
     from runtime.api.aclrt.state import Acl
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 CHAPTERS = (
-    "init", "device", "context", "stream", "event", "notify", "callback", "memory", "copying", "virtual", "kernel",
-    "arguments", "capture", "model", "snapshot", "overflow", "miscellaneous",
+    "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "memory", "copying",
+    "virtual", "kernel", "arguments", "capture", "model", "snapshot", "overflow", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 
@@ -51,24 +53,36 @@ class Entry:
     """One C function: its name, what runs, and its parameters in the header's order."""
 
     name: str
-    function: Callable[..., None]
+    function: Callable[..., Any]
     parameters: tuple[str, ...]
     waits_for_snapshot: bool
+    answers: bool
+    """Whether the C function returns something else than a code."""
 
 
 _entries: dict[str, Entry] = {}
 
 
-def entry(function: Callable[..., None] | None = None, *, waits_for_snapshot: bool = False) -> Any:
+@overload
+def entry(function: Function, /) -> Function: ...
+
+
+@overload
+def entry(*, waits_for_snapshot: bool) -> Callable[[Function], Function]: ...
+
+
+def entry(function: Function | None = None, *, waits_for_snapshot: bool = False) -> Any:
     """Register a function under its own name.
 
     Args:
-        waits_for_snapshot: the call creates or sends something, so it blocks while the process is locked for a snapshot.
+        waits_for_snapshot: the call creates or sends something, so it blocks while the process is locked.
     """
 
-    def register(made: Callable[..., None]) -> Callable[..., None]:
-        parameters = tuple(inspect.signature(made).parameters)[1:]
-        _entries[made.__name__] = Entry(made.__name__, made, parameters, waits_for_snapshot)
+    def register(made: Function) -> Function:
+        signature = inspect.signature(made)
+        parameters = tuple(signature.parameters)[1:]
+        answers = signature.return_annotation != "None"  # annotations are text in these modules
+        _entries[made.__name__] = Entry(made.__name__, made, parameters, waits_for_snapshot, answers)
         return made
 
     return register if function is None else register(function)

@@ -40,8 +40,8 @@ class Acl:
         """Whether the machine has been opened."""
         return self._runtime is not None
 
-    def call(self, name: str, /, **arguments: Any) -> int:
-        """Call a C function by name and return its code; messages go to the calling thread's reports.
+    def call(self, name: str, /, **arguments: Any) -> Any:
+        """Call a C function by name and return its code, or what else it returns; messages go to the thread's reports.
 
         Raises:
             LookupError: there is no such function here.
@@ -56,11 +56,11 @@ class Acl:
         try:
             if entry.waits_for_snapshot and self._runtime is not None:
                 self._runtime.wait_unlocked()
-            entry.function(self, **{key: arguments.get(key) for key in entry.parameters})
+            answer = entry.function(self, **{key: arguments.get(key) for key in entry.parameters})
         except errors.RuntimeFault as fault:
             self.reports.post(fault)
             return fault.code
-        return 0
+        return answer if entry.answers else 0
 
     def close(self) -> None:
         """Leave the machine; running tasks are ended."""

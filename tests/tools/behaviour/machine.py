@@ -26,6 +26,8 @@ class Unsupported(Exception):
 def url_of(scenario: dict[str, Any], tier: str) -> str:
     """Return the URL of the machine a scenario was recorded on."""
     options: dict[str, Any] = {"kernels": "noop", "seed": 1}
+    if devices := scenario["setup"].get("devices", 1):
+        options["physical"] = ",".join(map(str, range(devices)))  # the recording machine had no ids of its own
     if scenario["chip"] == "950":
         options["notifys"] = 65536
     for knob, value in scenario["setup"].items():
@@ -45,6 +47,8 @@ def control(acl: Acl, values: Values, step: dict[str, Any]) -> Any:
     if "stream_id" in step:
         stream_id = int(values.resolve(step["stream_id"]))
         card = acl.runtime.hal.fake.device(0)
+        if stream_id == 0:  # the recording machine's ids began at 0, with the default stream
+            stream_id = acl.runtime.slots[0].device.primary_stream.stream_id
     else:
         stream = acl.runtime.handles.get(values.name(step["stream"]), Stream)
         stream_id, card = stream.stream_id, acl.runtime.hal.fake.device(stream.device.device_id)

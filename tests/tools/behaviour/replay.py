@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import queue
 import tempfile
@@ -178,6 +179,8 @@ class Replay:
         messages = list(self.acl.reports.message_ids())
         if self.acl.started:
             self.acl.runtime.hal.fake.run_until_idle()
+        if "ret_str" in step:
+            return {"ret": code, "err": messages, "out": {}}
         outputs = {key: value.value for key, value in given.items() if isinstance(value, Out)}
         for key, value in arguments.items():
             if isinstance(value, dict) and "read" in value:
@@ -194,6 +197,8 @@ class Replay:
                 self._compare(number, step, "then", recorded and recorded["ret"],
                               outcome["then"] and outcome["then"]["ret"])
             return
+        if "ret_str" in step:
+            self._compare(number, step, "ret_str", step["ret_str"], outcome["ret"])
         if "ret" not in step:
             return
         problems: list[tuple[str, Any, Any]] = []
@@ -265,13 +270,23 @@ class Replay:
         return int(memory.device_pointer(address, size, "look")) if memory.find(address) is not None else address
 
     def _callback(self, text: str) -> Any:
+        """Return a function that notes its call as the recording did: its name, and what it was told."""
         kind, _, tag = text.partition(":")
 
         def called(*arguments: Any) -> int:
-            self.callbacks.append(tag)
             if kind == "hostcall":
-                name, _, rest = tag.partition(",")
-                self.acl.call(name, **dict(pair.split("=") for pair in rest.split(",") if "=" in pair))
+                name, _, given = tag.partition(",")
+                values = {key: self.values.resolve(value) for key, value in json.loads(given).items()}
+                self.callbacks.append([f"hostcall:{name}", self.acl.call(name, **values)])
+            elif kind == "host":
+                self.callbacks.append([text, arguments[0] or None])
+            elif kind == "exc":
+                info = arguments[0]
+                self.callbacks.append([text, {"error_code": info.error_code, "device": info.device_id}])
+            elif kind == "snap":
+                self.callbacks.append([text, arguments[0]])
+            else:
+                self.callbacks.append([text, *arguments[:2]])
             return int(tag.partition("ret=")[2] or 0) if kind == "snap" else 0
 
         return called

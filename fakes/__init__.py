@@ -30,15 +30,25 @@ def open_fake(url: HalUrl) -> HalApi:
     options = parse(url)
     chip = find_chip(url.target or DEFAULT_SOC)
     from fakes.machine import Machine
+    from fakes.scenario import from_file, from_text
+    from npuhal.errors import BadUrl
 
+    machine = Machine(chip, options)
+    try:
+        from_text(machine, options.fault)
+        if options.scenario:
+            from_file(machine, options.scenario)
+    except FakeError as wrong:
+        machine.close()
+        raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
     if url.scheme == "null":
         from fakes.null import NullApi
 
-        return NullApi(url.text, Machine(chip, options))
+        return NullApi(url.text, machine)
     if url.scheme == "fake-abi":
         from fakes.abi_tier import AbiApi
 
-        return AbiApi(url.text, Machine(chip, options))
+        return AbiApi(url.text, machine)
     from fakes.direct import DirectApi
 
-    return DirectApi(url.text, Machine(chip, options))
+    return DirectApi(url.text, machine)

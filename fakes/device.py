@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from fakes.machine import Machine
 
 _DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
+_WORKING = 1
+"""DRV_STATUS_WORK."""
 ID_KINDS = (*_DEFAULT_LIMITS, "sq", "cq")
 """Kinds of ids a card hands out."""
 _QUEUES = 2048
 """SQ ids of one task scheduler; firmware decides it on a card (hal_semantics 4.2: 2048 channels)."""
+
+
+IDLE_POLL_NS = 100_000
+"""Virtual time that a host poll takes when the device has nothing it could do."""
 
 
 class Signal:
@@ -47,7 +53,8 @@ class Device:
         self.policy = policy
         self.ticks_per_ms = int(float(chip.properties.get("eventTimestampFreq", 1_000_000.0)))
         self.rng = random.Random(f"{machine.options.seed}/transient/{index}")
-        self.status = 1
+        self.status = _WORKING
+        self.sticky = False
         self.opened = False
         self.daemon_open = False
         self.held = False
@@ -73,6 +80,8 @@ class Device:
         self.news: deque[FaultEvent] = deque()
         self.host_time = 0
         self.executed = 0
+        self.passed = 0
+        """Virtual nanoseconds that went by without work."""
         self.busy = False
         self._registers: Registers | None = None
 
@@ -113,8 +122,17 @@ class Device:
         """Let the device work as much as the policy allows at a host call of this kind."""
         if self.active and not self.machine.options.free_run:
             budget = self.policy.budget(occasion)
-            if budget:
-                self.run(budget)
+            if budget and not self.run(budget) and occasion == POLL:
+                self.pass_time(IDLE_POLL_NS)
+
+    def pass_time(self, nanoseconds: int) -> None:
+        """Time goes by while nothing can run: waits and hanging tasks with a limit run into it."""
+        if self.held or self.status != _WORKING:
+            return
+        self.passed += nanoseconds
+        for sq in list(self.active.values()):
+            if sq.hung and 0 <= sq.hang_limit <= self.passed:
+                self.machine.executor.expire(self, sq)
 
     def activate(self, sq: SubmissionQueue) -> None:
         """Look at a queue again after the host changed its state or pointers."""
@@ -126,7 +144,7 @@ class Device:
 
     def run(self, budget: int) -> int:
         """Execute at most `budget` tasks; returns how many were executed. A task that must wait costs nothing."""
-        if self.busy or self.held or self.status != 1:
+        if self.busy or self.held or self.status != _WORKING:
             return 0
         self.busy = True
         done = 0
@@ -189,6 +207,18 @@ class Device:
         """Execute until nothing can run; returns how many tasks were executed."""
         return self.step(1 << 60)
 
+    def fail(self, status: int, *, sticky: bool = False) -> None:
+        """Put the card into a bad state (drvStatus_t): calls that need it fail. A sticky one outlives closing it."""
+        with self.machine.lock:
+            self.status, self.sticky = status, sticky
+            self.machine.changed.notify_all()
+
+    def repair(self) -> None:
+        """Make the card work again, as a hot reset or an exchange does."""
+        with self.machine.lock:
+            self.status, self.sticky = _WORKING, False
+            self.machine.changed.notify_all()
+
     def raise_fault(self, event: FaultEvent) -> None:
         """Let the card report a fault, or that one is over (`assertion` 0)."""
         with self.machine.lock:
@@ -206,6 +236,11 @@ class Device:
 
             self._registers = Registers(self)
         return self._registers
+
+    @property
+    def works(self) -> bool:
+        """Whether the card is in its working state."""
+        return self.status == _WORKING
 
     @property
     def idle(self) -> bool:
@@ -236,7 +271,9 @@ class Device:
         return sq.head
 
     def reset(self) -> None:
-        """Forget everything a process held here: queues, ids, signals."""
+        """Forget everything a process held here: queues, ids, signals; and a bad state that is not sticky."""
+        if not self.sticky:
+            self.status = _WORKING
         self.queues.clear()
         self.by_stream.clear()
         self.logic.clear()

@@ -73,6 +73,7 @@ class FakeApi(HalApi):
     def __init__(self, url: str, machine: Machine) -> None:
         super().__init__(url)
         self.fake = machine
+        self.stepped = not machine.options.free_run
         self._calls = calls.build(machine)
         self._absent = absent(machine.plugin.name, machine.options.args)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,6 +47,8 @@ class Machine:
         hbm = options.hbm or _soc_number(chip, "memory_size", 32 << 30)
         page = identity.draw_page_size(options.seed)
         self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
+        self._finalizer = weakref.finalize(self, self.memory.close)
+        self._finalizer.atexit = False
         self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
         self.dies = 2 if chip.generation != "v100" else 1
         self.chip_revision = _REVISIONS.get(chip.soc, 0)
@@ -120,7 +123,7 @@ class Machine:
         if self._runner is not None:
             self._runner.join()
             self._runner = None
-        self.memory.close()
+        self._finalizer()
 
     def _free_run(self) -> None:
         with self.lock:

@@ -16,7 +16,8 @@ MAX_DEVICES = 64
 ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical")
+_NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
+          "fault", "scenario")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class FakeOptions:
     """One of so many head and tail reads answers 0xFFFF, as a failed register read does; 0: none."""
     physical: tuple[int, ...] = ()
     """`physical=3,4`: the cards' physical ids; empty: drawn from the seed, never equal to the logic ids."""
+    fault: str = ""
+    """Fault rules in short form, see `fakes.scenario`."""
+    scenario: str = ""
+    """A YAML file of fault rules."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
 
@@ -60,6 +65,8 @@ def parse(url: HalUrl) -> FakeOptions:
         noop_kernels=url.choice("kernels", "attached", ("attached", "noop")) == "noop",
         transient=url.integer("transient", 0, 0, 1 << 20),
         physical=_physical(url),
+        fault=url.options.get("fault", ""),
+        scenario=url.options.get("scenario", ""),
         limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
 

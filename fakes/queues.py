@@ -111,6 +111,11 @@ class SubmissionQueue:
     paused: bool = False
     held: bool = False
     hung: str = ""
+    """Why the task at the head never ends; empty when it does not hang."""
+    hang_limit: int = -1
+    """Idle time at which the hanging task is stopped by its credit; -1: never."""
+    wait_since: int = -1
+    """Idle time at which the task at the head began to wait; -1: it does not wait."""
     cqe_status: int = 0
     sent: int = 0
     done: int = 0
@@ -149,6 +154,7 @@ class SubmissionQueue:
         """Set both pointers and forget a hanging task."""
         self.head, self.tail = head % self.depth, tail % self.depth
         self.hung = ""
+        self.hang_limit = self.wait_since = -1
 
     def deliver(self, cqe: Cqe) -> None:
         """Deliver a completion: to the bound logic CQ, else it stays in the hardware CQ; overflow disables the SQ."""

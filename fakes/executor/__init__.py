@@ -28,6 +28,11 @@ WAIT = 0
 Handler = Callable[["Task"], int]
 
 _INVALID = 63
+_NO_LIMIT = 255
+"""Kernel credit that means: no time-out."""
+_SCALE_UNSET = 0.001
+_DEFAULT_SCALE_US = (1 << 32) / 1000
+"""Microseconds of one credit before the host asked for the interval (sqe_fill_rules 1): 2**32 cycles of 1 GHz."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +67,14 @@ class Task:
 _MODULES = (kernel, aicpu, gang, graph, copy, ub, sync, condition, control)
 
 
+GENERATIONS = ("v100", "v200", "v201")
+"""Chip generations whose entries the fake executes."""
+
+
 def handlers(generation: str) -> Mapping[str, tuple[str, Handler]]:
-    """Return layout name -> (kind in the log, handler) for a chip generation."""
+    """Return layout name -> (kind in the log, handler) for a chip generation; NotModelled for the other ones."""
+    if generation not in GENERATIONS:
+        raise NotModelled(f"chip generation {generation}", f"the fake executes entries of {', '.join(GENERATIONS)}")
     table: dict[str, tuple[str, Handler]] = {}
     for module in _MODULES:
         table.update(module.V1 if generation == "v100" else module.V2)
@@ -75,10 +86,12 @@ class Executor:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.handlers = handlers(machine.plugin.name)
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
+        scale = float(machine.chip.properties.get("KernelCreditScale", _SCALE_UNSET))
+        self.credit_ns = int((_DEFAULT_SCALE_US if scale <= _SCALE_UNSET else scale) * 1000)
         self.identify = Reader(machine.plugin.layouts).identify
-        self.handlers = handlers(machine.plugin.name)
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
 
@@ -96,6 +109,7 @@ class Executor:
             taken = 1 if lost else task.handler(task)
         except Hang as hang:
             sq.hung = str(hang)
+            sq.hang_limit = self._credit_limit(task)
             self.machine.problem(f"{self.describe(task)} hangs: {hang}")
             return True
         except NotModelled as gap:
@@ -136,10 +150,22 @@ class Executor:
             f"on device {task.device.index}"
         )
 
+    def _credit_limit(self, task: Task) -> int:
+        """Idle time at which a hanging kernel runs out of credit; -1 when it has no limit."""
+        credit = task.fields.get("kernel_credit", 0)
+        return task.device.passed + credit * self.credit_ns if 0 < credit < _NO_LIMIT else -1
+
+    def expire(self, device: Device, sq: SubmissionQueue) -> None:
+        """Stop the hanging task at the head of a queue with a time-out."""
+        sq.hung, sq.hang_limit = "", -1
+        self._fail(self.decode(device, sq), TaskFault("ran out of its time credit", Effect.TIMEOUT.value))
+        self.machine.changed.notify_all()
+
     def _finish(self, task: Task, taken: int) -> None:
         sq = task.sq
         if task.start < 0:
             task.occupy(CONTROL_NS)
+        sq.wait_since = -1
         sq.head = (sq.head + taken) % sq.depth
         sq.done += taken
         self._log(task)

@@ -27,6 +27,17 @@ def give(task: Task, signal: Signal, value: int) -> None:
     task.device.wake()
 
 
+def _wait(task: Task) -> int:
+    """The signal is not there yet: wait, but not longer than the time limit of the entry (seconds, 0: none)."""
+    sq, device, limit = task.sq, task.device, task.fields.get("timeout", 0)
+    if sq.wait_since < 0:
+        sq.wait_since = device.passed
+    if limit and device.passed - sq.wait_since >= limit * 1_000_000_000:
+        sq.wait_since = -1
+        raise TaskFault(f"waited {limit} s for a signal that did not come", Effect.TIMEOUT.value)
+    return 0
+
+
 def _proceed(task: Task, signal: Signal) -> None:
     """The wait is over: go on, not before the signal was given."""
     if signal.time > task.sq.clock:
@@ -47,7 +58,7 @@ def event_wait(task: Task) -> int:
     number = task.fields["event_id"]
     signal = task.device.signal(task.device.events, number)
     if not signal.value:
-        return 0
+        return _wait(task)
     _proceed(task, signal)
     task.detail = f"event {number}"
     return 1
@@ -66,7 +77,7 @@ def notify_wait_v1(task: Task) -> int:
     number = task.fields["notify_id"]
     signal = task.device.signal(task.device.notifies, number)
     if not signal.value:
-        return 0
+        return _wait(task)
     _proceed(task, signal)
     signal.value = 0
     task.detail = f"notify {number}"
@@ -113,7 +124,7 @@ def notify_v2(task: Task) -> int:
             task.detail = f"{name} {number} = {signal.value}"
         return 1
     if not (_reached(fields, signal.value) if counted else signal.value):
-        return 0
+        return _wait(task)
     _proceed(task, signal)
     if fields["clr_flag"]:
         signal.value = 0

@@ -61,7 +61,7 @@ class DeviceCalls(Chapter):
         device = self.device(devid)
         if device is None or out is None:
             return c.DRV_ERROR_PARA_ERROR
-        if device.status != 1:
+        if not device.works:
             return c.DRV_ERROR_DEVICE_NOT_READY
         if device.opened:
             return c.DRV_ERROR_REPEATED_INIT

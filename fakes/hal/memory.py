@@ -77,6 +77,9 @@ class MemoryCalls(Chapter):
 
     def _copy(self, dst: int, src: int, size: int, call: str) -> int:
         memory = self.machine.memory
+        for block in (memory.find(dst), memory.find(src)):
+            if block is not None and block.kind is Kind.DEVICE and not self.machine.devices[block.device].works:
+                return c.DRV_ERROR_IOCRL_FAIL
         try:
             ctypes.memmove(memory.pointer(dst, size, f"{call} to"), memory.pointer(src, size, f"{call} from"), size)
         except MemoryFault as fault:

@@ -290,12 +290,14 @@ class QueueCalls(Chapter):
                 return 0
             if gone():
                 return c.DRV_ERROR_IOCRL_FAIL
-            if device.status != 1:
+            if not device.works:
                 return c.DRV_ERROR_BUS_DOWN
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 return c.DRV_ERROR_WAIT_TIMEOUT
+            began = time.monotonic()
             self.machine.changed.wait(left)
+            device.pass_time(int((time.monotonic() - began) * 1e9))
 
     def drvDfxShowReport(self, _devid: int) -> None:
         """Write the driver's queue state to the kernel log: nothing to see here."""
@@ -354,7 +356,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
             return c.DRV_ERROR_NOT_SUPPORT
         if sq.paused:
             return paused
-        if device.status != 1:
+        if not device.works:
             return bus_down
         if number == 0 or number >= sq.depth:
             return c.DRV_ERROR_IOCRL_FAIL if number == 0 else no_resources

@@ -161,10 +161,12 @@ class Rig:
     def copy(self, stream: Stream, dst: int, src: int, size: int, task: int = 0, **fields: int) -> bytes:
         return self.sqe("sdma", stream, task, dst=dst, src=src, length=size, **fields)
 
-    def kernel(self, stream: Stream, pc: int, args: int, blocks: int = 1, task: int = 0, core: str = "aic") -> bytes:
+    def kernel(
+        self, stream: Stream, pc: int, args: int, blocks: int = 1, task: int = 0, core: str = "aic", **more: int
+    ) -> bytes:
         if self.v1:
-            return self.sqe(f"kernel_{core}", stream, task, pc=pc, param=args, block_dim=blocks)
-        fields = {f"{core}_pc_low": pc & 0xFFFFFFFF, f"{core}_pc_high": pc >> 32, f"{core}_param": args}
+            return self.sqe(f"kernel_{core}", stream, task, pc=pc, param=args, block_dim=blocks, **more)
+        fields = {f"{core}_pc_low": pc & 0xFFFFFFFF, f"{core}_pc_high": pc >> 32, f"{core}_param": args, **more}
         return self.sqe(f"kernel_{core}", stream, task, block_dim=blocks, **fields)
 
     def record(self, stream: Stream, event: int, task: int = 0, **fields: int) -> bytes:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import npuhal
+from fakes import kernels
 from fakes.errors import FakeError
 from fakes.faults import Effect
 from npuhal import constants as c
+from npuhal import structs as s
+from npuhal.errors import BadUrl
 from tests.unit.fakes.rig import Rig
 
 CODE = b"some kernel code" * 4
@@ -110,3 +115,100 @@ def test_a_card_that_is_down_answers_bus_down(rig: Rig) -> None:
 def test_a_rule_that_can_never_strike_is_refused(open_rig: Callable[..., Rig]) -> None:
     with pytest.raises(FakeError, match="nth must be at least 1"):
         open_rig().fake.faults.on_call("halMemAlloc", 6, nth=0)
+
+
+def test_a_hanging_kernel_runs_out_of_its_credit(rig: Rig) -> None:
+    rig.fake.attach(CODE, kernels.spin)
+    pc, args = rig.load(CODE), rig.arguments(0)
+    stream, endless = rig.stream(), rig.stream()
+    stream.send(rig.kernel(stream, pc, args, kernel_credit=2))
+    endless.send(rig.kernel(endless, pc, args, kernel_credit=255))
+    assert (stream.head, endless.head) == (0, 0)
+    device = rig.fake.device()
+    device.pass_time(rig.fake.executor.credit_ns)
+    assert stream.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 1
+    device.pass_time(10**15)
+    assert stream.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 0
+    assert stream.receive()[1][0].error_type == 4
+    assert endless.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 1
+
+
+def test_a_wait_with_a_limit_ends_when_the_time_is_over(rig: Rig) -> None:
+    limited, patient = rig.stream(), rig.stream()
+    number = rig.take_id(c.DRV_NOTIFY_ID)
+    limited.send(rig.sqe("notify_wait", limited, 1, notify_id=number, timeout=3))
+    patient.send(rig.sqe("notify_wait", patient, 1, notify_id=number))
+    for _ in range(20_000):
+        assert limited.head == 0
+    rig.fake.device().pass_time(3 * 10**9)
+    assert (limited.head, patient.head) == (0, 0)
+    assert limited.receive()[1][0].error_type == 4
+    assert patient.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 1
+
+
+def test_a_sticky_bad_state_outlives_closing_the_card(rig: Rig) -> None:
+    device, out = rig.fake.device(), s.hal_dev_open_out()
+    address, data = rig.alloc(8), ctypes.create_string_buffer(8)
+    device.fail(c.DRV_STATUS_EXCEPTION, sticky=True)
+    assert rig.hal.drvMemcpy(address, 8, ctypes.addressof(data), 8) == c.DRV_ERROR_IOCRL_FAIL
+    assert rig.hal.halDeviceClose(0, None) == 0
+    assert rig.hal.halDeviceOpen(0, None, ctypes.byref(out)) == c.DRV_ERROR_DEVICE_NOT_READY
+    device.repair()
+    assert rig.hal.halDeviceOpen(0, None, ctypes.byref(out)) == 0
+    device.fail(c.DRV_STATUS_EXCEPTION)
+    assert rig.hal.halDeviceClose(0, None) == 0
+    assert rig.hal.halDeviceOpen(0, None, ctypes.byref(out)) == 0
+
+
+def test_faults_come_from_the_url(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(fault="drvGetDevNum:2:DRV_ERROR_BUSY,task:2:trap")
+    count = ctypes.c_uint32()
+    assert [rig.hal.drvGetDevNum(ctypes.byref(count)) for _ in range(3)] == [0, c.DRV_ERROR_BUSY, 0]
+    stream = rig.stream()
+    stream.send(rig.nop(stream), rig.nop(stream))
+    assert [stream.head for _ in range(2)] == [1, 1]
+    assert stream.receive()[1][0].error_type == 2
+
+
+def test_faults_come_from_a_file(open_rig: Callable[..., Rig], tmp_path: Path) -> None:
+    scenario = tmp_path / "bad_day.yaml"
+    scenario.write_text(
+        """
+        - {call: drvGetDevNum, code: 33}
+        - {task: LOST, kind: nop, nth: 1}
+        - {memory: 4096}
+        - {ids: notify, taken: 8191}
+        - {card: DRV_STATUS_EXCEPTION, device: 1, sticky: true}
+        """
+    )
+    rig = open_rig(devices=2, scenario=scenario)
+    assert rig.hal.drvGetDevNum(ctypes.byref(ctypes.c_uint32())) == 33
+    assert rig.hal.halMemAlloc(ctypes.byref(ctypes.c_void_p()), 4096, c.MEM_DEV) == c.DRV_ERROR_OUT_OF_MEMORY
+    rig.take_id(c.DRV_NOTIFY_ID)
+    assert rig.try_id(c.DRV_NOTIFY_ID)[0] == c.DRV_ERROR_NO_NOTIFY_RESOURCES
+    assert not rig.fake.device(1).works
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("- {call: halMemAlloc}", "`code` is missing"),
+        ("- {call: halMemAlloc, code: DRV_ERROR_NONSENSE}", "neither a number nor a constant"),
+        ("- {task: EXPLODE}", "none of EXCEPTION"),
+        ("- {task: HANG, often: 3}", "unknown key 'often'"),
+        ("- {ids: tickets}", "none of stream"),
+        ("- {card: 2, device: 7}", "there is no device 7"),
+        ("- {memory: 5, task: HANG}", "exactly one of"),
+        ("memory: 5", "a list of rules"),
+    ],
+)
+def test_wrong_scenarios_are_refused_with_their_place(tmp_path: Path, rule: str, says: str) -> None:
+    scenario = tmp_path / "wrong.yaml"
+    scenario.write_text(rule)
+    with pytest.raises(BadUrl, match=says):
+        npuhal.open_hal(f"fake://ascend910b3?scenario={scenario}")
+
+
+def test_a_wrong_short_rule_is_named() -> None:
+    with pytest.raises(BadUrl, match="neither NAME:N:CODE"):
+        npuhal.open_hal("fake://ascend910b3?fault=halMemAlloc")

@@ -1,0 +1,41 @@
+"""A memory driver for pools: hands out addresses, remembers what it gave, and fails when told to."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+
+class FakeMemory:
+    """Allocations are real host memory, so that pools may look into them."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, Any] = {}
+        self.flags: dict[int, int] = {}
+        self.descriptors: set[int] = set()
+        self.allowed = -1
+        """Calls that still succeed; -1 for all."""
+
+    def _count(self) -> None:
+        if self.allowed == 0:
+            raise MemoryError("told to fail")
+        self.allowed -= self.allowed > 0
+
+    def alloc(self, size: int, flags: int) -> int:
+        self._count()
+        block = (ctypes.c_char * (size + 4096))()
+        address = -(-ctypes.addressof(block) // 4096) * 4096
+        self.blocks[address], self.flags[address] = block, flags
+        return address
+
+    def free(self, address: int) -> None:
+        del self.blocks[address]
+
+    def convert(self, src: int, dst: int, size: int) -> Any:
+        self._count()
+        descriptor = ctypes.c_uint64(src)
+        self.descriptors.add(id(descriptor))
+        return descriptor
+
+    def destroy_dma(self, descriptor: Any) -> None:
+        self.descriptors.remove(id(descriptor))

@@ -1,0 +1,101 @@
+"""Argument pools: sizes, the three ways to the device, what a failure leaves, and the end."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from chips import find_chip
+from runtime.memory.arguments import ArgumentPools
+from tests.unit.runtime.machines import V100, V200
+from tests.unit.runtime.memory.bench import FakeMemory
+
+WAYS = {"dma": (V100, False), "bar": (V100, True), "copy": (V200, False)}
+COUNTS = (1024, 128, 64)
+
+
+@pytest.fixture
+def memory() -> FakeMemory:
+    return FakeMemory()
+
+
+def make(memory: FakeMemory, way: str) -> ArgumentPools:
+    soc, bar = WAYS[way]
+    return ArgumentPools(memory, find_chip(soc), bar=bar)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_three_sizes_and_their_ends(memory: FakeMemory, way: str) -> None:
+    pools = make(memory, way)
+    assert pools.way == way
+    assert [(pool.size, len(pool.free)) for pool in pools.pools] == list(zip((6208, 15360, 47168), COUNTS, strict=True))
+    assert len(memory.descriptors) == (sum(COUNTS) if way == "dma" else 0)
+    pools.close()
+    assert (memory.blocks, memory.descriptors, pools.pools) == ({}, set(), [])
+
+
+@pytest.mark.parametrize(
+    ("size", "pool"), [(1, 6208), (6208, 6208), (6209, 15360), (15361, 47168), (47168, 47168), (47169, None)]
+)
+def test_the_smallest_pool_that_holds_the_size(memory: FakeMemory, size: int, pool: int | None) -> None:
+    found = make(memory, "copy").pool_for(size)
+    assert (found.size if found is not None else None) == pool
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_blocks_do_not_overlap_and_start_on_64_bytes(memory: FakeMemory, way: str) -> None:
+    pool = make(memory, way).pools[0]
+    blocks = [pool.take() for _ in range(3)]
+    for number, block in enumerate(blocks):
+        assert block is not None
+        assert block.address % 64 == 0
+        block.view[block.offset : block.offset + block.size] = bytes([number]) * block.size
+    for number, block in enumerate(blocks):
+        assert block is not None
+        assert bytes(block.view[block.offset : block.offset + block.size]) == bytes([number]) * block.size
+
+
+def test_over_the_bar_a_store_reaches_the_device(memory: FakeMemory) -> None:
+    block = make(memory, "bar").pools[0].take()
+    assert block is not None
+    block.view[block.offset : block.offset + 64] = b"x" * 64
+    assert ctypes.string_at(block.address, 64) == b"x" * 64
+
+
+def test_both_ends_of_a_copy_are_known(memory: FakeMemory) -> None:
+    block = make(memory, "copy").pools[0].take()
+    assert block is not None
+    block.view[block.offset : block.offset + 3] = b"abc"
+    assert block.target.value == block.address
+    assert ctypes.string_at(block.source.value, 3) == b"abc"
+
+
+def test_an_empty_pool_says_so_and_a_block_comes_back(memory: FakeMemory) -> None:
+    pools = make(memory, "copy")
+    pool = pools.pools[2]
+    blocks = [pool.take() for _ in range(64)]
+    assert pool.take() is None
+    assert len({block.address for block in blocks if block is not None}) == 64
+    pools.release([block for block in blocks if block is not None])
+    assert len(pool.free) == 64
+
+
+def test_a_block_of_its_own_is_freed_with_its_task(memory: FakeMemory) -> None:
+    pools = make(memory, "copy")
+    before = len(memory.blocks)
+    block = pools.one_off(1 << 20)
+    assert block.size == 1 << 20
+    pools.release([block])
+    assert len(memory.blocks) == before
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("allowed", [0, 1, 2, 3, 5, 500])
+def test_pools_that_cannot_be_made_leave_nothing(memory: FakeMemory, way: str, allowed: int) -> None:
+    if way != "dma" and allowed > 2:
+        allowed = 2
+    memory.allowed = allowed
+    with pytest.raises(MemoryError):
+        make(memory, way)
+    assert (memory.blocks, memory.descriptors) == ({}, set())

@@ -152,7 +152,8 @@ class Template:
         rows = np.empty((count, size), np.uint8)
         rows[:] = np.frombuffer(self.row, np.uint8)
         for word, bias in zip(self.words, self.bias, strict=True):
-            column = np.ndarray((count,), f"<u{word.width // 8}", buffer=rows.data, offset=word.offset, strides=(size,))
+            kind = f"<u{word.width // 8}"
+            column: NDArray[Any] = np.ndarray((count,), kind, buffer=rows.data, offset=word.offset, strides=(size,))
             column[...] = columns[word.name]
             if bias:
                 column += column.dtype.type(bias % (1 << word.width))

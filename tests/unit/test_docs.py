@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from runtime.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,8 @@ from chips.memory_rules import BadAllocation, allocation
 from runtime import errors
 from runtime.api.streams import Stream
 from runtime.core import device as core
-from runtime.core.event import Event
-from runtime.core.notify import Notify
+from runtime.core.event import Event, EventFlag
+from runtime.core.notify import CountNotify, Notify
 from runtime.launch.copy import copy_now, size_of
 from runtime.launch.program import Program
 from runtime.memory.device import DeviceBuffer
@@ -183,12 +183,23 @@ class Device(core.Device):
     def create_event(self, *, timing: bool = False, name: str = "") -> Event:
         """Return a new event; with `timing`, two of them can be subtracted to get milliseconds."""
         self.check_open()
-        return Event(self, timing=timing, name=name)
+        flags = EventFlag.DDSYNC | (EventFlag.TIME_LINE if timing else EventFlag(0))
+        return Event(self, flags, name=name)
 
     def create_notify(self) -> Notify:
         """Return a new notify, which takes one of the device's ids until it is closed."""
         self.check_open()
         return Notify(self)
+
+    def open_notify(self, name: bytes) -> Notify:
+        """Return the notify that another process has shared; `name` is what its `Notify.export` returned."""
+        self.check_open()
+        return Notify(self, name)
+
+    def create_count_notify(self) -> CountNotify:
+        """Return a new counter that streams change and wait for; only chips with STARS v2 have them."""
+        self.check_open()
+        return CountNotify(self)
 
     def load(self, source: str | Path | bytes, *, name: str = "") -> Program:
         """Return the program in a kernel file (or its bytes); see `Program`."""

@@ -36,7 +36,7 @@ class Stream(core.Stream):
         """Mark the point reached now; returns the event."""
         return event.record(self)
 
-    def wait(self, event: Event, timeout_s: int = 0) -> None:
+    def wait(self, event: Event, timeout_s: int | None = None) -> None:
         """Hold everything queued from now on until the event's newest record is done; 0 waits for ever."""
         event.wait(self, timeout_s)
 

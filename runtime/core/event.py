@@ -1,95 +1,385 @@
 """Events: marks in a stream that other streams and the host can wait for (core_spec 10.7).
 
-These are the newer kind of events: every record takes an id of its own, so recording again never disturbs a wait on
-the record before. An id goes back when the record and all waits on it are done.
+There are two kinds. A *renewed* event (aclrtCreateEventExWithFlag, and what Python makes) takes a new signal for every
+record, so recording again never disturbs a wait on the record before. A plain one keeps the signal that it got when it
+was made, and can be reset; the plain default event takes a new one for every record all the same.
 """
 
 from __future__ import annotations
 
+import enum
 import threading
 from typing import TYPE_CHECKING, Any
 
-from chips.tasks import EventRecord, EventWait
 from runtime import errors
 from runtime.core import sync
 from runtime.core.refs import dead_handle
-from runtime.driver import ids as id_kinds
+from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Signal
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
     from runtime.core.stream import Stream
 
 
+class EventFlag(enum.IntFlag):
+    """What an event is for (rt_event.h, RT_EVENT_*)."""
+
+    SYNC = 0x1
+    """Orders streams on the device; a wait may come before the record and then waits for it (DDSYNC_NS)."""
+    STREAM_MARK = 0x2
+    """Marks progress: only the host can wait for it."""
+    DDSYNC = 0x4
+    """Orders streams on the device."""
+    TIME_LINE = 0x8
+    """The device keeps the time of the record."""
+    DEVICE_ONLY = 0x10
+    """Only its id is wanted, by code on the device (MC2); goes with no other flag."""
+    EXTERNAL = 0x20
+    """Recorded or awaited from outside of a graph; goes with no other flag."""
+    IPC = 0x40
+    """Shared between processes; goes with no other flag."""
+
+    DEFAULT = STREAM_MARK | DDSYNC | TIME_LINE
+
+
+_WAITABLE = EventFlag.SYNC | EventFlag.DDSYNC | EventFlag.DEVICE_ONLY | EventFlag.EXTERNAL | EventFlag.IPC
+_WAITS_FIRST = EventFlag.SYNC | EventFlag.EXTERNAL
+
+
+def check_flags(flags: int, *, renewed: bool, call: str) -> EventFlag:
+    """Return the flags that a new event of a kind may have.
+
+    Raises:
+        InvalidArgument 107000: there are none, there are unknown ones, or one that must stand alone does not.
+    """
+    alone = (EventFlag.IPC,) if renewed else (EventFlag.DEVICE_ONLY, EventFlag.EXTERNAL)
+    special = EventFlag.DEVICE_ONLY | EventFlag.EXTERNAL | (EventFlag.IPC if renewed else 0)
+    known = EventFlag.DEFAULT | EventFlag.SYNC | special
+    if flags & special and flags not in alone:
+        names = " or ".join(f"{flag:#x}" for flag in alone)
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: event flags {flags:#x}; of the bits {int(special):#x} only {names} "
+            "is allowed here, and only alone", ee="EE1006", params=(call, f"event flags {flags:#x}", "not combinable"),
+            hint="use the flags SYNC 0x1, STREAM_MARK 0x2, DDSYNC 0x4, TIME_LINE 0x8",
+        )
+    if flags == 0 or flags & ~int(known):
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: event flags {flags:#x}", ee="EE1003",
+            params=(call, f"{flags:#x}", "flag", f"a combination of the bits {int(known):#x}"),
+            hint="use the flags SYNC 0x1, STREAM_MARK 0x2, DDSYNC 0x4, TIME_LINE 0x8",
+        )
+    return EventFlag(flags)
+
+
 class Event:
     """A mark that is recorded in one stream. Made by `device.create_event()`.
 
-    With `timing` the device writes a time stamp, so that two events can be subtracted.
+    With TIME_LINE the device writes a time stamp, so that two events can be subtracted.
     """
 
-    __slots__ = ("__weakref__", "_latest", "closed", "device", "handle", "name", "timing")
+    __slots__ = ("__weakref__", "_latest", "_lock", "_signal", "_waits", "closed", "device", "flags", "handle", "name",
+                 "renewed", "was_reset")  # fmt: skip
 
-    def __init__(self, device: Device, *, timing: bool = False, name: str = "") -> None:
-        self.device, self.timing, self.name = device, timing, name
+    def __init__(
+        self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = ""
+    ) -> None:
+        """Make an event; `check_flags` says which flags a kind may have.
+
+        Raises:
+            ResourceExhausted 207007: a plain event takes its id now, and there is none left.
+        """
+        self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
         self.closed = False
+        self.was_reset = False
         self._latest: _Record | None = None
+        self._waits: list[_Wait] = []
+        """Waits that may not be over yet."""
+        self._lock = threading.Lock()
+        self._signal: Signal | None = None if self._per_record else self._first_signal()
         self.handle = device.runtime.handles.add(self)
+        device.signals.events.add(self)
+
+    # -- what it is made of ----------------------------------------------------------------------------------------
+
+    @property
+    def timing(self) -> bool:
+        """Whether the device keeps the time of records."""
+        return bool(self.flags & EventFlag.TIME_LINE)
+
+    @property
+    def _is_default(self) -> bool:
+        return not self.renewed and self.flags == EventFlag.DEFAULT
+
+    @property
+    def _per_record(self) -> bool:
+        return self.renewed or self._is_default
+
+    def _first_signal(self) -> Signal:
+        """Return the signal of a plain event that keeps it for life."""
+        device = self.device
+        if self.flags & EventFlag.EXTERNAL:
+            return ByteSignal(device, device.signals.bytes.take())
+        if not self.flags & _WAITABLE:
+            return Mark(device)
+        device_only = bool(self.flags & EventFlag.DEVICE_ONLY)
+        return IdSignal(device, device.signals.ids.take(device_only=device_only))
+
+    def _signal_for(self, stream: Stream) -> Signal:
+        """Return what the next record in a stream sets, with a user added for the event."""
+        signal = self._signal
+        if not self._per_record:
+            assert signal is not None
+            signal.hold()
+            return signal
+        device = stream.device
+        if not self.flags & _WAITABLE:
+            return Mark(device)
+        if device.chip.generation == "v100":
+            return IdSignal(device, device.signals.ids.take())
+        return CountSignal(device.signals.counter(stream))
+
+    @property
+    def event_id(self) -> int:
+        """The device id of the newest record, or of the event itself.
+
+        Raises:
+            EventError 507000: it has none; most kinds get one with their first record.
+        """
+        self.check_open()
+        if self._signal is None or not self._signal.waitable:
+            raise errors.fault(
+                "RT_ERROR_EVENT_RECORDER_NULL", f"{self!r} has no device id", hint="record it first",
+            )
+        return self._signal.number
+
+    # -- recording and waiting -------------------------------------------------------------------------------------
 
     def record(self, stream: Stream | None = None) -> Event:
-        """Mark the point that a stream has reached; the default stream if none is given. Returns the event."""
-        self._check_open()
-        target = self._stream(stream)
-        record = _Record(self.device, target)
-        target.submit(
-            EventRecord(event_id=record.event_id, timeline=self.timing, report=self.timing), owner="event record",
-            finished=record.finished, reported=record.reported if self.timing else None,
-        )
-        self._latest = record
+        """Mark the point that a stream has reached; the default stream if none is given. Returns the event.
+
+        Raises:
+            InvalidArgument 107000: the event only holds an id for code on the device.
+            ResourceExhausted 207007: no id is left for the record.
+        """
+        self.check_open()
+        target = self.device.context.default_stream if stream is None else stream
+        target.check_open()
+        self._check_recordable(target)
+        signal = self._signal_for(target)
+        record = _Record(target, signal)
+        try:
+            signal.record(
+                target, record.finished, timeline=self.timing, reported=record.reported if self.timing else None
+            )
+        except BaseException:
+            signal.drop()
+            raise
+        with self._lock:
+            before, self._signal = self._signal, signal
+            self._latest, self.was_reset = record, False
+        if before is not None:
+            before.drop()
         return self
 
-    def wait(self, stream: Stream, timeout_s: int = 0) -> None:
-        """Let a stream wait for the newest record; see `Stream.wait`."""
-        self._check_open()
-        if timeout_s < 0:
+    def _check_recordable(self, stream: Stream) -> None:
+        if self.flags & EventFlag.DEVICE_ONLY:
             raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"Event.wait: timeout_s is {timeout_s}; it must not be negative",
-                ee="EH0007", params=("Event.wait", timeout_s, "timeout_s", "0 or more"), hint="0 waits for ever",
+                "ACL_ERROR_RT_PARAM_INVALID", f"{self!r} is for code on the device and cannot be recorded by a stream",
+                ee="EE1006", params=("record of an event", "event with the flag DEVICE_USE_ONLY", "not recordable"),
+                hint="make another event with the flag SYNC",
             )
+        if stream.device is not self.device and not self._is_default:
+            raise errors.fault(
+                "ACL_ERROR_RT_STREAM_CONTEXT",
+                f"an event of device {self.device.user_id} cannot be recorded in a stream of "
+                f"device {stream.device.user_id}",
+                ee="EE1010", params=("record of an event", "stream", "it belongs to another device"),
+                hint="record it in a stream of its own device",
+            )
+
+    def wait(self, stream: Stream, timeout_s: int | None = None) -> None:
+        """Let a stream wait for the newest record; see `Stream.wait`. A task is sent only where it is needed.
+
+        Args:
+            timeout_s: seconds, 0 for ever; by default what `Runtime.timeouts` says.
+
+        Raises:
+            NotSupported 207000: the event only marks progress.
+            InvalidArgument 107000: a plain event that was never recorded, unless made to be waited for first.
+        """
+        self.check_open()
         stream.check_open()
+        timeout = stream.device.runtime.timeouts.wait_s(stream.env.chip, timeout_s)
+        if not self.flags & _WAITABLE:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} only marks progress; no stream can wait for it",
+                hint="make the event with the flag SYNC or DDSYNC",
+            )
+        with self._lock:
+            signal = self._signal if self._needs_wait(stream) else None
+            if signal is not None and not signal.hold():
+                signal = None
+        if signal is not None:
+            self._send_wait(signal, stream, timeout)
+        if self.timing and self._latest is not None:
+            self._latest.look()  # its report will be wanted
+
+    def _needs_wait(self, stream: Stream) -> bool:
+        """Decide in the order of core_spec 10.7.5 whether a wait sends a task."""
         record = self._latest
-        if record is None or record.stream is stream or record.done:
-            return  # nothing to wait for: never recorded, already over, or ordered by the stream itself
-        if stream.device is not self.device:
+        if stream.bound:
+            return self._signal is not None
+        if record is None:
+            if self.renewed:
+                return False
+            if not self.flags & _WAITS_FIRST:
+                raise self._never_recorded()
+            return True
+        if record.stream is stream and not self._is_default:
+            return False
+        done = record.done
+        if self.renewed and done:
+            return False
+        return not done or self.was_reset or bool(self.flags & _WAITS_FIRST)
+
+    def _send_wait(self, signal: Signal, stream: Stream, timeout_s: int) -> None:
+        wait = _Wait(stream, signal)
+        if signal.device is not stream.device:
+            signal.drop()
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
-                f"stream {stream.stream_id} of device {stream.device.user_id} cannot wait for an event of "
-                f"device {self.device.user_id}: event ids mean something on their own device only",
+                f"stream {stream.stream_id} of device {stream.device.user_id} cannot wait for {self!r}: ids mean "
+                "something on their own device only",
                 hint="wait on the host first: event.synchronize()",
             )
-        if record.hold():
-            stream.submit(
-                EventWait(event_id=record.event_id, timeout_s=timeout_s), owner="event wait", finished=record.drop
+        signal.wait(stream, wait.finished, timeout_s)
+        if not self.renewed:
+            self._waits = [*(other for other in self._waits if not other.done), wait]
+
+    def _never_recorded(self) -> errors.RuntimeFault:
+        reason = f"{self!r} was never recorded"
+        v100 = self.device.chip.generation == "v100"
+        return errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"wait for an event: {reason}", ee="EE1018" if v100 else "EE1001",
+            params=("wait for an event", reason) if v100 else (reason,),
+            hint="record the event before the wait, or make it with the flag SYNC",
+        )
+
+    def reset(self, stream: Stream) -> None:
+        """Take the newest record back when the stream gets there; waits sent after that wait for the next record.
+
+        Raises:
+            NotSupported 207000: the event is renewed by each record, or only marks progress.
+        """
+        self.check_open()
+        stream.check_open()
+        if self.renewed or not self.flags & _WAITABLE:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} cannot be reset",
+                hint="events that take a new id with each record need no reset: record them again",
             )
+        signal = self._signal
+        if signal is not None and signal.hold():
+            signal.reset(stream, signal.drop)
+        self.was_reset = True
+
+    # -- questions -------------------------------------------------------------------------------------------------
 
     def query(self) -> bool:
         """Return whether the newest record is done (True when never recorded); never waits."""
-        self._check_open()
+        self.check_open()
         record = self._latest
         if record is None:
             return True
-        record.stream.drain()
-        return record.done and (not self.timing or record.timestamp is not None)
+        record.look()
+        return self._complete(record)
+
+    def status(self) -> bool:
+        """Return what the runtime knows of the newest record (aclrtQueryEventStatus).
+
+        A record with a time is complete once its report was read; this call reads it for the next one. Never recorded
+        is complete for a renewed event and not for a plain one.
+
+        Raises:
+            NotSupported 207000: the state is not the runtime's to know (EXTERNAL).
+            InternalError 507000: it was recorded on another device.
+        """
+        self.check_open()
+        self._refuse_external()
+        record = self._latest
+        if record is None:
+            return self.renewed
+        if record.stream.device is not self.device:
+            raise errors.fault(
+                "ACL_ERROR_RT_INTERNAL_ERROR", f"{self!r} was recorded on device {record.stream.device.user_id}",
+                hint="record an event on the device it was made on",
+            )
+        if not self.timing:
+            record.look()
+        complete = self._complete(record)
+        if not complete:
+            record.look()
+        return complete
+
+    def waits_done(self) -> bool:
+        """Return whether all waits of streams for it are over.
+
+        Raises:
+            NotSupported 207000: a renewed event, which does not know its waits.
+        """
+        self.check_open()
+        if self.renewed:
+            raise self._no_old_query()
+        for wait in self._waits:
+            if not wait.done and not wait.stream.closed:
+                wait.stream.drain()
+        self._waits = [wait for wait in self._waits if not wait.done]
+        return not self._waits
+
+    def recorded(self) -> bool:
+        """Return whether nothing is being recorded, as the older query has it (rtEventQuery).
+
+        Raises:
+            NotSupported 207000: a renewed or an external event.
+        """
+        self.check_open()
+        self._refuse_external()
+        if self.renewed:
+            raise self._no_old_query()
+        if self._latest is None:
+            return True
+        self._latest.look()
+        return self._latest.done
 
     def synchronize(self, timeout_ms: int = -1) -> None:
-        """Wait until the newest record is done; at once when never recorded.
+        """Wait until the newest record is done; at once when never recorded. A failed task before it is no matter.
 
         Raises:
             Timeout 507047: not done in time.
         """
-        self._check_open()
+        self.check_open()
         sync.check_timeout(timeout_ms, "Event.synchronize")
         record = self._latest
         if record is not None and not self.query():
             sync.wait(record.stream, self.query, timeout_ms, "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT")
+
+    def _complete(self, record: _Record) -> bool:
+        return record.done and (not self.timing or record.timestamp is not None)
+
+    def _refuse_external(self) -> None:
+        if self.flags & EventFlag.EXTERNAL:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} lives outside of graphs and has no state to query",
+                hint="synchronize the stream that records it",
+            )
+
+    def _no_old_query(self) -> errors.RuntimeFault:
+        return errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} answers only to the newer status query",
+            hint="use query(), in C aclrtQueryEventStatus",
+        )
+
+    # -- time ------------------------------------------------------------------------------------------------------
 
     @property
     def timestamp_ticks(self) -> int:
@@ -98,12 +388,12 @@ class Event:
         Raises:
             EventError 107006: made without timing, or not recorded and done yet.
         """
-        record = self._latest
         if not self.timing:
             raise errors.fault(
                 "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", "this event keeps no time",
                 hint="make it with create_event(timing=True)",
             )
+        record = self._latest
         if record is None or not self.query():
             raise errors.fault(
                 "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", "the event has no time stamp yet",
@@ -112,18 +402,56 @@ class Event:
         assert record.timestamp is not None
         return record.timestamp
 
+    def read_ticks(self) -> int:
+        """Return the time as the C API does, from what was read so far.
+
+        STARS v1 answers 0 for an event without TIME_LINE.
+
+        Raises:
+            NotSupported 207000: an IPC event.
+            EventError 507000: never recorded.
+            EventError 107006: no time is known.
+        """
+        self.check_open()
+        if self.flags & EventFlag.IPC:
+            raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} is shared between processes and keeps no "
+                               "time", hint="use an event with TIME_LINE in this process")
+        record = self._latest
+        if record is None:
+            raise errors.fault("RT_ERROR_EVENT_RECORDER_NULL", f"{self!r} was never recorded", hint="record it first")
+        if record.timestamp is not None:
+            return record.timestamp
+        if not self.timing and record.done and self.device.chip.generation == "v100":
+            return 0
+        raise errors.fault(
+            "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", f"{self!r} has no time stamp",
+            hint="make it with TIME_LINE, record it, and synchronize the event before",
+        )
+
+    @property
+    def ticks_per_ms(self) -> float:
+        """How many ticks of the device's clock are a millisecond."""
+        return float(self.device.chip.prop("eventTimestampFreq"))
+
     def __sub__(self, earlier: Event) -> float:
         """Return the milliseconds from another event to this one, by the device's clock."""
         if not isinstance(earlier, Event):
             return NotImplemented
-        return (self.timestamp_ticks - earlier.timestamp_ticks) / float(self.device.chip.prop("eventTimestampFreq"))
+        return (self.timestamp_ticks - earlier.timestamp_ticks) / self.ticks_per_ms
+
+    # -- end -------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give the event up; waits that are already queued keep its id until they are done."""
+        """Give the event up; tasks that are already queued keep its signal until they are done."""
         if not self.closed:
             self.closed = True
             self.device.runtime.handles.remove(self.handle)
+            self.device.signals.events.remove(self)
             self._latest = None
+            self._waits.clear()
+            if self._signal is not None:
+                self._signal.drop()
+                self._signal = None
 
     def __enter__(self) -> Event:
         return self
@@ -131,23 +459,10 @@ class Event:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise where the event was closed, or its device was."""
         if self.closed:
             raise dead_handle("event", f"event {self.name or hex(self.handle)}")
-
-    def _stream(self, stream: Stream | None) -> Stream:
-        if stream is None:
-            return self.device.context.default_stream
-        stream.check_open()
-        if stream.device is not self.device:
-            raise errors.fault(
-                "ACL_ERROR_RT_STREAM_CONTEXT",
-                f"an event of device {self.device.user_id} cannot be recorded in a stream of "
-                f"device {stream.device.user_id}",
-                ee="EE1010", params=("Event.record", "stream", "it belongs to another device"),
-                hint="record it in a stream of its own device",
-            )
-        return stream
 
     def __repr__(self) -> str:
         record = self._latest
@@ -161,40 +476,42 @@ class Event:
 
 
 class _Record:
-    """One recording: its device id, who still needs it, and the time stamp when it comes."""
+    """One recording: where it was made, what it sets, and the time stamp when it comes."""
 
-    __slots__ = ("_lock", "_users", "device", "done", "event_id", "kind", "stream", "timestamp")
+    __slots__ = ("_signal", "done", "stream", "timestamp")
 
-    def __init__(self, device: Device, stream: Stream) -> None:
-        self.device, self.stream = device, stream
-        self.kind = id_kinds.EVENT if device.chip.generation == "v100" else id_kinds.NOTIFY
-        self.event_id = device.ids.alloc(self.kind)
-        self._users = 1
-        self._lock = threading.Lock()
+    def __init__(self, stream: Stream, signal: Signal) -> None:
+        self.stream, self._signal = stream, signal
+        signal.hold()
         self.done = False
-        """Whether the device has passed the record."""
+        """Whether the device has passed the record, as far as is known."""
         self.timestamp: int | None = None
 
-    def hold(self) -> bool:
-        """One more task needs the id; False where it has been given back already."""
-        with self._lock:
-            if self._users:
-                self._users += 1
-            return self._users > 0
-
-    def drop(self) -> None:
-        """One task less; the last one gives the id back."""
-        with self._lock:
-            self._users -= 1
-            last = self._users == 0
-        if last:
-            self.device.ids.free(self.kind, self.event_id)
+    def look(self) -> None:
+        """Read how far the stream is."""
+        if not self.stream.closed:
+            self.stream.drain()
 
     def finished(self) -> None:
         """The record's own task was reclaimed."""
         self.done = True
-        self.drop()
+        self._signal.drop()
 
     def reported(self, cqe: Any) -> None:
         """The completion entry came, with the time."""
         self.timestamp = int(cqe.timestamp)
+
+
+class _Wait:
+    """One wait of a stream, for as long as it lasts."""
+
+    __slots__ = ("_signal", "done", "stream")
+
+    def __init__(self, stream: Stream, signal: Signal) -> None:
+        self.stream, self._signal = stream, signal
+        self.done = False
+
+    def finished(self) -> None:
+        """The wait's own task was reclaimed."""
+        self.done = True
+        self._signal.drop()

@@ -1,63 +1,282 @@
-"""Notifies: a reusable flag on the device that one stream records and another waits for (core_spec 10.7.11)."""
+"""Notifies and count-notifies: reusable signals of a device, also between processes (core_spec 10.7.11)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import enum
+from typing import TYPE_CHECKING, TypeVar
 
-from chips.tasks import NotifyRecord, NotifyWait
+from chips.tasks import (
+    CountNotifyRecord,
+    CountNotifyWait,
+    NotifyClear,
+    NotifyRecord,
+    NotifyRecordIpc,
+    NotifyReset,
+    NotifyWait,
+    Task,
+)
 from runtime import errors
+from runtime.core import census
 from runtime.core.refs import dead_handle
 from runtime.driver import ids as id_kinds
+from runtime.driver.shared_ids import SharedIdDriver
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runtime.core.device import Device
     from runtime.core.stream import Stream
 
+_WORD = (1 << 32) - 1
 
-class Notify:
-    """A flag with a device id of its own; a wait clears it. Made by `device.create_notify()`."""
+
+class RecordMode(enum.IntEnum):
+    """How a record changes a count-notify (aclrtCntNotifyRecordMode)."""
+
+    STORE = 0
+    ADD = 1
+    SET_BITS = 2
+    CLEAR_BITS = 4
+
+
+class WaitMode(enum.IntEnum):
+    """When a wait for a count-notify is over (aclrtCntNotifyWaitMode)."""
+
+    LESS = 0
+    EQUAL = 1
+    GREATER = 2
+    GREATER_OR_EQUAL = 3
+    ALL_BITS = 4
+
+
+class _Signal:
+    """What both kinds share: an id of one device, from creation to close."""
 
     __slots__ = ("__weakref__", "closed", "device", "handle", "notify_id")
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
+    what = "notify"
+
+    def __init__(self, device: Device, notify_id: int) -> None:
+        self.device, self.notify_id = device, notify_id
         self.closed = False
-        device.driver.info.physical_id()
-        self.notify_id = device.ids.alloc(id_kinds.NOTIFY)
         self.handle = device.runtime.handles.add(self)
+        device.signals.events.add(self)
 
-    def record(self, stream: Stream) -> None:
-        """Set the flag when the stream gets there."""
-        self._check(stream)
-        stream.submit(NotifyRecord(notify_id=self.notify_id), owner="notify record")
-
-    def wait(self, stream: Stream, timeout_s: int = 0) -> None:
-        """Let the stream wait for the flag and clear it; `timeout_s` 0 waits for ever."""
-        self._check(stream)
-        if timeout_s < 0:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"Notify.wait: timeout_s is {timeout_s}; it must not be negative",
-                hint="0 waits for ever",
-            )
-        stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=timeout_s), owner="notify wait")
+    def check_open(self, stream: Stream | None = None) -> None:
+        """Raise where it was closed, or the stream was."""
+        if self.closed:
+            raise dead_handle(self.what, f"{self.what} {self.notify_id}")
+        if stream is not None:
+            stream.check_open()
 
     def close(self) -> None:
-        """Give the id back."""
+        """Give the id back, also while a stream waits for it. Closing twice does nothing."""
         if not self.closed:
             self.closed = True
             self.device.runtime.handles.remove(self.handle)
-            self.device.ids.free(id_kinds.NOTIFY, self.notify_id)
+            self.device.signals.events.remove(self)
+            self._give_back()
 
-    def __enter__(self) -> Notify:
+    def _give_back(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self: SelfSignal) -> SelfSignal:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check(self, stream: Stream) -> None:
-        if self.closed:
-            raise dead_handle("notify", f"notify {self.notify_id}")
-        stream.check_open()
-
     def __repr__(self) -> str:
-        return f"<notify {self.notify_id} of device {self.device.user_id}{', closed' if self.closed else ''}>"
+        return f"<{self.what} {self.notify_id} of device {self.device.user_id}{', closed' if self.closed else ''}>"
+
+
+SelfSignal = TypeVar("SelfSignal", bound=_Signal)
+
+
+class Notify(_Signal):
+    """A flag with a device id of its own; a wait clears it. Made by `device.create_notify()`."""
+
+    __slots__ = ("_export_name", "_import_name", "_owner")
+
+    def __init__(self, device: Device, imported: bytes = b"") -> None:
+        """Take an id, or open the notify that another process has shared under a name.
+
+        Raises:
+            ResourceExhausted 207009: the device has no id left.
+            RuntimeFault: no such name, or this process may not open it.
+        """
+        self._export_name, self._import_name = b"", imported
+        self._owner = device.device_id
+        device.driver.info.physical_id()
+        if imported:
+            shared = self._names(device).open(imported)
+            number, self._owner = shared.number, shared.device_id
+        else:
+            number = _take(device, id_kinds.NOTIFY)
+        super().__init__(device, number)
+
+    @staticmethod
+    def _names(device: Device) -> SharedIdDriver:
+        return SharedIdDriver(device.ids.hal, device.device_id)
+
+    def record(self, stream: Stream) -> None:
+        """Set the flag when the stream gets there."""
+        self.check_open(stream)
+        task: Task = NotifyRecord(notify_id=self.notify_id)
+        if self._import_name or stream.device is not self.device:
+            task = NotifyRecordIpc(notify_id=self.notify_id, **self._place(stream))
+        stream.submit(task, owner="notify record")
+
+    def _place(self, stream: Stream) -> dict[str, int]:
+        """Return where the flag is, for a record from elsewhere; empty on the stream's own device."""
+        if self._owner == stream.device.device_id:
+            return {"phy_id": stream.device.driver.info.physical_id()}
+        owner = next((other for other in stream.device.runtime.open_devices() if other.device_id == self._owner), None)
+        if owner is None:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
+                f"{self!r} belongs to the driver's device {self._owner}, which this process has not opened",
+                hint="set that device too, and enable peer access to it",
+            )
+        env = owner.env
+        return {"phy_id": owner.driver.info.physical_id(), "chip_id": env.phy_chip_id, "die_id": env.phy_die_id}
+
+    def wait(self, stream: Stream, timeout_s: int = 0) -> None:
+        """Let the stream wait for the flag and clear it; `timeout_s` 0 waits for ever."""
+        self.check_open(stream)
+        _check_word("Notify.wait", "timeout_s", timeout_s)
+        stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=timeout_s), owner="notify wait")
+
+    # -- other processes -------------------------------------------------------------------------------------------
+
+    def export(self, *, everyone: bool = False) -> bytes:
+        """Return the name under which other processes can open it; the first call makes it.
+
+        Args:
+            everyone: let any process open it; by default only those named to `allow`.
+
+        Raises:
+            NotSupported 207000: it is itself somebody else's.
+        """
+        self.check_open()
+        if self._import_name:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} was opened from another process and cannot be shared on",
+                hint="let its owner allow the other process",
+            )
+        names = self._names(self.device)
+        if not self._export_name:
+            self._export_name = names.export(self.notify_id)
+        if everyone:
+            names.allow_all(self._export_name)
+        return self._export_name
+
+    def allow(self, pids: Iterable[int]) -> None:
+        """Let processes open it by the name that `export` returned; their ids as the host numbers them."""
+        self.check_open()
+        name = self.export()
+        for pid in pids:
+            self._names(self.device).allow(name, pid)
+
+    def _give_back(self) -> None:
+        names = self._names(self.device)
+        if self._import_name:
+            names.close(self._import_name)
+            return
+        if self._export_name:
+            names.withdraw(self._export_name)
+        self.device.ids.free(id_kinds.NOTIFY, self.notify_id)
+
+
+class CountNotify(_Signal):
+    """A 32-bit counter of a device that streams change and wait for (STARS v2). Made by `device.create_count_notify()`.
+    """
+
+    __slots__ = ()
+
+    what = "count-notify"
+
+    def __init__(self, device: Device) -> None:
+        """Take an id; the counter starts at 0.
+
+        Raises:
+            NotSupported 207000: the chip has none.
+            ResourceExhausted: the device has no id left.
+        """
+        if device.chip.generation not in ("v200", "v201"):
+            reason = f"{device.chip.soc} has no count-notifies"
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", reason, ee="EE1001", params=(reason,), hint="use a notify",
+            )
+        super().__init__(device, _take(device, id_kinds.COUNT_NOTIFY))
+
+    def record(self, stream: Stream, value: int, mode: RecordMode = RecordMode.STORE) -> None:
+        """Change the counter when the stream gets there."""
+        self.check_open(stream)
+        _check_word("CountNotify.record", "value", value)
+        task = CountNotifyRecord(
+            notify_id=self.notify_id, mode=_mode("CountNotify.record", RecordMode, mode), value=value
+        )
+        stream.submit(task, owner="count-notify record")
+
+    def wait(
+        self, stream: Stream, value: int, mode: WaitMode = WaitMode.GREATER_OR_EQUAL, *, timeout_s: int = 0,
+        clear: bool = False,
+    ) -> None:
+        """Let the stream wait until the counter meets a condition with a value.
+
+        Args:
+            timeout_s: 0 waits for ever.
+            clear: set the counter to 0 when the wait is over.
+        """
+        self.check_open(stream)
+        _check_word("CountNotify.wait", "value", value)
+        _check_word("CountNotify.wait", "timeout_s", timeout_s)
+        task = CountNotifyWait(
+            notify_id=self.notify_id, mode=_mode("CountNotify.wait", WaitMode, mode), value=value,
+            timeout_s=timeout_s, clear=clear,
+        )
+        stream.submit(task, owner="count-notify wait")
+
+    def reset(self, stream: Stream) -> None:
+        """Set the counter to 0 when the stream gets there."""
+        self.record(stream, 0)
+
+    def _give_back(self) -> None:
+        self.device.ids.free(id_kinds.COUNT_NOTIFY, self.notify_id)
+
+
+def clear(notifies: Iterable[Notify], stream: Stream) -> None:
+    """Take the flags of notifies back when a stream gets there."""
+    for notify in notifies:
+        notify.check_open(stream)
+        kind = NotifyClear if stream.device.chip.generation == "v100" else NotifyReset
+        stream.submit(kind(notify_id=notify.notify_id), owner="notify reset")
+
+
+def _take(device: Device, kind: str) -> int:
+    try:
+        return device.ids.alloc(kind)
+    except errors.ResourceExhausted as fault:
+        census.explain(device, kind, fault, "creation of a notify")
+        raise
+
+
+def _check_word(call: str, name: str, value: int) -> None:
+    if not 0 <= value <= _WORD:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; it must be 0 to {_WORD}",
+            ee="EE1003", params=(call, value, name, f"[0, {_WORD}]"),
+            hint="0 waits for ever" if name == "timeout_s" else "pass an unsigned 32-bit number",
+        )
+
+
+def _mode(call: str, kind: type[enum.IntEnum], mode: int) -> int:
+    try:
+        return kind(mode)
+    except ValueError:
+        known = ", ".join(f"{member.name} {member.value}" for member in kind)
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: mode {mode}; known are {known}", ee="EE1003",
+            params=(call, mode, "mode", known), hint=f"pass a member of {kind.__name__}",
+        ) from None

@@ -1,0 +1,184 @@
+"""Where events get what they are made of: device ids from a pool, and bytes of device memory (core_spec 10.7.3, 13.14).
+
+Ids that events no longer need stay in the pool of their device (chip property eventPoolSize), because asking the
+driver costs a system call; `EventIds.release_idle` gives them back once nobody has wanted one for a while.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from chips.memory_rules import internal_flags
+from runtime import errors
+from runtime.core import census
+from runtime.driver import ids as id_kinds
+
+if TYPE_CHECKING:
+    from runtime.core.device import Device
+    from runtime.driver.memory import MemoryDriver
+
+IDLE_S = 3.0
+"""How long an unused pool keeps its ids."""
+
+_ROUNDS = 1000
+"""Most rounds of reclaiming before missing ids are an error."""
+
+BUFFERS = 1024
+BUFFER_BYTES = 2 << 20
+FIRST_BYTE_ID = 65536
+"""Ids of bytes begin behind all 16-bit device ids."""
+
+
+class EventIds:
+    """Hardware event ids (STARS v1), or notify ids that stand for events (STARS v2), of one device."""
+
+    __slots__ = ("_device", "_free", "_lock", "_touched", "held", "kind", "limit")
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        v100 = device.chip.generation == "v100"
+        self.kind = id_kinds.EVENT if v100 else id_kinds.NOTIFY
+        self.limit = int(device.chip.prop("eventPoolSize")) if device.chip.has("DEVICE_EVENT_POOL") else 0
+        """Most ids that are kept for reuse; 0 on chips without a pool."""
+        self.held = 0
+        """Ids that events of this process hold now."""
+        self._free: list[int] = []
+        self._touched = 0.0
+        self._lock = threading.Lock()
+
+    def take(self, *, device_only: bool = False) -> int:
+        """Return an id: a pooled one, else a new one from the driver.
+
+        Args:
+            device_only: an id for device code, which never comes from the pool.
+
+        Raises:
+            ResourceExhausted 207007: none left even after everything that is finished was reclaimed.
+        """
+        if not device_only:
+            with self._lock:
+                if self._free:
+                    self.held += 1
+                    return self._free.pop()
+        number = self._from_driver()
+        with self._lock:
+            self.held += 1
+        return number
+
+    def _from_driver(self) -> int:
+        for _ in range(_ROUNDS):
+            try:
+                return self._device.ids.alloc(self.kind)
+            except errors.ResourceExhausted as cause:
+                exhausted = cause
+            if not self._reclaim():
+                break
+            with self._lock:
+                if self._free:
+                    return self._free.pop()
+        fault = errors.fault(
+            "RT_ERROR_DRV_NO_EVENT_RESOURCES",
+            f"device {self._device.user_id} has no event id left; {self.held} are held by events of this process",
+        )
+        posted = self.kind == id_kinds.NOTIFY
+        census.explain(self._device, self.kind, fault, "allocation of an event id", posted=posted)
+        raise fault from exhausted
+
+    def _reclaim(self) -> bool:
+        """Take back what is finished on all streams; tells whether an id became free or may have."""
+        before = self.held
+        for stream in self._device.streams():
+            stream.drain()
+        return self.held < before
+
+    def give_back(self, number: int) -> None:
+        """Take an id back that no event and no task needs any more."""
+        with self._lock:
+            self.held -= 1
+            self._touched = time.monotonic()
+            if len(self._free) < self.limit:
+                self._free.append(number)
+                return
+        self._device.ids.free(self.kind, number)
+
+    def release_idle(self, now: float | None = None) -> int:
+        """Give the pool's ids to the driver if none was returned for 3 s; returns how many went.
+
+        Args:
+            now: the monotonic time in seconds; the clock's by default.
+        """
+        current = time.monotonic() if now is None else now
+        return self.trim() if current - self._touched >= IDLE_S else 0
+
+    def trim(self) -> int:
+        """Give all ids of the pool to the driver; returns how many went."""
+        with self._lock:
+            free, self._free = self._free, []
+        for number in free:
+            self._device.ids.free(self.kind, number)
+        return len(free)
+
+
+class EventBytes:
+    """Bytes of device memory that stand for events where no hardware id can: one byte each, 1 when recorded.
+
+    Up to 1024 buffers of 2 MiB, made when the ones before are full (EventExpandingPool).
+    """
+
+    __slots__ = ("_buffers", "_free", "_lock", "_memory", "_next")
+
+    def __init__(self, memory: MemoryDriver) -> None:
+        self._memory = memory
+        self._buffers: list[int] = []
+        self._free: list[int] = []
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def take(self) -> int:
+        """Return the id of a byte; what it holds is up to the first record.
+
+        Raises:
+            ResourceExhausted 207007: all buffers are in use.
+        """
+        with self._lock:
+            if self._next < len(self._buffers) * BUFFER_BYTES:
+                self._next += 1
+                return FIRST_BYTE_ID + self._next - 1
+            if self._free:
+                return self._free.pop(0)
+            self._grow()
+            self._next += 1
+            return FIRST_BYTE_ID + self._next - 1
+
+    def _grow(self) -> None:
+        if len(self._buffers) == BUFFERS:
+            raise errors.fault(
+                "RT_ERROR_DRV_NO_EVENT_RESOURCES", f"all {BUFFERS * BUFFER_BYTES} software events are in use",
+                ee="EE1023", params=("allocation of a software event", "no byte is left"),
+                hint="close events that are no longer used",
+            )
+        self._buffers.append(self._memory.alloc(BUFFER_BYTES, internal_flags(huge=True)))
+        self._memory.fill(self._buffers[-1], BUFFER_BYTES, 0, BUFFER_BYTES)
+
+    def address(self, number: int) -> int:
+        """Return the device address of a byte."""
+        buffer, cell = divmod(number - FIRST_BYTE_ID, BUFFER_BYTES)
+        return self._buffers[buffer] + cell
+
+    def give_back(self, number: int) -> None:
+        """Take a byte back; the next owner finds 0 in it."""
+        self._memory.fill(self.address(number), 1, 0, 1)
+        with self._lock:
+            self._free.append(number)
+
+    def clear(self) -> None:
+        """Set all bytes to 0, as after a snapshot was restored."""
+        for buffer in self._buffers:
+            self._memory.fill(buffer, BUFFER_BYTES, 0, BUFFER_BYTES)
+
+    def close(self) -> None:
+        """Free the buffers."""
+        while self._buffers:
+            self._memory.free(self._buffers.pop())

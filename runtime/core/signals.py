@@ -1,0 +1,218 @@
+"""What an event is made of: the thing that a record sets and a wait looks at (core_spec 10.7.2).
+
+One interface, several realisations: a hardware id, a count-notify of the recording stream, a byte of device memory,
+and nothing at all where no stream can wait. (Words that processes share: runtime.core.shared_event.) A signal belongs
+to the event and to the tasks that use it; the last one to let go gives it back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from chips.cond.wait import WaitFor
+from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue
+from runtime.core import value
+from runtime.core.event_pool import EventBytes, EventIds
+from runtime.core.refs import Children
+from runtime.core.value import WaitSlots
+from runtime.driver import ids as id_kinds
+
+if TYPE_CHECKING:
+    from runtime.core.device import Device
+    from runtime.core.stream import Stream
+
+Finished = Callable[[], None]
+Report = Callable[[Any], None]
+_BYTE = 0  # size code of one byte
+
+
+class Signal:
+    """The interface, and the counting of users; made with one user.
+
+    `finished` of each task is called exactly once, when the task was reclaimed or could not be sent.
+    """
+
+    __slots__ = ("_lock", "_users", "device", "number")
+
+    waitable = True
+    """Whether a stream can wait for it."""
+
+    def __init__(self, device: Device, number: int) -> None:
+        self.device, self.number = device, number
+        self._users = 1
+        self._lock = threading.Lock()
+
+    def hold(self) -> bool:
+        """Add a user; False where the last one has let go already."""
+        with self._lock:
+            if self._users:
+                self._users += 1
+            return self._users > 0
+
+    def drop(self) -> None:
+        """Take a user away; the last one gives the signal back."""
+        with self._lock:
+            self._users -= 1
+            last = self._users == 0
+        if last:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """Return what it is made of to where it came from; nothing by default."""
+
+    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+        """Queue a task that sets it."""
+        raise NotImplementedError
+
+    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+        """Queue a task that waits until it is set; 0 waits for ever."""
+        raise NotImplementedError
+
+    def reset(self, stream: Stream, finished: Finished) -> None:
+        """Queue a task that takes the setting back."""
+        raise NotImplementedError
+
+
+class IdSignal(Signal):
+    """A hardware event id, or a notify id that stands for one."""
+
+    __slots__ = ()
+
+    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+        """Queue the event record."""
+        task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
+        stream.submit(task, owner="event record", finished=finished, reported=reported)
+
+    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+        """Queue the event wait."""
+        stream.submit(EventWait(event_id=self.number, timeout_s=timeout_s), owner="event wait", finished=finished)
+
+    def reset(self, stream: Stream, finished: Finished) -> None:
+        """Queue the event reset."""
+        stream.submit(EventReset(event_id=self.number), owner="event reset", finished=finished)
+
+    def _give_back(self) -> None:
+        self.device.signals.ids.give_back(self.number)
+
+
+class Counter:
+    """The count-notify of one stream: each record in the stream stores the next number in it (STARS v2)."""
+
+    __slots__ = ("device", "lock", "number", "value")
+
+    def __init__(self, device: Device, number: int) -> None:
+        self.device, self.number, self.value = device, number, 0
+        self.lock = threading.Lock()
+        """Held while a number is taken and sent, so that the device sees them grow."""
+
+
+class CountSignal(Signal):
+    """A number that the counter of the recording stream reaches; the counter itself goes with its stream."""
+
+    __slots__ = ("_counter", "value")
+
+    def __init__(self, counter: Counter) -> None:
+        super().__init__(counter.device, counter.number)
+        self._counter = counter
+        self.value = 0
+
+    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+        """Queue the record of the next number."""
+        counter = self._counter
+        with counter.lock:
+            counter.value = self.value = counter.value + 1
+            task = EventRecord(
+                event_id=self.number, counted=True, count=self.value, timeline=timeline, report=reported is not None
+            )
+            stream.submit(task, owner="event record", finished=finished, reported=reported)
+
+    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+        """Queue the wait for the number or a later one."""
+        task = EventWait(event_id=self.number, counted=True, count=self.value, timeout_s=timeout_s)
+        stream.submit(task, owner="event wait", finished=finished)
+
+    def reset(self, stream: Stream, finished: Finished) -> None:
+        """Send nothing: the next record stores another number, so there is nothing to take back."""
+        finished()
+
+
+class ByteSignal(Signal):
+    """A byte of device memory: 1 when recorded. It keeps no time, and waits for it have no time limit."""
+
+    __slots__ = ()
+
+    @property
+    def address(self) -> int:
+        """Where the byte lies on the device."""
+        return self.device.signals.bytes.address(self.number)
+
+    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+        """Queue the write of 1."""
+        stream.submit(CaptureRecord(addr=self.address, value=1), owner="event record", finished=finished)
+
+    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+        """Queue the wait for 1."""
+        task = CaptureWait(addr=self.address, value=1, flag=WaitFor.EQUAL)
+        value.submit_wait(stream, task, owner="event wait", finished=finished)
+
+    def reset(self, stream: Stream, finished: Finished) -> None:
+        """Queue the write of 0."""
+        task = MemWriteValue(addr=self.address, value=0, size_code=_BYTE)
+        stream.submit(task, owner="event reset", finished=finished)
+
+    def _give_back(self) -> None:
+        self.device.signals.bytes.give_back(self.number)
+
+
+class Mark(Signal):
+    """Nothing but a place in the stream: only the host can ask for it and wait for it."""
+
+    __slots__ = ()
+
+    waitable = False
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device, int(device.chip.prop("stubEventCount")) - 1)
+
+    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+        """Queue a placeholder."""
+        task = EventRecord(event_id=self.number, waited=False, timeline=timeline, report=reported is not None)
+        stream.submit(task, owner="event record", finished=finished, reported=reported)
+
+
+class Signals:
+    """What signals are made of on one device, and the events that use them."""
+
+    __slots__ = ("_counters", "_device", "_lock", "bytes", "events", "ids", "wait_slots")
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.ids = EventIds(device)
+        self.bytes = EventBytes(device.memory)
+        self.wait_slots = WaitSlots(device.memory)
+        self.events = Children()
+        """Events and notifies that are alive; they end with the device."""
+        self._counters: dict[int, Counter] = {}
+        self._lock = threading.Lock()
+
+    def counter(self, stream: Stream) -> Counter:
+        """Return the counter of a stream: made with the first record in it, given back with the stream."""
+        with self._lock:
+            counter = self._counters.get(stream.stream_id)
+            if counter is None:
+                ids = self._device.ids
+                counter = Counter(self._device, ids.alloc(id_kinds.COUNT_NOTIFY))
+                self._counters[stream.stream_id] = counter
+                stream.resources.callback(ids.free, id_kinds.COUNT_NOTIFY, counter.number)
+                stream.resources.callback(self._counters.pop, stream.stream_id)
+            return counter
+
+    def close(self) -> None:
+        """Close events and notifies that are still alive, then free everything; all streams are idle."""
+        for event in self.events:
+            event.close()
+        self.ids.trim()
+        self.bytes.close()
+        self.wait_slots.close()

@@ -1,0 +1,69 @@
+"""Ids under names that other processes can open (ascend_hal_base.h: halShrId*, struct drvShrIdInfo)."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any
+
+from npuhal import constants as c
+from npuhal import structs as s
+from runtime.driver.calls import HalCalls
+
+NAME_BYTES = 65
+"""Room for a name with its final zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedId:
+    """What is behind a name: the owner's logic device id, and the id there."""
+
+    device_id: int
+    number: int
+
+
+class SharedIdDriver(HalCalls):
+    """Names for the notify ids of one device."""
+
+    __slots__ = ()
+
+    def export(self, notify_id: int) -> bytes:
+        """Return a new name for a notify id, at most 64 bytes."""
+        info: Any = s.drvShrIdInfo()
+        info.devid, info.tsid, info.id_type, info.shrid = self.device_id, 0, c.SHR_ID_NOTIFY_TYPE, notify_id
+        name = ctypes.create_string_buffer(NAME_BYTES)
+        rc = self.hal.halShrIdCreate(ctypes.byref(info), ctypes.addressof(name), NAME_BYTES)
+        self.check(rc, "halShrIdCreate", f"notify id {notify_id}")
+        return name.value
+
+    def withdraw(self, name: bytes) -> None:
+        """Forget a name; who has it open keeps the id."""
+        self.check(self.hal.halShrIdDestroy(self._text(name)), "halShrIdDestroy", repr(name))
+
+    def allow(self, name: bytes, pid: int) -> None:
+        """Let a process open a name."""
+        value = ctypes.c_int32(pid)
+        rc = self.hal.halShrIdSetPid(self._text(name), ctypes.byref(value), 1)
+        self.check(rc, "halShrIdSetPid", f"{name!r}, pid {pid}")
+
+    def allow_all(self, name: bytes) -> None:
+        """Let every process open a name."""
+        attribute: Any = s.shrIdAttr()
+        attribute.enableFlag = c.SHRID_NO_WLIST_ENABLE
+        rc = self.hal.halShrIdSetAttribute(self._text(name), c.SHR_ID_ATTR_NO_WLIST_IN_SERVER, attribute)
+        self.check(rc, "halShrIdSetAttribute", repr(name))
+
+    def open(self, name: bytes) -> SharedId:
+        """Return what is behind a name; a wrong name, or one that this process may not open, is a fault."""
+        info: Any = s.drvShrIdInfo()
+        rc = self.hal.halShrIdOpen(self._text(name), ctypes.byref(info))
+        self.check(rc, "halShrIdOpen", repr(name))
+        return SharedId(int(info.devid), int(info.shrid))
+
+    def close(self, name: bytes) -> None:
+        """Undo `open`."""
+        self.check(self.hal.halShrIdClose(self._text(name)), "halShrIdClose", repr(name))
+
+    @staticmethod
+    def _text(name: bytes) -> Any:
+        return ctypes.c_char_p(name)

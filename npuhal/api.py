@@ -28,6 +28,8 @@ class HalApi(HalCalls):
     """The URL it was opened by."""
     version: int
     """Header version that layouts and prototypes follow: what the library's halGetAPIVersion answers."""
+    stepped: bool = False
+    """Whether the machine behind it moves only while a call is in progress: work in other threads gains nothing."""
 
     def __init__(self, url: str, version: int = 0) -> None:
         self.url = url

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.completion import Cqe, Outcome, OutcomeKind
 from chips.tasks import TaskType
 from runtime import errors
-from runtime.core.ring import Label, RingV100
+from runtime.core.exceptions import ExceptionInfo, ExceptionKind
+from runtime.core.ring import Label, tell
 
 if TYPE_CHECKING:
+    from runtime.core.group import DvppGroup
     from runtime.core.stream import Stream
 
 _DISABLE_WAIT_S = 300.0
@@ -18,42 +23,89 @@ _DISABLE_WAIT_S = 300.0
 
 _POLL_S = 20e-6
 
+NO_STREAM = 0xFFFFFFFF
+"""Stream id of a receiver that takes the entries of all streams."""
 
 _FAILURES = frozenset({OutcomeKind.ERROR, OutcomeKind.OVERFLOW})
 
 
 def drain(stream: Stream) -> None:
-    """Take all completion entries of a stream and act on them; returns at once when there are none."""
-    if stream.closed or not stream.device.queues.has_cqe(stream.queues.sq_id):
-        return
-    receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
-    while raw_entries := receive(cq_id, stream_id):
-        for raw in raw_entries:
-            _take(stream, stream.plugin.parse_cqe(raw))
+    """Take all completion entries of a stream and act on them; returns at once when there are none.
+
+    Callbacks for failed tasks run here, when no lock is held any more.
+    """
+    if told := take(stream):
+        tell(told)
 
 
-def _take(stream: Stream, cqe: Cqe) -> None:
+def take(stream: Stream, timeout_ms: int = 0) -> list[Callable[[], None]]:
+    """Take all completion entries; returns the callbacks that have to run when no lock is held.
+
+    One thread at a time, in the order of the entries. A stream that is being closed waits for it, because the id of
+    a CQ that was given back may be another stream's a moment later.
+
+    Args:
+        timeout_ms: wait for a first entry so long.
+    """
+    told: list[Callable[[], None]] = []
+    with stream.reports:
+        queues = stream.device.queues
+        if stream.closed or not stream.route.immediate or not (timeout_ms or queues.has_cqe(stream.queues.sq_id)):
+            return told
+        receive, cq_id, stream_id = queues.receive, stream.queues.logic_cq_id, stream.stream_id
+        while raw_entries := receive(cq_id, stream_id, timeout_ms):
+            timeout_ms = 0
+            for raw in raw_entries:
+                cqe = stream.plugin.parse_cqe(raw)
+                of = stream if stream.group is None else stream.group.member(cqe.stream_id, cqe.sq_id)
+                if of is not None:
+                    _take(of, cqe, told)
+    return told
+
+
+def take_reports(group: DvppGroup, timeout_ms: int) -> int:
+    """Take what a DVPP group's queue holds, waiting at most `timeout_ms`; returns how many entries came."""
+    told: list[Callable[[], None]] = []
+    plugin, queues = group.device.plugin, group.device.queues
+    raw_entries = queues.receive(group.logic_cq_id, NO_STREAM, timeout_ms)
+    for raw in raw_entries:
+        cqe = plugin.parse_cqe(raw)
+        stream = group.member(cqe.stream_id, cqe.sq_id)
+        if stream is not None:
+            with stream.reports:
+                _take(stream, cqe, told)
+    tell(told)
+    return len(raw_entries)
+
+
+def _take(stream: Stream, cqe: Cqe, told: list[Callable[[], None]]) -> None:
     """Deliver one report to whoever expects it, and handle it as an error if it is one."""
-    taker = stream.expected.pop(_key(stream, cqe), None)
+    taker = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
     if taker is not None:
         taker(cqe)
     position = _position(stream, cqe)
     owner = stream.ring.owners[position] if position is not None else None
     outcome = stream.plugin.classify(cqe, owner.type if owner is not None else TaskType.NOP)
     if outcome.kind in _FAILURES:
-        stream.failure.keep(_fault(stream, cqe, outcome, owner, position))
-        _resume(stream, cqe, outcome)
-
-
-def _key(stream: Stream, cqe: Cqe) -> int:
-    return cqe.task_id if isinstance(stream.ring, RingV100) else cqe.task_sn
+        fault = _fault(stream, cqe, outcome, owner, position)
+        stream.failure.keep(fault)
+        told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault)))
+        goes_on = stream.context.failure.enter(stream, fault)
+        _resume(stream, cqe, outcome, enable=goes_on)
 
 
 def _position(stream: Stream, cqe: Cqe) -> int | None:
-    """Find the task: by (stream, id) on v100, by the reported head on v2."""
-    if isinstance(stream.ring, RingV100):
+    """Find the task: by (stream, id) on the older chips, by the reported head on v2."""
+    if stream.counts_ids:
         return stream.ring.position_of(cqe.task_id)
     return cqe.sq_head % stream.ring.depth
+
+
+def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault) -> ExceptionInfo:
+    return ExceptionInfo(
+        ExceptionKind.TASK_FAILURE, stream.device.user_id, stream.stream_id, cqe.task_id, threading.get_ident(),
+        fault.code, fault,
+    )
 
 
 def _fault(
@@ -70,8 +122,11 @@ def _fault(
     )
 
 
-def _resume(stream: Stream, cqe: Cqe, outcome: Outcome) -> None:
-    """Move the head over the failed task and enable the queue, once the hardware has stopped it."""
+def _resume(stream: Stream, cqe: Cqe, outcome: Outcome, *, enable: bool) -> None:
+    """Move the head over the failed task and enable the queue, once the hardware has stopped it.
+
+    The queue of a stream that has stopped for good stays disabled; `enable` says which it is.
+    """
     queues, sq_id = stream.device.queues, stream.queues.sq_id
     deadline = time.monotonic() + _DISABLE_WAIT_S
     while queues.enabled(sq_id):
@@ -86,4 +141,5 @@ def _resume(stream: Stream, cqe: Cqe, outcome: Outcome) -> None:
     if queues.head(sq_id) == queues.tail(sq_id):
         return  # the queue is being torn down: there is nothing to go on with
     queues.set_head(sq_id, (cqe.sq_head + outcome.head_advance) % stream.queues.depth)
-    queues.enable(sq_id)
+    if enable:
+        queues.enable(sq_id)

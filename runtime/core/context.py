@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from runtime import errors
-from runtime.core import stream as streams
-from runtime.core import teardown
+from runtime.core import creation, teardown
+from runtime.core.failure import ContextFailure
+from runtime.core.observers import StreamState
 from runtime.core.refs import Children, dead_handle
+from runtime.core.stream import StreamFlag
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
+    from runtime.core.group import DvppGroup
     from runtime.core.primary import DeviceSlot
     from runtime.core.stream import Stream
 
@@ -41,13 +44,15 @@ class Context:
     """
 
     __slots__ = (
-        "__weakref__", "_default", "device", "handle", "models", "overflow_address", "parameters", "primary",
+        "__weakref__", "_default", "device", "failure", "handle", "models", "overflow_address", "parameters", "primary",
         "resources", "state", "streams",
     )  # fmt: skip
 
     def __init__(self, device: Device, *, primary: bool) -> None:
         self.device, self.primary = device, primary
         self.state = ContextState.NOT_INITIALIZED
+        self.failure = ContextFailure(self)
+        """Whether the context stops at failures, and the one it has stopped at."""
         self.streams = Children()
         self.models = Children()
         """Models made in the context: closed before its streams, with `close(force=...)`."""
@@ -84,25 +89,31 @@ class Context:
         """Give the context its overflow buffer and its default stream, and let users in."""
         device = self.device
         self.state = ContextState.INITIALIZING
+        self.failure.clear()
         try:
             self._take_overflow_buffer()
             if self.primary:
                 self._default = device.primary_stream
                 device.primary_set_up()
             else:
-                self._default = streams.create(self, flags=streams.StreamFlag.PRIMARY_DEFAULT, name="default")
+                self._default = creation.create(self, flags=StreamFlag.PRIMARY_DEFAULT, name="default")
                 self.resources.callback(teardown.release, self._default)
         except BaseException:
             self._release()
             raise
         self.handle = device.runtime.handles.add(self)
         self.state = ContextState.ACTIVE
+        self.tell_default(StreamState.CREATE_POST)
 
     def _take_overflow_buffer(self) -> None:
         memory = self.device.memory
         with contextlib.suppress(errors.OutOfMemory):  # only overflow detection suffers
             self.overflow_address = memory.alloc(_OVERFLOW_BYTES, internal_flags())
             self.resources.callback(memory.free, self.overflow_address)
+
+    def tell_default(self, state: StreamState) -> None:
+        """Tell observers that the default stream has come, or is about to go."""
+        self.device.runtime.stream_observers.tell(self._default, state)
 
     def tear_down(self, *, force: bool) -> None:
         """End models, streams and resources, in this order; the caller sees to it that only one thread does.
@@ -147,6 +158,7 @@ class Context:
             self.state = ContextState.NOT_INITIALIZED
 
     def default_handle(self) -> int:
+        """Return the handle of the default stream, a new one when the last was given up by its user."""
         stream, handles = self.default_stream, self.device.runtime.handles
         if not handles.holds(stream.handle):
             stream.handle = handles.add(stream)
@@ -154,13 +166,11 @@ class Context:
 
     # -- use -------------------------------------------------------------------------------------------------------
 
-    def create_stream(self, *, priority: int = 0, flags: streams.StreamFlag = streams.StreamFlag.DEFAULT,
-                      name: str = "") -> Stream:
-        """Create a stream; see `Device.create_stream`."""
+    def create_stream(self, *, priority: int = 0, flags: int = StreamFlag.DEFAULT, name: str = "",
+                      group: DvppGroup | None = None) -> Stream:
+        """Create a stream; see `creation.create_for_user`."""
         self.check_open()
-        stream = streams.create(self, flags=flags, priority=max(0, min(priority, 7)), name=name)
-        self.streams.add(stream)
-        return stream
+        return creation.create_for_user(self, priority=priority, flags=flags, name=name, group=group)
 
     def all_streams(self) -> tuple[Stream, ...]:
         """Return the streams that users made here and, last, the default one."""

@@ -16,17 +16,23 @@ from chips.env import EncodeEnv
 from chips.memory_rules import internal_flags
 from chips.tasks import AicpuKernel, AicpuMessageVersion, GetStarsVersion, RingBufferControl
 from runtime import errors
-from runtime.core import stream as streams
-from runtime.core import teardown
+from runtime.core import creation, teardown
 from runtime.core.context import Context
+from runtime.core.failure import FailureMode
+from runtime.core.group import DvppGroup
 from runtime.core.limits import CoreLimits
+from runtime.core.monitor import Health
+from runtime.core.pool import TaskPool
+from runtime.core.recycle import Recycler
 from runtime.core.refs import Children
+from runtime.core.signals import Signals
 from runtime.core.stream import Stream, StreamFlag
 from runtime.core.tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
 from runtime.driver.boot import DeviceDriver
 from runtime.driver.calls import HalCalls
 from runtime.driver.ids import IdDriver
 from runtime.driver.queues import QueueDriver
+from runtime.driver.scheduler import capabilities
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
 
@@ -61,7 +67,20 @@ class Device:
         self.plugin = registry.plugin(self.chip)
         self.next_serial: Callable[[], int] = runtime.next_serial
         self.saturation = runtime.saturation
+        """What becomes of results out of range in streams made from now on."""
         self.closed = False
+        self.aborting = False
+        """Whether all tasks of the device are being ended (core_spec 4.2)."""
+        self.failure_mode = FailureMode.CONTINUE
+        """Mode of streams that users make from now on."""
+        self.scheduler_features: frozenset[str] = frozenset()
+        """What the task scheduler can do, by the names of `driver.scheduler.CAPABILITIES`."""
+        self.task_pool = TaskPool(self.chip.limits.max_tasks)
+        self.own_streams: list[Stream] = []
+        """The primary stream, and the control stream where the chip has one; they go with the device."""
+        self.host_stream_ids: set[int] = set()
+        """Numbers of streams that exist on the host only."""
+        self.recycler = Recycler(self.streams, f"npuhal-recycle-{user_id}", threaded=not self.hal.stepped)
         self.buffers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """Live buffers by address: what a leak report and `close` look at."""
         self.programs = Children()
@@ -73,6 +92,7 @@ class Device:
         except BaseException:
             self._undo.close()
             raise
+        runtime.monitor.watch(self)
 
     # -- boot ------------------------------------------------------------------------------------------------------
 
@@ -89,6 +109,7 @@ class Device:
         undo.callback(self.sq_registers.close)
         self.executed_words = ExecutedWords(self.memory)
         self.facts = self.driver.identify()
+        self.health = Health(self)
         self.arguments = ArgumentPools(self.memory, chip, bar=self.facts.bar_arguments)
         undo.callback(self.arguments.close)
         self.names = NamePool(self.memory)
@@ -96,7 +117,9 @@ class Device:
         if chip.has("KERNEL_MEMORY_POOL"):
             self.kernel_pool = KernelPool(self.memory)
             undo.callback(self.kernel_pool.close)
-        self.env = self._environment()
+        self.signals = Signals(self)
+        undo.callback(self.signals.close)
+        self.env = self.runtime.timeouts.applied(self._environment())
         self._start()
 
     def _environment(self) -> EncodeEnv:
@@ -144,8 +167,9 @@ class Device:
             primary.synchronize(_BOOT_TIMEOUT_MS)
 
     def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
-        stream = streams.create(self.context, flags=flags, control=control, name=name)
+        stream = creation.create(self.context, flags=flags, control=control, name=name)
         self._undo.callback(teardown.release, stream)
+        self.own_streams.append(stream)
         return stream
 
     def _scheduler_version(self) -> int:
@@ -166,7 +190,7 @@ class Device:
         length = 10 if self.chip.generation == "v100" else 30  # elements
         control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=length))
         control.synchronize(_BOOT_TIMEOUT_MS)
-        self.scheduler_capabilities = ring.scheduler_capabilities()
+        self.scheduler_features = capabilities(ring.scheduler_capabilities())
         self.error_ring = ring
         self._undo.callback(self._stop_error_ring)
 
@@ -211,6 +235,55 @@ class Device:
                 hint="get a new one with runtime.device(index)",
             )
 
+    def contexts(self) -> tuple[Context, ...]:
+        """Return the primary context, and then those that users have made."""
+        return (self.context, *self.runtime.slots[self.user_id].contexts)
+
+    def streams(self) -> list[Stream]:
+        """Return all streams that are alive: those of every context, then the device's own."""
+        members = [stream for context in self.contexts() for stream in context.all_streams()]
+        return list(dict.fromkeys((*members, *self.own_streams)))
+
+    def create_dvpp_group(self) -> DvppGroup:
+        """Return a new DVPP group: streams made with it share one completion queue.
+
+        Raises:
+            NotSupported 207000: the chip has no such groups.
+        """
+        self.check_open()
+        if not self.chip.has("STREAM_DVPP_GROUP"):
+            raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.chip.soc} has no DVPP groups")
+        return DvppGroup(self)
+
+    def set_failure_mode(self, mode: int) -> None:
+        """Choose the failure mode of streams made from now on (rtSetDeviceFailureMode); it can be chosen once.
+
+        Raises:
+            NotSupported 207000: it was set to something else before (EE1016).
+        """
+        self.check_open()
+        if self.failure_mode is not FailureMode.CONTINUE and mode != self.failure_mode:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
+                f"device {self.user_id} is in failure mode {self.failure_mode.name} already", ee="EE1016",
+                params=("set_failure_mode", "the mode of a device can be set only once"),
+                hint="reset the device to choose again",
+            )
+        if mode in (FailureMode.CONTINUE, FailureMode.STOP):
+            self.failure_mode = FailureMode(mode)
+
+    def scheduler_has(self, capability: str) -> bool:
+        """Whether the task scheduler says that it can do something."""
+        return capability in self.scheduler_features
+
+    def take_host_stream_id(self) -> int:
+        """Return a stream number above those of the driver, for a stream that exists on the host only."""
+        number = int(self.chip.prop("baseAicpuStreamId"))
+        while number in self.host_stream_ids:
+            number += 1
+        self.host_stream_ids.add(number)
+        return number
+
     def release_arguments(self, blocks: list[ArgumentBlock]) -> None:
         """Take argument blocks of finished tasks back."""
         self.arguments.release(blocks)
@@ -241,7 +314,9 @@ class Device:
 
     def shut(self) -> None:
         """Give everything back that outlives contexts, and close; for the slot, when nobody holds the device."""
-        for own in {self.primary_stream, self.control_stream}:
+        self.runtime.monitor.forget(self)
+        self.recycler.close()
+        for own in self.own_streams:
             teardown.end_tasks(own, force=True)
         for program in list(self.programs):
             program.close()

@@ -6,15 +6,21 @@ import atexit
 import contextlib
 import os
 import threading
+import weakref
 
 import npuhal
 from runtime import errors
+from runtime.core import blocking
+from runtime.core.callback import HostCallbacks
 from runtime.core.context import Context, CurrentState
 from runtime.core.device import Device, serials
+from runtime.core.exceptions import ExceptionCallbacks
 from runtime.core.limits import DeviceLimits, SaturationMode, ThreadLimits, check_saturation, default_saturation
+from runtime.core.monitor import Monitor
 from runtime.core.observers import Observers
 from runtime.core.primary import DeviceSlot, DeviceState
 from runtime.core.refs import HandleTable
+from runtime.core.timeouts import Timeouts
 from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 
@@ -47,6 +53,10 @@ class Runtime:
             raise
         self.handles = HandleTable()
         self.next_serial = serials()
+        self.timeouts = Timeouts(self.open_devices)
+        """How long waits and operators may take where a call states nothing."""
+        self.callbacks = HostCallbacks()
+        """Functions that devices call on the host."""
         self.current = CurrentState()
         self.device_observers = Observers("device state")
         """Told (user device id, DeviceState) before and after a device is set or reset."""
@@ -64,11 +74,20 @@ class Runtime:
         self.unlocked = threading.Event()
         """Cleared while the process is locked for a snapshot."""
         self.unlocked.set()
+        self.exceptions = ExceptionCallbacks()
+        """Told of failed tasks, and of streams that are waited for very long."""
+        self.abort_observers = Observers("device abort")
+        """Told (user device id, AbortPhase) while all tasks of a device are being ended."""
+        self.launch_blocking = blocking.from_environment()
+        """Whether launches wait for their stream unless the stream says otherwise."""
+        self.monitor = Monitor(threaded=not self.hal.stepped)
+        """Looks after the devices that are open."""
         self.closed = False
         self.slots = tuple(
             DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
         )
         """What holds each device, by user device id."""
+        _alive.add(self)
 
     def _open(self, index: int) -> Device:
         """Open a device, for its slot."""
@@ -287,30 +306,62 @@ class Runtime:
         return [slot.device for slot in self.slots if slot.device is not None]
 
     def close(self, *, force: bool = False) -> None:
-        """Close all devices; `force` ends running tasks. The library stays loaded."""
+        """Close all devices; `force` ends running tasks. The library stays loaded.
+
+        All devices are tried, and the first failure is raised; without `force` the runtime then stays usable.
+        """
         if self.closed or os.getpid() != self.pid:
             return
+        first: BaseException | None = None
         for slot in self.slots:
-            slot.close(force=force)
-        self.closed = True
-        self.hal.close()
+            try:
+                slot.close(force=force)
+            except errors.RuntimeFault as fault:
+                first = first or fault
+        if first is None or force:
+            self.closed = True
+            self.hal.close()
+        if first is not None:
+            raise first
+
+    def disown(self) -> None:
+        """In a child of fork: mark everything closed without a call to the driver, which knows this process not."""
+        for slot in self.slots:
+            device = slot.device
+            if device is not None:
+                device.closed = True
+                for context in device.contexts():
+                    context.streams.renew_lock()
+                for stream in device.streams():
+                    stream.closed = stream.barred = True
 
     def __repr__(self) -> str:
         return f"<Runtime {self.url}: {len(self.slots)} x {self.machine.soc_name or 'no device'}>"
 
 
+_alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
+"""All runtimes of the process, for the child of a fork."""
 _the_one: Runtime | None = None
 _making = threading.Lock()
+_leaving = threading.Event()
+"""Set when the process has begun to exit."""
 
 
 def get(url: str | None = None, kind: type[Runtime] = Runtime) -> Runtime:
     """Return the process's runtime, making one of `kind` on first use.
+
+    A failure to make it is raised, and the next call tries again; threads that come meanwhile wait for the outcome.
 
     Args:
         url: which HAL to use; only the first call may choose, a later one must not ask for another.
     """
     global _the_one
     with _making:
+        if _leaving.is_set():
+            raise errors.fault(
+                "ACL_ERROR_INTERNAL_ERROR", "the process is exiting: its runtime is gone",
+                hint="end the use of devices before the interpreter exits",
+            )
         if _the_one is None or _the_one.closed:
             _the_one = kind(url)
         elif url is not None and url != _the_one.url:
@@ -334,5 +385,17 @@ def shutdown(*, force: bool = False) -> None:
 @atexit.register
 def _at_exit() -> None:
     """Leave without hanging: end what still runs, and let nothing raise on the way out."""
+    _leaving.set()
     with contextlib.suppress(Exception):  # the process ends anyway, and the driver cleans up behind it
         shutdown(force=True)
+
+
+def _in_child() -> None:
+    """After fork: this process has none of the parent's devices, and none of the threads that may hold our locks."""
+    global _making
+    _making = threading.Lock()
+    for one in list(_alive):
+        one.disown()
+
+
+os.register_at_fork(after_in_child=_in_child)

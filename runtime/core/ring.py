@@ -19,6 +19,9 @@ from chips.tasks import TaskType
 NO_TASK = 0xFFFF
 """The id that v100 never gives to a task."""
 
+TICK = 64
+"""Places submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
+
 class Label(NamedTuple):
     """What a task is called in messages, and the type by which its errors are read."""
 
@@ -91,15 +94,26 @@ class TaskRing:
         """Return the first position of a pending task, or None."""
         raise NotImplementedError
 
-    def done(self, head: int) -> int:
+    def restart(self) -> None:
+        """Go on at position 0 of a queue that was made anew; everything has been reclaimed, counts go on growing."""
+        self.submitted = self.reclaimed = -(-self.submitted // self.depth) * self.depth
+        self.limit = self._new_limit()
+
+    def done(self, head: int, limit: int = 0) -> int:
         """Return how many pending SQEs are finished when the device's head is at position `head`.
 
         A task of several SQEs counts only when all of them are behind the head. A head outside the pending range
         (stale or not yet readable) gives 0.
+
+        Args:
+            limit: look at most so many positions on (core_spec 11.3); 0 is no limit.
         """
         count = (head - self.reclaimed) % self.depth
         if count == 0 or count > self.pending:
             return 0
+        if 0 < limit < count:
+            count = limit
+            head = (self.reclaimed + limit) % self.depth
         if count < self.pending:
             running = self.id_at(head)
             while count and self.id_at((self.reclaimed + count - 1) % self.depth) == running:

@@ -1,32 +1,65 @@
-"""Where a task goes: the small protocol behind which capture, update and splitting install their own way.
+"""Where a task goes: the protocol behind which capture, update and splitting install their own way (core_spec 7).
 
-The normal route takes a slot of the stream's ring and hands the SQEs to the driver. Features replace `stream.route`;
-launchers read it once, when they are built, and are built again when it changes.
+A stream holds the routes that are in force, at most one per `RouteRank`, and asks them in the order of the ranks. The
+normal route is always the last: it takes a slot of the stream's ring and hands the SQEs to the driver. Features
+install theirs with `stream.install_route`; launchers read `stream.route`, the first in order, once, when they are
+built, and are built again when it changes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import enum
+from typing import TYPE_CHECKING, Protocol
 
 from chips.env import TaskIds
+from chips.tasks import TaskType
+from runtime import errors
 from runtime.core import submit
+from runtime.core.ring import Label
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
 
 
+class RouteRank(enum.IntEnum):
+    """The fixed order in which a task is offered to routes."""
+
+    UPDATE = 1
+    """The stream re-fills the tasks of a recorded task group."""
+    SPLIT = 2
+    """The stream collects tasks in host memory and chains slave streams when it is full."""
+    CAPTURE = 3
+    """The stream is being captured into a graph."""
+    NORMAL = 4
+
+
+class Verdict(enum.Enum):
+    """What a route says about a kind of task."""
+
+    TAKES = "takes it"
+    SKIPS = "leaves it to the next route"
+    REFUSES = "cannot be done with such a task"
+
+
 class Route(Protocol):
-    """How one task gets a place, leaves, or is undone. All three run under the stream's lock."""
+    """How one task gets a place, leaves, or is undone. All of it runs under the stream's lock."""
 
     @property
     def name(self) -> str:
         """What it is called in messages and traces."""
 
     @property
+    def rank(self) -> RouteRank:
+        """Its place in the order."""
+
+    @property
     def immediate(self) -> bool:
         """Whether a committed task reaches the device at once (False while recording)."""
 
-    def alloc(self, stream: Stream, count: int, owner: Any) -> TaskIds:
+    def verdict(self, task_type: TaskType) -> Verdict:
+        """Say whether the route is responsible for a kind of task."""
+
+    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
         """Take `count` consecutive places."""
 
     def commit(self, stream: Stream, sqes: bytes) -> None:
@@ -41,10 +74,15 @@ class NormalRoute:
 
     __slots__ = ()
     name = "hardware SQ"
+    rank = RouteRank.NORMAL
     immediate = True
 
-    def alloc(self, stream: Stream, count: int, owner: Any) -> TaskIds:
-        """Take ring positions, waiting for the device while the ring is full."""
+    def verdict(self, task_type: TaskType) -> Verdict:
+        """Take everything."""
+        return Verdict.TAKES
+
+    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+        """Take ring positions, waiting for the device while the ring is full; see `submit.make_room`."""
         ring = stream.ring
         if not ring.fits(count):
             submit.make_room(stream, count)
@@ -66,4 +104,79 @@ class NormalRoute:
         return True
 
 
+class ClosedRoute:
+    """No way out: streams that only the device feeds, or that exist on the host only."""
+
+    __slots__ = ("_reason", "name")
+    rank = RouteRank.NORMAL
+    immediate = True
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self._reason = name, reason
+
+    def verdict(self, task_type: TaskType) -> Verdict:
+        """Answer for everything, in `alloc`."""
+        return Verdict.TAKES
+
+    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+        """Raise NotSupported 207000: the host cannot send here."""
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{owner}: stream {stream.stream_id} takes no tasks: {self._reason}",
+            hint="use a stream without that flag",
+        )
+
+    def commit(self, stream: Stream, sqes: bytes) -> None:
+        """Never reached."""
+
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Undo nothing: nothing was taken."""
+        return True
+
+
 NORMAL = NormalRoute()
+DEVICE_FED = ClosedRoute("fed by the device", "only device code submits to it (DEVICE_USE_ONLY)")
+HOST_ONLY = ClosedRoute("host only", "it is scheduled by the AICPU (CPU_SCHEDULE) or a mere placeholder")
+
+
+def choose(stream: Stream, task_type: TaskType, label: Label) -> Route:
+    """Return the route of a task: the first in order that takes it.
+
+    Raises:
+        NotSupported 507009: a route that stands in the way cannot be done with such a task (EE1006).
+    """
+    for route in stream.routes:
+        verdict = route.verdict(task_type)
+        if verdict is Verdict.TAKES:
+            return route
+        if verdict is Verdict.REFUSES:
+            raise errors.fault(
+                "RT_ERROR_TASK_NOT_SUPPORT", f"{label}: stream {stream.stream_id} is in {route.name}, which such a "
+                "task cannot be part of", ee="EE1006", params=(str(label), task_type.name, f"not in {route.name}"),
+                hint=f"submit it outside of {route.name}",
+            )
+    return NORMAL
+
+
+def stream_full(stream: Stream, label: Label | str) -> errors.RuntimeFault:
+    """Return the fault of a stream that keeps its tasks and has no room for another one."""
+    return errors.fault(
+        "RT_ERROR_STREAM_FULL", f"{label}: stream {stream.stream_id} keeps its tasks and all {stream.ring.depth - 1} "
+        "places are taken", ee="EE1019", params=(str(label), "the stream is full"),
+        hint="spread the tasks over several streams of the model",
+    )
+
+
+def group_exhausted(stream: Stream, label: Label | str) -> errors.RuntimeFault:
+    """Return the fault of an update that sends more tasks than its group has."""
+    return errors.fault(
+        "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{label}: the task group that stream {stream.stream_id} updates has no "
+        "further task, or the next one is gone", hint="update exactly the tasks that the group was recorded with",
+    )
+
+
+def group_interrupted(stream: Stream, label: Label | str) -> errors.RuntimeFault:
+    """Return the fault of a task that comes between two parts of a task group being recorded."""
+    return errors.fault(
+        "RT_ERROR_STREAM_TASKGRP_INTR", f"{label}: a task group is open on another stream of the capture",
+        hint=f"end the task group before stream {stream.stream_id} goes on",
+    )

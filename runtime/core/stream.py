@@ -7,24 +7,28 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips.env import EncodeEnv, TaskIds
+from chips.tasks import OverflowSwitch
 from runtime import errors
-from runtime.core import completion, sync, teardown
+from runtime.core import blocking, completion, sync, teardown
+from runtime.core.blocking import LaunchBlocking
+from runtime.core.census import creation_site
+from runtime.core.failure import FailureMode
+from runtime.core.recycle import try_recycle
 from runtime.core.refs import dead_handle
-from runtime.core.ring import RingV100, RingV200, TaskRing, tell
-from runtime.core.route import NORMAL, Route
-from runtime.core.submit import submit
-from runtime.driver import ids as id_kinds
-from runtime.driver.queues import QueueOptions, QueuePair
+from runtime.core.ring import Label, TaskRing, tell
+from runtime.core.route import NORMAL, Route, RouteRank, choose, stream_full
+from runtime.core.submit import aborted, submit
+from runtime.driver.queues import QueuePair
 
 if TYPE_CHECKING:
-    from chips.tasks import Task
+    from chips.tasks import Task, TaskType
     from runtime.core.context import Context
     from runtime.core.device import Device
-
-_GROUP_UNSET = 0xFF
+    from runtime.core.group import DvppGroup
 
 
 class StreamFlag(enum.IntFlag):
@@ -32,12 +36,31 @@ class StreamFlag(enum.IntFlag):
 
     DEFAULT = 0
     PERSISTENT = 0x1
+    """Tasks stay for a model; nothing waits for them."""
+    FORCE_COPY = 0x2
     HUGE = 0x4
+    """A ring of the chip's huge depth, where it has one."""
+    CPU_SCHEDULE = 0x8
+    """Driven by the AICPU scheduler: the host only keeps a number for it."""
+    FORBIDDEN_DEFAULT = 0x10
+    """A placeholder without any resource."""
+    HEAD = 0x20
     PRIMARY_DEFAULT = 0x40
     PRIMARY_FIRST_DEFAULT = 0x80
     OVERFLOW = 0x100
     FAST_LAUNCH = 0x200
     FAST_SYNC = 0x400
+    """Synchronize polls long before it gives the processor away."""
+    DEVICE_USE_ONLY = 0x800
+    """Only device code submits to it (coprocessor use)."""
+    VECTOR_CORE = 0x1000
+    SQ_LOCK = 0x2000
+    DQS_CTRL = 0x4000
+    DQS_INTER_CHIP = 0x8000
+
+    HOST_ONLY = CPU_SCHEDULE | FORBIDDEN_DEFAULT
+    NEVER_WAITED = PERSISTENT | HOST_ONLY | DEVICE_USE_ONLY
+    """Synchronize and query of such streams succeed at once, and launch blocking does not apply."""
 
 
 SelfStream = TypeVar("SelfStream", bound="Stream")
@@ -51,25 +74,32 @@ class Stream:
     """
 
     __slots__ = (
-        "__weakref__", "closed", "context", "device", "env", "expected", "failure", "flags", "handle", "launchers",
-        "lock", "name", "plugin", "priority", "queues", "read_head", "resources", "ring", "route", "senders",
-        "stream_id",
+        "__weakref__", "aborting", "aborts", "barred", "bound", "closed", "context", "device", "env", "expected",
+        "failure", "failure_mode", "flags", "group", "handle", "launch_blocking", "launchers", "lock", "name",
+        "open_sections", "plugin", "priority", "queues", "read_head", "reports", "resources", "ring", "route", "routes",
+        "senders", "separate", "site", "stream_id", "tick", "user_tag",
     )  # fmt: skip
 
     def __init__(
-        self, context: Context, stream_id: int, queues: QueuePair, env: EncodeEnv, *, flags: StreamFlag, priority: int,
-        name: str,
+        self, context: Context, stream_id: int, queues: QueuePair, env: EncodeEnv, ring: TaskRing, *,
+        flags: StreamFlag, priority: int, name: str, routes: tuple[Route, ...] = (NORMAL,),
+        group: DvppGroup | None = None,
     ) -> None:
         device = context.device
         self.context, self.device = context, device
         self.stream_id, self.queues, self.env = stream_id, queues, env
         self.plugin = device.plugin
         self.flags, self.priority, self.name = flags, priority, name
-        v100 = env.chip.generation == "v100"
-        self.ring: TaskRing = (RingV100 if v100 else RingV200)(queues.depth)
-        self.route: Route = NORMAL
+        self.ring = ring
+        self.routes = routes
+        """Routes in force, in the order in which tasks are offered to them."""
+        self.route = routes[0]
+        self.group = group
+        """The DVPP group whose completion queue the stream shares."""
         self.lock = threading.Lock()
-        self.senders = _Senders(device, queues.sq_id)
+        self.reports = threading.RLock()
+        """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
+        self.senders = _Senders(device, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
         self.expected: dict[int, Callable[[Any], None]] = {}
         self.failure = errors.FirstError()
@@ -77,7 +107,25 @@ class Stream:
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
         self.resources = ExitStack()
         """What else goes with the stream: undone when it is closed, last added first."""
+        self.failure_mode = FailureMode.CONTINUE
+        self.launch_blocking = LaunchBlocking.BY_ENVIRONMENT
+        self.open_sections = 0
+        """Non-blocking sections that are open."""
+        self.bound: Any = None
+        """The model that keeps the stream's tasks, once the stream is bound to one."""
+        self.user_tag = 0
         self.closed = False
+        self.aborting = False
+        self.aborts = 0
+        """How often the stream was aborted: whoever waits across an abort sees that it changed."""
+        self.barred = context.failure.first is not None
+        """Whether `check_send` must be asked before a task is sent. The one flag that every send looks at."""
+        self.separate = env.separate_recycle
+        self.tick: Callable[[], None] = (
+            device.recycler.tick(self) if self.separate else partial(try_recycle, self)
+        )
+        """What senders call every 64 places."""
+        self.site = creation_site()
         self.handle = device.runtime.handles.add(self)
         device.hal.annotate(("stream", stream_id), self)
         device.hal.annotate(("sq", queues.sq_id), self)
@@ -86,8 +134,18 @@ class Stream:
 
     @property
     def is_default(self) -> bool:
-        """Whether this is the default stream of a context, which lives and goes with the device."""
+        """Whether this is a default or control stream, which lives and goes with its context or device."""
         return bool(self.flags & StreamFlag.PRIMARY_DEFAULT)
+
+    @property
+    def keeps_tasks(self) -> bool:
+        """Whether places are never given free while the stream lives: a model will execute them."""
+        return self.bound is not None or (bool(self.flags & StreamFlag.PERSISTENT) and not self.counts_ids)
+
+    @property
+    def never_waited(self) -> bool:
+        """Whether there is nothing to wait for: the stream only keeps tasks, or the host does not feed it."""
+        return bool(self.flags & StreamFlag.NEVER_WAITED) or self.bound is not None
 
     def check_open(self) -> None:
         """Raise where the stream can take no call any more."""
@@ -148,32 +206,149 @@ class Stream:
 
     def query(self) -> bool:
         """Return whether everything submitted is done; never waits. A failed task counts as not done until it was
-        reported by `synchronize`."""
-        self.check_open()
+        reported by `synchronize`.
+
+        Raises:
+            DeviceAborted, or the failure of a stopped context.
+        """
+        self.check_status()
+        if self.never_waited:
+            return True
         self.drain()
+        self.context.failure.check(self)
         return self.ring.pending == 0 and self.failure.first is None
 
     @property
     def sq_path(self) -> str:
-        """Which way out tasks take: hardware SQ, or what a capture has installed."""
-        return self.route.name
+        """Which way out tasks take: into the mapped ring, through the driver, or what a feature has installed."""
+        return f"{self.route.name}, {self.senders.way}" if self.route is NORMAL else self.route.name
+
+    # -- settings --------------------------------------------------------------------------------------------------
+
+    def set_failure_mode(self, mode: int) -> None:
+        """Let the whole context stop at the first failed task (1); see `ContextFailure.set_mode`."""
+        self.check_open()
+        self.context.failure.set_mode(self, mode)
+
+    @property
+    def overflow_check(self) -> bool:
+        """Whether kernels of this stream report arithmetic overflow."""
+        return self.env.overflow_enabled
+
+    def set_overflow_check(self, on: bool) -> None:
+        """Turn overflow reports on or off for what is submitted from now on; launchers are built again.
+
+        Raises:
+            NotSupported 207000: the chip cannot do it per stream.
+        """
+        self.check_open()
+        if not self.device.chip.has("STREAM_ATTR_OVERFLOW_CHECK"):
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.device.chip.soc} has no overflow switch per stream"
+            )
+        if on != self.overflow_check:
+            self.context.default_stream.submit(OverflowSwitch(stream_id=self.stream_id, on=on), owner="overflow switch")
+            self.change_environment(overflow_enabled=on)
+
+    def set_launch_blocking(self, mode: LaunchBlocking) -> None:
+        """Let launches wait for the stream or not, whatever the environment says; holds for launchers built later."""
+        self.check_open()
+        self.launch_blocking = LaunchBlocking(mode)
+        self.launchers.clear()
+
+    def non_blocking(self) -> blocking.NonBlockingSection:
+        """Return a context manager: launches inside do not wait; leaving the outermost one waits once."""
+        return blocking.NonBlockingSection(self)
+
+    def change_environment(self, **facts: Any) -> None:
+        """Replace facts that SQE builders look at; prepared launches are dropped."""
+        with self.lock:
+            self.env = replace(self.env, **facts)
+            self.launchers.clear()
+
+    # -- routes ----------------------------------------------------------------------------------------------------
+
+    def install_route(self, route: Route) -> None:
+        """Put a route in force at its place in the order; one that holds the place already is replaced."""
+        self._change_routes({**self._ranked(), route.rank: route})
+
+    def remove_route(self, rank: RouteRank) -> None:
+        """Take the route at a place in the order out of force, if there is one."""
+        ranked = self._ranked()
+        ranked.pop(rank, None)
+        self._change_routes(ranked)
+
+    def _ranked(self) -> dict[RouteRank, Route]:
+        return {route.rank: route for route in self.routes}
+
+    def _change_routes(self, ranked: dict[RouteRank, Route]) -> None:
+        with self.lock:
+            self.routes = tuple(ranked[rank] for rank in sorted(ranked))
+            self.route = self.routes[0]
+            self.launchers.clear()
+
+    def choose_route(self, task_type: TaskType, label: Label) -> Route:
+        """Return the first route in order that takes a task; see `route.choose`."""
+        return choose(self, task_type, label)
+
+    def full(self) -> errors.RuntimeFault:
+        """Return the fault for a task that finds no room in a stream that keeps its tasks."""
+        return stream_full(self, "submit")
+
+    # -- gates -----------------------------------------------------------------------------------------------------
+
+    def check_status(self) -> None:
+        """Raise what keeps anybody from asking about the stream (CheckStatus, core_spec 4.1)."""
+        self.check_open()
+        if self.aborting:
+            raise aborted(self, "ACL_ERROR_RT_STREAM_ABORT")
+        if self.device.aborting:
+            raise aborted(self, "ACL_ERROR_RT_DEVICE_TASK_ABORT")
+        self.context.failure.check(self)
+
+    def check_send(self, task_type: TaskType) -> None:
+        """Raise what keeps a task from being sent; needed only while `barred`."""
+        self.check_open()
+        if self.aborting:
+            raise aborted(self, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
+        if self.device.aborting:
+            raise aborted(self, "RT_ERROR_DEVICE_ABORT_SEND_TASK_FAIL")
+        self.context.failure.check(self, task_type)
+
+    def bar(self) -> None:
+        """Set `barred` again after a state has changed that it depends on."""
+        self.barred = self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
 
     # -- bookkeeping -----------------------------------------------------------------------------------------------
 
+    @property
+    def counts_ids(self) -> bool:
+        """Whether tasks are recognised by a 16-bit id of the stream (older chips), not by a serial number (v2)."""
+        return self.env.chip.generation in ("v100", "hwts")
+
     def report_key(self, ids: TaskIds) -> int:
         """Return the number by which a task's CQE is recognised: its id on v100, its serial on v2."""
-        return ids.task_id if isinstance(self.ring, RingV100) else ids.task_sn
+        return ids.task_id if self.counts_ids else ids.task_sn
 
-    def reclaim_locked(self) -> list[Callable[[], None]]:
-        """Read the head and free finished slots; returns callbacks to run without the lock."""
-        done = self.ring.done(self.read_head())
-        return self.ring.reclaim(done, self.device.release_arguments) if done else []
+    def reclaim_locked(self, limit: int = 0) -> list[Callable[[], None]]:
+        """Read the head and free finished slots, all or at most `limit`; returns callbacks to run without the lock.
 
-    def drain(self) -> None:
-        """Take completion entries that have arrived, then free what the head has passed."""
+        A stream in failure mode ABORT gives everything up: what it still holds is never executed.
+        """
+        ring = self.ring
+        if self.failure_mode is FailureMode.ABORT:
+            done = ring.pending
+        elif self.keeps_tasks or self.flags & StreamFlag.HOST_ONLY or not self.route.immediate:
+            done = 0
+        else:
+            done = ring.done(self.read_head(), limit)
+        return ring.reclaim(done, self.device.release_arguments) if done else []
+
+    def drain(self, limit: int = 0) -> None:
+        """Take completion entries that have arrived, then free what the head has passed, at most `limit` places."""
         completion.drain(self)
         with self.lock:
-            told = self.reclaim_locked()
+            told = self.reclaim_locked(limit)
         if told:
             tell(told)
 
@@ -181,61 +356,26 @@ class Stream:
 class _Senders:
     """Prepared sends by SQE count; the usual one exists from the start."""
 
-    __slots__ = ("_by_count", "_device", "_sq_id")
+    __slots__ = ("_by_count", "_make", "ring")
 
-    def __init__(self, device: Device, sq_id: int) -> None:
-        self._device, self._sq_id = device, sq_id
-        self._by_count = {1: device.queues.sender(sq_id)}
+    def __init__(self, device: Device, pair: QueuePair) -> None:
+        self.ring = device.queues.mapped_ring(pair)
+        """The ring that SQEs are built in, or None where the driver copies them."""
+        self._make = partial(device.queues.sender, pair.sq_id, ring=self.ring)
+        self._by_count = {1: self._make(1)}
+
+    @property
+    def way(self) -> str:
+        """How SQEs reach the queue."""
+        return "copied by the driver" if self.ring is None else "built in the mapped ring"
+
+    def restart(self, ring_base: int) -> None:
+        """Go on with a queue that was made anew, at its first position; the ring may lie elsewhere now."""
+        if self.ring is not None:
+            self.ring.base, self.ring.tail = ring_base, 0
 
     def __getitem__(self, count: int) -> Any:
         sender = self._by_count.get(count)
         if sender is None:
-            sender = self._by_count[count] = self._device.queues.sender(self._sq_id, count)
+            sender = self._by_count[count] = self._make(count)
         return sender
-
-
-def create(
-    context: Context, *, flags: StreamFlag = StreamFlag.DEFAULT, priority: int = 0, control: bool = False,
-    name: str = "",
-) -> Stream:
-    """Set a stream up in the vendor's order (core_spec 5.3a); a failure gives back what was made.
-
-    Raises:
-        ResourceExhausted: no stream id or no queue left (EE1023 on the chips that say so).
-    """
-    device = context.device
-    chip = device.chip
-    v100 = chip.generation == "v100"
-    with ExitStack() as undo:
-        stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
-        undo.callback(device.ids.free, id_kinds.STREAM, stream_id)
-        if v100:
-            device.executed_words.take(stream_id)
-            undo.callback(device.executed_words.give_back, stream_id)
-        options = QueueOptions(
-            stream_id, priority, inf_nan=bool(device.saturation), overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=v100,
-            group_id=0 if v100 else _GROUP_UNSET, control=control and not v100,
-        )
-        depth = chip.limits.rtsq_depth
-        sq_id, cq_id = device.queues.create(
-            options, depth=depth, cqe_bytes=chip.limits.cqe_size, cq_depth=chip.limits.rtcq_depth or depth,
-            extended=not v100,
-        )
-        undo.callback(device.queues.free, sq_id, cq_id)
-        ring_base = 0 if v100 else device.queues.ring_base(sq_id)
-        logic_cq_id = device.queues.create_logic_cq(stream_id, threading.get_ident())
-        undo.callback(device.queues.free_logic_cq, logic_cq_id)
-        device.ids.bind_logic_cq(stream_id, logic_cq_id)
-        undo.callback(device.ids.unbind_logic_cq, stream_id)
-        register_base = 0
-        if v100:
-            register_base = device.queues.register_base(sq_id)
-            device.sq_registers.write(sq_id, register_base)
-        pair = QueuePair(sq_id, cq_id, logic_cq_id, depth, register_base, ring_base)
-        env = replace(
-            device.env, stream_id=stream_id, sq_id=sq_id, sq_register_base=register_base,
-            overflow_enabled=bool(flags & StreamFlag.OVERFLOW), separate_recycle=chip.has("TASK_RECYCLE_THREAD"),
-        )
-        stream = device.stream_type(context, stream_id, pair, env, flags=flags, priority=priority, name=name)
-        undo.pop_all()
-    return stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal import constants as c
 from runtime import errors
 from runtime.core import completion
-from runtime.core.ring import Finished, Label, tell
+from runtime.core.ring import TICK, Finished, Label, tell
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
     from runtime.core.stream import Stream
     from runtime.driver.queues import Sender
 
-RECLAIM_EVERY = 64
-"""SQEs between two looks at what is done (core_spec 11.1)."""
-
 _TRIES_PER_CHECK = 1000
 """Refused sends between two looks at the device's state."""
 
-_PAUSE_S = 50e-6
+_FREE_TRIES = 1000
+"""Looks for room before the first pause."""
 
-_GONE = 2  # drvDeviceStatus: exception; larger values are worse
+_PAUSE_S = 50e-6
 
 
 def submit(
@@ -51,14 +50,16 @@ def submit(
         unsent.append(partial(stream.device.release_arguments, [arguments]))
     told = unsent
     try:
-        stream.check_open()
         operations = stream.plugin.ops(task)
         count = operations.count(task, stream.env)
         if not isinstance(owner, Label):
             owner = Label(task.type, owner or task.type.name.lower().replace("_", " "))
         with stream.lock:
-            stream.check_open()
+            if stream.barred:
+                stream.check_send(task.type)
             route, ring = stream.route, stream.ring
+            if len(stream.routes) > 1:
+                route = stream.choose_route(task.type, owner)
             ids = route.alloc(stream, count, owner)
             told = []
             ring.arguments[ids.position] = arguments
@@ -76,43 +77,74 @@ def submit(
                     stream.expected.pop(stream.report_key(ids), None)
                     told = unsent
                 raise
-            if ring.submitted // RECLAIM_EVERY != (ring.submitted - count) // RECLAIM_EVERY:
-                told = stream.reclaim_locked()
+            crossed = ring.submitted // TICK != (ring.submitted - count) // TICK
+        _last.task_id = ids.task_id
     finally:
         if told:
             tell(told)
+    if crossed:
+        stream.tick()
     return ids
 
 
+class _LastTask(threading.local):
+    """The id of the last task that each thread sent on the general path; no task has this one."""
+
+    task_id = 0xFFFFFFFF
+
+
+_last = _LastTask()
+
+
+def last_task_id() -> int:
+    """Return the id of the calling thread's last task, or 0xFFFFFFFF if it has sent none (aclrtGetThreadLastTaskId)."""
+    return _last.task_id
+
+
 def make_room(stream: Stream, count: int) -> None:
-    """Wait until `count` positions are free; called with the stream's lock held, which is let go in between."""
+    """Wait until `count` positions are free; called with the stream's lock held, which is let go in between.
+
+    What a sender is told that waited into an abort or a failure differs by generation (core_spec 6.5): v100 looks at
+    the context before it reclaims and sends if that made room, v200 looks afterwards. Both see an abort at once.
+
+    Raises:
+        StreamError 507002: the stream keeps its tasks, so that it can never get room (EE1019).
+        RuntimeFault: the stream was closed or aborted, the context has stopped, or the device went away.
+    """
+    if stream.keeps_tasks:
+        raise stream.full()
+    aborts, looks_late = stream.aborts, stream.env.chip.generation != "v100"
     if count >= stream.ring.depth:
         raise errors.fault(
             "RT_ERROR_INVALID_VALUE", f"{count} SQEs never fit into a ring of {stream.ring.depth}", layer="core"
         )
     tries = 0
     while not stream.ring.fits(count):
-        told = stream.reclaim_locked()
-        if told:
-            stream.lock.release()
-            try:
-                tell(told)
-            finally:
-                stream.lock.acquire()
-            continue
-        if stream.ring.fits(count):
-            return
+        if not looks_late:
+            stream.context.failure.check(stream)
         tries += 1
         if tries % _TRIES_PER_CHECK == 0:
             check_device(stream)
         stream.lock.release()
         try:
             stream.drain()
-            if tries > _TRIES_PER_CHECK:
+            if tries > _FREE_TRIES:
                 time.sleep(_PAUSE_S)
         finally:
             stream.lock.acquire()
         stream.check_open()
+        if stream.aborting or stream.device.aborting or stream.aborts != aborts:
+            raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
+        if looks_late:
+            stream.context.failure.check(stream)
+
+
+def aborted(stream: Stream, code: str) -> errors.RuntimeFault:
+    """Return the fault for a call that an abort is in the way of, or has overtaken."""
+    return errors.fault(
+        code, f"stream {stream.stream_id} of device {stream.device.user_id} is being aborted, or was while this call "
+        "waited", hint="its tasks are gone; start again when the abort has returned",
+    )
 
 
 def send_again(stream: Stream, sender: Sender, rc: int) -> None:
@@ -129,7 +161,10 @@ def send_again(stream: Stream, sender: Sender, rc: int) -> None:
         tries += 1
         if tries % _TRIES_PER_CHECK == 0:
             check_device(stream)
-            completion.drain(stream)
+            if stream.aborting or stream.device.aborting:
+                raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
+            later = completion.take(stream)  # under the lock: callbacks wait for whoever reclaims next
+            stream.ring.specials.extendleft((0, callback) for callback in reversed(later))
             time.sleep(_PAUSE_S)
         rc = sender.send(sender.device_id, sender.reference)
 
@@ -147,9 +182,4 @@ def was_sent(stream: Stream, submitted: int) -> bool:
 
 def check_device(stream: Stream) -> None:
     """Raise where the device can never make room again."""
-    status = stream.device.driver.info.status()
-    if status >= _GONE:
-        raise errors.fault(
-            "RT_ERROR_DRV_ERR", f"device {stream.device.user_id} no longer answers (drvDeviceStatus {status})",
-            hint="look at `npu-smi info` and dmesg; reset the device",
-        )
+    stream.device.health.check()

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.core import submit
+from runtime.core import completion, submit
+from runtime.core.exceptions import ExceptionInfo, ExceptionKind
+from runtime.core.ring import tell
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
 
 _FREE_POLLS = 170
 """Polls before the first pause: a short task is over sooner than a sleeping thread wakes up."""
+
+_FAST_SYNC_POLLS = 2000
+"""The same for streams made with FAST_SYNC."""
+
+_REPORT_EVERY_S = 180.0
+_SLICE_MS = 200
+"""Longest single wait in the driver: Ctrl-C must work."""
 
 _FIRST_PAUSE_S = 20e-6
 _LONGEST_PAUSE_S = 1e-3
@@ -37,26 +47,43 @@ def check_timeout(timeout_ms: int, call: str) -> None:
 
 
 def synchronize(stream: Stream, timeout_ms: int) -> None:
-    """Wait for all of a stream's tasks and raise its first failure, once."""
+    """Wait for all of a stream's tasks and raise its first failure, once; a stopped context raises its own for ever."""
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")
+    stream.check_status()
+    if stream.never_waited:
+        return
     target = stream.ring.submitted
     wait(stream, lambda: stream.ring.reclaimed >= target, timeout_ms, "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT")
     if failure := stream.failure.take():
         raise failure
+    stream.context.failure.check(stream)
 
 
 def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str) -> None:
-    """Drain a stream until `finished()`; interruptible, and without burning a core while nothing moves."""
-    deadline = None if timeout_ms < 0 else time.monotonic() + timeout_ms / 1000
+    """Drain a stream until `finished()`; interruptible, and without burning a core while nothing moves.
+
+    A stream that belongs to a DVPP group gets a report for every task and waits for the next one in slices; the others
+    poll the head. Whoever has waited for 180 s tells the exception callbacks, and again after each further 180 s.
+    """
+    began = time.monotonic()
+    deadline = None if timeout_ms < 0 else began + timeout_ms / 1000
+    report_at, aborts = began + _REPORT_EVERY_S, stream.aborts
+    free_polls = _FAST_SYNC_POLLS if stream.flags & stream.flags.FAST_SYNC else _FREE_POLLS
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
     while True:
         stream.drain()
         if finished():
+            if stream.aborts != aborts:
+                raise submit.aborted(stream, "ACL_ERROR_RT_STREAM_ABORT")
             return
-        if stream.closed:
-            stream.check_open()
-        if deadline is not None and time.monotonic() >= deadline:
+        if stream.barred:
+            stream.check_status()
+        now = time.monotonic()
+        if now >= report_at:
+            report_at += _REPORT_EVERY_S
+            _tell_waiting(stream)
+        if deadline is not None and now >= deadline:
             raise errors.fault(
                 timeout_code,
                 f"stream {stream.stream_id} of device {stream.device.user_id} is not done after {timeout_ms} ms: "
@@ -70,9 +97,22 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
             submit.check_device(stream)
         if stream.ring.reclaimed != seen:
             seen, pause = stream.ring.reclaimed, _FIRST_PAUSE_S
-        elif polls > _FREE_POLLS:
+        elif polls > free_polls:
+            if stream.group is not None:
+                left_ms = _SLICE_MS if deadline is None else int((deadline - now) * 1000)
+                tell(completion.take(stream, max(1, min(left_ms, _SLICE_MS))))
+                continue
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+
+
+def _tell_waiting(stream: Stream) -> None:
+    """Tell the exception callbacks that a stream is waited for very long."""
+    position = stream.ring.reclaimed % stream.ring.depth
+    stream.device.runtime.exceptions.tell(ExceptionInfo(
+        ExceptionKind.TASK_TIMEOUT, stream.device.user_id, stream.stream_id, stream.ring.id_at(position),
+        threading.get_ident(), errors.tables.public_code("ACL_ERROR_RT_STREAM_SYNC_TIMEOUT"),
+    ))
 
 
 def running_task(stream: Stream) -> str:

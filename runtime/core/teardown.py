@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from chips.tasks import Maintenance, MaintenanceKind
 from runtime import errors
-from runtime.core.ring import tell
+from runtime.core.exceptions import ExceptionInfo, ExceptionKind
+from runtime.core.observers import StreamState
+from runtime.core.ring import NO_TASK, tell
 from runtime.driver import ids as id_kinds
 
 if TYPE_CHECKING:
@@ -21,20 +24,28 @@ _TRY_S = 1e-3
 
 def close_stream(stream: Stream, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
+    stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
     end_tasks(stream, force=force)
     release(stream)
 
 
 def end_tasks(stream: Stream, *, force: bool) -> None:
-    """Wait for a stream's tasks, or end them; Timeout 507046 when waiting does not help."""
+    """Wait for a stream's tasks, or end them; Timeout 507046 when waiting does not help.
+
+    Tasks of a stream or context that has stopped for good are ended in any case, and so are those that only a model
+    would execute, and those of a device that no longer answers.
+    """
     if stream.ring.pending:
-        if force:
+        if stream.never_waited or stream.device.health.lost is not None:
+            _take_back(stream)
+        elif force or stream.context.failure.first is not None:
             force_recycle(stream)
         else:
             _wait_idle(stream)
 
 
 def _wait_idle(stream: Stream) -> None:
+    _announce(stream, force=False)
     for attempt in range(_TRIES):
         stream.drain()
         if not stream.ring.pending:
@@ -49,19 +60,29 @@ def _wait_idle(stream: Stream) -> None:
 
 
 def force_recycle(stream: Stream) -> None:
-    """Ask the task scheduler, over the control stream, to end the stream's tasks, then take all of them back."""
-    control = stream.device.control_stream
-    if control is not stream and not control.closed:
-        control.submit(
-            Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=True)
-        )
+    """Ask the task scheduler, over the control stream, to end the stream's tasks, then take all of them back.
+
+    v100 gives the scheduler up to 3000 tries of 1 ms to end them, v2 takes them back at once (core_spec 5.7).
+    """
+    _announce(stream, force=True)
     queues, sq_id = stream.device.queues, stream.queues.sq_id
-    for attempt in range(_TRIES):
+    for attempt in range(_TRIES if stream.counts_ids else 1):
         stream.drain()
         if not stream.ring.pending or queues.head(sq_id) == queues.tail(sq_id) or not queues.enabled(sq_id):
             break
         if attempt:
             time.sleep(_TRY_S)
+    _take_back(stream)
+
+
+def _announce(stream: Stream, *, force: bool) -> None:
+    """Tell the task scheduler, over the control stream, that a stream is about to go."""
+    control = stream.device.control_stream
+    if control is not stream and not control.closed:
+        control.submit(Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=force))
+
+
+def _take_back(stream: Stream) -> None:
     with stream.lock:
         told = stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
     tell(told)
@@ -70,15 +91,34 @@ def force_recycle(stream: Stream) -> None:
 
 def release(stream: Stream) -> None:
     """Give a stream's queue and ids back; its tasks are done or were ended."""
-    stream.closed = True
+    stream.closed = stream.barred = True
     device, queues = stream.device, stream.queues
     stream.context.streams.remove(stream)
     device.runtime.handles.remove(stream.handle)
     stream.expected.clear()
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
-        steps.callback(device.ids.free, id_kinds.STREAM, stream.stream_id)
+        if stream.flags & stream.flags.HOST_ONLY:
+            steps.callback(device.host_stream_ids.discard, stream.stream_id)
+            steps.callback(stream.resources.close)
+            return
+        steps.callback(_free_id, stream)
         steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
-        steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
+        if stream.group is None:
+            steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
         steps.callback(device.ids.unbind_logic_cq, stream.stream_id)
         if device.executed_words.holds(stream.stream_id):
             steps.callback(device.executed_words.give_back, stream.stream_id)
+        steps.callback(stream.resources.close)
+
+
+def _free_id(stream: Stream) -> None:
+    """Give the stream id back; whoever watches for exceptions is told when the driver refuses."""
+    device = stream.device
+    try:
+        device.ids.free(id_kinds.STREAM, stream.stream_id)
+    except errors.RuntimeFault as fault:
+        device.runtime.exceptions.tell(ExceptionInfo(
+            ExceptionKind.STREAM_ID_FREE_FAILED, device.user_id, stream.stream_id, NO_TASK, threading.get_ident(),
+            fault.code, fault,
+        ))
+        raise

@@ -11,6 +11,8 @@ from runtime import errors
 from runtime.driver.calls import HalCalls
 
 STREAM, EVENT, MODEL, NOTIFY, COUNT_NOTIFY = "STREAM", "EVENT", "MODEL", "NOTIFY", "CNT_NOTIFY"
+SQ = "SQ"
+"""Queues: not handed out here, but counted (`usage`)."""
 _CENSUS = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies"}
 
 
@@ -44,6 +46,19 @@ class IdDriver(HalCalls):
         rc = self.hal.halResourceIdFree(self.device_id, ctypes.byref(info))
         self.check(rc, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
 
+    def usage(self, kind: str) -> tuple[int, int]:
+        """Return (how many ids of a kind the device has, how many all processes use): halResourceInfoQuery."""
+        info = s.halResourceInfo()
+        rc = self.hal.halResourceInfoQuery(
+            self.device_id, self.ts_id, getattr(c, f"DRV_RESOURCE_{kind}_ID"), ctypes.byref(info)
+        )
+        self.check(rc, "halResourceInfoQuery", kind.lower())
+        return int(info.capacity), int(info.usedNum)
+
+    def fire(self, kind: str, resource_id: int) -> None:
+        """Set an event or a notify from the host (DRV_ID_RECORD)."""
+        self._configure(resource_id, "DRV_ID_RECORD", 0, kind)
+
     def bind_logic_cq(self, stream_id: int, cq_id: int) -> None:
         """Let a stream's completions arrive in a logic CQ."""
         self._configure(stream_id, "DRV_STREAM_BIND_LOGIC_CQ", cq_id)
@@ -52,13 +67,13 @@ class IdDriver(HalCalls):
         """Undo `bind_logic_cq`."""
         self._configure(stream_id, "DRV_STREAM_UNBIND_LOGIC_CQ", 0)
 
-    def _configure(self, stream_id: int, prop: str, value: int) -> None:
-        info = self._input(STREAM, stream_id)
+    def _configure(self, resource_id: int, prop: str, value: int, kind: str = STREAM) -> None:
+        info = self._input(kind, resource_id)
         para = s.halResourceConfigInfo()
         para.prop = getattr(c, prop)
         para.value[0] = value
         rc = self.hal.halResourceConfig(self.device_id, ctypes.byref(info), ctypes.byref(para))
-        self.check(rc, "halResourceConfig", f"{prop}, stream id {stream_id}")
+        self.check(rc, "halResourceConfig", f"{prop}, {kind.lower()} id {resource_id}")
 
     def _exhausted(self, rc: int, kind: str) -> errors.RuntimeFault:
         fault = self.fault(rc, "halResourceIdAlloc", f"{kind.lower()} on device {self.device_id}")

@@ -18,9 +18,11 @@ LOGIC_CQ_DEPTH = 4096
 READ_FAILED = 0xFFFF
 """What a head or tail register reads as while the bus read fails (RTSQ registers are 16 bit)."""
 
+NO_ID = 0xFFFFFFFF
+"""Id of a queue that is not there."""
+
 _REREADS = 100
 _RECV_BATCH = 32
-_NO_ID = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class QueueOptions:
         flags = (
             self.overflow | self.inf_nan << 1 | self.software_queue << 3 | self.group_id << 4 | self.control << 20
         )
-        return self.stream_id, self.priority, flags, 1, _NO_ID
+        return self.stream_id, self.priority, flags, 1, NO_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,26 @@ class QueueDriver(HalCalls):
         self.ts_id = ts_id
 
     def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
-               ) -> tuple[int, int]:
-        """Allocate a hardware SQ/CQ pair and return (sq id, cq id); `extended` passes the 108-byte info of STARS v2."""
+               flags: int = 0, keep: QueuePair | None = None) -> tuple[int, int]:
+        """Allocate a hardware SQ/CQ pair and return (sq id, cq id).
+
+        Args:
+            extended: pass the 108-byte info of STARS v2.
+            flags: TSDRV_FLAG_* of the queue.
+            keep: the pair whose ids, reserved when it was freed, the new one must have.
+        """
         info = self._alloc_input(c.DRV_NORMAL_TYPE, SQE_BYTES, cqe_bytes, depth, cq_depth)
+        info.flag = flags
+        if keep is not None:
+            info.flag |= c.TSDRV_FLAG_SPECIFIED_SQ_ID | c.TSDRV_FLAG_SPECIFIED_CQ_ID
+            info.sqId, info.cqId = keep.sq_id, keep.cq_id
         info.info[:] = options.words()
-        keep = None
+        extension = ctypes.create_string_buffer(_EXT_INFO_BYTES)
         if extended:
-            keep = ctypes.create_string_buffer(_EXT_INFO_BYTES)
-            info.ext_info, info.ext_info_len = ctypes.addressof(keep), _EXT_INFO_BYTES
+            info.ext_info, info.ext_info_len = ctypes.addressof(extension), _EXT_INFO_BYTES
         out = s.halSqCqOutputInfo()
         rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
-        del keep
+        del extension
         if rc:
             fault = self.fault(rc, "halSqCqAllocate", f"queue of stream id {options.stream_id}")
             if isinstance(fault, errors.ResourceExhausted):
@@ -83,25 +94,32 @@ class QueueDriver(HalCalls):
             raise fault
         return int(out.sqId), int(out.cqId)
 
-    def create_logic_cq(self, stream_id: int, thread_id: int) -> int:
-        """Allocate the software CQ that collects a stream's completions and return its id."""
+    def create_logic_cq(self, stream_id: int, thread_id: int, *, keep: QueuePair | None = None) -> int:
+        """Allocate the software CQ that collects a stream's completions and return its id; `keep` as in `create`."""
         info = self._alloc_input(c.DRV_LOGIC_TYPE, 0, LOGIC_CQE_BYTES, 0, LOGIC_CQ_DEPTH)
+        if keep is not None:
+            info.flag, info.cqId = c.TSDRV_FLAG_SPECIFIED_CQ_ID, keep.logic_cq_id
         info.info[0], info.info[1] = stream_id, thread_id & 0xFFFFFFFF
         out = s.halSqCqOutputInfo()
         rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
         self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
         return int(out.cqId)
 
-    def free(self, sq_id: int, cq_id: int) -> None:
-        """Free a hardware pair; the driver refuses while the task scheduler still uses it."""
-        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id)
+    def free(self, sq_id: int, cq_id: int, *, reserve: bool = False) -> None:
+        """Free a hardware pair; the driver refuses while the task scheduler still uses it.
 
-    def free_logic_cq(self, cq_id: int) -> None:
-        """Free a logic CQ."""
-        self._free(c.DRV_LOGIC_TYPE, 0, cq_id)
+        Args:
+            reserve: keep the ids for `create(keep=...)`.
+        """
+        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
 
-    def _free(self, kind: int, sq_id: int, cq_id: int) -> None:
+    def free_logic_cq(self, cq_id: int, *, reserve: bool = False) -> None:
+        """Free a logic CQ; `reserve` as in `free`."""
+        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
+
+    def _free(self, kind: int, sq_id: int, cq_id: int, flags: int) -> None:
         info = s.halSqCqFreeInfo()
+        info.flag = flags
         info.type, info.tsId, info.sqId, info.cqId = kind, self.ts_id, sq_id, cq_id
         rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
         self.check(rc, "halSqCqFree", f"sq {sq_id}, cq {cq_id}")
@@ -195,9 +213,14 @@ class QueueDriver(HalCalls):
 
     # -- hot path --------------------------------------------------------------------------------------------------
 
-    def sender(self, sq_id: int, count: int = 1) -> Sender:
-        """Return a reusable send of `count` SQEs on one queue."""
-        return Sender(self, sq_id, count)
+    def sender(self, sq_id: int, count: int = 1, ring: MappedRing | None = None) -> Sender:
+        """Return a reusable send of `count` SQEs on one queue, through its mapped ring if it has one."""
+        return Sender(self, sq_id, count, ring)
+
+    @staticmethod
+    def mapped_ring(pair: QueuePair) -> MappedRing | None:
+        """Return the ring that SQEs of a queue are built in, or None where the driver copies them."""
+        return MappedRing(pair.ring_base, pair.depth) if pair.ring_base else None
 
     def head_reader(self, sq_id: int) -> Callable[[], int]:
         """Return a function that reads the SQ head cheaply; it repeats failed reads as `head` does."""
@@ -220,15 +243,51 @@ _EXT_INFO_BYTES = 108
 """struct trs_ext_info_header (64 bytes) and the runtime's 44-byte body, packed to 4 bytes."""
 
 
+class MappedRing:
+    """SQ memory that is mapped into this process (STARS v2): where the next SQE goes, and how it gets there.
+
+    SQEs are put together in a staging buffer and copied in one piece, because the mapping may be device memory, which
+    takes whole 64-byte units only. The send that follows names the place, and the driver only moves the tail
+    (hal_semantics 4.3, zero-copy). Entries that wrap around the end are left to the driver to copy.
+    """
+
+    __slots__ = ("base", "depth", "tail")
+
+    def __init__(self, base: int, depth: int) -> None:
+        self.base, self.depth = base, depth
+        self.tail = 0
+        """Position of the next SQE; moved by whoever sends, under the stream's lock."""
+
+    def through(self, send: Callable[..., int], info: Any, staging: Any, count: int) -> Callable[..., int]:
+        """Return `send` with the copy into the ring in front of it."""
+        size, source = SQE_BYTES * count, ctypes.addressof(staging)
+        copy = ctypes.memmove
+
+        def send_in_place(device_id: int, reference: Any) -> int:
+            tail, depth = self.tail, self.depth
+            if tail + count <= depth:
+                address = self.base + tail * SQE_BYTES
+                copy(address, source, size)
+                info.sqe_addr = address
+            else:
+                info.sqe_addr = source
+            rc = send(device_id, reference)
+            if not rc:
+                self.tail = (tail + count) % depth
+            return rc
+
+        return send_in_place
+
+
 class Sender:
-    """One halSqTaskSend, prepared once: a staging buffer for the SQEs and an info struct that never changes.
+    """One halSqTaskSend, prepared once: a staging buffer for the SQEs and an info struct.
 
     `send()` is untyped on purpose: it may only be called as `send(device_id, reference)`.
     """
 
     __slots__ = ("_keep", "buffer", "device_id", "info", "reference", "send", "sq_id")
 
-    def __init__(self, queues: QueueDriver, sq_id: int, count: int) -> None:
+    def __init__(self, queues: QueueDriver, sq_id: int, count: int, ring: MappedRing | None) -> None:
         self.buffer = bytearray(SQE_BYTES * count)
         staging = (ctypes.c_char * len(self.buffer)).from_buffer(self.buffer)
         info = s.halTaskSendInfo()
@@ -238,3 +297,5 @@ class Sender:
         self._keep = staging
         self.info, self.reference = info, ctypes.byref(info)
         self.send, self.device_id, self.sq_id = queues.hal.raw("halSqTaskSend"), queues.device_id, sq_id
+        if ring is not None:
+            self.send = ring.through(self.send, info, staging, count)

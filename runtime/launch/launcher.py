@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from chips import ffts
 from chips.tasks import CoreKernel, MixKernel
 from runtime import errors
-from runtime.core.ring import NO_TASK, Label, RingV100, RingV200
-from runtime.core.submit import RECLAIM_EVERY, make_room, send_again, was_sent
+from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
+from runtime.core.submit import make_room, send_again, was_sent
 from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
 from runtime.memory.device import DeviceBuffer
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 
-_RECLAIM_MASK = RECLAIM_EVERY - 1
+_TICK_MASK = TICK - 1
 
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
@@ -108,13 +108,13 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) 
     buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
     pack, (head, middle, tail) = template.struct.pack_into, template.runs
     bias = template.bias[1]
-    program, lock, drain = kernel.program, stream.lock, stream.drain
+    program, lock, tick = kernel.program, stream.lock, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
         with lock:
             try:
-                if stream.closed or program.closed:
-                    _refuse(stream, kernel)
+                if stream.barred or program.closed:
+                    _refuse(stream, kernel, label)
                 count = ring.submitted
                 if count >= ring.limit:
                     make_room(stream, 1)
@@ -133,8 +133,8 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) 
             except BaseException:
                 _broken_off(stream, label, block)
                 raise
-        if not count & _RECLAIM_MASK:
-            drain()
+        if not count & _TICK_MASK:
+            tick()
 
     return put
 
@@ -148,13 +148,13 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) 
     pack, (head, middle, tail) = template.struct.pack_into, template.runs
     bias = template.bias[1]
     serial = stream.device.next_serial
-    program, lock, drain = kernel.program, stream.lock, stream.drain
+    program, lock, tick = kernel.program, stream.lock, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
         with lock:
             try:
-                if stream.closed or program.closed:
-                    _refuse(stream, kernel)
+                if stream.barred or program.closed:
+                    _refuse(stream, kernel, label)
                 count = ring.submitted
                 if count >= ring.limit:
                     make_room(stream, 1)
@@ -171,15 +171,15 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) 
             except BaseException:
                 _broken_off(stream, label, block)
                 raise
-        if not count & _RECLAIM_MASK:
-            drain()
+        if not count & _TICK_MASK:
+            tick()
 
     return put
 
 
-def _refuse(stream: Stream, kernel: Kernel) -> None:
+def _refuse(stream: Stream, kernel: Kernel, label: Label) -> None:
     """Raise what hinders a launch; off the path of those that nothing hinders."""
-    stream.check_open()
+    stream.check_send(label.type)
     kernel.check_loaded()
 
 

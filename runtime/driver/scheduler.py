@@ -1,0 +1,106 @@
+"""What the task scheduler can do, and the requests it takes by control message (ts_tsch_defines, capability area).
+
+A message is a 32-bit operation and a union of 40 bytes; the answer repeats the operation.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from runtime import errors
+
+if TYPE_CHECKING:
+    from runtime.driver.boot import DeviceDriver
+
+CAPABILITIES = {
+    "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21, "MC2_ENHANCE": 30, "TASK_ABORT": 34, "STREAM_ABORT": 38,
+    "AICPU_NOTIMEOUT": 39, "OP_EXEC_TIMEOUT_MS": 44, "SOFTWARE_SQ_ENABLE": 45, "AICORE_NEVER_TIMEOUT": 46,
+}  # fmt: skip
+"""Bit numbers in the capability bitmap (TS_FEATURE_*)."""
+
+
+class Operation(IntEnum):
+    """Requests about running tasks (OPERATION_TYPE)."""
+
+    ABORT_APP = 0
+    QUERY_ABORT_STATUS = 1
+    ABORT_STREAM = 2
+
+
+class AbortState(IntEnum):
+    """How far an abort has got, in order."""
+
+    STARTED = 0
+    KILLED = 1
+    ENDED = 2
+    FAILED = 3
+
+
+_BY_SQ, _BY_PROCESS = 0, 1
+_ALL = 0xFFFFFFFF
+_STATES = {
+    "v100": {0: AbortState.FAILED, 2: AbortState.KILLED, 3: AbortState.ENDED},
+    "v200": {2: AbortState.KILLED, 3: AbortState.FAILED, 4: AbortState.ENDED, 6: AbortState.ENDED},
+}
+"""Status words (APP_ABORT_*, DAVID_ABORT_*); any other word means that the abort has only begun."""
+_QUEUE_FULL = frozenset({0x5, 0x80})
+"""Results that say: ask again."""
+
+
+def capabilities(bitmap: bytes) -> frozenset[str]:
+    """Return the names of the capabilities that a bitmap holds; bit n is bit n % 8 of byte n // 8."""
+    return frozenset(
+        name for name, bit in CAPABILITIES.items() if bit // 8 < len(bitmap) and bitmap[bit // 8] >> bit % 8 & 1
+    )
+
+
+class SchedulerMessages:
+    """Requests of one device's task scheduler about running tasks."""
+
+    __slots__ = ("_driver", "_states")
+
+    def __init__(self, driver: DeviceDriver, generation: str) -> None:
+        self._driver = driver
+        self._states = _STATES.get(generation, _STATES["v200"])
+
+    def abort_stream(self, sq_id: int) -> bool:
+        """Ask to end what a queue executes; False when the scheduler's own queue is full."""
+        result = self._driver.control_message(Operation.ABORT_STREAM, "<4xI", struct.pack("<I", sq_id))
+        return self._accepted(result, f"end of the tasks of sq {sq_id}")
+
+    def abort_all(self) -> bool:
+        """Ask to end everything this process runs; False when the scheduler's own queue is full."""
+        return self._accepted(self._driver.control_message(Operation.ABORT_APP, "<I"), "end of all tasks")
+
+    def stream_ended(self, sq_id: int) -> bool:
+        """Whether the end of a queue's tasks is done."""
+        return self._reached(_BY_SQ, sq_id, AbortState.ENDED)
+
+    def all_reached(self, state: AbortState) -> bool:
+        """Whether the end of all tasks has got that far."""
+        return self._reached(_BY_PROCESS, _ALL, state)
+
+    def _reached(self, choice: int, target: int, state: AbortState) -> bool:
+        word = self._driver.control_message(
+            Operation.QUERY_ABORT_STATUS, "<I", struct.pack("<II", choice, target)
+        )
+        now = self._states.get(word, AbortState.STARTED)
+        if now is AbortState.FAILED:
+            raise errors.fault(
+                "RT_ERROR_TSFW_ILLEGAL_PARAM", f"the task scheduler could not end the tasks (status {word})",
+                hint="reset the device",
+            )
+        return now >= state
+
+    @staticmethod
+    def _accepted(result: int, what: str) -> bool:
+        if result in _QUEUE_FULL:
+            return False
+        if result:
+            raise errors.fault(
+                "RT_ERROR_TSFW_ILLEGAL_PARAM", f"{what}: the task scheduler answered {result:#x}",
+                hint="reset the device",
+            )
+        return True

@@ -93,7 +93,7 @@ def stop_stream(stream: Stream) -> None:
 def _start_anew(stream: Stream) -> None:
     """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids."""
     device, pair = stream.device, stream.queues
-    with stream.lock:
+    with stream.lock, stream.reports:
         told = stream.ring.reclaim(stream.ring.pending, device.release_arguments)
         stream.ring.restart()
         stream.expected.clear()

@@ -97,7 +97,7 @@ class Context:
                 device.primary_set_up()
             else:
                 self._default = creation.create(self, flags=StreamFlag.PRIMARY_DEFAULT, name="default")
-                self.resources.callback(teardown.release, self._default)
+                self.resources.callback(teardown.drop, self._default)
         except BaseException:
             self._release()
             raise

@@ -90,7 +90,8 @@ class Device:
         try:
             self._boot()
         except BaseException:
-            self._undo.close()
+            with contextlib.suppress(errors.RuntimeFault):  # what went wrong first says more
+                self._undo.close()
             raise
         runtime.monitor.watch(self)
 
@@ -168,7 +169,7 @@ class Device:
 
     def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
         stream = creation.create(self.context, flags=flags, control=control, name=name)
-        self._undo.callback(teardown.release, stream)
+        self._undo.callback(teardown.drop, stream)
         self.own_streams.append(stream)
         return stream
 
@@ -341,5 +342,4 @@ class Device:
 
 def serials() -> Callable[[], int]:
     """Return a thread-safe counter of task serial numbers, 32 bits, shared by all streams of the process."""
-    count = itertools.count().__next__
-    return lambda: count() & 0xFFFFFFFF
+    return itertools.chain.from_iterable(itertools.repeat(range(1 << 32))).__next__

@@ -336,6 +336,8 @@ class Stream:
         A stream in failure mode ABORT gives everything up: what it still holds is never executed.
         """
         ring = self.ring
+        if self.closed:
+            return []  # the id of its queue may be another stream's by now
         if self.failure_mode is FailureMode.ABORT:
             done = ring.pending
         elif self.keeps_tasks or self.flags & StreamFlag.HOST_ONLY or not self.route.immediate:

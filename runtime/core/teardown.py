@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from contextlib import ExitStack
@@ -25,8 +26,8 @@ _TRY_S = 1e-3
 def close_stream(stream: Stream, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
     stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
-    end_tasks(stream, force=force)
-    release(stream)
+    while not release(stream):
+        end_tasks(stream, force=force)
 
 
 def end_tasks(stream: Stream, *, force: bool) -> None:
@@ -64,7 +65,13 @@ def force_recycle(stream: Stream) -> None:
 
     v100 gives the scheduler up to 3000 tries of 1 ms to end them, v2 takes them back at once (core_spec 5.7).
     """
-    _announce(stream, force=True)
+    with contextlib.suppress(errors.RuntimeFault):  # a device that is gone cannot be asked, and ends nothing any more
+        _announce(stream, force=True)
+        _wait_killed(stream)
+    _take_back(stream)
+
+
+def _wait_killed(stream: Stream) -> None:
     queues, sq_id = stream.device.queues, stream.queues.sq_id
     for attempt in range(_TRIES if stream.counts_ids else 1):
         stream.drain()
@@ -72,7 +79,6 @@ def force_recycle(stream: Stream) -> None:
             break
         if attempt:
             time.sleep(_TRY_S)
-    _take_back(stream)
 
 
 def _announce(stream: Stream, *, force: bool) -> None:
@@ -89,9 +95,22 @@ def _take_back(stream: Stream) -> None:
     stream.failure.take()
 
 
-def release(stream: Stream) -> None:
-    """Give a stream's queue and ids back; its tasks are done or were ended."""
-    stream.closed = stream.barred = True
+def drop(stream: Stream) -> None:
+    """Release a stream whatever is still in it: the way out, when its tasks were ended or cannot be waited for."""
+    _take_back(stream)
+    release(stream)
+
+
+def release(stream: Stream) -> bool:
+    """Give a stream's queue and ids back, once; False, and nothing is done, while it has tasks."""
+    with stream.lock:
+        if stream.closed:
+            return True
+        if stream.ring.pending:
+            return False
+        stream.closed = stream.barred = True
+    with stream.reports:
+        pass  # whoever was taking completion entries is through; the next one sees that the stream is closed
     device, queues = stream.device, stream.queues
     stream.context.streams.remove(stream)
     device.runtime.handles.remove(stream.handle)
@@ -100,7 +119,7 @@ def release(stream: Stream) -> None:
         if stream.flags & stream.flags.HOST_ONLY:
             steps.callback(device.host_stream_ids.discard, stream.stream_id)
             steps.callback(stream.resources.close)
-            return
+            return True
         steps.callback(_free_id, stream)
         steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
         if stream.group is None:
@@ -109,6 +128,7 @@ def release(stream: Stream) -> None:
         if device.executed_words.holds(stream.stream_id):
             steps.callback(device.executed_words.give_back, stream.stream_id)
         steps.callback(stream.resources.close)
+    return True
 
 
 def _free_id(stream: Stream) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from runtime import errors
 from runtime.core.context import Context
+from runtime.core.observers import StreamState
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
@@ -100,14 +101,14 @@ class DeviceSlot:
             if self.references > 1 and not drain:
                 self.references -= 1
                 return False
-            if not self.owned:
-                self._tell(self.index, DeviceState.RESET_PRE)
-                assert self.device is not None
-                self.device.context.tear_down(force=True)
+            if self.owned:
+                self.references = 0
+                return True
+            assert self.device is not None
+            self._end(self.device.context, force=True, told=lambda: self._tell(self.index, DeviceState.RESET_PRE))
             self.references = 0
             self._close_if_unused()
-            if not self.owned:
-                self._tell(self.index, DeviceState.RESET_POST)
+            self._tell(self.index, DeviceState.RESET_POST)
             return True
 
     def _with_primary(self) -> Device:
@@ -147,7 +148,7 @@ class DeviceSlot:
                     "RT_ERROR_CONTEXT_DEL", f"{context!r} was destroyed before", ee="EE1017",
                     params=("destroy of a context", "context", "it was destroyed before"),
                 )
-            context.tear_down(force=force)
+            self._end(context, force=force)
             self.contexts.remove(context)
             self._close_if_unused()
 
@@ -163,12 +164,19 @@ class DeviceSlot:
             if self.device is None:
                 return
             for context in list(self.contexts):
-                context.tear_down(force=force)
+                self._end(context, force=force)
                 self.contexts.remove(context)
             if not self.device.context.closed:
-                self.device.context.tear_down(force=force)
+                self._end(self.device.context, force=force)
             self.references, self.owned = 0, False
             self._close_if_unused()
+
+    @staticmethod
+    def _end(context: Context, *, force: bool, told: Callable[[], None] | None = None) -> None:
+        context.tell_default(StreamState.DESTROY_PRE)
+        if told is not None:
+            told()
+        context.tear_down(force=force)
 
     def _opened(self) -> Device:
         if self.device is None:

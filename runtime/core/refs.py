@@ -98,6 +98,10 @@ class Children:
         with self._lock:
             self._members.pop(id(child), None)
 
+    def renew_lock(self) -> None:
+        """Take a new lock: in a child of fork, the old one may be held by a thread that is not there."""
+        self._lock = threading.Lock()
+
     def __iter__(self) -> Iterator[Any]:
         with self._lock:
             members = list(self._members.values())

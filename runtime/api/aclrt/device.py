@@ -125,6 +125,15 @@ def aclrtRegDeviceStateCallback(acl: Acl, regName: str | None, callback: Any, ar
     acl.runtime.device_observers.register(regName, told)
 
 
+@entry
+def aclrtRegStreamStateCallback(acl: Acl, regName: str | None, callback: Any, args: Any) -> None:
+    """Register a function (stream, state, args) under a name; NULL removes the one there is."""
+    need("aclrtRegStreamStateCallback", regName=regName)
+    assert regName is not None
+    told = None if not callback else lambda stream, state: callback(stream.handle, int(state), args)
+    acl.runtime.stream_observers.register(regName, told)
+
+
 # -- numbers: user, logic (driver's) and physical ids --------------------------------------------------------------
 
 

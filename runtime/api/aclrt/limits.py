@@ -114,6 +114,12 @@ def _stream(acl: Acl, stream: int) -> Stream:
 
 
 @entry
+def rtSetDeviceFailureMode(acl: Acl, mode: int) -> None:
+    """Choose the failure mode of streams made from now on, on the thread's device; it can be chosen once."""
+    acl.runtime.current_context().device.set_failure_mode(mode or 0)
+
+
+@entry
 def aclrtSetDeviceSatMode(acl: Acl, mode: int) -> None:
     """Choose what becomes of results out of range, in streams made from now on."""
     acl.runtime.saturation = mode or 0

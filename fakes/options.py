@@ -17,7 +17,7 @@ ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
-          "fault", "scenario")  # fmt: skip
+          "fault", "scenario", "callback_groups")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class FakeOptions:
     """Fault rules in short form, see `fakes.scenario`."""
     scenario: str = ""
     """A YAML file of fault rules."""
+    callback_groups: int = 1024
+    """Groups of threads that may take host callbacks."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
 
@@ -67,6 +69,7 @@ def parse(url: HalUrl) -> FakeOptions:
         physical=_physical(url),
         fault=url.options.get("fault", ""),
         scenario=url.options.get("scenario", ""),
+        callback_groups=url.integer("callback_groups", 1024, 1, 1024),
         limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
 

@@ -30,7 +30,8 @@ Handler = Callable[["Task"], int]
 _INVALID = 63
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
-_SCALE_UNSET = 0.001
+_SCALE_UNSET = 0.01
+"""Scales below it mean that the chip counts cycles until it is told an interval (its files say 0.001 or 0)."""
 _DEFAULT_SCALE_US = (1 << 32) / 1000
 """Microseconds of one credit before the host asked for the interval (sqe_fill_rules 1): 2**32 cycles of 1 GHz."""
 
@@ -89,8 +90,8 @@ class Executor:
         self.handlers = handlers(machine.plugin.name)
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
-        scale = float(machine.chip.properties.get("KernelCreditScale", _SCALE_UNSET))
-        self.credit_ns = int((_DEFAULT_SCALE_US if scale <= _SCALE_UNSET else scale) * 1000)
+        scale = float(machine.chip.properties.get("KernelCreditScale", 0.0))
+        self.credit_ns = int((_DEFAULT_SCALE_US if scale < _SCALE_UNSET else scale) * 1000)
         self.identify = Reader(machine.plugin.layouts).identify
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""

@@ -6,17 +6,22 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from chips.env import EncodeEnv
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
-    from fakes.device import Signal
+    from fakes.device import Device, Signal
     from fakes.executor import Task
 
-_WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 1, 2, 3
+_WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
 _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
 _MASK = 0xFFFFFFFF
+_NOTIFY_TABLE_STRIDE, _NOTIFY_STRIDE = 0x10000, 4
+"""Bytes between tables and entries of notify registers of STARS v1."""
+_NOTIFY_BY_ID = 4
+"""Sub type of a value write of STARS v2 that records a notify."""
 
 
 def give(task: Task, signal: Signal, value: int) -> None:
@@ -101,6 +106,8 @@ def _reached(fields: Mapping[str, int], value: int) -> bool:
     if fields["bitmap"]:
         return value & wanted == wanted
     mode = fields["wait_mode"]
+    if mode == _WAIT_LESS:
+        return value < wanted
     if mode == _WAIT_EQUAL:
         return value == wanted
     if mode == _WAIT_BIGGER:
@@ -132,9 +139,35 @@ def notify_v2(task: Task) -> int:
     return 1
 
 
+def notify_remote(task: Task) -> int:
+    """Notify record of STARS v1 through the register of any card: a write whose address names the notify."""
+    from chips.v100.tables import by_device_info, chip_offset
+
+    fields, chip = task.fields, task.device.chip
+    card = next((other for other in task.machine.devices if other.identity.physical == fields["phy_id"]), None)
+    if card is None:
+        raise TaskFault(f"no card has the physical id {fields['phy_id']}", Effect.SQE_ERROR.value)
+    env = EncodeEnv(chip=chip, phy_chip_id=card.identity.chip_id, phy_die_id=card.identity.die_id)
+    base = int(chip.prop("notifyBase")) + (chip_offset(env) if by_device_info(env) else 0)
+    table, place = divmod(fields["addr"] - base, _NOTIFY_TABLE_STRIDE)
+    number = table * int(chip.prop("starsNotifyTableSize")) + place // _NOTIFY_STRIDE
+    return _record_elsewhere(task, card, number)
+
+
+def _record_elsewhere(task: Task, card: Device, number: int) -> int:
+    if number not in card.ids["notify"].used:
+        raise TaskFault(f"notify {number} of card {card.index} does not exist", Effect.SQE_ERROR.value)
+    give(task, card.signal(card.notifies, number), 1)
+    card.wake()
+    task.detail = f"notify {number} of card {card.index}"
+    return 1
+
+
 def write_value(task: Task) -> int:
-    """Value write to memory."""
+    """Value write to memory, or on STARS v2 a notify record that names the notify."""
     fields = task.fields
+    if fields["sub_type"] == _NOTIFY_BY_ID and "notify_id" in fields:
+        return _record_elsewhere(task, task.device, fields["notify_id"])
     if fields["sub_type"]:
         raise NotModelled(f"write value of sub type {fields['sub_type']}")
     size = 1 << fields["awsize"]
@@ -174,6 +207,8 @@ V1: Mapping[str, tuple[str, Handler]] = {
     "event_reset": ("event_reset", event_reset_v1),
     "notify_record": ("notify_record", notify_record_v1),
     "notify_wait": ("notify_wait", notify_wait_v1),
+    "notify_remote": ("notify_record", notify_remote),
+    "notify_remote_pcie": ("notify_record", notify_remote),
     "write_value": ("write_value", write_value),
     "write_value_pointer": ("write_value", write_by_pointer),
 }

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 API_VERSION = 0x072418
 """What halGetAPIVersion answers: 7.36.24, the driver tree's header (hal_loading 4)."""
 _SOC_VERSION_LEN = 32
-_CALLBACK_GROUPS = 1024
 _FIRST_BUS = 0x81
 _REAL_TIME = 64
 """SYSTEM/REAL_TIME: the device's clock; newer than the enumerators of ascend_hal_base.h."""
@@ -199,7 +198,7 @@ class InfoCalls(Chapter):
         if command == c.TSDRV_CTL_CMD_CB_GROUP_NUM_GET:
             if not out:
                 return c.DRV_ERROR_INVALID_VALUE
-            ctypes.c_uint32.from_address(out).value = _CALLBACK_GROUPS
+            ctypes.c_uint32.from_address(out).value = self.machine.options.callback_groups
             return 0
         if command != c.TSDRV_CTL_CMD_CTRL_MSG:
             return c.DRV_ERROR_NOT_SUPPORT

@@ -176,6 +176,16 @@ class IpcCalls(Chapter):
         """Allow exactly one process per call."""
         return c.DRV_ERROR_INVALID_VALUE if count != 1 else self._allow(self._ids.get(self._text(name)), pids, count)
 
+    def halShrIdSetAttribute(self, name: int, kind: int, attribute: Any) -> int:
+        """Do without a white list."""
+        shared = self._ids.get(self._text(name))
+        if shared is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if kind != c.SHR_ID_ATTR_NO_WLIST_IN_SERVER:
+            return c.DRV_ERROR_NOT_SUPPORT
+        shared.open_to_all = attribute.enableFlag == c.SHRID_NO_WLIST_ENABLE
+        return 0
+
     def halShrIdOpen(self, name: int, info: Any) -> int:
         """Return the id behind a name."""
         shared = self._ids.get(self._text(name))

@@ -128,6 +128,7 @@ class QueueCalls(Chapter):
             return 0
         if info.type == c.DRV_CALLBACK_TYPE:
             device.callbacks.pop(info.cqId, None)
+            self.machine.changed.notify_all()
             return 0 if device.callback_groups.pop(info.cqId, None) is not None else c.DRV_ERROR_INVALID_VALUE
         if info.type != c.DRV_NORMAL_TYPE:
             return c.DRV_ERROR_INVALID_VALUE
@@ -259,7 +260,10 @@ class QueueCalls(Chapter):
             if info.cqId not in device.callback_groups:
                 return c.DRV_ERROR_INVALID_VALUE
             waiting = device.callbacks.setdefault(info.cqId, deque())
-            return self._receive(device, info, lambda: [waiting.popleft()] if waiting else [], lambda: False)
+            return self._receive(
+                device, info, lambda: [waiting.popleft()] if waiting else [],
+                lambda: device.callbacks.get(info.cqId) is not waiting,
+            )  # fmt: skip
         if info.type != c.DRV_LOGIC_TYPE:
             return c.DRV_ERROR_NOT_SUPPORT
         logic = device.logic.get(info.cqId)

@@ -129,10 +129,11 @@ class Device:
         """Time goes by while nothing can run: waits and hanging tasks with a limit run into it."""
         if self.held or self.status != _WORKING:
             return
-        self.passed += nanoseconds
-        for sq in list(self.active.values()):
-            if sq.hung and 0 <= sq.hang_limit <= self.passed:
-                self.machine.executor.expire(self, sq)
+        with self.machine.lock:
+            self.passed += nanoseconds
+            for sq in list(self.active.values()):
+                if sq.hung and 0 <= sq.hang_limit <= self.passed:
+                    self.machine.executor.expire(self, sq)
 
     def activate(self, sq: SubmissionQueue) -> None:
         """Look at a queue again after the host changed its state or pointers."""
@@ -202,6 +203,19 @@ class Device:
                 return self.run(count)
             finally:
                 self.held = held
+
+    def step_stream(self, stream: int, count: int = 1) -> int:
+        """Execute up to `count` tasks of one stream, also of a held one; the others stand still meanwhile."""
+        with self.machine.lock:
+            chosen = self.by_stream[stream]
+            held = {sq: sq.held for sq in self.queues.values()}
+            try:
+                for sq in held:
+                    sq.held = sq is not chosen
+                return self.step(count)
+            finally:
+                for sq, before in held.items():
+                    sq.held = before
 
     def run_until_idle(self) -> int:
         """Execute until nothing can run; returns how many tasks were executed."""

@@ -73,6 +73,8 @@ class Machine:
         card = identity.draw(self.chip, options.seed, index, options.devices)
         if options.physical:
             card = replace(card, physical=options.physical[index])
+        if options.ts_version:
+            card = replace(card, ts_version=options.ts_version)
         return Device(self, index, self.chip, card, POLICIES[options.policy](rng))
 
     def device(self, index: int = 0) -> Device:

@@ -17,7 +17,7 @@ ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
-          "fault", "scenario", "callback_groups")  # fmt: skip
+          "fault", "scenario", "callback_groups", "ts_capability", "ts_version")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,10 @@ class FakeOptions:
     """Fault rules in short form, see `fakes.scenario`."""
     scenario: str = ""
     """A YAML file of fault rules."""
+    ts_capability: bytes = b"\xff" * 7
+    """`ts_capability=00000000000000`: what the task scheduler says it can do, bit by bit; `none`: it says nothing."""
+    ts_version: int = 0
+    """Firmware version of the task scheduler; 0: drawn from the seed."""
     callback_groups: int = 1024
     """Groups of threads that may take host callbacks."""
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -69,6 +73,8 @@ def parse(url: HalUrl) -> FakeOptions:
         physical=_physical(url),
         fault=url.options.get("fault", ""),
         scenario=url.options.get("scenario", ""),
+        ts_capability=_capability(url),
+        ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
         limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
@@ -82,6 +88,14 @@ def _physical(url: HalUrl) -> tuple[int, ...]:
     if words and len(words) != url.integer("devices", 1):
         raise BadUrl(f"HAL URL {url.text!r}: physical has {len(words)} ids; give one for each device")
     return tuple(map(int, words))
+
+
+def _capability(url: HalUrl) -> bytes:
+    text = url.options.get("ts_capability", "ff" * 7)
+    try:
+        return b"" if text == "none" else bytes.fromhex(text)
+    except ValueError:
+        raise BadUrl(f"HAL URL {url.text!r}: ts_capability={text!r} is neither hexadecimal bytes nor none") from None
 
 
 def _size(url: HalUrl, name: str) -> int:

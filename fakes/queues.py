@@ -150,6 +150,12 @@ class SubmissionQueue:
         """Whether the device may look at the head: enabled, not paused, not held, not hanging, not empty."""
         return self.enabled and not (self.paused or self.held or self.hung) and self.head != self.tail
 
+    def drop(self) -> None:
+        """Forget everything that is queued, as the task scheduler does when it ends a queue's tasks."""
+        self.done += self.pending
+        self.head, self.hung, self.enabled = self.tail, "", True
+        self.arrivals.clear()
+
     def reset(self, head: int = 0, tail: int = 0) -> None:
         """Set both pointers and forget a hanging task."""
         self.head, self.tail = head % self.depth, tail % self.depth

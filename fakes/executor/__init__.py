@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from chips import credit
+from chips.env import EncodeEnv
 from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
 from fakes.executor import aicpu, condition, control, copy, gang, graph, kernel, sync, ub
 from fakes.executor.reader import Reader
@@ -30,10 +32,6 @@ Handler = Callable[["Task"], int]
 _INVALID = 63
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
-_SCALE_UNSET = 0.01
-"""Scales below it mean that the chip counts cycles until it is told an interval (its files say 0.001 or 0)."""
-_DEFAULT_SCALE_US = (1 << 32) / 1000
-"""Microseconds of one credit before the host asked for the interval (sqe_fill_rules 1): 2**32 cycles of 1 GHz."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,8 +88,8 @@ class Executor:
         self.handlers = handlers(machine.plugin.name)
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
-        scale = float(machine.chip.properties.get("KernelCreditScale", 0.0))
-        self.credit_ns = int((_DEFAULT_SCALE_US if scale < _SCALE_UNSET else scale) * 1000)
+        self.credit_ns = int(credit.interval_us(EncodeEnv(chip=machine.chip)) * 1000)
+        """Virtual time of one unit of kernel credit; 0 when the chip states none."""
         self.identify = Reader(machine.plugin.layouts).identify
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
@@ -153,8 +151,9 @@ class Executor:
 
     def _credit_limit(self, task: Task) -> int:
         """Idle time at which a hanging kernel runs out of credit; -1 when it has no limit."""
-        credit = task.fields.get("kernel_credit", 0)
-        return task.device.passed + credit * self.credit_ns if 0 < credit < _NO_LIMIT else -1
+        units = task.fields.get("kernel_credit", 0)
+        limited = 0 < units < _NO_LIMIT and self.credit_ns
+        return task.device.passed + units * self.credit_ns if limited else -1
 
     def expire(self, device: Device, sq: SubmissionQueue) -> None:
         """Stop the hanging task at the head of a queue with a time-out."""

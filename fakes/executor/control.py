@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     from fakes.executor import Task
 
 _COMMAND_NOTIFY_RESET = 1
+_CAPABILITY_MAGIC = 0xA55A2022
+_CAPABILITY = struct.Struct("<IIII16x")
+_SNAPSHOT_BYTES, _CAPABILITY_BYTES = 17 * 1024, 10 * 1024
+"""What lies at the end of the error ring: capabilities of the scheduler, then a snapshot area."""
 _STREAM_ADD, _STREAM_DELETE, _MODEL_ABORT = 0, 1, 6
 """Operations of model maintenance (mmt_type)."""
 
@@ -24,6 +30,19 @@ def accepted(task: Task) -> int:
 def version(task: Task) -> int:
     """GET_STARS_VERSION is answered in the error code of its completion."""
     task.error_code = task.device.identity.ts_version
+    return 1
+
+
+def ring_buffer(task: Task) -> int:
+    """The host hands the error ring over, or takes it back; the scheduler writes its capabilities at the end of it."""
+    fields, machine = task.fields, task.machine
+    capability = machine.options.ts_capability
+    if fields["delete"] or not capability:
+        return 1
+    size = int(machine.chip.properties["ringbufSize"])
+    where = fields.get("addr", fields.get("offset", 0)) + size - _SNAPSHOT_BYTES - _CAPABILITY_BYTES
+    block = _CAPABILITY.pack(_CAPABILITY_MAGIC, 0, len(capability), _CAPABILITY_BYTES - _CAPABILITY.size) + capability
+    ctypes.memmove(machine.memory.device_pointer(where, len(block), "error ring"), block, len(block))
     return 1
 
 
@@ -64,7 +83,7 @@ Handler = Callable[["Task"], int]
 
 _MESSAGES = (
     "nop", "label_set", "maintenance", "profiling_enable", "profiling_disable", "debug_register", "debug_unregister",
-    "debug_register_stream", "debug_unregister_stream", "ring_buffer", "overflow_switch", "stream_tag",
+    "debug_register_stream", "debug_unregister_stream", "overflow_switch", "stream_tag",
     "clear_float_status", "aicpu_info_load",
 )  # fmt: skip
 
@@ -74,11 +93,13 @@ V1: Mapping[str, tuple[str, Handler]] = {
     "stars_version": ("get_stars_version", version),
     "model_maintenance": ("model_maintenance", model_maintenance),
     "common_command": ("common_command", common_command),
+    "ring_buffer": ("ring_buffer", ring_buffer),
     "invalid": ("invalid", invalid),
 }
 V2: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
     "model_maintain": ("model_maintenance", model_maintenance),
     "event_record_unwaited": ("event_record", accepted),
+    "ring_buffer": ("ring_buffer", ring_buffer),
     "invalid": ("invalid", invalid),
 }

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakes import aborts
 from fakes.hal.chapter import Chapter
 from npuhal import constants as c
 from npuhal import structs as s
@@ -190,7 +191,8 @@ class InfoCalls(Chapter):
         """Callback group number, and messages to the task scheduler.
 
         A message begins with a 32-bit operation: 5 asks for the STARS register base, 6 for the firmware version, 16 for
-        the swap buffer; the answer repeats it and goes on with 64-bit words, cut to the room the caller states.
+        the swap buffer, 0 to 2 are about ending tasks; the answer repeats it and goes on with what was asked for, cut
+        to the room the caller states.
         """
         device = self.device(devid)
         if device is None:
@@ -211,9 +213,14 @@ class InfoCalls(Chapter):
         operation = ctypes.c_uint32.from_address(message).value
         identity = device.identity
         answers = {5: (identity.stars_base,), 6: (identity.ts_version,), 16: (identity.swap_base, identity.swap_size)}
-        if operation not in answers:
-            return c.DRV_ERROR_NOT_SUPPORT
-        data = struct.pack(f"<I{len(answers[operation])}Q", operation, *answers[operation])
+        if operation in answers:
+            data = struct.pack(f"<I{len(answers[operation])}Q", operation, *answers[operation])
+        else:
+            body = ctypes.string_at(message + 4, length - 4)
+            answer = aborts.answer(device, operation, body)
+            if answer is None:
+                return c.DRV_ERROR_NOT_SUPPORT
+            data = struct.pack("<I", operation) + answer
         data = data[: out_size.value]
         ctypes.memmove(out, data, len(data))
         out_size.value = len(data)

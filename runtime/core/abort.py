@@ -94,7 +94,7 @@ def _start_anew(stream: Stream) -> None:
     """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids."""
     device, pair = stream.device, stream.queues
     with stream.lock, stream.reports:
-        told = stream.ring.reclaim(stream.ring.pending, device.release_arguments)
+        stream.ring.reclaim(stream.ring.pending, device.release_arguments)
         stream.ring.restart()
         stream.expected.clear()
         device.ids.unbind_logic_cq(stream.stream_id)
@@ -108,7 +108,7 @@ def _start_anew(stream: Stream) -> None:
         stream.senders.restart(stream.queues.ring_base)
         stream.failure.take()
         stream.aborts += 1
-    tell(told)
+    tell(stream.ring.owed)
 
 
 # -- a whole device ------------------------------------------------------------------------------------------------
@@ -158,10 +158,10 @@ def abort_device(device: Device, timeout_ms: int = 0) -> None:
 def _give_up(stream: Stream) -> None:
     """Take back all tasks of a queue that stays: the device's own streams."""
     with stream.lock:
-        told = stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+        stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
         stream.failure.take()
         stream.aborts += 1
-    tell(told)
+    tell(stream.ring.owed)
 
 
 def _bar(streams: list[Stream]) -> None:

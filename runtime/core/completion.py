@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from chips.completion import Cqe, Outcome, OutcomeKind
 from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.exceptions import ExceptionInfo, ExceptionKind
-from runtime.core.ring import Label, tell
+from runtime.core.ring import Finished, Label, tell
 
 if TYPE_CHECKING:
     from runtime.core.group import DvppGroup
@@ -38,7 +38,7 @@ def drain(stream: Stream) -> None:
         tell(told)
 
 
-def take(stream: Stream, timeout_ms: int = 0) -> list[Callable[[], None]]:
+def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
     """Take all completion entries; returns the callbacks that have to run when no lock is held.
 
     One thread at a time, in the order of the entries. A stream that is being closed waits for it, because the id of
@@ -47,7 +47,7 @@ def take(stream: Stream, timeout_ms: int = 0) -> list[Callable[[], None]]:
     Args:
         timeout_ms: wait for a first entry so long.
     """
-    told: list[Callable[[], None]] = []
+    told: deque[Finished] = deque()
     with stream.reports:
         queues = stream.device.queues
         if stream.closed or not stream.route.immediate or not (timeout_ms or queues.has_cqe(stream.queues.sq_id)):
@@ -65,7 +65,7 @@ def take(stream: Stream, timeout_ms: int = 0) -> list[Callable[[], None]]:
 
 def take_reports(group: DvppGroup, timeout_ms: int) -> int:
     """Take what a DVPP group's queue holds, waiting at most `timeout_ms`; returns how many entries came."""
-    told: list[Callable[[], None]] = []
+    told: deque[Finished] = deque()
     plugin, queues = group.device.plugin, group.device.queues
     raw_entries = queues.receive(group.logic_cq_id, NO_STREAM, timeout_ms)
     for raw in raw_entries:
@@ -78,7 +78,7 @@ def take_reports(group: DvppGroup, timeout_ms: int) -> int:
     return len(raw_entries)
 
 
-def _take(stream: Stream, cqe: Cqe, told: list[Callable[[], None]]) -> None:
+def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
     """Deliver one report to whoever expects it, and handle it as an error if it is one."""
     taker = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
     if taker is not None:

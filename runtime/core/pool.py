@@ -69,6 +69,7 @@ class PooledRing(TaskRing):
                 "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", f"all {self._pool.limit} tasks of the device are in use",
                 layer="core", hint="synchronise streams that have much work queued",
             )
+        self.mark = self.submitted
         task_id = self._next
         while task_id in self._taken:
             task_id = (task_id + 1) % NO_TASK
@@ -84,13 +85,13 @@ class PooledRing(TaskRing):
 
     def give_back(self, count: int) -> None:
         """Undo the take just made; its id is the next one again."""
-        self.submitted -= count
+        super().give_back(count)
         task_id = self.ids[self.submitted % self.depth]
         self._next = task_id
         del self._taken[task_id]
         self._pool.give_back(1)
 
-    def reclaim(self, count: int, release: Any) -> list[Any]:
+    def reclaim(self, count: int, release: Any) -> None:
         """Free positions; ids and places of tasks whose last position is among them become free again."""
         finished = 0
         for offset in range(count):
@@ -102,7 +103,7 @@ class PooledRing(TaskRing):
                 del self._taken[task_id]
                 finished += 1
         self._pool.give_back(finished)
-        return super().reclaim(count, release)
+        super().reclaim(count, release)
 
     def id_at(self, position: int) -> int:
         """Return the id written at a position."""

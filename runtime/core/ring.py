@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,11 +34,24 @@ class Label(NamedTuple):
 Finished = Callable[[], None]
 
 
-def tell(callbacks: Iterable[Finished]) -> None:
-    """Run what finished tasks asked for, in order and all of it; the last failure is raised at the end."""
-    with ExitStack() as every:
-        for callback in reversed(list(callbacks)):
-            every.callback(callback)
+def tell(callbacks: deque[Finished]) -> None:
+    """Call everything in a queue, in order and all of it; the first failure is raised at the end.
+
+    Each callback is taken out before it is called: threads may share a queue, and what an interrupt leaves is called
+    by the next who looks.
+    """
+    first: Exception | None = None
+    while callbacks:
+        try:
+            callback = callbacks.popleft()
+        except IndexError:
+            break  # another thread took the last one
+        try:
+            callback()
+        except Exception as failure:
+            first = first or failure
+    if first is not None:
+        raise first
 
 
 class TaskRing:
@@ -48,18 +60,22 @@ class TaskRing:
     `limit` is the absolute count up to which submission needs no look at the device.
     """
 
-    __slots__ = ("arguments", "depth", "limit", "owners", "reclaimed", "specials", "submitted")
+    __slots__ = ("arguments", "depth", "limit", "mark", "owed", "owners", "reclaimed", "specials", "submitted")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.submitted = self.reclaimed = 0
         self.limit = depth - 1
+        self.mark: int | None = None
+        """Where `submitted` was before the `take` of the task that is being sent; None between tasks."""
         self.owners: list[Any] = [None] * depth
         """Per position: the label of the task (what it is called in an error), shared by all its SQEs."""
         self.arguments: list[Any] = [None] * depth
         """Per position: the argument block that goes back to its pool when the task is reclaimed."""
         self.specials: deque[tuple[int, Finished]] = deque()
         """Tasks that want to be told: (absolute end, callback), in order."""
+        self.owed: deque[Finished] = deque()
+        """What reclaimed tasks have asked for and nobody has called yet: to `tell` when no lock is held."""
 
     @property
     def pending(self) -> int:
@@ -82,6 +98,7 @@ class TaskRing:
     def give_back(self, count: int) -> None:
         """Undo the `take` just made, with what was attached to the task (only under the stream's lock)."""
         self.submitted -= count
+        self.mark = None
         self.arguments[self.submitted % self.depth] = None
         if self.specials and self.specials[-1][0] > self.submitted:
             self.specials.pop()
@@ -120,9 +137,8 @@ class TaskRing:
                 count -= 1
         return count
 
-    def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> list[Finished]:
-        """Free `count` positions; returns what to `tell` without the lock: argument blocks go to `release` first,
-        then the callbacks of finished tasks are called."""
+    def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> None:
+        """Free `count` positions; `owed` grows by the return of argument blocks to `release` and by the callbacks."""
         used: list[Any] = []
         for start, stop in self._runs(self.reclaimed % self.depth, count):
             blocks = [block for block in self.arguments[start:stop] if block is not None]
@@ -131,11 +147,11 @@ class TaskRing:
                 self.arguments[start:stop] = [None] * (stop - start)
         self.reclaimed += count
         self.limit = self._new_limit()
-        told: list[Finished] = [partial(release, used)] if used else []
+        if used:
+            self.owed.append(partial(release, used))
         specials, reclaimed = self.specials, self.reclaimed
         while specials and specials[0][0] <= reclaimed:
-            told.append(specials.popleft()[1])
-        return told
+            self.owed.append(specials.popleft()[1])
 
     def _new_limit(self) -> int:
         return self.reclaimed + self.depth - 1
@@ -172,6 +188,7 @@ class RingV100(TaskRing):
 
     def take(self, count: int, serial: int, owner: Any) -> TaskIds:
         """Take positions; all of them carry the task's id."""
+        self.mark = self.submitted
         task_id = self.next_id
         first = self.submitted % self.depth
         for offset in range(count):
@@ -215,6 +232,7 @@ class RingV200(TaskRing):
 
     def take(self, count: int, serial: int, owner: Any) -> TaskIds:
         """Take positions; the task is called by the first of them."""
+        self.mark = self.submitted
         first = self.submitted % self.depth
         for offset in range(count):
             position = (first + offset) % self.depth

@@ -97,10 +97,13 @@ class NormalRoute:
             submit.send_again(stream, sender, rc)
 
     def rollback(self, stream: Stream, count: int) -> bool:
-        """Give the places back, unless an interrupt came when the driver had the SQEs already."""
-        if submit.was_sent(stream, stream.ring.submitted):
+        """Give the places back, unless an interrupt came before they were taken or after the driver had the SQEs."""
+        ring = stream.ring
+        taken, ring.mark = ring.submitted != ring.mark, None
+        if taken and submit.was_sent(stream, ring.submitted):
             return False
-        stream.ring.give_back(count)
+        if taken:
+            ring.give_back(count)
         return True
 
 

@@ -330,29 +330,30 @@ class Stream:
         """Return the number by which a task's CQE is recognised: its id on v100, its serial on v2."""
         return ids.task_id if self.counts_ids else ids.task_sn
 
-    def reclaim_locked(self, limit: int = 0) -> list[Callable[[], None]]:
-        """Read the head and free finished slots, all or at most `limit`; returns callbacks to run without the lock.
+    def reclaim_locked(self, limit: int = 0) -> None:
+        """Read the head and free finished slots, all or at most `limit`; callbacks are then owed (see TaskRing).
 
         A stream in failure mode ABORT gives everything up: what it still holds is never executed.
         """
         ring = self.ring
         if self.closed:
-            return []  # the id of its queue may be another stream's by now
+            return  # the id of its queue may be another stream's by now
         if self.failure_mode is FailureMode.ABORT:
             done = ring.pending
         elif self.keeps_tasks or self.flags & StreamFlag.HOST_ONLY or not self.route.immediate:
             done = 0
         else:
             done = ring.done(self.read_head(), limit)
-        return ring.reclaim(done, self.device.release_arguments) if done else []
+        if done:
+            ring.reclaim(done, self.device.release_arguments)
 
     def drain(self, limit: int = 0) -> None:
         """Take completion entries that have arrived, then free what the head has passed, at most `limit` places."""
         completion.drain(self)
         with self.lock:
-            told = self.reclaim_locked(limit)
-        if told:
-            tell(told)
+            self.reclaim_locked(limit)
+        if self.ring.owed:
+            tell(self.ring.owed)
 
 
 class _Senders:

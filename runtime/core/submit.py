@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -45,10 +46,9 @@ def submit(
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
     """
-    unsent: list[Finished] = [] if finished is None else [finished]
+    unsent: deque[Finished] = deque(() if finished is None else (finished,))
     if arguments is not None:
         unsent.append(partial(stream.device.release_arguments, [arguments]))
-    told = unsent
     try:
         operations = stream.plugin.ops(task)
         count = operations.count(task, stream.env)
@@ -60,12 +60,12 @@ def submit(
             route, ring = stream.route, stream.ring
             if len(stream.routes) > 1:
                 route = stream.choose_route(task.type, owner)
-            ids = route.alloc(stream, count, owner)
-            told = []
-            ring.arguments[ids.position] = arguments
-            if finished is not None:
-                ring.specials.append((ring.submitted, finished))
+            ids = None
             try:
+                ids = route.alloc(stream, count, owner)
+                ring.arguments[ids.position] = arguments
+                if finished is not None:
+                    ring.specials.append((ring.submitted, finished))
                 if prepare is not None:
                     prepare(ids)
                 sqes = operations.encode(task, stream.env, ids)
@@ -73,15 +73,18 @@ def submit(
                     stream.expected[stream.report_key(ids)] = reported
                 route.commit(stream, sqes)
             except BaseException:
-                if route.rollback(stream, count):
+                if (ids is not None or ring.mark is not None) and not route.rollback(stream, count):
+                    unsent.clear()
+                elif ids is not None:
                     stream.expected.pop(stream.report_key(ids), None)
-                    told = unsent
                 raise
+            ring.mark = None
+            unsent.clear()
             crossed = ring.submitted // TICK != (ring.submitted - count) // TICK
         _last.task_id = ids.task_id
     finally:
-        if told:
-            tell(told)
+        if unsent:
+            tell(unsent)
     if crossed:
         stream.tick()
     return ids
@@ -163,8 +166,7 @@ def send_again(stream: Stream, sender: Sender, rc: int) -> None:
             check_device(stream)
             if stream.aborting or stream.device.aborting:
                 raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
-            later = completion.take(stream)  # under the lock: callbacks wait for whoever reclaims next
-            stream.ring.specials.extendleft((0, callback) for callback in reversed(later))
+            stream.ring.owed += completion.take(stream)  # for whoever holds no lock
             time.sleep(_PAUSE_S)
         rc = sender.send(sender.device_id, sender.reference)
 

@@ -90,8 +90,8 @@ def _announce(stream: Stream, *, force: bool) -> None:
 
 def _take_back(stream: Stream) -> None:
     with stream.lock:
-        told = stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
-    tell(told)
+        stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+    tell(stream.ring.owed)
     stream.failure.take()
 
 

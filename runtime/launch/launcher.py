@@ -188,6 +188,7 @@ def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> No
     ring = stream.ring
     if was_sent(stream, ring.submitted + 1):
         ring.arguments[ring.take(1, 0, label).position] = block
+        ring.mark = None
     elif block is not None:
         stream.device.release_arguments([block])
 

@@ -74,7 +74,9 @@ class Model:
         assert self.ring.done((first + steps) % self.depth) == places
         finished = len(self.finished)
         released = len(self.blocks)
-        tell(self.ring.reclaim(places, self.blocks.extend) if places else [])
+        if places:
+            self.ring.reclaim(places, self.blocks.extend)
+        tell(self.ring.owed)
         assert self.finished[finished:] == [task.number for task in done]
         assert self.blocks[released:] == [task.block for task in done]
 

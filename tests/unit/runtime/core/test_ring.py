@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 from chips.tasks import TaskType
@@ -124,7 +126,8 @@ def test_give_back_takes_what_was_attached_with_it(kind: type[TaskRing]) -> None
     ring.give_back(2)
     assert ring.pending == 1
     assert ring.arguments == [None] * 8
-    tell(ring.reclaim(1, keep))
+    ring.reclaim(1, keep)
+    tell(ring.owed)
     assert called == ["kept"]
 
 
@@ -167,21 +170,37 @@ def test_blocks_go_back_before_callbacks_are_called(kind: type[TaskRing]) -> Non
         ids = ring.take(1, 0, LABEL)
         ring.arguments[ids.position] = number if number != 1 else None
         ring.specials.append((ring.submitted, lambda number=number: log.append(f"task {number}")))
-    told = ring.reclaim(3, log.append)
+    ring.reclaim(3, log.append)
     assert log == []
-    tell(told)
+    tell(ring.owed)
     assert log == [[0, 2], "task 0", "task 1", "task 2"]
     assert ring.pending == 1
     assert [block for block in ring.arguments if block is not None] == [3]
 
 
-def test_tell_calls_everybody_and_raises_the_last_failure() -> None:
+def test_tell_calls_everybody_and_raises_the_first_failure() -> None:
     called: list[int] = []
 
     def fail(number: int) -> None:
         called.append(number)
         raise ValueError(number)
 
-    with pytest.raises(ValueError, match="2"):
-        tell([lambda: fail(1), lambda: fail(2), lambda: called.append(3)])
+    queue = deque([lambda: fail(1), lambda: fail(2), lambda: called.append(3)])
+    with pytest.raises(ValueError, match="1"):
+        tell(queue)
     assert called == [1, 2, 3]
+    assert not queue
+
+
+def test_what_an_interrupt_leaves_is_told_next_time() -> None:
+    called: list[int] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    queue = deque([lambda: called.append(1), interrupt, lambda: called.append(2)])
+    with pytest.raises(KeyboardInterrupt):
+        tell(queue)
+    assert called == [1]
+    tell(queue)
+    assert called == [1, 2]

@@ -102,6 +102,10 @@ class Machine:
         """Return the physical address of a device address."""
         return address - self.memory.device_base(device) + self.devices[device].identity.physical_base
 
+    def virtual(self, address: int, device: int) -> int:
+        """Return the device address behind a physical one."""
+        return address - self.devices[device].identity.physical_base + self.memory.device_base(device)
+
     def problem(self, text: str) -> None:
         """Record what went wrong on the device in words, for people and tests; it also goes to the log."""
         self.problems.append(text)

@@ -40,7 +40,8 @@ def ring_buffer(task: Task) -> int:
     if fields["delete"] or not capability:
         return 1
     size = int(machine.chip.properties["ringbufSize"])
-    where = fields.get("addr", fields.get("offset", 0)) + size - _SNAPSHOT_BYTES - _CAPABILITY_BYTES
+    start = fields["addr"] if "addr" in fields else machine.virtual(fields["offset"], task.device.index)
+    where = start + size - _SNAPSHOT_BYTES - _CAPABILITY_BYTES
     block = _CAPABILITY.pack(_CAPABILITY_MAGIC, 0, len(capability), _CAPABILITY_BYTES - _CAPABILITY.size) + capability
     ctypes.memmove(machine.memory.device_pointer(where, len(block), "error ring"), block, len(block))
     return 1

@@ -72,6 +72,6 @@ def explain(device: Device, kind: str, fault: errors.RuntimeFault, call: str, *,
     text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else Counter())
     fault.message = f"{fault.message}: {text}"
     fault.args = (fault.message,)
-    fault.hint = f"close what is no longer used; {_WHERE[kind]}"
+    fault.hint = f"pair each create with a close; look at: {_WHERE[kind]}"
     if posted:
         fault.message_id, fault.params = "EE1023", (call, text)

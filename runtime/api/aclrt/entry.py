@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CHAPTERS = (
-    "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "memory", "copying",
-    "virtual", "kernel", "arguments", "capture", "model", "snapshot", "overflow", "miscellaneous",
+    "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
+    "timeout", "memory", "copying", "virtual", "kernel", "arguments", "capture", "model", "snapshot", "overflow",
+    "faults", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 
@@ -138,3 +139,26 @@ def need_rt(call: str, **given: object) -> None:
 def handle_of(acl: Acl, handle: int | None, kind: type[Any]) -> Any:
     """Return the live object of a handle; a dead or foreign one is 107017 with EE1017."""
     return acl.runtime.handles.get(handle or 0, kind)
+
+
+def stream_of(acl: Acl, handle: int | None) -> Any:
+    """Return the stream of a handle, NULL for the default one of the thread's context, and see that it is in there.
+
+    Raises:
+        InvalidHandle 107017: a stream that is gone.
+        ContextError 107002: the thread has no context.
+        StreamError 107003: a stream of another context (EE1010).
+    """
+    from runtime.core.stream import Stream
+
+    stream = handle_of(acl, handle, Stream) if handle else None
+    context = acl.runtime.current_context()
+    if stream is None:
+        return context.default_stream
+    if stream.context is not context:
+        raise errors.fault(
+            "ACL_ERROR_RT_STREAM_CONTEXT", f"{stream!r} belongs to another context than the thread's, {context!r}",
+            ee="EE1010", params=("use of a stream", "stream", "it belongs to another context"),
+            hint="make the stream's context the thread's first",
+        )
+    return stream

@@ -6,14 +6,14 @@ from typing import Any
 
 from fakes.faults import Effect
 from runtime.api.aclrt import Acl
-
 from tests.tools.behaviour.values import Values
 
 SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
 _DEFAULTS = {"streams": 2048, "events": 65536, "notifys": 8192, "models": 2048, "sqs": 4096, "hbm": 64 << 30}
 _OPTIONS = {
     "devices": "devices", "streams_limit": "streams", "events_limit": "events", "notify_limit": "notifys",
-    "models_limit": "models", "sq_limit": "sqs", "hbm_bytes": "hbm",
+    "cb_groups": "callback_groups", "ts_version": "ts_version", "models_limit": "models", "sq_limit": "sqs",
+    "hbm_bytes": "hbm",
 }  # fmt: skip
 _IGNORED = {"env", "exit", "errmsg", "trace"}
 """Knobs that are about the recording process, not the machine."""
@@ -31,7 +31,9 @@ def url_of(scenario: dict[str, Any], tier: str) -> str:
     if scenario["chip"] == "950":
         options["notifys"] = 65536
     for knob, value in scenario["setup"].items():
-        if knob in _OPTIONS:
+        if knob == "ts_capability":
+            options[knob] = value or "none"
+        elif knob in _OPTIONS:
             options[_OPTIONS[knob]] = value
         elif knob not in _IGNORED:
             raise Unsupported(knob)

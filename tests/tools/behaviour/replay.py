@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import queue
+import struct
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from typing import Any
 
 from runtime.api.aclrt import Acl, Out
 from runtime.api.aclrt.entry import UNTOUCHED, find
-
 from tests.tools.behaviour.machine import Unsupported, control, url_of
 from tests.tools.behaviour.values import Skipped, Values
 
@@ -184,7 +184,7 @@ class Replay:
         outputs = {key: value.value for key, value in given.items() if isinstance(value, Out)}
         for key, value in arguments.items():
             if isinstance(value, dict) and "read" in value:
-                outputs[key] = ctypes.string_at(given[key], value["read"]).hex()
+                outputs[key] = _contents(given[key], value)
             if isinstance(value, str) and value.startswith("&") and len(value) > 1 and value != "&~":
                 self.values.bound[value[1:]] = outputs[key]
         return {"ret": code, "err": messages, "out": outputs}
@@ -226,7 +226,7 @@ class Replay:
             return
         blocked = step.get("blocked", False)
         # A call that was recorded as blocked is given a short time only: it must not return while nothing changes.
-        outcome = worker.result(0.3 if blocked else self.CALL_LIMIT_S)
+        outcome = worker.result(step.get("timeout_ms", 300) / 1000 if blocked else self.CALL_LIMIT_S)
         if outcome is None:
             self._compare(number, step, "blocked", blocked, True)
             return
@@ -303,6 +303,15 @@ class Replay:
 
 def _comparable(step: dict[str, Any]) -> bool:
     return not (step.get("artefact") or step.get("unstable") or step.get("skipped"))
+
+
+def _contents(address: int, value: dict[str, Any]) -> Any:
+    """Return what a temporary buffer holds: so many bytes as hex, or all of it as numbers of a struct format."""
+    if isinstance(value["read"], int):
+        return ctypes.string_at(address, value["read"]).hex()
+    size = value["zero"]
+    code = f"<{size // struct.calcsize(value['read'])}{value['read']}"
+    return list(struct.unpack(code, ctypes.string_at(address, size)))
 
 
 def _numbered(value: Any, number: int) -> Any:

@@ -91,6 +91,9 @@ class Values:
             if "[" in kind:
                 kind, _, rest = kind.partition("[")
                 count = int(rest.rstrip("]"))
+            if kind == "pad":
+                image += bytes(value)
+                continue
             code = _INTEGERS.get(kind)
             if code is None:
                 raise ValueError(f"unknown field type {kind}")

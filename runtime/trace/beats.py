@@ -48,16 +48,16 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
     words = all_slots(arguments)
     size = max(len(words), 1) * SLOT_BYTES
     fill, move = filler(device, len(words)), mover(device, size)
-    pool = device.arguments.pool_for(size)
+    block = take_block(stream, device.arguments.pool_for(size), size)  # may drain the stream: not under its lock
     route = stream.route
     marks = [clock()]
     task = replace(kernel.task(blocks, options), args_size=size)
     marks.append(clock())
     with stream.lock:
-        ids = route.alloc(stream, 1, Label(task.type, f"kernel {kernel.name}"))
+        ids = None
         try:
+            ids = route.alloc(stream, 1, Label(task.type, f"kernel {kernel.name}"))
             marks.append(clock())
-            block = pool.free.pop() if pool is not None and pool.free else take_block(stream, pool, size)
             task = replace(task, args=block.address)
             marks.append(clock())
             fill(block, *words)
@@ -67,9 +67,11 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
             sqe = stream.plugin.encode(task, stream.env, ids)
             marks.append(clock())
             route.commit(stream, sqe)
+            stream.ring.mark = None
             marks.append(clock())
         except BaseException:
-            route.rollback(stream, 1)
+            if ids is None or route.rollback(stream, 1):
+                device.release_arguments([block])
             raise
     stream.synchronize()
     marks.append(clock())

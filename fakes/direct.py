@@ -10,7 +10,7 @@ from fakes import hal as calls
 from fakes.daemon import FakeDaemon
 from fakes.errors import NotModelled
 from fakes.hal.absent import absent
-from fakes.hal.queues import make_head_reader, make_sender
+from fakes.hal.hot import make_head_reader, make_sender
 from npuhal import constants as c
 from npuhal import prototypes
 from npuhal.api import HalApi

@@ -1,0 +1,107 @@
+"""The two functions of the hot path, halSqTaskSend and halSqCqQuery(SQ_HEAD), with everything they need at hand."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakes.errors import MemoryFault
+from fakes.queues import SQE_BYTES
+from fakes.scheduler import FULL, SEND
+from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.machine import Machine
+
+_SEND_INFO = struct.Struct("<IIIiQII")
+"""halTaskSendInfo up to `pos`: type, tsId, sqId, timeout, sqe_addr, sqe_num, pos."""
+_QUERY_INFO = struct.Struct("<IIIII")
+"""halSqCqQueryInfo up to `prop`."""
+
+
+def make_sender(machine: Machine) -> Callable[[int, Any], int]:
+    """Build halSqTaskSend with everything it needs at hand: it runs once per task."""
+    devices = machine.devices
+    count = len(devices)
+    unpack = _SEND_INFO.unpack_from
+    memmove = ctypes.memmove
+    owns = machine.memory.owns
+    normal, invalid = c.DRV_NORMAL_TYPE, c.DRV_ERROR_INVALID_VALUE
+    no_resources, paused, bus_down = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL, c.DRV_ERROR_BUS_DOWN
+
+    def send(devid: int, info: Any) -> int:
+        kind, ts, sq_id, _timeout, address, number, _pos = unpack(info)
+        if not 0 <= devid < count:
+            return invalid
+        device = devices[devid]
+        sq = device.queues.get(sq_id)
+        if sq is None or kind != normal or ts > 1 or not address:
+            return invalid
+        if not sq.sendable:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if sq.paused:
+            return paused
+        if not device.works:
+            return bus_down
+        if number == 0 or number >= sq.depth:
+            return c.DRV_ERROR_IOCRL_FAIL if number == 0 else no_resources
+        if device.active:
+            device.turn(SEND)
+        depth, tail = sq.depth, sq.tail
+        if depth - 1 - (tail - sq.head) % depth < number:
+            sq.full += 1
+            device.turn(FULL)
+            if depth - 1 - (tail - sq.head) % depth < number:
+                return no_resources
+        ring = sq.ring
+        in_place = ring.base <= address < ring.base + ring.size
+        if in_place:
+            if address != ring.base + tail * SQE_BYTES:
+                return invalid
+        else:
+            if owns(address):
+                try:
+                    address = machine.memory.pointer(address, number * SQE_BYTES, "halSqTaskSend from")
+                except MemoryFault as fault:
+                    machine.problem(str(fault))
+                    return invalid
+            first = min(number, depth - tail)
+            memmove(ring.pointer + tail * SQE_BYTES, address, first * SQE_BYTES)
+            if first < number:
+                memmove(ring.pointer, address + first * SQE_BYTES, (number - first) * SQE_BYTES)
+        if sq.seen_time != device.host_time:
+            sq.seen_time = device.host_time
+            sq.arrivals.append((sq.sent, device.host_time))
+        sq.tail = (tail + number) % depth
+        sq.sent += number
+        device.active[sq_id] = sq
+        info.pos = tail
+        if machine.options.free_run:
+            machine.changed.notify_all()
+        return 0
+
+    return send
+
+
+def make_head_reader(machine: Machine) -> Callable[[int, Any], int | None]:
+    """Build the fast form of halSqCqQuery(SQ_HEAD); it returns None for anything else, to be asked the long way."""
+    devices = machine.devices
+    count = len(devices)
+    unpack = _QUERY_INFO.unpack_from
+    normal, head = c.DRV_NORMAL_TYPE, c.DRV_SQCQ_PROP_SQ_HEAD
+    transient = bool(machine.options.transient)
+
+    def query(devid: int, info: Any) -> int | None:
+        kind, ts, sq_id, _cq, prop = unpack(info)
+        if prop != head or kind != normal or ts or transient or not 0 <= devid < count:
+            return None
+        device = devices[devid]
+        sq = device.queues.get(sq_id)
+        if sq is None:
+            return None
+        info.value[0] = device.poll(sq)
+        return 0
+
+    return query

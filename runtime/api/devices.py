@@ -3,26 +3,71 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from chips.memory_rules import BadAllocation, allocation
 from runtime import errors
 from runtime.api.streams import Stream
 from runtime.core import device as core
+from runtime.core.census import creation_site
 from runtime.core.event import Event, EventFlag
 from runtime.core.notify import CountNotify, Notify
 from runtime.launch.copy import copy_now, size_of
 from runtime.launch.program import Program
-from runtime.memory.device import DeviceBuffer
-from runtime.memory.host import HostBuffer
-from runtime.memory.orphans import Fence, Orphans
+from runtime.memory.allocator import HUGE_FIRST, Allocator, SegmentSource
+from runtime.memory.buffer import Buffer
+from runtime.memory.device import DeviceBuffer, PooledBuffer
+from runtime.memory.fences import Fence, fence
+from runtime.memory.host import HostBuffer, ManagedBuffer
+from runtime.memory.ledger import Ledger
+from runtime.memory.orphans import Orphans
+from runtime.memory.pool import CachingPool
 
 if TYPE_CHECKING:
     import numpy as np
 
-HUGE_FIRST = 0
-"""Page policy of `alloc`: 2 MiB pages above 1 MiB, normal ones below or when there are none (aclrtMemMallocPolicy)."""
+AnyBuffer = TypeVar("AnyBuffer", bound=Buffer)
+
+
+class Pool(CachingPool):
+    """`device.pool`: buffers without driver calls, in the order of streams.
+
+    >>> with device.pool.alloc(1 << 20, stream) as scratch:
+    ...     kernel[8](scratch, stream=stream)
+
+    A buffer may be closed while work that uses it is still queued in its stream; the memory is used again in order.
+    """
+
+    def __init__(self, device: Device) -> None:
+        allocator = device.allocator
+        super().__init__(
+            SegmentSource(allocator), lambda size: allocator.plan(size, HUGE_FIRST, "malloc").size_bytes
+        )
+        self._device = device
+
+    def alloc(self, size: int, stream: Stream | None = None) -> PooledBuffer:
+        """Return a buffer for work of a stream, the default stream by default; its contents are undefined.
+
+        `buffer.record_stream(other)` tells that a further stream uses it.
+
+        Raises:
+            InvalidArgument 100000: the size is not positive.
+            OutOfMemory 207001: neither the pool nor, within `limit`, the device has that much left.
+        """
+        device = self._device
+        device.check_open()
+        device.orphans.sweep()
+        owner = device.default_stream if stream is None else stream
+        owner.check_open()
+        block = self.take(size, owner)
+        give = partial(self._give, block, owner)
+        buffer = PooledBuffer(device, block.address, size, give, record_stream=partial(self.record, block))
+        return device.adopt(buffer, give)
+
+    def _give(self, block: Any, stream: Stream, _address: int = 0) -> None:
+        if not self._device.closed:
+            self.give(block, stream)
 
 
 class Device(core.Device):
@@ -32,83 +77,72 @@ class Device(core.Device):
 
     def __init__(self, runtime: Any, user_id: int, device_id: int) -> None:
         """Open the device; see `Runtime.device`."""
-        self.orphans = Orphans(self._free_orphan, self._fence)
+        self.orphans = Orphans(self._fence)
+        self.ledger = Ledger(creation_site)
+        """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
         super().__init__(runtime, user_id, device_id)
+        self.allocator = Allocator(self.memory, self.chip, self.ledger, self._make_room)
+        self.pool = Pool(self)
 
     # -- memory ----------------------------------------------------------------------------------------------------
 
     def alloc(self, size: int, policy: int = HUGE_FIRST) -> DeviceBuffer:
-        """Return `size` bytes of device memory; its contents are undefined.
+        """Return `size` bytes of device memory from the driver; its contents are undefined.
 
         What reaches the driver is larger by the chip's padding (`chips.memory_rules.explain_allocation` says why).
+        `device.pool.alloc` is much faster where memory comes and goes.
 
         Raises:
-            InvalidArgument 100000: the size is not positive, or the chip has no such pages.
-            OutOfMemory 207001: the device has not that much left; free and total are in the message.
+            InvalidArgument 100000: the size is not positive.
+            NotSupported 207000: the chip has no such pages.
+            OutOfMemory 207001: the device has not that much left; the message has the numbers and who holds what.
         """
         self.check_open()
         self.orphans.sweep()
-        try:
-            plan = allocation(size, policy, self.chip)
-        except (BadAllocation, TypeError) as error:
-            raise errors.fault(
-                "ACL_ERROR_INVALID_PARAM", f"alloc({size!r}): {error}", hint="pass a positive number of bytes"
-            ) from error
-        address = self._alloc(plan.size_bytes, plan.attempts, size)
-        buffer = DeviceBuffer(self, self.memory, address, size)
-        self._adopt(buffer, address)
-        return buffer
-
-    def _alloc(self, size: int, attempts: tuple[int, ...], asked: int) -> int:
-        for attempt in attempts:
-            try:
-                return self.memory.alloc(size, attempt)
-            except errors.OutOfMemory as fault:
-                last = fault
-        free, total = self.memory.space()
-        raise errors.fault(
-            last.code, f"device {self.user_id} has no {asked} bytes left (asked the driver for {size}): "
-            f"{free} of {total} are free, {sum(buffer.size for buffer in self.buffers.values())} held by this process",
-            hint="close buffers that are no longer used; `npuhal info` shows who holds what",
-        ) from last
+        return self._own(DeviceBuffer(self, self.allocator.device(size, policy), size, self._give))
 
     def alloc_host(self, size: int) -> HostBuffer:
         """Return `size` bytes of pinned host memory, which copies in a stream need."""
         self.check_open()
-        try:
-            plan = allocation(size, HUGE_FIRST, self.chip, "malloc_host")
-        except (BadAllocation, TypeError) as error:
+        self.orphans.sweep()
+        return self._own(HostBuffer(self, self.allocator.host(size), size, self._give))
+
+    def alloc_managed(self, size: int) -> ManagedBuffer:
+        """Return `size` bytes that host and device share under one address; what is allocated is in units of 2 MiB.
+
+        Raises:
+            NotSupported 207000: only some chips have it (Ascend 910B).
+        """
+        self.check_open()
+        if not isinstance(size, int) or size < 1:
             raise errors.fault(
-                "ACL_ERROR_INVALID_PARAM", f"alloc_host({size!r}): {error}", hint="pass a positive number of bytes"
-            ) from error
-        address = self.memory.alloc(plan.size_bytes, plan.flags)
-        buffer = HostBuffer(self, self.memory, address, size)
-        self._adopt(buffer, address)
+                "ACL_ERROR_INVALID_PARAM", f"alloc_managed({size!r}): the size must be at least 1 byte",
+                hint="pass a positive number of bytes",
+            )
+        return self._own(ManagedBuffer(self, self.allocator.managed(size), size, self._give))
+
+    def _own(self, buffer: AnyBuffer) -> AnyBuffer:
+        return self.adopt(buffer, partial(self._give, buffer.address))
+
+    def adopt(self, buffer: AnyBuffer, release: Any) -> AnyBuffer:
+        """Keep a buffer in view, and call `release` some time after it was dropped without `close`."""
+        self.buffers[buffer.address] = buffer
+        buffer.finalizer = weakref.finalize(buffer, self.orphans.drop, release)
+        buffer.finalizer.atexit = False
         return buffer
 
-    def _adopt(self, buffer: DeviceBuffer | HostBuffer, address: int) -> None:
-        self.buffers[address] = buffer
-        buffer.finalizer = weakref.finalize(buffer, self.orphans.drop, address)
-        buffer.finalizer.atexit = False
-
-    def _free_orphan(self, address: int) -> None:
+    def _give(self, address: int) -> None:
         if not self.closed:
-            self.memory.free(address)
+            self.allocator.free(address)
+
+    def _make_room(self) -> None:
+        """Give back to the driver what is only kept for later."""
+        self.orphans.sweep()
+        self.pool.trim()
 
     def _fence(self) -> Fence:
         """Return a question: is everything that is submitted now done?"""
-        streams = (self.context.default_stream, *self.context.streams)
-        marks = [(stream, stream.ring.submitted) for stream in streams]
-
-        def passed() -> bool:
-            for stream, mark in marks:
-                if not stream.closed and stream.ring.reclaimed < mark:
-                    stream.drain()
-                    if stream.ring.reclaimed < mark:
-                        return False
-            return True
-
-        return passed
+        return fence(self.streams())
 
     def upload(self, data: Any) -> DeviceBuffer:
         """Return a new device buffer with the contents of an array or bytes; waits for the copy."""
@@ -151,9 +185,12 @@ class Device(core.Device):
             self.memory.fill(buffer.address, buffer.size, value, count)
 
     def memory_info(self) -> tuple[int, int]:
-        """Return (free, total) bytes of device memory as the driver counts them."""
+        """Return (free, total) bytes of device memory as the driver counts them, for all processes together."""
         self.check_open()
         return self.memory.space()
+
+    mem_get_info = memory_info
+    """The same under the name that users of torch.npu know."""
 
     # -- streams, events, programs ---------------------------------------------------------------------------------
 
@@ -209,3 +246,4 @@ class Device(core.Device):
         for buffer in list(self.buffers.values()):
             buffer.close()
         self.orphans.close()
+        self.pool.close()

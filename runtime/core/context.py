@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -44,8 +45,8 @@ class Context:
     """
 
     __slots__ = (
-        "__weakref__", "_default", "device", "failure", "handle", "models", "overflow_address", "parameters", "primary",
-        "resources", "state", "streams",
+        "__weakref__", "_default", "capture_gate", "device", "failure", "handle", "models", "overflow_address",
+        "parameters", "primary", "resources", "state", "streams",
     )  # fmt: skip
 
     def __init__(self, device: Device, *, primary: bool) -> None:
@@ -62,6 +63,8 @@ class Context:
         """System parameters of this context (aclrtCtxSetSysParamOpt)."""
         self.overflow_address = 0
         """Where kernels note overflows on chips that do so per context; 0 when there was no memory for it."""
+        self.capture_gate: Callable[[], bool] | None = None
+        """Set while a stream is captured: whether it forbids the calling thread what waits for the device (14.4)."""
         self.handle = 0
         self._default: Stream | None = None
 

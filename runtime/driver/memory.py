@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Free and total bytes of one kind of memory, by page kind (ascend_hal_base.h, struct MemPhyInfo)."""
+
+    free: int
+    total: int
+    huge_free: int
+    huge_total: int
+    giant_free: int
+    giant_total: int
 
 
 class MemoryDriver(HalCalls):
@@ -19,6 +33,10 @@ class MemoryDriver(HalCalls):
         rc = self.hal.halMemAlloc(ctypes.byref(pointer), size, flags | self.device_id)
         self.check(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
         return pointer.value or 0
+
+    def alloc_managed(self, size: int) -> int:
+        """Return the address of new memory that host and device share (MEM_UVM)."""
+        return self.alloc(size, c.MEM_UVM | c.MEM_PAGE_HUGE | c.APP_MODULE_ID << c.MEM_MODULE_ID_BIT)
 
     def free(self, address: int) -> None:
         """Give memory back; an address that the driver does not know is a fault."""
@@ -49,12 +67,21 @@ class MemoryDriver(HalCalls):
         rc = self.hal.drvMemsetD8(dst, capacity, value, count)
         self.check(rc, "drvMemsetD8", f"{dst:#x}, {count} of {capacity} bytes")
 
-    def memory_type(self, address: int) -> int:
-        """Return DVattribute.memType of an address: locked host 0x8, device 0x10, plain host 0x80."""
+    def attribute(self, address: int) -> tuple[int, int, int] | None:
+        """Return (DV_MEM_* class, device id, page size) of an address; None where the driver knows nothing there."""
         attribute = s.DVattribute()
         rc = self.hal.drvMemGetAttribute(address, ctypes.byref(attribute))
+        if rc == c.DRV_ERROR_NOT_EXIST:
+            return None
         self.check(rc, "drvMemGetAttribute", f"address {address:#x}")
-        return int(attribute.memType)
+        return int(attribute.memType), int(attribute.devId), int(attribute.pageSize)
+
+    def address_range(self, address: int) -> tuple[int, int]:
+        """Return (base, size) of the block that holds an address."""
+        base, size = ctypes.c_uint64(0), ctypes.c_uint64(0)
+        rc = self.hal.halMemGetAddressRange(address, ctypes.byref(base), ctypes.byref(size))
+        self.check(rc, "halMemGetAddressRange", f"address {address:#x}")
+        return base.value, size.value
 
     def physical(self, address: int) -> int:
         """Translate a device address for the task scheduler; 0 where the driver cannot."""
@@ -62,13 +89,39 @@ class MemoryDriver(HalCalls):
         rc = self.hal.drvMemAddressTranslate(address, ctypes.byref(value))
         return 0 if rc else value.value
 
+    def pages(self, kind: int = c.MEM_INFO_TYPE_HBM_SIZE) -> Pages:
+        """Return what there is of a kind of memory (MEM_INFO_TYPE_*_SIZE)."""
+        info = s.MemInfo()
+        rc = self.hal.halMemGetInfo(self.device_id, kind, ctypes.byref(info))
+        self.check(rc, "halMemGetInfo", f"kind {kind}")
+        found = info.phy_info
+        return Pages(*(int(getattr(found, name)) for name in
+                       ("free", "total", "huge_free", "huge_total", "giant_free", "giant_total")))  # fmt: skip
+
     def space(self) -> tuple[int, int]:
         """Return (free, total) bytes of HBM, normal and huge pages together as the driver counts them."""
-        info = s.MemInfo()
-        rc = self.hal.halMemGetInfo(self.device_id, c.MEM_INFO_TYPE_HBM_SIZE, ctypes.byref(info))
-        self.check(rc, "halMemGetInfo", "HBM")
-        pages = info.phy_info
-        return int(pages.free + pages.huge_free), int(pages.total + pages.huge_total)
+        pages = self.pages()
+        return pages.free + pages.huge_free, pages.total + pages.huge_total
+
+    def usage(self, limit: int) -> list[tuple[str, int, int]]:
+        """Return (name, bytes now, peak bytes) of at most `limit` components; NotSupported where it is not counted."""
+        rows, count = (s.mem_module_usage * limit)(), ctypes.c_uint64(0)
+        rc = self.hal.halGetMemUsageInfo(self.device_id, rows, limit, ctypes.byref(count))
+        self.check(rc, "halGetMemUsageInfo")
+        return [(row.name.decode("ascii", "replace"), row.cur_mem_size, row.mem_peak_size)
+                for row in rows[: count.value]]  # fmt: skip
+
+    def all_of_type(self, addresses: list[int], memory_type: int) -> bool:
+        """Return whether all addresses are memory of a type (MEM_DEV_TYPE, MEM_DVPP_TYPE, ...)."""
+        info, column = s.MemInfo(), (ctypes.c_uint64 * len(addresses))(*addresses)
+        info.addr_info.addr = ctypes.addressof(column)
+        info.addr_info.cnt, info.addr_info.mem_type = len(addresses), memory_type
+        return not self.hal.halMemGetInfo(self.device_id, c.MEM_INFO_TYPE_ADDR_CHECK, ctypes.byref(info))
+
+    @cached_property
+    def classifies(self) -> bool:
+        """Whether the driver tells plain host memory from its own (without it copy kinds are taken as given)."""
+        return self.supports("FEATURE_SVM_GET_USER_MALLOC_ATTR")
 
     def bar_argument_memory(self) -> bool:
         """Return True where kernel arguments can be stored straight into device memory over the PCIe BAR."""

@@ -35,7 +35,7 @@ class PeerDriver(HalCalls):
         return value.value == c.DRV_P2P_STATUS_ENABLE
 
     def link(self, other: int) -> int:
-        """Return the kind of link to another logic device: HCCS 0, PIX 1, PIB 2, PHB 3, SYS 4, SIO 5, HCCS_SW 6, UB 7."""
+        """Return the link to another logic device: HCCS 0, PIX 1, PIB 2, PHB 3, SYS 4, SIO 5, HCCS_SW 6, UB 7."""
         value = ctypes.c_int64(0)
         rc = self.hal.halGetPairDevicesInfo(self.device_id, other, c.DEVS_INFO_TYPE_TOPOLOGY, ctypes.byref(value))
         self.check(rc, "halGetPairDevicesInfo", f"devices {self.device_id} and {other}")

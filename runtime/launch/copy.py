@@ -7,93 +7,32 @@ copied asynchronously; a pageable end makes the call wait for the stream first, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chips.tasks import CopyKind, MemcpyAsync
+from chips.memory_rules import internal_flags
+from chips.tasks import CopyKind
 from runtime import errors
-from runtime.memory.device import DeviceBuffer
-from runtime.memory.host import HostBuffer
+from runtime.driver.peers import PeerDriver
+from runtime.launch import transfer
+from runtime.launch.direction import Direction, inferred, settle
+from runtime.launch.ends import End, ends, size_of
+from runtime.launch.gate import check_blocking, check_pageable
+from runtime.launch.transfer import Keeper
+from runtime.memory.location import Location, Place, locate
 
 if TYPE_CHECKING:
+    from runtime.core.context import Context
     from runtime.core.device import Device
     from runtime.core.stream import Stream
 
-HOST_PIECE_BYTES = 64 << 20
-"""Largest piece of one task between host and device over PCIe."""
+__all__ = ["copy_addresses", "copy_in_stream", "copy_now", "queue_copy", "size_of"]
 
-DEVICE_PIECE_BYTES = (4 << 30) - 1
-"""Largest piece of one task inside a device: the length field has 32 bits."""
+_BUFFER_ALIGN = 64
 
 
-class _End:
-    """One end of a copy: an address, a size, what kind of memory, and what keeps it alive."""
-
-    __slots__ = ("address", "keep", "kind", "size", "writable")
-
-    def __init__(self, thing: Any, role: str) -> None:
-        self.writable = True
-        self.keep: object = thing
-        if isinstance(thing, (DeviceBuffer, HostBuffer)):
-            thing.check_open()
-            self.kind = "device" if isinstance(thing, DeviceBuffer) else "pinned"
-            self.address, self.size = thing.address, thing.size
-            return
-        try:
-            view = memoryview(thing)
-        except TypeError:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: a {type(thing).__name__} is not memory",
-                hint="pass a DeviceBuffer, a HostBuffer, an array or bytes",
-            ) from None
-        except ValueError as error:  # NumPy: a dtype that the buffer protocol cannot express
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: {error}", hint="pass array.view('u1')"
-            ) from error
-        if view.format == "O" or getattr(getattr(thing, "dtype", None), "hasobject", False):
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array holds Python objects, which mean nothing on a "
-                "device", hint="convert it to numbers: array.astype('f4')",
-            )
-        if not view.c_contiguous:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array is not contiguous in C order",
-                hint="pass numpy.ascontiguousarray(array)",
-            )
-        self.kind, self.writable, self.size = "pageable", not view.readonly, view.nbytes
-        self.address, self.keep = _address_of(view), view
-
-
-def _address_of(view: memoryview) -> int:
-    """Return where a buffer's bytes are; ctypes would copy a read-only one to say so."""
-    if not view.nbytes:
-        return 0
-    import numpy as np
-
-    return int(np.frombuffer(view, np.uint8).__array_interface__["data"][0])
-
-
-def size_of(source: Any) -> int:
-    """Return the size in bytes of what can be copied from; anything else is refused as a copy would refuse it."""
-    return _End(source, "source").size
-
-
-def _ends(dst: Any, src: Any, size: int | None) -> tuple[_End, _End, int]:
-    target, source = _End(dst, "target"), _End(src, "source")
-    if not target.writable:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", "copy target: the memory is read-only", hint="copy into a writable array"
-        )
-    count = source.size if size is None else size
-    if count < 0 or count > source.size or count > target.size:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID",
-            f"copy of {count} bytes from a source of {source.size} into a target of {target.size}",
-            ee="EE1003", params=("copy", count, "size", f"[0, {min(source.size, target.size)}]"),
-            hint="the target must be at least as large as what is copied",
-        )
-    return target, source, count
+# -- now -----------------------------------------------------------------------------------------------------------
 
 
 def copy_now(device: Device, dst: Any, src: Any, size: int | None = None) -> None:
@@ -103,9 +42,35 @@ def copy_now(device: Device, dst: Any, src: Any, size: int | None = None) -> Non
         InvalidArgument 107000: an end is no memory, freed, read-only, or too small.
     """
     device.check_open()
-    target, source, count = _ends(dst, src, size)
+    target, source, count = ends(dst, src, size)
     if count:
-        device.memory.copy(target.address, target.size, source.address, count)
+        copy_addresses(device.context, target.address, target.size, source.address, count, "copy")
+
+
+def copy_addresses(context: Context, dst: int, capacity: int, src: int, count: int, call: str) -> None:
+    """Copy between any two addresses and wait; the driver finds the direction.
+
+    Raises:
+        InvalidArgument 107000: more bytes than the target has room for, or addresses that the driver refuses.
+        CaptureError 107030: a capture forbids it.
+    """
+    check_capacity(call, capacity, count)
+    context.device.check_open()
+    check_blocking(context, call)
+    context.device.memory.copy(dst, capacity, src, count)
+
+
+def check_capacity(call: str, capacity: int, count: int) -> None:
+    """Refuse a copy of more bytes than the target holds: 107000 with EE1003."""
+    if count > capacity:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {count} bytes do not fit a target of {capacity}", ee="EE1003",
+            params=(call, count, "count", f"(0, {capacity}]"),
+            hint="the target must be at least as large as what is copied",
+        )
+
+
+# -- in a stream ---------------------------------------------------------------------------------------------------
 
 
 def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) -> None:
@@ -116,65 +81,135 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     Raises:
         InvalidArgument 107000: an end is no memory, freed, read-only, or too small.
         NotSupported 207000: both ends are host memory.
+        PermissionDenied, NotSupported: the ends lie on two devices that do not reach each other.
     """
     stream.check_open()
-    target, source, count = _ends(dst, src, size)
+    target, source, count = ends(dst, src, size)
     if count == 0 or target.address == source.address:
         return
-    kinds = {target.kind, source.kind}
-    if "device" not in kinds:
+    for end in (target, source):
+        _check_reach(stream, end)
+    places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
+    direction = inferred(source.location, target.location)
+    _queue(stream, direction, target, source, count, places, "Stream.copy")
+
+
+def _check_reach(stream: Stream, end: End) -> None:
+    """Refuse memory of another device that the stream's device may not touch."""
+    if end.location is not Location.DEVICE or end.device is stream.device:
+        return
+    mine, other = stream.device, end.device
+    peers = PeerDriver(mine.hal, mine.device_id)
+    if not peers.enabled(other.driver.info.physical_id()):
         raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "a copy from host memory to host memory is no task for a stream",
-            hint="copy it with NumPy, or with device.copy()",
+            "ACL_ERROR_RT_PARAM_INVALID",
+            f"Stream.copy: device {mine.user_id} does not reach the memory of device {other.user_id} at "
+            f"{end.address:#x}", hint=f"call device({mine.user_id}).enable_peer_access({other.user_id}) first",
         )
-    if "pageable" in kinds:
+
+
+def queue_copy(
+    stream: Stream, dst: int, capacity: int, src: int, count: int, kind: Direction, call: str, *keep: object
+) -> None:
+    """Queue a copy between two addresses, by the vendor's rules for kinds and locations.
+
+    Raises:
+        InvalidArgument 107000: too many bytes, or a kind that the ends do not allow.
+        NotSupported 207000: both ends are host memory.
+        CaptureError 107041: plain host memory while a capture forbids waiting.
+    """
+    stream.check_open()
+    check_capacity(call, capacity, count)
+    memory = stream.device.memory
+    places = [Place(Location.UNREGISTERED), Place(Location.UNREGISTERED)]
+    if memory.classifies:
+        places = [locate(memory, src), locate(memory, dst)]
+        kind = settle(kind, places[0].location, places[1].location, call)
+    else:
+        kind = Direction.DEVICE_TO_DEVICE if kind is Direction.DEFAULT else kind
+        places = [Place(Location.HOST), Place(Location.HOST)]  # unknown, and nothing is refused for it
+    target = End(dst, capacity, places[1].location, keep)
+    source = End(src, count, places[0].location)
+    _queue(stream, kind, target, source, count, places, call)
+
+
+def _queue(
+    stream: Stream, kind: Direction, target: End, source: End, count: int, places: list[Place], call: str
+) -> None:
+    if Location.MANAGED in (places[0].location, places[1].location):
+        _by_host(stream, target, source, count)
+        return
+    if kind is Direction.HOST_TO_HOST:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: a copy from host memory to host memory is no task for a "
+            "stream", hint="copy it with NumPy, or with device.copy()",
+        )
+    if target.address == source.address or count == 0:
+        return
+    if kind is Direction.THROUGH_BUFFER:
+        _through_buffer(stream, target, source, count)
+        return
+    plain = Location.UNREGISTERED in (places[0].location, places[1].location)
+    if plain and kind in (Direction.HOST_TO_DEVICE, Direction.DEVICE_TO_HOST):
+        check_pageable(stream, call)
+        check_blocking(stream.context, call, asynchronous=True)
         stream.synchronize()
         stream.device.memory.copy(target.address, target.size, source.address, count)
         return
-    if kinds == {"device"}:
-        _inside(stream, target, source, count)
+    keeper = Keeper(target.keep, source.keep)
+    try:
+        if kind is Direction.DEVICE_TO_DEVICE:
+            _between(stream, target.address, source.address, count, places, keeper)
+        else:
+            _across(stream, kind, target.address, source.address, count, keeper)
+    finally:
+        keeper.release()
+
+
+def _across(stream: Stream, kind: Direction, dst: int, src: int, count: int, keeper: Keeper) -> None:
+    to_device = kind is Direction.HOST_TO_DEVICE
+    transfer.across_host(
+        stream, CopyKind.HOST_TO_DEVICE if to_device else CopyKind.DEVICE_TO_HOST, dst, src, count, keeper
+    )
+
+
+def _between(stream: Stream, dst: int, src: int, count: int, places: list[Place], keeper: Keeper) -> None:
+    """Queue a copy inside the device, or between two."""
+    mine = stream.device
+    ids = {place.device_id for place in places if place.location is Location.DEVICE} or {mine.device_id}
+    if len(ids) == 1 and mine.device_id in ids:
+        transfer.inside(stream, dst, src, count, keeper)
+        return
+    other = next(iter(ids - {mine.device_id}))
+    link = PeerDriver(mine.hal, mine.device_id).link(other)
+    transfer.across_devices(stream, dst, src, count, keeper, link=link)
+
+
+def _through_buffer(stream: Stream, target: End, source: End, count: int) -> None:
+    """Copy the source now into memory of the task's own, and queue the copy from there."""
+    env, memory = stream.env, stream.device.memory
+    if env.chip.generation == "v100" and not env.flat_addresses:
+        room = ctypes.create_string_buffer(count + 2 * _BUFFER_ALIGN)
+        address = -(-ctypes.addressof(room) // _BUFFER_ALIGN) * _BUFFER_ALIGN
+        keeper = Keeper(target.keep, room)
     else:
-        _across(stream, target, source, count)
+        address = memory.alloc(count, internal_flags(host=True))
+        keeper = Keeper(target.keep, free=partial(memory.free, address))
+    try:
+        memory.copy(address, count, source.address, count)
+        transfer.across_host(stream, CopyKind.HOST_TO_DEVICE, target.address, address, count, keeper)
+    finally:
+        keeper.release()
 
 
-def _inside(stream: Stream, target: _End, source: _End, count: int) -> None:
-    stream.device.memory.transfer_way(source.address, target.address)
-    for start in range(0, count, DEVICE_PIECE_BYTES):
-        task = MemcpyAsync(
-            src=source.address + start, dst=target.address + start, size=min(DEVICE_PIECE_BYTES, count - start),
-            kind=CopyKind.SDMA,
-        )
-        stream.submit(task, owner="copy on the device", finished=_keeper(target, source))
-
-
-def _across(stream: Stream, target: _End, source: _End, count: int) -> None:
-    to_device = target.kind == "device"
-    kind = CopyKind.HOST_TO_DEVICE if to_device else CopyKind.DEVICE_TO_HOST
-    label = "copy to the device" if to_device else "copy to the host"
+def _by_host(stream: Stream, target: End, source: End, count: int) -> None:
+    """Let the host copy when the stream gets there: managed memory has no engine."""
     memory = stream.device.memory
-    for start in range(0, count, HOST_PIECE_BYTES):
-        size = min(HOST_PIECE_BYTES, count - start)
-        src, dst = source.address + start, target.address + start
-        if stream.env.chip.generation == "v100":
-            # The task scheduler's host side turns the addresses into a DMA chain itself.
-            task = MemcpyAsync(src=src, dst=dst, size=size, kind=kind)
-            stream.submit(task, owner=label, finished=_keeper(target, source))
-            continue
-        dma = memory.convert(src, dst, size)
-        chain = dma.phyAddr
-        task = MemcpyAsync(
-            src=src, dst=dst, size=size, kind=kind, kernel_convert=False, dma_queue=chain.src or 0, dma_count=chain.len
-        )
-        stream.submit(task, owner=label, finished=_keeper(target, source, after=partial(memory.destroy_dma, dma)))
+    keep = [target.keep, source.keep]
 
+    def copy(_data: int) -> int:
+        memory.copy(target.address, target.size, source.address, count)
+        del keep[:]
+        return 0
 
-def _keeper(*ends: _End, after: Callable[[], None] | None = None) -> Callable[[], None]:
-    """Return a callback that holds both ends until the task is reclaimed."""
-    held = [end.keep for end in ends]
-
-    def release() -> None:
-        held.clear()
-        if after is not None:
-            after()
-
-    return release
+    stream.device.runtime.callbacks.host_function(stream, copy, fails=True)

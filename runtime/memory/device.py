@@ -1,81 +1,36 @@
-"""Device memory as objects: size, device, kind, and a clear refusal to be read from the host."""
+"""Device memory as objects: a clear refusal to be read from the host, and DLPack for libraries that know NPUs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import errors
+from runtime.memory import dlpack
+from runtime.memory.buffer import Buffer
+from runtime.memory.location import Location
 
-if TYPE_CHECKING:
-    from runtime.driver.memory import MemoryDriver
 
-
-class DeviceBuffer:
+class DeviceBuffer(Buffer):
     """A block of device memory. Made by `device.alloc(size)`; freed by `close()` or with the device.
 
     `address` is a device address: the host cannot read it. Addition gives a view that starts later in the block.
     """
 
-    __slots__ = ("__weakref__", "_memory", "_owned", "address", "closed", "device", "finalizer", "parent", "size")
+    __slots__ = ()
+    location = Location.DEVICE
 
-    def __init__(self, device: Any, memory: MemoryDriver, address: int, size: int, *,
-                 parent: DeviceBuffer | None = None) -> None:
-        self.device, self._memory = device, memory
-        self.address, self.size = address, size
-        self.parent = parent
-        self._owned = parent is None
-        self.finalizer: Any = None
-        """Set by the factory: gives the block up when the object is dropped without `close`."""
-        self.closed = False
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's device: its extension type, and the user's device id."""
+        return dlpack.EXTENSION, int(self.device.user_id)
 
-    @property
-    def alive(self) -> bool:
-        """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
-        return not self.closed and (self.parent is None or not self.parent.closed)
+    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
+        """Return a capsule over the block as unsigned bytes.
 
-    def check_open(self) -> None:
-        """Raise where the memory was given back."""
-        if not self.alive:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"the buffer at {self.address:#x} ({self.size} bytes) was freed",
-                hint="keep a buffer open until the work that uses it is done",
-            )
-
-    def view(self, offset: int, size: int | None = None) -> DeviceBuffer:
-        """Return a part of the block, `offset` bytes in; it shares the block's life."""
-        length = self.size - offset if size is None else size
-        if offset < 0 or length < 0 or offset + length > self.size:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID",
-                f"a view of {length} bytes at {offset} does not fit a buffer of {self.size} bytes",
-                hint="offset and size must lie inside the buffer",
-            )
+        Args:
+            stream: a Stream that the consumer works in; what was queued there before is not waited for.
+        """
         self.check_open()
-        return DeviceBuffer(self.device, self._memory, self.address + offset, length, parent=self.parent or self)
-
-    def __add__(self, offset: int) -> DeviceBuffer:
-        return self.view(offset)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def close(self) -> None:
-        """Free the block; twice does nothing, and views do not own it."""
-        if self.closed:
-            return
-        self.closed = True
-        if self._owned:
-            if self.finalizer is not None:
-                self.finalizer.detach()
-            self.device.buffers.pop(self.address, None)
-            self._memory.free(self.address)
-
-    def __enter__(self) -> DeviceBuffer:
-        self.check_open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__())
 
     def _refuse(self) -> errors.RuntimeFault:
         return errors.fault(
@@ -96,6 +51,18 @@ class DeviceBuffer:
     def __bytes__(self) -> bytes:
         raise self._refuse()
 
-    def __repr__(self) -> str:
-        state = ", freed" if self.closed else ""
-        return f"<{self.size} bytes at {self.address:#x} on device {self.device.user_id}{state}>"
+    @property
+    def _kind(self) -> str:
+        return f"device {self.device.user_id}"
+
+
+class PooledBuffer(DeviceBuffer):
+    """A block from `device.pool`. Closing it lets later work of its stream use the memory at once."""
+
+    __slots__ = ("record_stream",)
+
+    def __init__(self, device: Any, address: int, size: int, release: Any = None, *,
+                 owner: Buffer | None = None, record_stream: Any = None) -> None:
+        super().__init__(device, address, size, release, owner=owner)
+        self.record_stream = record_stream if owner is None else getattr(owner, "record_stream", None)
+        """Called with a stream: it uses the block too, so the block is not used again before that work is done."""

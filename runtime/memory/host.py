@@ -1,47 +1,40 @@
-"""Pinned host memory: what the device can copy from and to without the help of the CPU."""
+"""Host memory that devices reach: pinned by the driver, or managed by it and shared with the device."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from runtime import errors
+from runtime.memory import dlpack
+from runtime.memory.buffer import Buffer, Release
+from runtime.memory.location import Location
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from runtime.driver.memory import MemoryDriver
 
-
-class HostBuffer:
+class HostBuffer(Buffer):
     """A block of pinned host memory, made by `device.alloc_host(size)`.
 
-    It has the buffer interface through `view` and `numpy`; both must not be used after `close`.
+    `view_bytes` and `numpy` give access without a copy; NumPy and DLPack consumers take the buffer itself. None of
+    these may be used after `close`.
     """
 
-    __slots__ = ("__weakref__", "_memory", "address", "closed", "device", "finalizer", "size", "view")
+    __slots__ = ("memory",)
+    location = Location.HOST
 
-    def __init__(self, device: Any, memory: MemoryDriver, address: int, size: int) -> None:
-        self.device, self._memory = device, memory
-        self.address, self.size = address, size
-        self.view = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
-        self.finalizer: Any = None
-        self.closed = False
-
-    def check_open(self) -> None:
-        """Raise where the memory was given back."""
-        if self.closed:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"the host buffer at {self.address:#x} ({self.size} bytes) was freed",
-                hint="keep a buffer open until the copies that use it are done",
-            )
+    def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
+                 owner: Buffer | None = None) -> None:
+        super().__init__(device, address, size, release, owner=owner)
+        self.memory = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
+        """The bytes, through the buffer protocol."""
 
     def numpy(self, dtype: Any = "u1", shape: tuple[int, ...] | None = None) -> np.ndarray[Any, Any]:
         """Return an array over the memory, without a copy."""
         import numpy as np
 
         self.check_open()
-        array = np.frombuffer(self.view, dtype=dtype)
+        array = np.frombuffer(self.memory, dtype=dtype)
         return array if shape is None else array.reshape(shape)
 
     @property
@@ -50,25 +43,43 @@ class HostBuffer:
         self.check_open()
         return {"version": 3, "shape": (self.size,), "typestr": "|u1", "data": (self.address, False)}
 
-    def __len__(self) -> int:
-        return self.size
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's device: the CPU."""
+        return dlpack.CPU, 0
 
-    def close(self) -> None:
-        """Free the block; twice does nothing."""
-        if self.closed:
-            return
-        self.closed = True
-        if self.finalizer is not None:
-            self.finalizer.detach()
-        self.device.buffers.pop(self.address, None)
-        self._memory.free(self.address)
-
-    def __enter__(self) -> HostBuffer:
+    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
+        """Return a capsule over the block as unsigned bytes; `stream` means nothing for host memory."""
         self.check_open()
-        return self
+        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__())
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __buffer__(self, _flags: int) -> memoryview:
+        """Give the bytes to whoever takes buffers (Python 3.12 and later; `memory` does so everywhere)."""
+        self.check_open()
+        return self.memory
 
-    def __repr__(self) -> str:
-        return f"<{self.size} pinned bytes at {self.address:#x}{', freed' if self.closed else ''}>"
+    def __getitem__(self, key: Any) -> Any:
+        self.check_open()
+        return self.memory[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.check_open()
+        self.memory[key] = value
+
+    def __bytes__(self) -> bytes:
+        self.check_open()
+        return bytes(self.memory)
+
+    @property
+    def _kind(self) -> str:
+        return "pinned host memory"
+
+
+class ManagedBuffer(HostBuffer):
+    """Memory that host and device share under one address; the driver moves it to where it is used."""
+
+    __slots__ = ()
+    location = Location.MANAGED
+
+    @property
+    def _kind(self) -> str:
+        return f"memory managed for device {self.device.user_id}"

@@ -6,25 +6,27 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-Fence = Callable[[], bool]
+from runtime.memory.fences import Fence
+
+Release = Callable[[], None]
 
 
 class Orphans:
-    """Addresses left behind by the garbage collector.
+    """What the garbage collector has left behind, as functions that give a block back.
 
-    A kernel does not keep its arguments alive, so a dropped buffer may still be in use. Each address waits behind a
-    fence taken after it was dropped: everything submitted until then must be done.
+    A kernel does not keep its arguments alive, so a dropped buffer may still be in use. Each one waits behind a fence
+    put up after it was dropped: everything submitted until then must be done.
     """
 
-    def __init__(self, free: Callable[[int], None], fence: Callable[[], Fence]) -> None:
-        self._free, self._fence = free, fence
-        self._dropped: deque[int] = deque()
-        self._waiting: deque[tuple[Fence, list[int]]] = deque()
+    def __init__(self, fence: Callable[[], Fence]) -> None:
+        self._fence = fence
+        self._dropped: deque[Release] = deque()
+        self._waiting: deque[tuple[Fence, list[Release]]] = deque()
         self._sweeping = threading.Lock()
 
-    def drop(self, address: int) -> None:
-        """Take an address; called by finalizers, so it does nothing but remember: no lock, no call."""
-        self._dropped.append(address)
+    def drop(self, release: Release) -> None:
+        """Take one; called by finalizers, so it does nothing but remember: no lock, no call."""
+        self._dropped.append(release)
 
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
@@ -35,7 +37,7 @@ class Orphans:
             if taken:
                 self._waiting.append((self._fence(), taken))
             while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
-                self._free_all(self._waiting.popleft()[1])
+                _call_all(self._waiting.popleft()[1])
         finally:
             self._sweeping.release()
 
@@ -43,9 +45,10 @@ class Orphans:
         """Free everything; nothing runs any more."""
         with self._sweeping:
             while self._waiting:
-                self._free_all(self._waiting.popleft()[1])
-            self._free_all(self._dropped)
+                _call_all(self._waiting.popleft()[1])
+            _call_all(self._dropped)
 
-    def _free_all(self, addresses: list[int] | deque[int]) -> None:
-        while addresses:
-            self._free(addresses.pop())
+
+def _call_all(releases: list[Release] | deque[Release]) -> None:
+    while releases:
+        releases.pop()()

@@ -1,0 +1,95 @@
+"""Memory under a key that other processes open, and host memory that devices may use (ipc and memory chapters)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from npuhal import constants as c
+from npuhal import structs as s
+from runtime.driver.calls import HalCalls
+
+KEY_BYTES = 65
+"""Room that a key needs, its closing zero included (IPC_NAME_SIZE)."""
+
+
+class ShareDriver(HalCalls):
+    """halShmem* and halHostRegister* of one device."""
+
+    def export(self, address: int, size: int, room: int) -> bytes:
+        """Give a block of device memory a key; `room` is what the caller has for it, at least KEY_BYTES."""
+        key = ctypes.create_string_buffer(max(room, KEY_BYTES))
+        rc = self.hal.halShmemCreateHandle(address, size, ctypes.addressof(key), room)
+        self.check(rc, "halShmemCreateHandle", f"{size} bytes at {address:#x}")
+        return key.value
+
+    def forget(self, key: bytes) -> None:
+        """Take a key away; who has it open keeps the memory."""
+        self.check(self.hal.halShmemDestroyHandle(key), "halShmemDestroyHandle", repr(key))
+
+    def allow(self, key: bytes, pids: Sequence[int]) -> None:
+        """Let processes open a key; pids are bare tgids."""
+        rows = (ctypes.c_int32 * len(pids))(*pids)
+        self.check(self.hal.halShmemSetPidHandle(key, rows, len(pids)), "halShmemSetPidHandle", repr(key))
+
+    def allow_all(self, key: bytes) -> None:
+        """Let every process of the machine open a key, without a list of them."""
+        self.set_attribute(key, c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER, c.SHMEM_NO_WLIST_ENABLE)
+
+    def set_attribute(self, key: bytes, kind: int, value: int) -> None:
+        """Set an attribute of a key (SHMEM_ATTR_TYPE_*)."""
+        self.check(self.hal.halShmemSetAttribute(key, kind, value), "halShmemSetAttribute", repr(key))
+
+    def open(self, key: bytes) -> int:
+        """Map the memory behind a key for this device and return its address."""
+        where = ctypes.c_uint64(0)
+        rc = self.hal.halShmemOpenHandleByDevId(self.device_id, key, ctypes.byref(where))
+        self.check(rc, "halShmemOpenHandleByDevId", repr(key))
+        return where.value
+
+    def close(self, address: int) -> None:
+        """Undo `open`."""
+        self.check(self.hal.halShmemCloseHandle(address), "halShmemCloseHandle", f"address {address:#x}")
+
+    def exporter(self, key: bytes) -> int:
+        """Return the physical id of the device that has the memory of a key."""
+        info = s.ShmemGetInfo()
+        self.check(self.hal.halShmemInfoGet(key, ctypes.byref(info)), "halShmemInfoGet", repr(key))
+        return int(info.phyDevid)
+
+    def bare_pid(self) -> int:
+        """Return this process's id as the driver knows it: the thread group outside of any container."""
+        return int(self.hal.drvDeviceGetBareTgid())
+
+    # -- host memory for devices -----------------------------------------------------------------------------------
+
+    def register(self, address: int, size: int, flag: int) -> int:
+        """Register host memory and return its device address; `flag` is a drvRegisterTpye with MEM_REGISTER_* bits."""
+        where = ctypes.c_void_p(0)
+        rc = self.hal.halHostRegister(address, size, flag, self.device_id, ctypes.byref(where))
+        self.check(rc, "halHostRegister", f"{size} bytes at {address:#x}, flag {flag:#x}")
+        return where.value or 0
+
+    def unregister(self, address: int, flag: int) -> None:
+        """Undo `register`; `flag` is the one it was registered with."""
+        rc = self.hal.halHostUnregisterEx(address, self.device_id, flag)
+        self.check(rc, "halHostUnregisterEx", f"address {address:#x}")
+
+    def device_pointer(self, address: int) -> int | None:
+        """Return the device address of registered memory; None where the driver does not tell at all.
+
+        Raises InvalidArgument for an address that it does not know.
+        """
+        where = ctypes.c_void_p(0)
+        rc = self.hal.halMemHostGetDevPointer(address, self.device_id, ctypes.byref(where))
+        if rc == c.DRV_ERROR_NOT_SUPPORT:
+            return None
+        self.check(rc, "halMemHostGetDevPointer", f"address {address:#x}")
+        return where.value or 0
+
+    def reachable(self, engine: int) -> bool:
+        """Return whether an engine (drvAccModuleType) can use registered host memory."""
+        value = ctypes.c_uint32(0)
+        rc = self.hal.halHostRegisterCapabilities(self.device_id, engine, ctypes.byref(value))
+        self.check(rc, "halHostRegisterCapabilities", f"engine {engine}")
+        return value.value == c.HOST_MEM_MAP_SUPPORTED

@@ -1,0 +1,138 @@
+"""Virtual memory through the HAL: address ranges, physical memory, mappings, shareable handles (vmm chapter)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from npuhal import constants as c
+from npuhal import structs as s
+from runtime.driver.calls import HalCalls
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalKind:
+    """What physical memory is made of (struct drv_mem_prop).
+
+    Args:
+        side: MEM_HOST_SIDE, MEM_DEV_SIDE or MEM_HOST_NUMA_SIDE; `owner` is the driver's device id or a NUMA node.
+        page: MEM_NORMAL_PAGE_TYPE, MEM_HUGE_PAGE_TYPE or MEM_GIANT_PAGE_TYPE.
+        memory: MEM_HBM_TYPE, MEM_DDR_TYPE, MEM_P2P_HBM_TYPE or MEM_P2P_DDR_TYPE.
+    """
+
+    side: int
+    owner: int
+    page: int
+    memory: int = c.MEM_HBM_TYPE
+    module: int = c.RUNTIME_MODULE_ID
+
+    def prop(self) -> Any:
+        """Return the driver's structure."""
+        made = s.drv_mem_prop()
+        made.side, made.devid, made.module_id = self.side, self.owner, self.module
+        made.pg_type, made.mem_type = self.page, self.memory
+        return made
+
+
+class VirtualDriver(HalCalls):
+    """The vmm chapter of the HAL. Handles are the driver's own addresses, opaque to everybody else."""
+
+    def reserve(self, size: int, wanted: int = 0, flags: int = 0) -> int:
+        """Reserve an address range; `flags` holds the page kind in its low bits."""
+        where = ctypes.c_void_p(0)
+        rc = self.hal.halMemAddressReserve(ctypes.byref(where), size, 0, wanted, flags)
+        self.check(rc, "halMemAddressReserve", f"{size} bytes at {wanted:#x}, flags {flags:#x}")
+        return where.value or 0
+
+    def release(self, address: int) -> None:
+        """Give an address range back; what is still mapped there must be unmapped first."""
+        self.check(self.hal.halMemAddressFree(address), "halMemAddressFree", f"address {address:#x}")
+
+    def create(self, size: int, kind: PhysicalKind) -> int:
+        """Create physical memory and return its handle."""
+        handle = ctypes.c_void_p(0)
+        rc = self.hal.halMemCreate(ctypes.byref(handle), size, ctypes.byref(kind.prop()), 0)
+        self.check(rc, "halMemCreate", f"{size} bytes, {kind}")
+        return handle.value or 0
+
+    def destroy(self, handle: int) -> None:
+        """Give a handle up; the memory goes with its last mapping."""
+        self.check(self.hal.halMemRelease(handle), "halMemRelease", f"handle {handle:#x}")
+
+    def granularity(self, kind: PhysicalKind, *, recommended: bool = False) -> int:
+        """Return what sizes must be a multiple of."""
+        value = ctypes.c_uint64(0)
+        option = c.MEM_ALLOC_GRANULARITY_RECOMMENDED if recommended else c.MEM_ALLOC_GRANULARITY_MINIMUM
+        rc = self.hal.halMemGetAllocationGranularity(ctypes.byref(kind.prop()), option, ctypes.byref(value))
+        self.check(rc, "halMemGetAllocationGranularity", f"{kind}")
+        return value.value
+
+    def map(self, address: int, size: int, handle: int) -> None:
+        """Map physical memory at reserved addresses."""
+        rc = self.hal.halMemMap(address, size, 0, handle, 0)
+        self.check(rc, "halMemMap", f"{size} bytes at {address:#x}, handle {handle:#x}")
+
+    def unmap(self, address: int) -> None:
+        """Undo `map`."""
+        self.check(self.hal.halMemUnmap(address), "halMemUnmap", f"address {address:#x}")
+
+    def set_access(self, address: int, size: int, grants: Sequence[tuple[int, int, int]]) -> None:
+        """Set the access of locations: (flags, side, id) each."""
+        rows = (s.drv_mem_access_desc * len(grants))()
+        for row, (flags, side, number) in zip(rows, grants, strict=True):
+            row.type, row.location.side, row.location.id = flags, side, number
+        rc = self.hal.halMemSetAccess(address, size, rows, len(grants))
+        self.check(rc, "halMemSetAccess", f"{size} bytes at {address:#x}")
+
+    def access(self, address: int, side: int, number: int) -> int:
+        """Return the access of a location to a mapping (MEM_ACCESS_TYPE_*)."""
+        location, flags = s.drv_mem_location(), ctypes.c_uint64(0)
+        location.side, location.id = side, number
+        rc = self.hal.halMemGetAccess(address, ctypes.byref(location), ctypes.byref(flags))
+        self.check(rc, "halMemGetAccess", f"address {address:#x}")
+        return flags.value
+
+    def retain(self, address: int) -> int:
+        """Return the handle behind a mapped address, counted once more."""
+        handle = ctypes.c_void_p(0)
+        rc = self.hal.halMemRetainAllocationHandle(ctypes.byref(handle), address)
+        self.check(rc, "halMemRetainAllocationHandle", f"address {address:#x}")
+        return handle.value or 0
+
+    def kind_of(self, handle: int) -> PhysicalKind:
+        """Return what the memory of a handle was created as."""
+        prop = s.drv_mem_prop()
+        rc = self.hal.halMemGetAllocationPropertiesFromHandle(ctypes.byref(prop), handle)
+        self.check(rc, "halMemGetAllocationPropertiesFromHandle", f"handle {handle:#x}")
+        return PhysicalKind(prop.side, prop.devid, prop.pg_type, prop.mem_type, prop.module_id)
+
+    # -- sharing ---------------------------------------------------------------------------------------------------
+
+    def export(self, handle: int, *, anybody: bool = False) -> int:
+        """Return the number under which other processes import a handle; `anybody`: without a list of them."""
+        shared = ctypes.c_uint64(0)
+        rc = self.hal.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, 0, ctypes.byref(shared))
+        self.check(rc, "halMemExportToShareableHandle", f"handle {handle:#x}")
+        if anybody:
+            attribute = s.ShareHandleAttr()
+            attribute.enableFlag = c.SHR_HANDLE_NO_WLIST_ENABLE
+            rc = self.hal.halMemShareHandleSetAttribute(
+                shared.value, c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER, attribute
+            )
+            self.check(rc, "halMemShareHandleSetAttribute", f"handle {shared.value:#x}")
+        return shared.value
+
+    def allow(self, shared: int, pids: Sequence[int]) -> None:
+        """Let processes import; pids as their own namespace's root sees them (bare tgid)."""
+        rows = (ctypes.c_int32 * len(pids))(*pids)
+        rc = self.hal.halMemSetPidToShareableHandle(shared, rows, len(pids))
+        self.check(rc, "halMemSetPidToShareableHandle", f"handle {shared:#x}")
+
+    def import_(self, shared: int) -> int:
+        """Return a handle of memory that another process has exported."""
+        handle = ctypes.c_void_p(0)
+        rc = self.hal.halMemImportFromShareableHandle(shared, self.device_id, ctypes.byref(handle))
+        self.check(rc, "halMemImportFromShareableHandle", f"handle {shared:#x}")
+        return handle.value or 0

@@ -1,0 +1,142 @@
+"""Allocation by the chip's rules: what a request becomes, which pages are tried, what an empty device answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chips import Chip
+from chips.memory_rules import Allocation, BadAllocation, allocation
+from runtime import errors
+from runtime.driver.memory import MemoryDriver
+from runtime.memory.ledger import Ledger
+from runtime.memory.location import Location
+
+HUGE_FIRST = 0
+"""Page policy: 2 MiB pages above 1 MiB, normal ones below or when there are none (aclrtMemMallocPolicy)."""
+
+_LIMIT = 1 << 64
+MANAGED_UNIT = 2 << 20
+"""Managed memory comes in multiples of this."""
+
+
+class Allocator:
+    """Blocks of one device from the driver, entered in its ledger. Addresses go in and out; objects are made above.
+
+    Attributes:
+        trim: gives cached memory back to the driver; called before a request that failed is repeated.
+    """
+
+    def __init__(self, memory: MemoryDriver, chip: Chip, ledger: Ledger, trim: Callable[[], object]) -> None:
+        self.memory, self._chip, self._ledger = memory, chip, ledger
+        self.trim = trim
+
+    def plan(self, size: int, policy: int, call: str, module: int | None = None) -> Allocation:
+        """Return what a request becomes.
+
+        Raises:
+            InvalidArgument 100000: the size is not positive, or leaves 64 bits on the way.
+            NotSupported 207000: the chip has no such pages.
+        """
+        try:
+            return allocation(size, policy, self._chip, call, module=module)
+        except (BadAllocation, TypeError) as error:
+            lacking = isinstance(size, int) and 0 < size < _LIMIT - (1 << 10)
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT" if lacking else "ACL_ERROR_INVALID_PARAM",
+                f"{call}({size!r}): {error}",
+                hint="use another page policy" if lacking else "pass a positive number of bytes",
+            ) from error
+
+    def device(self, size: int, policy: int = HUGE_FIRST, call: str = "malloc", module: int | None = None) -> int:
+        """Return the address of new device memory.
+
+        Raises:
+            InvalidArgument 100000, NotSupported 207000: see `plan`.
+            OutOfMemory 207001: there is not that much; the message says what is free, and who holds the rest.
+        """
+        plan = self.plan(size, policy, call, module)
+        address = self._try(plan)
+        if address is None:
+            self.trim()
+            address = self._try(plan)
+        if address is None:
+            raise self._exhausted(size, plan)
+        self._ledger.add(address, plan.size_bytes, Location.DEVICE)
+        return address
+
+    def _try(self, plan: Allocation) -> int | None:
+        for flags in plan.attempts:
+            try:
+                return self.memory.alloc(plan.size_bytes, flags)
+            except errors.OutOfMemory:
+                continue
+        return None
+
+    def _exhausted(self, size: int, plan: Allocation) -> errors.RuntimeFault:
+        return errors.fault(
+            "ACL_ERROR_RT_MEMORY_ALLOCATION",
+            f"device {self.memory.device_id} has no {size} bytes left (asked the driver for {plan.size_bytes} on "
+            f"{plan.page} pages, policy {plan.policy}): {self.shortage()}",
+            hint="close buffers that are no longer used; `npuhal info` shows what other processes hold",
+            details={"asked": size, "padded": plan.size_bytes},
+        )
+
+    def shortage(self) -> str:
+        """Say in words what the driver has left, by page kind, and who in this process holds most."""
+        pages = self.memory.pages()
+        kinds = (
+            ("normal", pages.free, pages.total), ("huge", pages.huge_free, pages.huge_total),
+            ("giant", pages.giant_free, pages.giant_total),
+        )  # fmt: skip
+        parts = [f"{free} of {total} bytes of {kind} pages are free" for kind, free, total in kinds if total]
+        return f"{', '.join(parts) or 'the driver does not say what is free'}; {self._ledger.largest()}"
+
+    def host(self, size: int, call: str = "malloc_host", module: int | None = None) -> int:
+        """Return the address of new pinned host memory; faults as in `plan`, OutOfMemory 207001 of the driver."""
+        plan = self.plan(size, HUGE_FIRST, call, module)
+        address = self.memory.alloc(plan.size_bytes, plan.flags)
+        self._ledger.add(address, plan.size_bytes, Location.HOST)
+        return address
+
+    def managed(self, size: int) -> int:
+        """Return the address of new memory that host and device share, in units of 2 MiB.
+
+        Raises:
+            NotSupported 207000: the chip's driver has none.
+        """
+        rounded = -(-size // MANAGED_UNIT) * MANAGED_UNIT
+        address = self.memory.alloc_managed(rounded)
+        self._ledger.add(address, rounded, Location.MANAGED)
+        return address
+
+    def free(self, address: int) -> None:
+        """Give a block back, whatever it is."""
+        self.memory.free(address)
+        self._ledger.remove(address)
+
+
+class SegmentSource:
+    """Where a pool's segments come from: driver memory that no user asked for, so no ledger has it."""
+
+    def __init__(self, allocator: Allocator) -> None:
+        self._allocator = allocator
+
+    def take(self, size: int) -> int:
+        """Return new memory, on huge pages where there are some."""
+        plan = self._allocator.plan(size, HUGE_FIRST, "malloc_align32")
+        last: errors.OutOfMemory | None = None
+        for flags in plan.attempts:
+            try:
+                return self._allocator.memory.alloc(plan.size_bytes, flags)
+            except errors.OutOfMemory as fault:
+                last = fault
+        assert last is not None
+        raise last
+
+    def give(self, address: int) -> None:
+        """Take memory back."""
+        self._allocator.memory.free(address)
+
+    def shortage(self) -> str:
+        """Say in words what is left and who holds it."""
+        return self._allocator.shortage()

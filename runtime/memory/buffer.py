@@ -1,0 +1,96 @@
+"""What all buffers have in common: an address, a size, who owns them, and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from runtime import errors
+from runtime.memory.location import Location
+
+Self = TypeVar("Self", bound="Buffer")
+
+Release = Callable[[int], None]
+"""Gives a block back by its address."""
+
+
+class Buffer:
+    """A block of memory or a part of one. Made by a device, a pool, or as a view of another buffer.
+
+    A view shares the life of the block that it is a part of (`owner`); closing a view frees nothing.
+    """
+
+    location: ClassVar[Location]
+
+    __slots__ = ("__weakref__", "_release", "address", "closed", "device", "finalizer", "owner", "size")
+
+    def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
+                 owner: Buffer | None = None) -> None:
+        self.device, self.address, self.size = device, address, size
+        self.owner = owner
+        """The buffer that this one is a view of; None for a whole block."""
+        self._release = release
+        self.finalizer: Any = None
+        """Set by the factory: gives the block up when the object is dropped without `close`."""
+        self.closed = False
+
+    @property
+    def nbytes(self) -> int:
+        """The size, as arrays call it."""
+        return self.size
+
+    @property
+    def alive(self) -> bool:
+        """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
+        return not self.closed and (self.owner is None or not self.owner.closed)
+
+    def check_open(self) -> None:
+        """Raise where the memory was given back."""
+        if not self.alive:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"the {self._kind} at {self.address:#x} ({self.size} bytes) was freed",
+                hint="keep a buffer open until the work that uses it is done",
+            )
+
+    def view(self: Self, offset: int, size: int | None = None) -> Self:
+        """Return a part of the block, `offset` bytes in; it shares the block's life."""
+        length = self.size - offset if size is None else size
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID",
+                f"a view of {length} bytes at {offset} does not fit a buffer of {self.size} bytes",
+                hint="offset and size must lie inside the buffer",
+            )
+        self.check_open()
+        return type(self)(self.device, self.address + offset, length, owner=self.owner or self)
+
+    def __add__(self: Self, offset: int) -> Self:
+        return self.view(offset)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def close(self) -> None:
+        """Give the block back; twice does nothing, and views do not own it."""
+        if self.closed:
+            return
+        self.closed = True
+        if self._release is not None:
+            if self.finalizer is not None:
+                self.finalizer.detach()
+            self._release(self.address)
+
+    def __enter__(self: Self) -> Self:
+        self.check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def _kind(self) -> str:
+        return "buffer"
+
+    def __repr__(self) -> str:
+        part = "" if self.owner is None else f", part of {self.owner.size} bytes"
+        return f"<{self.size} bytes of {self._kind} at {self.address:#x}{part}{'' if self.alive else ', freed'}>"

@@ -1,0 +1,90 @@
+"""Who holds how much of a device's memory: every block that users asked for, and where they did when that is traced."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runtime.memory.location import Location
+
+VARIABLE = "NPUHAL_TRACE_CREATION"
+"""Set to 1 to keep the place where each block was asked for; it then stands in out-of-memory errors and reports."""
+
+_PLACES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A block in use: bytes as asked of the driver, and "file:line" of who asked ("" when not traced)."""
+
+    size: int
+    location: Location
+    site: str = ""
+
+
+class Ledger:
+    """Live blocks of one device by address, with totals and peaks."""
+
+    def __init__(self, site: Callable[[], str]) -> None:
+        """Start empty.
+
+        Args:
+            site: names the place in the user's program that is running now.
+        """
+        self._site = site
+        self._held: dict[int, Held] = {}
+        self._lock = threading.Lock()
+        self.traces = os.environ.get(VARIABLE) == "1"
+        """Whether places are kept; may be changed at any time."""
+        self.current: Counter[Location] = Counter()
+        self.peak: Counter[Location] = Counter()
+
+    def add(self, address: int, size: int, location: Location) -> None:
+        """Enter a block."""
+        held = Held(size, location, self._site() if self.traces else "")
+        with self._lock:
+            self._held[address] = held
+            self.current[location] += size
+            self.peak[location] = max(self.peak[location], self.current[location])
+
+    def remove(self, address: int) -> Held | None:
+        """Strike a block out; None for one that was never entered."""
+        with self._lock:
+            held = self._held.pop(address, None)
+            if held is not None:
+                self.current[held.location] -= held.size
+            return held
+
+    def find(self, address: int) -> Held | None:
+        """Return what is known of the block that starts at an address."""
+        return self._held.get(address)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def by_site(self, location: Location = Location.DEVICE) -> list[tuple[str, int, int]]:
+        """Return (place, bytes, blocks) of what is held, largest first."""
+        size: Counter[str] = Counter()
+        count: Counter[str] = Counter()
+        with self._lock:
+            held = list(self._held.values())
+        for block in held:
+            if block.location is location:
+                size[block.site] += block.size
+                count[block.site] += 1
+        return [(site, size[site], count[site]) for site, _ in size.most_common()]
+
+    def largest(self, location: Location = Location.DEVICE) -> str:
+        """Say in words who holds most."""
+        rows = self.by_site(location)
+        if not rows:
+            return "this process holds none"
+        total, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
+        text = f"this process holds {total} bytes in {blocks} blocks"
+        named = [row for row in rows if row[0]]
+        if not named:
+            return f"{text} ({VARIABLE}=1 tells where they were asked for)"
+        return f"{text}, most at " + ", ".join(f"{site} ({size} in {count})" for site, size, count in named[:_PLACES])

@@ -1,0 +1,50 @@
+"""What the driver says an address is (core_spec 13.5; acl_rt.h, aclrtMemLocationType)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from runtime.driver.memory import MemoryDriver
+
+
+class Location(enum.IntEnum):
+    """Where memory lies, as far as copies care."""
+
+    HOST = 0
+    """Pinned or registered with the driver: devices reach it."""
+    DEVICE = 1
+    UNREGISTERED = 2
+    """Plain host memory, or an address that the driver does not know."""
+    MANAGED = 3
+    HOST_NUMA = 4
+
+
+_CLASSES = {
+    c.DV_MEM_LOCK_DEV: Location.DEVICE, c.DV_MEM_LOCK_DEV_DVPP: Location.DEVICE, c.DV_MEM_SOMA: Location.DEVICE,
+    c.DV_MEM_SVM_DEVICE: Location.DEVICE, c.DV_MEM_LOCK_HOST: Location.HOST, c.DV_MEM_SVM_HOST: Location.HOST,
+    c.DV_MEM_LOCK_HOST_AGENT: Location.HOST, c.DV_MEM_USER_REGISTER: Location.HOST, c.DV_MEM_UVM: Location.MANAGED,
+}  # fmt: skip
+"""DVattribute.memType -> location; every other class is plain host memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an address lies, on which device (the driver's number) and on pages of which size."""
+
+    location: Location
+    device_id: int = 0
+    page_bytes: int = 0
+
+
+def locate(memory: MemoryDriver, address: int) -> Place:
+    """Ask the driver about an address; one that it does not know, freed ones among them, is UNREGISTERED."""
+    found = memory.attribute(address)
+    if found is None:
+        return Place(Location.UNREGISTERED)
+    kind, device_id, page = found
+    return Place(_CLASSES.get(kind, Location.UNREGISTERED), device_id, page)

@@ -1,0 +1,399 @@
+"""A caching allocator in stream order: what a stream frees, its later work may use at once, without a driver call.
+
+Memory comes from the driver in segments that are cut into blocks. A block belongs to the stream it was asked for. When
+it is freed it waits for that stream only: the same stream may have it back immediately, because its work runs in
+order; everybody else once the device has passed the point of the free. Neighbours that are free for the same stream
+are joined again; a segment that is free as a whole can go back to the driver.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from runtime import errors
+from runtime.memory.fences import Mark, Timeline, mark
+from runtime.memory.statistics import Statistics, amount
+
+UNIT = 512
+"""Block sizes and addresses are multiples of this, as those of the driver."""
+SMALL = 1 << 20
+"""Requests up to this share segments of SMALL_SEGMENT bytes."""
+SMALL_SEGMENT = 2 << 20
+LARGE_SEGMENT = 20 << 20
+"""Segments of larger requests; one above half of this gets a segment of its own, in steps of SMALL_SEGMENT."""
+
+_ANYBODY = 0  # stream handle under which blocks lie that no stream has to wait for
+
+
+class Source(Protocol):
+    """Where segments come from."""
+
+    def take(self, size: int) -> int:
+        """Return the address of new memory; raises OutOfMemory."""
+
+    def give(self, address: int) -> None:
+        """Take memory back."""
+
+    def shortage(self) -> str:
+        """Say in words how much there is and who holds it."""
+
+
+class Block:
+    """A piece of a segment: in use, free for one stream (`home`), or free for everybody."""
+
+    __slots__ = ("address", "after", "before", "free", "home", "marks", "requested", "segment", "size", "users")
+
+    def __init__(self, segment: Segment, address: int, size: int) -> None:
+        self.segment, self.address, self.size = segment, address, size
+        self.before: Block | None = None
+        self.after: Block | None = None
+        self.free = True
+        self.home = _ANYBODY
+        """Handle of the stream whose order protects it."""
+        self.requested = 0
+        self.marks: tuple[Mark, ...] = ()
+        """Points that must be passed before everybody may use it."""
+        self.users: list[Timeline] = []
+        """Streams that use it beside its own."""
+
+
+class Segment(NamedTuple):
+    """Memory from one driver call."""
+
+    address: int
+    size: int
+    small: bool
+
+
+class Snapshot(NamedTuple):
+    """One block as `memory_snapshot` shows it."""
+
+    segment: int
+    address: int
+    size: int
+    state: str
+    """active_allocated, active_pending_free or inactive."""
+
+
+class CachingPool:
+    """The pool of one device; all methods may be called from any thread."""
+
+    def __init__(self, source: Source, rounded: Callable[[int], int]) -> None:
+        """Start empty.
+
+        Args:
+            rounded: what a request becomes by the chip's rule (multiples of 32, padding).
+        """
+        self._source, self._rounded = source, rounded
+        self._lock = threading.RLock()
+        self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+        self._blocks: dict[int, Block] = {}
+        self._pending: list[Block] = []
+        self.statistics = Statistics()
+        self._limit: int | None = None
+
+    # -- limits ----------------------------------------------------------------------------------------------------
+
+    @property
+    def limit(self) -> int | None:
+        """The most bytes that the pool may hold of the driver's memory; None: as much as there is.
+
+        Setting it gives cached memory back where needed; InvalidArgument 107000 where blocks in use do not fit.
+        """
+        return self._limit
+
+    @limit.setter
+    def limit(self, value: int | None) -> None:
+        with self._lock:
+            if value is not None and value < self.statistics.reserved_bytes.current:
+                self.trim(value)
+                if self.statistics.reserved_bytes.current > value:
+                    raise errors.fault(
+                        "ACL_ERROR_RT_PARAM_INVALID", f"the pool cannot be limited to {value} bytes: segments of "
+                        f"{self.statistics.reserved_bytes.current} bytes hold blocks in use",
+                        hint="close buffers first, or choose a larger limit",
+                    )
+            self._limit = value
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def take(self, size: int, stream: Timeline) -> Block:
+        """Return a block for work of a stream.
+
+        Raises:
+            OutOfMemory 207001: neither the pool nor, within the limit, the driver has that much.
+        """
+        wanted = -(-self._rounded(size) // UNIT) * UNIT
+        small = wanted <= SMALL
+        with self._lock:
+            block = self._find(wanted, small, stream.handle)
+        if block is None:
+            settled = self._reached()
+            with self._lock:
+                self._settle(settled)
+                block = self._find(wanted, small, stream.handle) or self._grow(wanted, small, size)
+        with self._lock:
+            self._cut(block, wanted)
+            block.home, block.requested = stream.handle, size
+            block.marks = ()
+            self._count(block, +1)
+        return block
+
+    def give(self, block: Block, stream: Timeline) -> None:
+        """Take a block back in the order of the stream it was taken for."""
+        with self._lock:
+            self._count(block, -1)
+            if block.users:
+                block.marks = (mark(stream), *map(mark, block.users))
+                block.users.clear()
+                block.home = -1
+                self._pending.append(block)
+            else:
+                block.marks = (mark(stream),)
+                self._put(block)
+
+    def record(self, block: Block, stream: Timeline) -> None:
+        """Note that a further stream uses a block: its work so far must be over before the block is used again."""
+        with self._lock:
+            if stream.handle != block.home and stream not in block.users:
+                block.users.append(stream)
+
+    def _find(self, wanted: int, small: bool, handle: int) -> Block | None:
+        """Take the smallest block that fits, of the stream's own or of everybody's, out of the lists."""
+        best: tuple[int, int] | None = None
+        chosen: list[tuple[int, int]] = []
+        for home in (handle, _ANYBODY):
+            rows = self._free.get((home, small), [])
+            index = bisect_left(rows, (wanted, 0))
+            if index < len(rows) and (best is None or rows[index][0] < best[0]):
+                best, chosen = rows[index], rows
+        if best is None or (not small and best[0] - wanted > LARGE_SEGMENT and best[0] == self._whole(best[1])):
+            return None  # a huge segment is not broken into for a request of an ordinary one
+        chosen.remove(best)
+        block = self._blocks[best[1]]
+        block.free = False
+        return block
+
+    def _whole(self, address: int) -> int:
+        return self._blocks[address].segment.size
+
+    def _grow(self, wanted: int, small: bool, asked: int) -> Block:
+        """Get a segment for a request, giving cached memory back first where there is none left."""
+        if small:
+            size = SMALL_SEGMENT
+        elif wanted <= LARGE_SEGMENT // 2:
+            size = LARGE_SEGMENT
+        else:
+            size = -(-wanted // SMALL_SEGMENT) * SMALL_SEGMENT
+        held = self.statistics.reserved_bytes
+        if self._limit is not None and held.current + size > self._limit:
+            self._retry(max(self._limit - size, 0))
+            if held.current + size > self._limit:
+                exact = -(-wanted // UNIT) * UNIT
+                if held.current + exact > self._limit:
+                    raise self._exhausted(asked)
+                size = exact
+        try:
+            address = self._source.take(size)
+        except errors.OutOfMemory as fault:
+            self._retry(0)
+            try:
+                address = self._source.take(size)
+            except errors.OutOfMemory:
+                raise self._exhausted(asked) from fault
+        self.statistics.num_driver_allocs += 1
+        self.statistics.segment.add(1)
+        held.add(size)
+        block = Block(Segment(address, size, small), address, size)
+        self._blocks[address] = block
+        block.free = False
+        return block
+
+    def _retry(self, keep: int) -> None:
+        self.statistics.num_alloc_retries += 1
+        self._settle(self._reached())
+        self.trim(keep)
+
+    def _exhausted(self, asked: int) -> errors.RuntimeFault:
+        statistics = self.statistics
+        statistics.num_ooms += 1
+        limit = "" if self._limit is None else f", limit {self._limit}"
+        held, used = statistics.reserved_bytes.current, statistics.allocated_bytes.current
+        return errors.fault(
+            "ACL_ERROR_RT_MEMORY_ALLOCATION",
+            f"the pool has no {asked} bytes ({amount(asked)}) left: {used} of its {held} bytes are in use{limit}; "
+            f"{self._source.shortage()}",
+            hint="close buffers, raise `pool.limit`, or free other memory on the device",
+            details={"asked": asked, "allocated": used, "reserved": held, "limit": self._limit},
+        )
+
+    def _cut(self, block: Block, wanted: int) -> None:
+        """Leave what a request does not need as a block of its own."""
+        rest = block.size - wanted
+        if rest < UNIT or (not block.segment.small and rest <= SMALL):
+            return
+        tail = Block(block.segment, block.address + wanted, rest)
+        tail.before, tail.after, block.after = block, block.after, tail
+        if tail.after is not None:
+            tail.after.before = tail
+        tail.home, tail.marks = block.home, block.marks
+        block.size = wanted
+        self._blocks[tail.address] = tail
+        self._enter(tail)
+
+    def _put(self, block: Block) -> None:
+        """Enter a free block, joined with free neighbours of the same stream or of nobody."""
+        for other in (block.before, block.after):
+            if other is not None and other.free and (other.home in (block.home, _ANYBODY) or block.home == _ANYBODY):
+                self._leave(other)
+                block = self._join(*((other, block) if other.address < block.address else (block, other)))
+        self._enter(block)
+
+    def _join(self, first: Block, second: Block) -> Block:
+        first.size += second.size
+        first.after = second.after
+        if second.after is not None:
+            second.after.before = first
+        first.home = first.home or second.home
+        latest: dict[int, Mark] = {}
+        for point in (*first.marks, *second.marks):
+            known = latest.get(point.stream.handle)
+            if known is None or known.position < point.position:
+                latest[point.stream.handle] = point
+        first.marks = tuple(latest.values())
+        del self._blocks[second.address]
+        return first
+
+    def _enter(self, block: Block) -> None:
+        block.free = True
+        insort(self._free.setdefault((block.home, block.segment.small), []), (block.size, block.address))
+
+    def _leave(self, block: Block) -> None:
+        block.free = False
+        self._free[block.home, block.segment.small].remove((block.size, block.address))
+
+    def _reached(self) -> set[Mark]:
+        """Ask the device which of the points that blocks wait for have been passed; called without the lock's need."""
+        with self._lock:
+            asked = {point for block in self._waiting() for point in block.marks}
+        return {point for point in asked if point.reached()}
+
+    def _waiting(self) -> list[Block]:
+        free = [self._blocks[address] for (home, _), rows in self._free.items() if home for _, address in rows]
+        return free + self._pending
+
+    def _settle(self, passed: set[Mark]) -> None:
+        """Let everybody use what no stream uses any more."""
+        for block in self._waiting():
+            if not passed.issuperset(block.marks):
+                continue
+            if block in self._pending:
+                self._pending.remove(block)
+            elif block.free and self._blocks.get(block.address) is block:
+                self._leave(block)
+            else:
+                continue
+            block.home, block.marks = _ANYBODY, ()
+            self._put(block)
+
+    def _count(self, block: Block, sign: int) -> None:
+        statistics = self.statistics
+        for counter, value in (
+            (statistics.allocation, 1), (statistics.allocated_bytes, block.size),
+            (statistics.requested_bytes, block.requested), (statistics.active, 1),
+            (statistics.active_bytes, block.size),
+        ):  # fmt: skip
+            (counter.add if sign > 0 else counter.take)(value)
+
+    # -- giving back -----------------------------------------------------------------------------------------------
+
+    def trim(self, keep: int = 0) -> int:
+        """Give segments that are free as a whole back to the driver until at most `keep` bytes are held.
+
+        Returns the bytes given back.
+        """
+        settled = self._reached()
+        with self._lock:
+            self._settle(settled)
+            held, before = self.statistics.reserved_bytes, self.statistics.reserved_bytes.current
+            whole = [
+                self._blocks[address]
+                for (home, _), rows in self._free.items() if home == _ANYBODY
+                for size, address in rows if size == self._whole(address)
+            ]  # fmt: skip
+            for block in sorted(whole, key=lambda block: block.size):
+                if held.current <= keep:
+                    break
+                self._leave(block)
+                del self._blocks[block.address]
+                self._source.give(block.address)
+                self.statistics.num_driver_frees += 1
+                self.statistics.segment.take(1)
+                held.take(block.size)
+            return before - held.current
+
+    def close(self) -> None:
+        """Give everything back; nothing runs any more, and blocks still in use are lost to their users."""
+        with self._lock:
+            for block in self._blocks.values():
+                if block.address == block.segment.address:
+                    self._source.give(block.address)
+            self._blocks.clear()
+            self._free.clear()
+            self._pending.clear()
+
+    # -- names that users of torch.npu know ------------------------------------------------------------------------
+
+    def memory_allocated(self) -> int:
+        """Return the bytes of blocks in use."""
+        return self.statistics.allocated_bytes.current
+
+    def max_memory_allocated(self) -> int:
+        """Return the most bytes that were in use since the last `reset_peak_memory_stats`."""
+        return self.statistics.allocated_bytes.peak
+
+    def memory_reserved(self) -> int:
+        """Return the bytes that the pool holds of the driver's memory."""
+        return self.statistics.reserved_bytes.current
+
+    def max_memory_reserved(self) -> int:
+        """Return the most bytes that the pool has held since the last `reset_peak_memory_stats`."""
+        return self.statistics.reserved_bytes.peak
+
+    def memory_stats(self) -> dict[str, int]:
+        """Return all counters by name: "allocated_bytes.all.current" and so on."""
+        return self.statistics.as_dict()
+
+    def memory_summary(self) -> str:
+        """Return a table of all counters for people."""
+        return self.statistics.table("memory pool")
+
+    def reset_peak_memory_stats(self) -> None:
+        """Let peaks start again at what is used now."""
+        with self._lock:
+            self.statistics.reset_peaks()
+
+    def reset_accumulated_memory_stats(self) -> None:
+        """Let totals and event counts start again at zero."""
+        with self._lock:
+            self.statistics.reset_accumulated()
+
+    def empty_cache(self) -> None:
+        """Give back to the driver what is not in use; the same as `trim()`."""
+        self.trim()
+
+    def memory_snapshot(self) -> list[Snapshot]:
+        """Return every block, by address."""
+        with self._lock:
+            return [
+                Snapshot(block.segment.address, block.address, block.size, self._state(block))
+                for _, block in sorted(self._blocks.items())
+            ]
+
+    def _state(self, block: Block) -> str:
+        if block in self._pending:
+            return "active_pending_free"
+        return "inactive" if block.free else "active_allocated"

@@ -35,7 +35,7 @@ class ExceptionInfo:
     stream_id: int
     task_id: int
     thread_id: int
-    code: int
+    error_code: int
     fault: errors.RuntimeFault | None = None
 
 

@@ -119,7 +119,7 @@ def aclrtGetDeviceIdFromExceptionInfo(acl: Acl, info: ExceptionInfo) -> int:
 @entry
 def aclrtGetErrorCodeFromExceptionInfo(acl: Acl, info: ExceptionInfo) -> int:
     """Return the public code of an exception."""
-    return info.code
+    return info.error_code
 
 
 # -- last errors ---------------------------------------------------------------------------------------------------

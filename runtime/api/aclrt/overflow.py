@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from chips.tasks import ClearFloatStatus, GetFloatStatus
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import own_stream_of, stream_of
-
-_STATUS_BYTES = 64
+from runtime.core import overflow
 
 
 @entry
@@ -34,26 +32,45 @@ def aclrtGetStreamOverflowSwitch(acl: Acl, stream: int, flag: Out | None) -> Non
 @entry
 def aclrtGetOverflowStatus(acl: Acl, outputAddr: int, outputSize: int, stream: int) -> None:
     """Queue a copy of the overflow status to device memory."""
-    _read(acl, "aclrtGetOverflowStatus", outputAddr, outputSize, stream, debug=False)
+    call = "aclrtGetOverflowStatus"
+    need(call, outputAddr=outputAddr)
+    overflow.read_status(own_stream_of(acl, call, stream), outputAddr, outputSize)
 
 
 @entry
 def aclrtGetFloatOverflowStatus(acl: Acl, outputAddr: int, outputSize: int, stream: int) -> None:
-    """Queue a copy of the overflow status that debugging keeps."""
-    _read(acl, "aclrtGetFloatOverflowStatus", outputAddr, outputSize, stream, debug=True)
+    """Queue a copy of the overflow status to device memory."""
+    call = "aclrtGetFloatOverflowStatus"
+    need(call, outputAddr=outputAddr)
+    overflow.read_status(own_stream_of(acl, call, stream), outputAddr, outputSize)
+
+
+@entry
+def aclrtNpuGetFloatOverFlowStatus(acl: Acl, outputAddr: int, outputSize: int, checkMode: int, stream: int) -> None:
+    """Queue a copy of the overflow status to device memory, by a check mode."""
+    call = "aclrtNpuGetFloatOverFlowStatus"
+    need(call, outputAddr=outputAddr)
+    target = own_stream_of(acl, call, stream)
+    overflow.read_status(target, outputAddr, outputSize, check_mode=checkMode or 0)
 
 
 @entry
 def aclrtResetOverflowStatus(acl: Acl, stream: int) -> None:
-    """Queue the end of what the overflow status says."""
-    own_stream_of(acl, "aclrtResetOverflowStatus", stream).submit(ClearFloatStatus(), owner="overflow status reset")
+    """Queue the clearing of the overflow status."""
+    overflow.clear_status(own_stream_of(acl, "aclrtResetOverflowStatus", stream))
 
 
 @entry
 def aclrtResetFloatOverflowStatus(acl: Acl, stream: int) -> None:
-    """Queue the end of what the debugging status says."""
-    target = own_stream_of(acl, "aclrtResetFloatOverflowStatus", stream)
-    target.submit(ClearFloatStatus(debug=True), owner="overflow status reset")
+    """Queue the clearing of the overflow status."""
+    overflow.clear_status(own_stream_of(acl, "aclrtResetFloatOverflowStatus", stream))
+
+
+@entry
+def aclrtNpuClearFloatOverFlowStatus(acl: Acl, checkMode: int, stream: int) -> None:
+    """Queue the clearing of the overflow status, by a check mode."""
+    target = own_stream_of(acl, "aclrtNpuClearFloatOverFlowStatus", stream)
+    overflow.clear_status(target, check_mode=checkMode or 0)
 
 
 @entry
@@ -62,14 +79,3 @@ def aclrtCtxGetFloatOverflowAddr(acl: Acl, overflowAddr: Out | None) -> None:
     need("aclrtCtxGetFloatOverflowAddr", overflowAddr=overflowAddr)
     assert overflowAddr is not None
     overflowAddr.value = acl.runtime.current_context().overflow_address
-
-
-def _read(acl: Acl, call: str, address: int, size: int, stream: int, *, debug: bool) -> None:
-    need(call, outputAddr=address)
-    if size != _STATUS_BYTES:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: outputSize is {size}; the status has {_STATUS_BYTES} bytes",
-            ee="EE1001", params=(f"{call}: outputSize must be {_STATUS_BYTES}, not {size}",),
-            hint=f"give {_STATUS_BYTES} bytes of device memory",
-        )
-    own_stream_of(acl, call, stream).submit(GetFloatStatus(addr=address, debug=debug), owner="overflow status read")

@@ -100,11 +100,11 @@ class NormalRoute:
         """Give the places back, unless an interrupt came before they were taken or after the driver had the SQEs."""
         ring = stream.ring
         taken, ring.mark = ring.submitted != ring.mark, None
-        if taken and submit.was_sent(stream, ring.submitted):
-            return False
-        if taken:
+        left = taken and submit.was_sent(stream, ring.submitted)
+        if taken and not left:
             ring.give_back(count)
-        return True
+        stream.senders.seek(ring.tail)
+        return not left
 
 
 class ClosedRoute:

@@ -372,6 +372,11 @@ class _Senders:
         """How SQEs reach the queue."""
         return "copied by the driver" if self.ring is None else "built in the mapped ring"
 
+    def seek(self, position: int) -> None:
+        """Put the next SQEs at a ring position: a send that was broken off may have moved on, or not."""
+        if self.ring is not None:
+            self.ring.tail = position
+
     def restart(self, ring_base: int) -> None:
         """Go on with a queue that was made anew, at its first position; the ring may lie elsewhere now."""
         if self.ring is not None:

@@ -191,6 +191,7 @@ def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> No
         ring.mark = None
     elif block is not None:
         stream.device.release_arguments([block])
+    stream.senders.seek(ring.tail)
 
 
 def _general(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import gc
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runtime.api import Runtime
+
+
+def open_objects(runtime: Runtime) -> list[str]:
+    """Return the streams that were not closed, and the buffers and programs that somebody still holds."""
+    gc.collect()
+    return [
+        repr(item)
+        for device in runtime.open_devices()
+        for item in (*device.context.streams, *device.buffers.values(), *device.programs)
+    ]
 
 
 def holdings(machine: Any, index: int = 0) -> dict[str, list[Any]]:

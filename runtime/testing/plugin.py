@@ -67,21 +67,23 @@ def npu_schedule(request: pytest.FixtureRequest) -> Schedule:
 
 @pytest.fixture
 def npu_runtime(request: pytest.FixtureRequest, npu_schedule: Schedule) -> Iterator[Runtime]:
-    """A runtime of its own for the test; afterwards nothing may be left on the device."""
+    """A runtime of its own for the test; afterwards no object may be open and nothing may be left on the device."""
     from runtime.api import Runtime
 
     url = _url(request, npu_schedule)
     runtime = Runtime(url)
     yield runtime
-    devices = {device.device_id for device in runtime.open_devices()}
+    from runtime.testing.leaks import holdings, open_objects
+
+    failed = getattr(request.node, "npu_failed", False)  # its traceback keeps the test's variables alive
+    left = [] if failed else open_objects(runtime)
+    cards = {device.device_id for device in runtime.open_devices()}
     machine = getattr(runtime.hal, "fake", None)
     runtime.close(force=True)
     if machine is not None:
-        from runtime.testing.leaks import holdings
-
-        left = {index: held for index in devices if (held := holdings(machine, index))}
-        if left:
-            pytest.fail(f"left behind on {url}: {left}", pytrace=False)
+        left += [f"card {card} {kind}: {items}" for card in cards for kind, items in holdings(machine, card).items()]
+    if left:
+        pytest.fail(f"left behind on {url}: {'; '.join(left)}", pytrace=False)
 
 
 @pytest.fixture
@@ -109,6 +111,8 @@ def fake_hal(npu_runtime: Runtime) -> Any:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Say under which schedule a test failed, so that the run can be repeated."""
     report = yield
+    if report.when == "call":
+        item.npu_failed = report.failed  # type: ignore[attr-defined]
     schedule = getattr(item, "funcargs", {}).get("npu_schedule")
     if report.failed and schedule is not None:
         report.sections.append((

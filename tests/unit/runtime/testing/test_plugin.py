@@ -36,7 +36,8 @@ def test_marked(npus, fake_hal):
 def test_schedules_repeat_tests_and_are_named_on_failure(project: pytest.Pytester) -> None:
     project.makepyfile(HEADER + """
 def test_many(npu):
-    assert npu.create_stream().query()
+    with npu.create_stream() as stream:
+        assert stream.query()
 
 def test_fails(npu):
     assert False
@@ -51,12 +52,20 @@ def test_without_device():
 
 def test_what_is_left_on_the_device_fails_the_test(project: pytest.Pytester) -> None:
     project.makepyfile(HEADER + """
-def test_leak(npu, fake_hal):
-    npu.memory.alloc(4096, 0x400)   # behind the back of the device object
+kept = []
+
+def test_leak(npu):
+    kept.append(npu.alloc(4096))
+
+def test_forgotten_stream(npu):
+    npu.create_stream()
+
+def test_dropped_buffers_are_no_leak(npu):
+    npu.alloc(4096)
 """)
     result = project.runpytest_subprocess()
-    result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*left behind on fake://*4096 bytes*"])
+    result.assert_outcomes(passed=3, errors=2)
+    result.stdout.fnmatch_lines(["*left behind on fake://*4096 bytes*", "*left behind on fake://*<stream *"])
 
 
 def test_tests_that_need_faults_are_skipped_on_a_real_machine(project: pytest.Pytester) -> None:

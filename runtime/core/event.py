@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from runtime import errors
 from runtime.core import sync
 from runtime.core.refs import dead_handle
+from runtime.core.shared_event import SharedWords
 from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Signal
 
 if TYPE_CHECKING:
@@ -81,9 +82,13 @@ class Event:
                  "renewed", "was_reset")  # fmt: skip
 
     def __init__(
-        self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = ""
+        self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
+        shared: bytes = b"",
     ) -> None:
         """Make an event; `check_flags` says which flags a kind may have.
+
+        Args:
+            shared: open the event that another process has shared under this name, with the flag IPC.
 
         Raises:
             ResourceExhausted 207007: a plain event takes its id now, and there is none left.
@@ -95,7 +100,11 @@ class Event:
         self._waits: list[_Wait] = []
         """Waits that may not be over yet."""
         self._lock = threading.Lock()
-        self._signal: Signal | None = None if self._per_record else self._first_signal()
+        self._signal: Signal | None = None
+        if flags & EventFlag.IPC:
+            self._signal = SharedWords(device, shared)
+        elif not self._per_record:
+            self._signal = self._first_signal()
         self.handle = device.runtime.handles.add(self)
         device.signals.events.add(self)
 
@@ -112,7 +121,7 @@ class Event:
 
     @property
     def _per_record(self) -> bool:
-        return self.renewed or self._is_default
+        return (self.renewed or self._is_default) and not self.flags & EventFlag.IPC
 
     def _first_signal(self) -> Signal:
         """Return the signal of a plain event that keeps it for life."""
@@ -146,7 +155,7 @@ class Event:
             EventError 507000: it has none; most kinds get one with their first record.
         """
         self.check_open()
-        if self._signal is None or not self._signal.waitable:
+        if self._signal is None or not self._signal.waitable or self.flags & EventFlag.IPC:
             raise errors.fault(
                 "RT_ERROR_EVENT_RECORDER_NULL", f"{self!r} has no device id", hint="record it first",
             )
@@ -181,7 +190,17 @@ class Event:
             before.drop()
         return self
 
+    def _check_model(self, stream: Stream) -> None:
+        """Refuse events that change their signal in a stream of a model, whose tasks run again and again."""
+        if stream.bound is not None and self._per_record:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} takes a new id with each record, which the tasks of "
+                f"stream {stream.stream_id}, bound to a model, would not learn of",
+                hint="make a plain event with the flag SYNC for streams of models",
+            )
+
     def _check_recordable(self, stream: Stream) -> None:
+        self._check_model(stream)
         if self.flags & EventFlag.DEVICE_ONLY:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{self!r} is for code on the device and cannot be recorded by a stream",
@@ -215,6 +234,7 @@ class Event:
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} only marks progress; no stream can wait for it",
                 hint="make the event with the flag SYNC or DDSYNC",
             )
+        self._check_model(stream)
         with self._lock:
             signal = self._signal if self._needs_wait(stream) else None
             if signal is not None and not signal.hold():
@@ -227,7 +247,7 @@ class Event:
     def _needs_wait(self, stream: Stream) -> bool:
         """Decide in the order of core_spec 10.7.5 whether a wait sends a task."""
         record = self._latest
-        if stream.bound:
+        if stream.bound is not None or self.flags & EventFlag.IPC:
             return self._signal is not None
         if record is None:
             if self.renewed:
@@ -289,6 +309,8 @@ class Event:
         """Return whether the newest record is done (True when never recorded); never waits."""
         self.check_open()
         record = self._latest
+        if isinstance(self._signal, SharedWords):
+            return self._signal.done()
         if record is None:
             return True
         record.look()
@@ -307,6 +329,8 @@ class Event:
         self.check_open()
         self._refuse_external()
         record = self._latest
+        if isinstance(self._signal, SharedWords):
+            return self._signal.done()
         if record is None:
             return self.renewed
         if record.stream.device is not self.device:
@@ -359,9 +383,24 @@ class Event:
         """
         self.check_open()
         sync.check_timeout(timeout_ms, "Event.synchronize")
-        record = self._latest
-        if record is not None and not self.query():
-            sync.wait(record.stream, self.query, timeout_ms, "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT")
+        if not self.query():
+            stream = self.device.context.default_stream if self._latest is None else self._latest.stream
+            sync.wait(stream, self.query, timeout_ms, "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT")
+
+    def share(self) -> bytes:
+        """Return the name by which other processes open an IPC event, at most 64 bytes.
+
+        Raises:
+            InvalidArgument 107000: it was made without the flag IPC.
+        """
+        self.check_open()
+        if not isinstance(self._signal, SharedWords):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{self!r} is not made to be shared", ee="EE1006",
+                params=("share of an event", f"event with flags {int(self.flags):#x}", "not shareable"),
+                hint="make it with the flag IPC (0x40) alone",
+            )
+        return self._signal.share()
 
     def _complete(self, record: _Record) -> bool:
         return record.done and (not self.timing or record.timestamp is not None)

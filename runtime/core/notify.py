@@ -124,14 +124,12 @@ class Notify(_Signal):
         self.check_open(stream)
         task: Task = NotifyRecord(notify_id=self.notify_id)
         if self._import_name or stream.device is not self.device:
-            task = NotifyRecordIpc(notify_id=self.notify_id, **self._place(stream))
+            task = self._from_elsewhere(stream)
         stream.submit(task, owner="notify record")
 
-    def _place(self, stream: Stream) -> dict[str, int]:
-        """Return where the flag is, for a record from elsewhere; empty on the stream's own device."""
-        if self._owner == stream.device.device_id:
-            return {"phy_id": stream.device.driver.info.physical_id()}
-        owner = next((other for other in stream.device.runtime.open_devices() if other.device_id == self._owner), None)
+    def _from_elsewhere(self, stream: Stream) -> NotifyRecordIpc:
+        """Return the record of a flag that another process or device owns: a write to its register."""
+        owner = next((one for one in stream.device.runtime.open_devices() if one.device_id == self._owner), None)
         if owner is None:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
@@ -139,7 +137,10 @@ class Notify(_Signal):
                 hint="set that device too, and enable peer access to it",
             )
         env = owner.env
-        return {"phy_id": owner.driver.info.physical_id(), "chip_id": env.phy_chip_id, "die_id": env.phy_die_id}
+        return NotifyRecordIpc(
+            notify_id=self.notify_id, phy_id=owner.driver.info.physical_id(), chip_id=env.phy_chip_id,
+            die_id=env.phy_die_id,
+        )
 
     def wait(self, stream: Stream, timeout_s: int = 0) -> None:
         """Let the stream wait for the flag and clear it; `timeout_s` 0 waits for ever."""

@@ -15,6 +15,7 @@ from runtime.core.callback import HostCallbacks
 from runtime.core.context import Context, CurrentState
 from runtime.core.device import Device, serials
 from runtime.core.exceptions import ExceptionCallbacks
+from runtime.core.label import LabelIds
 from runtime.core.limits import DeviceLimits, SaturationMode, ThreadLimits, check_saturation, default_saturation
 from runtime.core.monitor import Monitor
 from runtime.core.observers import Observers
@@ -23,6 +24,8 @@ from runtime.core.refs import HandleTable
 from runtime.core.timeouts import Timeouts
 from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
+from runtime.memory.ipc import OpenKeys
+from runtime.memory.registered import HostRegistry
 
 
 class Runtime:
@@ -55,8 +58,14 @@ class Runtime:
         self.next_serial = serials()
         self.timeouts = Timeouts(self.open_devices)
         """How long waits and operators may take where a call states nothing."""
+        self.label_ids = LabelIds()
+        """Ids of labels that belong to no model yet."""
         self.callbacks = HostCallbacks()
         """Functions that devices call on the host."""
+        self.host_memory = HostRegistry()
+        """Host memory of the user's own that devices may use."""
+        self.open_keys = OpenKeys()
+        """Memory of other processes that is open here."""
         self.current = CurrentState()
         self.device_observers = Observers("device state")
         """Told (user device id, DeviceState) before and after a device is set or reset."""

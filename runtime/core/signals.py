@@ -192,7 +192,7 @@ class Signals:
         self.ids = EventIds(device)
         self.bytes = EventBytes(device.memory)
         self.wait_slots = WaitSlots(device.memory)
-        self.events = Children()
+        self.events: Children = Children()
         """Events and notifies that are alive; they end with the device."""
         self._counters: dict[int, Counter] = {}
         self._lock = threading.Lock()

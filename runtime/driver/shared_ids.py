@@ -38,32 +38,28 @@ class SharedIdDriver(HalCalls):
 
     def withdraw(self, name: bytes) -> None:
         """Forget a name; who has it open keeps the id."""
-        self.check(self.hal.halShrIdDestroy(self._text(name)), "halShrIdDestroy", repr(name))
+        self.check(self.hal.halShrIdDestroy(name), "halShrIdDestroy", repr(name))
 
     def allow(self, name: bytes, pid: int) -> None:
         """Let a process open a name."""
         value = ctypes.c_int32(pid)
-        rc = self.hal.halShrIdSetPid(self._text(name), ctypes.byref(value), 1)
+        rc = self.hal.halShrIdSetPid(name, ctypes.byref(value), 1)
         self.check(rc, "halShrIdSetPid", f"{name!r}, pid {pid}")
 
     def allow_all(self, name: bytes) -> None:
         """Let every process open a name."""
         attribute: Any = s.shrIdAttr()
         attribute.enableFlag = c.SHRID_NO_WLIST_ENABLE
-        rc = self.hal.halShrIdSetAttribute(self._text(name), c.SHR_ID_ATTR_NO_WLIST_IN_SERVER, attribute)
+        rc = self.hal.halShrIdSetAttribute(name, c.SHR_ID_ATTR_NO_WLIST_IN_SERVER, attribute)
         self.check(rc, "halShrIdSetAttribute", repr(name))
 
     def open(self, name: bytes) -> SharedId:
         """Return what is behind a name; a wrong name, or one that this process may not open, is a fault."""
         info: Any = s.drvShrIdInfo()
-        rc = self.hal.halShrIdOpen(self._text(name), ctypes.byref(info))
+        rc = self.hal.halShrIdOpen(name, ctypes.byref(info))
         self.check(rc, "halShrIdOpen", repr(name))
         return SharedId(int(info.devid), int(info.shrid))
 
     def close(self, name: bytes) -> None:
         """Undo `open`."""
-        self.check(self.hal.halShrIdClose(self._text(name)), "halShrIdClose", repr(name))
-
-    @staticmethod
-    def _text(name: bytes) -> Any:
-        return ctypes.c_char_p(name)
+        self.check(self.hal.halShrIdClose(name), "halShrIdClose", repr(name))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -151,7 +151,8 @@ class Meaning:
 
     ``common`` gives the code of each error bit, ``kernels`` the same for kernel types; ``overflows`` and ``harmless``
     (by task type) are reported codes that are no failures; ``answers`` are types whose error fields carry an answer.
-    ``advance`` is what a resume skips after a failure, one entry where a type is not in it.
+    ``own_codes`` are reported codes of a kernel type that stand for themselves.  ``advance`` is what a resume skips
+    after a failure, one entry where a type is not in it.
     """
 
     common: Mapping[Error, int]
@@ -160,6 +161,7 @@ class Meaning:
     harmless: Mapping[TaskType, Mapping[int, OutcomeKind]]
     advance: Mapping[TaskType, int]
     answers: frozenset[TaskType] = frozenset()
+    own_codes: Mapping[TaskType, frozenset[int]] = field(default_factory=dict)
 
     def classify(self, cqe: Cqe, task_type: TaskType) -> Outcome:
         """Return what became of a task: its code by the rule of its type, and what a resume of its queue skips."""
@@ -185,5 +187,6 @@ class Meaning:
             return cqe.error_code
         kernels = self.kernels.get(task_type)
         if kernels is not None:
-            return cqe.error_code if first is Error.SW_STATUS else kernels[first]
+            own = first is Error.SW_STATUS or cqe.error_code in self.own_codes.get(task_type, ())
+            return cqe.error_code if own else kernels[first]
         return cqe.error_code or self.common[first]

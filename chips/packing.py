@@ -7,6 +7,7 @@ others are put together in words between them.
 
 from __future__ import annotations
 
+import keyword
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
@@ -43,7 +44,7 @@ def compile_encoder(
     ``complain``.  Names that are no identifiers (array elements) can be given by position only.
     """
     placed = [
-        _Bits(name if name.isidentifier() else f"_{index}", offset, width)
+        _Bits(name if name.isidentifier() and not keyword.iskeyword(name) else f"_{index}", offset, width)
         for index, (name, offset, width) in enumerate(fields)
     ]
     whole = {field.offset: field for field in placed if field.offset % 8 == 0 and field.width in _CODES}

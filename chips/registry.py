@@ -139,10 +139,12 @@ class Plugin:
         parse_cqe: Callable[[bytes], Cqe],
         classify: Callable[[Cqe, TaskType], Outcome],
         aliases: Mapping[TaskType, TaskType] | None = None,
+        inspect: Callable[[str, Mapping[str, int]], Iterable[str]] | None = None,
     ) -> None:
         """Take the table; raises RegistrationError for duplicates, unknown layouts and impossible counts.
 
-        ``aliases`` maps the type of a task description to the one this generation knows it by.
+        ``aliases`` maps the type of a task description to the one this generation knows it by; ``inspect`` says what
+        the device or its driver would refuse in a decoded entry, given layout name and fields.
         """
         self.name = name
         self.layouts = table
@@ -150,6 +152,7 @@ class Plugin:
         self.parse_cqe = parse_cqe
         self.classify = classify
         self.aliases = dict(aliases or {})
+        self.inspect = inspect
         self._ops: list[TaskOps | None] = [None] * (max(TaskType) + 1)
         for entry in ops:
             self._register(entry)
@@ -214,7 +217,10 @@ class Plugin:
         kind = TaskType[layout.task] if layout.task else None
         if kind is not None and self._ops[kind] is None:
             problems.append(f"{self.name} has no builder for {kind.name}")
-        return Decoded(layout.name, kind, layout.decode(raw), tuple(problems))
+        values = layout.decode(raw)
+        if self.inspect is not None:
+            problems += self.inspect(layout.name, values)
+        return Decoded(layout.name, kind, values, tuple(problems))
 
     def verify(self, chip: Chip) -> tuple[str, ...]:
         """Encode every sample on a chip and return what is wrong: wrong size, all zero, header outside the table."""
@@ -296,6 +302,7 @@ def without(made: Plugin, task_type: TaskType) -> Plugin:
         parse_cqe=made.parse_cqe,
         classify=made.classify,
         aliases=aliases,
+        inspect=made.inspect,
     )
 
 

@@ -13,7 +13,18 @@ from chips.recorded.engines import CONTEXT_BLOCK
 from chips.recorded.fusion import fusion
 from chips.recorded.machine import Inputs, Machine, UnknownMachine, env, ids, machine, machine_in
 
-__all__ = ["CONTEXT_BLOCK", "Inputs", "Machine", "UnknownMachine", "builder_case", "env", "ids", "machine", "machine_in", "task"]
+__all__ = [
+    "CONTEXT_BLOCK",
+    "Inputs",
+    "Machine",
+    "UnknownMachine",
+    "builder_case",
+    "env",
+    "ids",
+    "machine",
+    "machine_in",
+    "task",
+]
 
 _MAKERS = {**engines.MAKERS, **control.MAKERS}
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from chips.registry import Plugin
 from chips.v100.completion import classify, parse_cqe
+from chips.v100.inspection import inspect
 from chips.v100.ops import MAX_SQE, OPS
 from chips.v100.tables import LAYOUTS
 
@@ -18,4 +19,4 @@ if TYPE_CHECKING:
 
 def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in; all STARS v1 chips share one table, differences come from their properties and features."""
-    return Plugin("v100", LAYOUTS, OPS, max_sqe=MAX_SQE, parse_cqe=parse_cqe, classify=classify)
+    return Plugin("v100", LAYOUTS, OPS, max_sqe=MAX_SQE, parse_cqe=parse_cqe, classify=classify, inspect=inspect)

@@ -38,6 +38,8 @@ _MEANING = Meaning(
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.STREAM_WAIT_EVENT: _END_OF_SEQUENCE},
     advance={TaskType.MODEL_EXECUTE: 2},
     answers=frozenset({TaskType.GET_STARS_VERSION}),
+    # SDMA link error, retries of a communication operator used up
+    own_codes={TaskType.KERNEL_AICPU: frozenset({0x222, 0x224})},
 )
 
 classify = _MEANING.classify

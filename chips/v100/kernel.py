@@ -27,8 +27,8 @@ _HCCL_FOREVER = 0xFFFF
 _DUMP_UNLOAD = 0x20
 
 _FIELDS = (
-    "stream_id", "task_id", "wr_cqe", "block_dim", "kernel_credit", "schem", "stack_base", "pmg", "part_id", "qos", "pc",
-    "param", "stack_level", "args_size", "feature_flag", "pre_p", "post_p",
+    "stream_id", "task_id", "wr_cqe", "block_dim", "kernel_credit", "schem", "stack_base", "pmg", "part_id", "qos",
+    "pc", "param", "stack_level", "args_size", "feature_flag", "pre_p", "post_p",
 )  # fmt: skip
 _ENCODE_AIC = LAYOUTS["kernel_aic"].encoder(*_FIELDS)
 _ENCODE_AIV = LAYOUTS["kernel_aiv"].encoder(*_FIELDS)

@@ -41,7 +41,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="write JSON")
     check.add_argument("--all", action="store_true", help=f"show every difference, not the first {_SHOWN_DIFFERENCES}")
     decode = actions.add_parser("decode", help="name the fields of entries")
-    decode.add_argument("input", nargs="+", metavar="HEX|FILE", help="hex text, or a file: hex text, a memory dump, or a recorded trace (.gz too)")
+    kinds = "hex text, or a file: hex text, a memory dump, or a recorded trace (.gz too)"
+    decode.add_argument("input", nargs="+", metavar="HEX|FILE", help=kinds)
     decode.add_argument("--chip", metavar="NAME", help="SoC or family; guessed from the bytes if not given")
     decode.add_argument(
         "--diff", action="store_true", help="show only the fields in which entries differ from the first"

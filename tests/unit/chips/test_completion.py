@@ -72,6 +72,12 @@ def test_kernels_ignore_the_reported_code_but_for_a_software_status() -> None:
     assert classify(failed(1 << 5), TaskType.KERNEL_AIVEC).kind is OutcomeKind.SUCCESS
 
 
+@pytest.mark.parametrize("code", [0x222, 0x224])
+def test_some_codes_of_the_aicpu_speak_for_themselves(code: int) -> None:
+    assert classify(failed(1, code), TaskType.KERNEL_AICPU).code == code
+    assert classify(failed(1, code), TaskType.KERNEL_AICORE).code == 0x26
+
+
 def test_other_tasks_take_the_reported_code() -> None:
     assert classify(failed(1, 0x218), TaskType.MEMCPY).code == 0x218
 

@@ -194,3 +194,20 @@ def test_words_that_overlap_are_refused() -> None:
     layout = make_layout("l", {"fields": "a:32 b:32", "vary": {"x": "a/64", "y": "b"}})
     with pytest.raises(LayoutError, match="overlap"):
         layout.template(bytes(8), {"x": 0, "y": 0})
+
+
+def test_names_that_python_reserves_can_be_encoded() -> None:
+    layout = make_layout("l", {"fields": "or:8 and:3 -:5 list:16*2"})
+    assert layout.encode(**{"or": 1, "and": 2, "list[1]": 3}) == b"\1\2\0\0\3\0"
+    with pytest.raises(FieldOverflow, match=r"l\.list\[1\] = 0x10000"):
+        layout.encode(**{"list[1]": 1 << 16})
+
+
+def test_an_encoder_takes_its_fields_by_position_or_name() -> None:
+    _, body = build()
+    encode = body.encoder("task_id", "wide")
+    assert encode(1, 2) == encode(wide=2, task_id=1) == body.encode(task_id=1, wide=2)
+    with pytest.raises(FieldOverflow, match=r"body\.wide"):
+        encode(1, 1 << 90)
+    with pytest.raises(UnknownField):
+        body.encoder("nothing")

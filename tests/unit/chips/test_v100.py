@@ -316,6 +316,23 @@ def test_values_that_do_not_fit_are_refused() -> None:
         fields(NotifyWait(notify_id=1 << 13))
 
 
+# ---------------------------------------------------------------- what the driver refuses
+
+
+def problems(layout: str, **values: int) -> tuple[str, ...]:
+    return plugin(CHIP).decode(LAYOUTS[layout].encode(**values)).problems
+
+
+def test_entries_the_driver_makes_invalid_are_flagged() -> None:
+    assert problems("sdma") == ()
+    assert "sub-streams" in problems("sdma", sssv=0)[0]
+    assert "descriptor" in problems("sdma_pointer")[0]
+    assert problems("sdma_pointer", descriptor=64) == ()
+    assert "credit 255" in problems("event_record", kernel_credit=255)[0]
+    assert problems("event_wait") == problems("kernel_aic", kernel_credit=255) == ()
+    assert "SQE error" in problems("invalid")[0]
+
+
 # ---------------------------------------------------------------- templates
 
 HOT: dict[str, tuple[Task, tuple[str, ...], dict[str, int]]] = {

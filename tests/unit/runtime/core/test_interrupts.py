@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="the places a
 
 SENDING = (
     "launch/launcher.py", "launch/args.py", "core/submit.py", "core/route.py", "core/ring.py", "core/stream.py",
-    "core/completion.py",
+    "core/completion.py", "driver/queues.py",
 )  # fmt: skip
 MOST_PLACES = 400
 
@@ -85,7 +85,7 @@ def test_a_launch(device: Device, stream: Stream, make_kernel: MakeKernel, submi
     places = everywhere(lambda: launch(7), check)
     assert places > 10
     # Between two calls of the launcher a block belongs to nobody. The pool has it again when the device is closed.
-    assert lost <= 6
+    assert lost <= 8
 
 
 @pytest.mark.parametrize("submitted", [0, 63], ids=["plain", "with reclaim"])

@@ -29,6 +29,11 @@ class HostBuffer(Buffer):
         self.memory = memoryview((ctypes.c_char * size).from_address(address)).cast("B")
         """The bytes, through the buffer protocol."""
 
+    @staticmethod
+    def address_of(view: memoryview) -> int:
+        """Return where writable bytes are; TypeError for read-only ones."""
+        return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
     def numpy(self, dtype: Any = "u1", shape: tuple[int, ...] | None = None) -> np.ndarray[Any, Any]:
         """Return an array over the memory, without a copy."""
         import numpy as np
@@ -83,3 +88,22 @@ class ManagedBuffer(HostBuffer):
     @property
     def _kind(self) -> str:
         return f"memory managed for device {self.device.user_id}"
+
+
+class RegisteredBuffer(HostBuffer):
+    """Host memory of the user's own that a device may use; `device_address` is where the device finds it.
+
+    Closing it ends the registration; the memory stays the user's.
+    """
+
+    __slots__ = ("_source", "device_address")
+
+    def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
+                 owner: Buffer | None = None, view: memoryview | None = None, device_address: int = 0) -> None:
+        super().__init__(device, address, size, release, owner=owner)
+        self._source = view
+        self.device_address = device_address
+
+    @property
+    def _kind(self) -> str:
+        return "registered host memory"

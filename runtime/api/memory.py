@@ -1,0 +1,298 @@
+"""The memory of a device as users see it: buffers, the pool, copies, virtual and shared memory."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from npuhal import constants as c
+from runtime import errors
+from runtime.core import device as core
+from runtime.core.census import creation_site
+from runtime.driver.peers import PeerDriver
+from runtime.driver.sharing import ShareDriver
+from runtime.driver.virtual import PhysicalKind, VirtualDriver
+from runtime.launch.copy import copy_now, size_of
+from runtime.launch.fill import fill_now
+from runtime.memory import ipc, registered
+from runtime.memory.allocator import HUGE_FIRST, Allocator, SegmentSource
+from runtime.memory.buffer import Buffer
+from runtime.memory.device import DeviceBuffer, PooledBuffer
+from runtime.memory.fences import Fence, fence
+from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
+from runtime.memory.ledger import Ledger
+from runtime.memory.orphans import Orphans
+from runtime.memory.pool import CachingPool
+from runtime.memory.virtual import AddressRange, PhysicalMemory
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from runtime.core.stream import Stream
+
+AnyBuffer = TypeVar("AnyBuffer", bound=Buffer)
+
+
+class Pool(CachingPool):
+    """`device.pool`: buffers without driver calls, in the order of streams.
+
+    >>> with device.pool.alloc(1 << 20, stream) as scratch:
+    ...     kernel[8](scratch, stream=stream)
+
+    A buffer may be closed while work that uses it is still queued in its stream; the memory is used again in order.
+    """
+
+    def __init__(self, device: DeviceMemory) -> None:
+        allocator = device.allocator
+        super().__init__(
+            SegmentSource(allocator), lambda size: allocator.plan(size, HUGE_FIRST, "malloc").size_bytes
+        )
+        self._device = device
+
+    def alloc(self, size: int, stream: Stream | None = None) -> PooledBuffer:
+        """Return a buffer for work of a stream, the default stream by default; its contents are undefined.
+
+        `buffer.record_stream(other)` tells that a further stream uses it.
+
+        Raises:
+            InvalidArgument 100000: the size is not positive.
+            OutOfMemory 207001: neither the pool nor, within `limit`, the device has that much left.
+        """
+        device = self._device
+        device.check_open()
+        device.orphans.sweep()
+        owner = device.context.default_stream if stream is None else stream
+        owner.check_open()
+        block = self.take(size, owner)
+        give = partial(self._give, block, owner)
+        buffer = PooledBuffer(device, block.address, size, give, record_stream=partial(self.record, block))
+        return device.adopt(buffer, give)
+
+    def _give(self, block: Any, stream: Stream, _address: int = 0) -> None:
+        if not self._device.closed:
+            self.give(block, stream)
+
+
+class DeviceMemory(core.Device):
+    """The part of a device that is about memory; users get the whole, `runtime.api.Device`."""
+
+    def __init__(self, runtime: Any, user_id: int, device_id: int) -> None:
+        """Open the device; see `Runtime.device`."""
+        self.orphans = Orphans(self._fence)
+        self.ledger = Ledger(creation_site)
+        """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
+        super().__init__(runtime, user_id, device_id)
+        self.allocator = Allocator(self.memory, self.chip, self.ledger, self._make_room)
+        self.pool = Pool(self)
+        self.shared = ShareDriver(self.hal, device_id)
+        self.virtual = VirtualDriver(self.hal, device_id)
+
+    # -- buffers ---------------------------------------------------------------------------------------------------
+
+    def alloc(self, size: int, policy: int = HUGE_FIRST) -> DeviceBuffer:
+        """Return `size` bytes of device memory from the driver; its contents are undefined.
+
+        What reaches the driver is larger by the chip's padding (`chips.memory_rules.explain_allocation` says why).
+        `device.pool.alloc` is much faster where memory comes and goes.
+
+        Raises:
+            InvalidArgument 100000: the size is not positive.
+            NotSupported 207000: the chip has no such pages.
+            OutOfMemory 207001: the device has not that much left; the message has the numbers and who holds what.
+        """
+        self.check_open()
+        self.orphans.sweep()
+        return self._own(DeviceBuffer(self, self.allocator.device(size, policy), size, self._give))
+
+    def alloc_host(self, size: int) -> HostBuffer:
+        """Return `size` bytes of pinned host memory, which copies in a stream need."""
+        self.check_open()
+        self.orphans.sweep()
+        return self._own(HostBuffer(self, self.allocator.host(size), size, self._give))
+
+    def alloc_managed(self, size: int) -> ManagedBuffer:
+        """Return `size` bytes that host and device share under one address; what is allocated is in units of 2 MiB.
+
+        Raises:
+            NotSupported 207000: only some chips have it (Ascend 910B).
+        """
+        self.check_open()
+        if not isinstance(size, int) or size < 1:
+            raise errors.fault(
+                "ACL_ERROR_INVALID_PARAM", f"alloc_managed({size!r}): the size must be at least 1 byte",
+                hint="pass a positive number of bytes",
+            )
+        return self._own(ManagedBuffer(self, self.allocator.managed(size), size, self._give))
+
+    def _own(self, buffer: AnyBuffer) -> AnyBuffer:
+        return self.adopt(buffer, partial(self._give, buffer.address))
+
+    def adopt(self, buffer: AnyBuffer, release: Any) -> AnyBuffer:
+        """Keep a buffer in view, and call `release` some time after it was dropped without `close`."""
+        self.buffers[buffer.address] = buffer
+        buffer.finalizer = weakref.finalize(buffer, self.orphans.drop, release)
+        buffer.finalizer.atexit = False
+        return buffer
+
+    def _give(self, address: int) -> None:
+        if not self.closed:
+            self.allocator.free(address)
+
+    def _make_room(self) -> None:
+        """Give back to the driver what is only kept for later."""
+        self.orphans.sweep()
+        self.pool.trim()
+
+    def _fence(self) -> Fence:
+        """Return a question: is everything that is submitted now done?"""
+        return fence(self.streams())
+
+    def upload(self, data: Any) -> DeviceBuffer:
+        """Return a new device buffer with the contents of an array or bytes; waits for the copy."""
+        buffer = self.alloc(size_of(data))
+        try:
+            copy_now(self, buffer, data)
+        except BaseException:
+            buffer.close()
+            raise
+        return buffer
+
+    def download(self, buffer: DeviceBuffer, dtype: Any = "u1") -> np.ndarray[Any, Any]:
+        """Return a device buffer's contents as a new array; looks at no stream, so synchronise first."""
+        import numpy as np
+
+        kind = np.dtype(dtype)
+        if not kind.itemsize or buffer.size % kind.itemsize:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"download: {buffer.size} bytes are no whole number of {kind} items of "
+                f"{kind.itemsize} bytes", hint="download a view of the part: buffer.view(0, size)",
+            )
+        array = np.empty(buffer.size // kind.itemsize, kind)
+        copy_now(self, array, buffer, array.nbytes)
+        return array
+
+    def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
+        """Copy between buffers and host memory now, whatever the streams do."""
+        copy_now(self, dst, src, size)
+
+    def fill(self, buffer: DeviceBuffer, value: int, size: int | None = None) -> None:
+        """Set bytes of a device buffer now."""
+        buffer.check_open()
+        count = buffer.size if size is None else size
+        if not 0 <= value <= 0xFF or not 0 <= count <= buffer.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {buffer.size} bytes with {value}",
+                hint="the value is one byte, the size at most the buffer's",
+            )
+        if count:
+            fill_now(self.context, buffer.address, buffer.size, value, count, "fill")
+
+    def memory_info(self) -> tuple[int, int]:
+        """Return (free, total) bytes of device memory as the driver counts them, for all processes together."""
+        self.check_open()
+        return self.memory.space()
+
+    mem_get_info = memory_info
+    """The same under the name that users of torch.npu know."""
+
+    # -- peers -----------------------------------------------------------------------------------------------------
+
+    def enable_peer_access(self, other: DeviceMemory) -> None:
+        """Let this device reach another one's memory; the other way needs a call of its own.
+
+        Raises:
+            NotSupported 207000: the two are not linked so that they could.
+        """
+        driver, peer = PeerDriver(self.hal, self.device_id), other.driver.info.physical_id()
+        if not driver.can_access(peer):
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"device {self.user_id} cannot reach the memory of device "
+                f"{other.user_id}: their link is of kind {driver.link(other.device_id)}",
+                hint="copy through pinned host memory",
+            )
+        driver.enable(peer)
+
+    # -- virtual memory --------------------------------------------------------------------------------------------
+
+    def reserve(self, size: int, wanted: int = 0) -> AddressRange:
+        """Return a range of addresses without memory; `size` and `wanted` are multiples of 2 MiB."""
+        self.check_open()
+        return AddressRange(self, self.virtual, size, wanted)
+
+    def create_physical(self, size: int, *, huge: bool = True) -> PhysicalMemory:
+        """Return memory without an address, on 2 MiB pages or on normal ones; map it with `AddressRange.map`.
+
+        Raises:
+            InvalidArgument 107000: the size is no multiple of the granularity.
+            OutOfMemory 207001: there is not that much.
+        """
+        self.check_open()
+        kind = self._physical_kind(huge)
+        unit = self.virtual.granularity(kind)
+        if size < 1 or size % unit:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"create_physical({size}): sizes are multiples of {unit} bytes",
+                hint=f"round the size up to {-(-size // unit) * unit}",
+            )
+        return PhysicalMemory(self.virtual, self.virtual.create(size, kind), size, kind)
+
+    def import_physical(self, shared: int, size: int) -> PhysicalMemory:
+        """Return memory that another process has exported; `size` is what it has there."""
+        self.check_open()
+        return PhysicalMemory(self.virtual, self.virtual.import_(shared), size, self._physical_kind(True))
+
+    def granularity(self, *, huge: bool = True, recommended: bool = False) -> int:
+        """Return what sizes of physical memory must be a multiple of."""
+        return self.virtual.granularity(self._physical_kind(huge), recommended=recommended)
+
+    def _physical_kind(self, huge: bool) -> PhysicalKind:
+        page = c.MEM_HUGE_PAGE_TYPE if huge else c.MEM_NORMAL_PAGE_TYPE
+        return PhysicalKind(c.MEM_DEV_SIDE, self.device_id, page)
+
+    # -- sharing ---------------------------------------------------------------------------------------------------
+
+    def share(self, buffer: DeviceBuffer, pids: Iterable[int] | None = ()) -> ipc.ExportedMemory:
+        """Give a whole buffer a key that other processes open with `open_shared`.
+
+        Args:
+            pids: who may (bare tgids, see `bare_pid`); None: every process of the machine.
+
+        Raises:
+            InvalidArgument 107000: the buffer is a part of a block, or not aligned to its pages.
+        """
+        buffer.check_open()
+        return ipc.ExportedMemory(self.shared, buffer, pids)
+
+    def open_shared(self, key: bytes) -> DeviceBuffer:
+        """Return the memory that another process has shared under a key; close it when done."""
+        self.check_open()
+        return ipc.open_shared(self, self.memory, self.shared, self.runtime.open_keys, key)
+
+    def bare_pid(self) -> int:
+        """Return this process's id as the driver knows it, outside of any container."""
+        return self.shared.bare_pid()
+
+    def register_host(self, array: Any, *, read_only: bool = False) -> RegisteredBuffer:
+        """Let the device use host memory that the caller has allocated (page-aligned); close the buffer to end it.
+
+        Raises:
+            InvalidArgument 107000: not writable memory, or not aligned to pages.
+            InvalidState 507910: it overlaps memory that is registered already.
+            NotSupported 207000: the chip cannot.
+        """
+        self.check_open()
+        view = memoryview(array).cast("B")
+        address = HostBuffer.address_of(view)
+        flags = registered.MAPPED | (registered.READ_ONLY if read_only else 0)
+        table = self.runtime.host_memory
+        made = table.register(self.shared, self.chip, address, view.nbytes, flags, "register_host")
+        return RegisteredBuffer(self, address, view.nbytes, lambda at: table.unregister(at, "register_host"),
+                                view=view, device_address=made.device_address)  # fmt: skip
+
+    def _release_memory(self) -> None:
+        for buffer in list(self.buffers.values()):
+            buffer.close()
+        self.orphans.close()
+        self.pool.close()

@@ -1,0 +1,145 @@
+"""Device memory under a key that other processes open (core_spec 13.12)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runtime import errors
+from runtime.driver.sharing import KEY_BYTES, ShareDriver
+from runtime.memory.device import DeviceBuffer
+
+if TYPE_CHECKING:
+    from runtime.driver.memory import MemoryDriver
+
+OPEN_TO_ALL = 0x1
+"""Export flag: no list of processes (ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION)."""
+ENABLE_PEER = 0x1
+"""Import flag: let the device reach the exporting one first (ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS)."""
+MAX_PIDS = 32768
+
+
+def export(driver: ShareDriver, address: int, size: int, room: int, flags: int, call: str) -> bytes:
+    """Give a block a key of at most `room` bytes.
+
+    Raises:
+        InvalidArgument 107000: size 0 or unknown flags (EE1003); less room than a key needs, or an address that is not
+            the start of a page-aligned block of device memory (the driver's answer).
+    """
+    if not size:
+        raise _out_of_range(call, size, "size", "more than 0")
+    if flags & ~OPEN_TO_ALL:
+        raise _out_of_range(call, flags, "flags", "0 or 1")
+    try:
+        key = driver.export(address, size, room)
+    except errors.InvalidArgument as fault:
+        fault.hint = (
+            f"pass the first address of a block of device memory, which is aligned to its pages (4 KiB, 2 MiB or "
+            f"1 GiB), and {KEY_BYTES} bytes for the key"
+        )
+        raise
+    if flags & OPEN_TO_ALL:
+        try:
+            driver.allow_all(key)
+        except BaseException:
+            driver.forget(key)
+            raise
+    return key
+
+
+def allow(driver: ShareDriver, key: bytes, pids: Sequence[int], call: str) -> None:
+    """Let processes open a key; pids are bare tgids (what `bare_pid` returns there)."""
+    if not 0 < len(pids) <= MAX_PIDS:
+        raise _out_of_range(call, len(pids), "num", f"[1, {MAX_PIDS}]")
+    driver.allow(key, pids)
+
+
+def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
+        params=(call, value, name, expected),
+    )
+
+
+class OpenKeys:
+    """The keys that this process has opened: by key its addresses, and the attribute that was set for it last."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[bytes, list[int]] = {}
+        self._attributes: dict[bytes, int] = {}
+        self._lock = threading.Lock()
+
+    def set_attribute(self, driver: ShareDriver, key: bytes, value: int) -> None:
+        """Set how accesses to a key travel (SHMEM_ATTR_TYPE_MEM_MAP); kept for later openings."""
+        driver.set_attribute(key, 0, value)
+        with self._lock:
+            self._attributes[key] = value
+
+    def open(self, driver: ShareDriver, key: bytes) -> int:
+        """Map the memory of a key and return its address."""
+        address = driver.open(key)
+        with self._lock:
+            self._addresses.setdefault(key, []).append(address)
+        return address
+
+    def close(self, driver: ShareDriver, address: int) -> None:
+        """Undo one `open`; the last address of a key makes it be forgotten."""
+        driver.close(address)
+        with self._lock:
+            for key, addresses in list(self._addresses.items()):
+                if address in addresses:
+                    addresses.remove(address)
+                    if not addresses:
+                        del self._addresses[key]
+                        self._attributes.pop(key, None)
+                    return
+
+    def addresses(self, key: bytes) -> tuple[int, ...]:
+        """Return where a key is open in this process."""
+        with self._lock:
+            return tuple(self._addresses.get(key, ()))
+
+    def __len__(self) -> int:
+        return len(self._addresses)
+
+
+class ExportedMemory:
+    """A key for a device buffer. Made by `device.share(buffer)`; `key` is what other processes open.
+
+    The buffer stays alive as long as this object is open.
+    """
+
+    __slots__ = ("_driver", "buffer", "closed", "key")
+
+    def __init__(self, driver: ShareDriver, buffer: DeviceBuffer, pids: Iterable[int] | None) -> None:
+        self._driver, self.buffer = driver, buffer
+        anybody = OPEN_TO_ALL if pids is None else 0
+        self.key = export(driver, buffer.address, buffer.size, KEY_BYTES, anybody, "share")
+        self.closed = False
+        if pids is not None:
+            self.allow(*pids)
+
+    def allow(self, *pids: int) -> None:
+        """Let further processes open the key; pids are bare tgids: `device.bare_pid()` in those processes."""
+        if pids:
+            allow(self._driver, self.key, pids, "ExportedMemory.allow")
+
+    def close(self) -> None:
+        """Take the key away; who has it open keeps the memory. Twice does nothing."""
+        if not self.closed:
+            self.closed = True
+            self._driver.forget(self.key)
+
+    def __enter__(self) -> ExportedMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_shared(device: Any, memory: MemoryDriver, driver: ShareDriver, keys: OpenKeys, key: bytes) -> DeviceBuffer:
+    """Return the memory behind a key as a buffer; closing it undoes the mapping."""
+    address = keys.open(driver, key)
+    _, size = memory.address_range(address)
+    return DeviceBuffer(device, address, size, lambda where: keys.close(driver, where))

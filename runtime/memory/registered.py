@@ -1,0 +1,145 @@
+"""Host memory that the user has allocated and devices may use: registered with the driver, kept in a table."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from npuhal import constants as c
+from runtime import errors
+from runtime.driver.sharing import ShareDriver
+
+if TYPE_CHECKING:
+    from chips import Chip
+
+MAPPED, IO_MEMORY, READ_ONLY, PINNED = 0x2, 0x4, 0x8, 0x10000000
+"""What memory is registered for (acl_rt.h, aclrtHostRegisterFlag)."""
+_KNOWN = MAPPED | IO_MEMORY | READ_ONLY | PINNED
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One range; `flag` is what the driver was given, None for a range that is only pinned by promise."""
+
+    address: int
+    size: int
+    driver: ShareDriver
+    flag: int | None
+    device_address: int
+
+
+class HostRegistry:
+    """The registered ranges of a process, by start address."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[int, Registered] = {}
+        self._lock = threading.Lock()
+
+    def register(self, driver: ShareDriver, chip: Chip, address: int, size: int, flags: int, call: str) -> Registered:
+        """Register a range for the bits MAPPED, IO_MEMORY, READ_ONLY and PINNED.
+
+        Raises:
+            InvalidArgument 107000: no such bits (EE1011).
+            InvalidState 507910: the range overlaps one that is registered (EE1018).
+            NotSupported 207000: the chip cannot use host memory.
+        """
+        if not flags or flags & ~_KNOWN:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flag {flags:#x} has none or unknown bits", ee="EE1011",
+                params=(call, f"{flags:#x}", "flag", "it is an OR of MAPPED 2, IOMEMORY 4, READONLY 8, PINNED 2^28"),
+                hint="pass MAPPED (2), with READONLY (8) if the device only reads",
+            )
+        with self._lock:
+            other = self._overlapping(address, size)
+            if other is not None:
+                raise errors.fault(
+                    "RT_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+                    f"{call}: {size} bytes at {address:#x} overlap {other.size} registered bytes at "
+                    f"{other.address:#x}", ee="EE1018", params=(call, "the memory is registered already"),
+                    hint="unregister it first",
+                )
+            return self._enter(driver, chip, address, size, flags)
+
+    def renew(self, driver: ShareDriver, chip: Chip, address: int, size: int, flags: int) -> Registered:
+        """Register without looking at the table; the driver says whether it may be."""
+        with self._lock:
+            return self._enter(driver, chip, address, size, flags)
+
+    def _enter(self, driver: ShareDriver, chip: Chip, address: int, size: int, flags: int) -> Registered:
+        if flags == PINNED:
+            made = Registered(address, size, driver, None, 0)
+        else:
+            flag = _driver_flag(chip, flags)
+            made = Registered(address, size, driver, flag, driver.register(address, size, flag))
+        self._ranges[address] = made
+        return made
+
+    def _overlapping(self, address: int, size: int) -> Registered | None:
+        for known in self._ranges.values():
+            if address < known.address + known.size and known.address < address + size:
+                return known
+        return None
+
+    def unregister(self, address: int, call: str) -> None:
+        """Undo `register`, by the same address.
+
+        Raises:
+            InvalidState 507911: nothing is registered there (EE1018).
+        """
+        with self._lock:
+            known = self._ranges.get(address)
+            if known is None:
+                raise errors.fault(
+                    "RT_ERROR_HOST_MEMORY_NOT_REGISTERED", f"{call}: no memory is registered at {address:#x}",
+                    ee="EE1018", params=(call, "the memory is not registered"),
+                    hint="pass the address that was registered",
+                )
+            if known.flag is not None:
+                known.driver.unregister(address, known.flag)
+            del self._ranges[address]
+
+    def device_pointer(self, driver: ShareDriver, address: int, call: str) -> int:
+        """Return the device address of registered memory: the driver's answer, or the table's if it has none.
+
+        Raises:
+            InvalidArgument 107000: the address is not registered (EE1011).
+        """
+        try:
+            found = driver.device_pointer(address)
+        except errors.RuntimeFault as fault:
+            raise _unknown(call, address) from fault
+        if found is not None:
+            return found
+        with self._lock:
+            known = self._overlapping(address, 1)
+        if known is None or known.flag is None:
+            raise _unknown(call, address)
+        return known.device_address + (address - known.address)
+
+    def __len__(self) -> int:
+        return len(self._ranges)
+
+
+def _unknown(call: str, address: int) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {address:#x} is no registered host memory", ee="EE1011",
+        params=(call, f"{address:#x}", "pHost", "it is not registered host memory"),
+        hint="register it first, with the flag MAPPED",
+    )
+
+
+def _driver_flag(chip: Chip, flags: int) -> int:
+    """Return the driver's word: what the memory is mapped as, and whether the device only reads."""
+    if not chip.has("MEM_HOST_REGISTER"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{chip.soc} cannot use host memory that the user has allocated",
+            hint="allocate it with alloc_host",
+        )
+    if flags & IO_MEMORY:
+        kind = c.HOST_IO_MAP_DEV
+    elif chip.has("MEM_HOST_REGISTER_PCIE_THROUGH"):
+        kind = c.HOST_MEM_MAP_DEV_PCIE_TH
+    else:
+        kind = c.HOST_MEM_MAP_DEV
+    return int(kind | (c.MEM_REGISTER_READ_ONLY if flags & READ_ONLY else 0))

@@ -1,0 +1,134 @@
+"""Virtual memory as objects: address ranges, physical memory, and the mappings between them (core_spec 13.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from npuhal import constants as c
+from runtime import errors
+from runtime.driver.virtual import PhysicalKind, VirtualDriver
+from runtime.memory.buffer import Buffer
+from runtime.memory.device import DeviceBuffer
+
+HUGE_PAGES = 0x1
+"""Flag of a reservation: for huge pages."""
+
+
+class PhysicalMemory:
+    """Memory without an address. Made by `device.create_physical(size)` or imported; `size` in bytes.
+
+    Closing it gives the handle up; the memory itself stays while it is mapped somewhere.
+    """
+
+    __slots__ = ("_driver", "closed", "handle", "kind", "size")
+
+    def __init__(self, driver: VirtualDriver, handle: int, size: int, kind: PhysicalKind) -> None:
+        self._driver, self.handle, self.size, self.kind = driver, handle, size, kind
+        self.closed = False
+
+    def export(self, pids: Iterable[int] | None = ()) -> int:
+        """Return the number under which other processes import it.
+
+        Args:
+            pids: who may (bare tgids); None: every process of the machine.
+        """
+        self.check_open()
+        shared = self._driver.export(self.handle, anybody=pids is None)
+        allowed = list(pids or ())
+        if allowed:
+            self._driver.allow(shared, allowed)
+        return shared
+
+    def check_open(self) -> None:
+        """Raise where the handle was given up."""
+        if self.closed:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"physical memory {self.handle:#x} of {self.size} bytes was closed",
+                hint="map it before it is closed",
+            )
+
+    def close(self) -> None:
+        """Give the handle up; twice does nothing."""
+        if not self.closed:
+            self.closed = True
+            self._driver.destroy(self.handle)
+
+    def __enter__(self) -> PhysicalMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.size} bytes of physical memory {self.handle:#x}{', closed' if self.closed else ''}>"
+
+
+class Mapping(DeviceBuffer):
+    """Physical memory at an address of a range. Made by `AddressRange.map`; `close` unmaps it."""
+
+    __slots__ = ("physical",)
+
+    def __init__(self, device: Any, address: int, size: int, release: Any = None, *,
+                 owner: Buffer | None = None, physical: PhysicalMemory | None = None) -> None:
+        super().__init__(device, address, size, release, owner=owner)
+        self.physical = physical
+
+
+class AddressRange:
+    """Addresses without memory. Made by `device.reserve(size)`; `close` unmaps what is mapped and gives them back."""
+
+    __slots__ = ("_driver", "_mappings", "address", "closed", "device", "size")
+
+    def __init__(self, device: Any, driver: VirtualDriver, size: int, wanted: int = 0) -> None:
+        self.device, self._driver, self.size = device, driver, size
+        self.address = driver.reserve(size, wanted, HUGE_PAGES)
+        self._mappings: dict[int, Mapping] = {}
+        self.closed = False
+
+    def map(self, physical: PhysicalMemory, offset: int = 0) -> Mapping:
+        """Map physical memory as a whole, `offset` bytes into the range.
+
+        Raises:
+            InvalidArgument 107000: it does not fit there, or the driver refuses the address.
+        """
+        physical.check_open()
+        if self.closed or offset < 0 or offset + physical.size > self.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{physical!r} does not fit {offset} bytes into "
+                f"{'a closed' if self.closed else 'a'} range of {self.size} bytes",
+                hint="reserve a larger range, or map at a smaller offset",
+            )
+        address = self.address + offset
+        self._driver.map(address, physical.size, physical.handle)
+        mapping = Mapping(self.device, address, physical.size, self._unmap, physical=physical)
+        self._mappings[address] = mapping
+        return mapping
+
+    def _unmap(self, address: int) -> None:
+        self._driver.unmap(address)
+        self._mappings.pop(address, None)
+
+    def set_access(self, mapping: Mapping, *, device: int | None = None, host: bool = False) -> None:
+        """Let a device (the driver's number) or the host read and write a mapping."""
+        side, number = (c.MEM_HOST_SIDE, 0) if host else (c.MEM_DEV_SIDE, device or 0)
+        self._driver.set_access(mapping.address, mapping.size, [(c.MEM_ACCESS_TYPE_READWRITE, side, number)])
+
+    def close(self) -> None:
+        """Unmap everything and give the addresses back; twice does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        for mapping in list(self._mappings.values()):
+            mapping.close()
+        self._driver.release(self.address)
+
+    def __enter__(self) -> AddressRange:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self._mappings)} mappings"
+        return f"<{self.size} addresses at {self.address:#x}, {state}>"

@@ -121,7 +121,8 @@ class Context:
     def tear_down(self, *, force: bool) -> None:
         """End models, streams and resources, in this order; the caller sees to it that only one thread does.
 
-        A stream that cannot be ended stays, the first such failure is raised, and the context remains usable.
+        A stream that cannot be ended stays, the first such failure is raised, and the context remains usable. On a
+        device that is lost everything ends without complaint.
 
         Args:
             force: end running tasks instead of waiting for them.
@@ -146,7 +147,7 @@ class Context:
                 stream.close(force=force)
             except errors.RuntimeFault as fault:
                 first = first or fault
-        if first is not None:
+        if first is not None and self.device.health.lost is None:
             raise first
         if self._default is not None:
             teardown.end_tasks(self._default, force=force)

@@ -196,7 +196,7 @@ class Device:
         self._undo.callback(self._stop_error_ring)
 
     def _stop_error_ring(self) -> None:
-        if not self.control_stream.ring.pending:
+        if not self.control_stream.ring.pending and self.health.lost is None:
             self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
             self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
 
@@ -314,16 +314,23 @@ class Device:
             self.runtime.slots[self.user_id].close(force=force)
 
     def shut(self) -> None:
-        """Give everything back that outlives contexts, and close; for the slot, when nobody holds the device."""
+        """Give everything back that outlives contexts, and close; for the slot, when nobody holds the device.
+
+        All steps are made whatever fails; the last failure is raised, unless the device is lost.
+        """
         self.runtime.monitor.forget(self)
         self.recycler.close()
-        for own in self.own_streams:
-            teardown.end_tasks(own, force=True)
-        for program in list(self.programs):
-            program.close()
-        self._release_memory()
-        self.closed = True
-        self._undo.close()
+        self.health.look()
+        with ExitStack() as steps:  # last added first
+            if self.health.lost is not None:
+                steps.enter_context(contextlib.suppress(errors.RuntimeFault))
+            steps.callback(self._undo.close)
+            steps.callback(setattr, self, "closed", True)
+            steps.callback(self._release_memory)
+            for program in self.programs:
+                steps.callback(program.close)
+            for own in self.own_streams:
+                steps.callback(teardown.end_tasks, own, force=True)
 
     def _release_memory(self) -> None:
         """Free what users still hold; the public layer knows about buffers."""

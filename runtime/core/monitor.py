@@ -34,11 +34,17 @@ class Health:
         """What the device had reported at the last look."""
 
     def look(self) -> None:
-        """Ask the device how it is; the first time that it does not answer stops all its contexts."""
+        """Ask the device how it is; the first time that it does not answer stops all its contexts.
+
+        A driver that cannot be asked says nothing about the device: the next look tries again.
+        """
         if self.lost is not None:
             return
-        status = self._device.driver.info.status()
-        self.faults = self._driver.active()
+        try:
+            status = self._device.driver.info.status()
+            self.faults = self._driver.active()
+        except errors.RuntimeFault:
+            return
         if status >= _EXCEPTION:
             self.lost = self._fault(status)
             for context in self._device.contexts():
@@ -100,13 +106,14 @@ class Monitor:
             ended.join()
 
     def look(self) -> None:
-        """Make one round: ask each device how it is, and take back what failed streams have finished."""
+        """Make one round: ask each device how it is, give up idle event ids, reclaim what failed streams have finished.
+        """
         with self._round:
             with self._changed:
                 devices = list(self._devices)
             for device in devices:
-                with contextlib.suppress(errors.RuntimeFault):  # a device that cannot even be asked is tried again
-                    device.health.look()
+                device.health.look()
+                device.signals.ids.release_idle()
                 for stream in device.streams():
                     if stream.failure.first is not None and stream.ring.pending and not stream.closed:
                         with contextlib.suppress(errors.RuntimeFault):  # kept by the stream for its user

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -105,10 +106,11 @@ class DeviceSlot:
                 self.references = 0
                 return True
             assert self.device is not None
-            self._end(self.device.context, force=True, told=lambda: self._tell(self.index, DeviceState.RESET_PRE))
-            self.references = 0
-            self._close_if_unused()
-            self._tell(self.index, DeviceState.RESET_POST)
+            told = partial(self._tell, self.index, DeviceState.RESET_PRE)
+            with self._ended(self.device.context, force=True, told=told):
+                self.references = 0
+                self._close_if_unused()
+                self._tell(self.index, DeviceState.RESET_POST)
             return True
 
     def _with_primary(self) -> Device:
@@ -148,9 +150,9 @@ class DeviceSlot:
                     "RT_ERROR_CONTEXT_DEL", f"{context!r} was destroyed before", ee="EE1017",
                     params=("destroy of a context", "context", "it was destroyed before"),
                 )
-            self._end(context, force=force)
-            self.contexts.remove(context)
-            self._close_if_unused()
+            with self._ended(context, force=force):
+                self.contexts.remove(context)
+                self._close_if_unused()
 
     # -- the device ------------------------------------------------------------------------------------------------
 
@@ -163,20 +165,37 @@ class DeviceSlot:
         with self._change():
             if self.device is None:
                 return
-            for context in list(self.contexts):
-                self._end(context, force=force)
-                self.contexts.remove(context)
-            if not self.device.context.closed:
-                self._end(self.device.context, force=force)
-            self.references, self.owned = 0, False
-            self._close_if_unused()
+            with ExitStack() as ends:
+                for context in list(self.contexts):
+                    ends.enter_context(self._ended(context, force=force))
+                    self.contexts.remove(context)
+                if not self.device.context.closed:
+                    ends.enter_context(self._ended(self.device.context, force=force))
+                self.references, self.owned = 0, False
+                self._close_if_unused()
 
     @staticmethod
-    def _end(context: Context, *, force: bool, told: Callable[[], None] | None = None) -> None:
+    @contextmanager
+    def _ended(context: Context, *, force: bool, told: Callable[[], None] | None = None) -> Iterator[None]:
+        """End a context, then do the body, which does the bookkeeping.
+
+        A context that cannot be ended raises before the body; what could not be given back raises after it, and not
+        at all for a device that is lost.
+        """
         context.tell_default(StreamState.DESTROY_PRE)
         if told is not None:
             told()
-        context.tear_down(force=force)
+        health, failure = context.device.health, None
+        health.look()
+        try:
+            context.tear_down(force=force)
+        except errors.RuntimeFault as fault:
+            if not context.closed:
+                raise
+            failure = fault
+        yield
+        if failure is not None and health.lost is None:
+            raise failure
 
     def _opened(self) -> Device:
         if self.device is None:

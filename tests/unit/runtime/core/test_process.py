@@ -148,7 +148,9 @@ def test_a_device_of_another_soc_than_the_one_fixed_is_not_opened(machine: Runti
     machine.set_device(0)
 
 
-def test_a_runtime_that_cannot_be_closed_stays_usable(machine: Runtime, make_stuck: Callable[[Runtime], object]) -> None:
+def test_a_runtime_that_cannot_be_closed_stays_usable(
+    machine: Runtime, make_stuck: Callable[[Runtime], object]
+) -> None:
     make_stuck(machine)
     with pytest.raises(errors.RuntimeFault, match="stuck"):
         machine.close()
@@ -233,11 +235,14 @@ def test_a_process_leaves_quietly_whatever_is_alive(ending: str, door: str) -> N
         event.record(stream)
         {ending}
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = _run(script)
     assert done.stderr == ""
     assert done.returncode == (3 if "exit(3)" in ending else 0)
+
+
+def _run(script: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_nothing_starts_once_the_process_is_exiting() -> None:
@@ -253,7 +258,5 @@ def test_nothing_starts_once_the_process_is_exiting() -> None:
         import runtime
         runtime.start("fake://ascend910b1").set_device(0)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = _run(script)
     assert (done.stderr, done.stdout) == ("", "the process is exiting: its runtime is gone\n")

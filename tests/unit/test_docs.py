@@ -1,8 +1,8 @@
 """What the documentation shows is true: snippets run, what they print is printed, commands work, links lead somewhere.
 
 A fenced block marked `python` is run as a program on a fake 910B3; a `text` block that directly follows is what it must
-print. In a `console` block every `$ npuhal ...` line is run, and the lines below it must be its output. `...` stands
-for anything, as in doctest. Blocks of other kinds are not run.
+print. One with a title `test_*.py` is run by pytest. In a `console` block every `$ npuhal ...` line is run, and the
+lines below it must be its output. `...` stands for anything, as in doctest. Blocks of other kinds are not run.
 """
 
 from __future__ import annotations
@@ -89,6 +89,14 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def suites() -> Iterator[Any]:
+    """Yield the blocks that are test modules of a user: Python with a title `test_*.py`."""
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            if block.kind.startswith('python title="test_'):
+                yield pytest.param(block, id=str(block))
+
+
 def check_output(wanted: str, got: str) -> None:
     same = doctest.OutputChecker().check_output(wanted, got, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     assert same, f"shown:\n{wanted}\nprinted:\n{got}"
@@ -100,6 +108,15 @@ def test_every_snippet_runs(block: Block, printed: str | None) -> None:
     assert done.returncode == 0, done.stderr
     if printed is not None:
         check_output(printed, done.stdout)
+
+
+@pytest.mark.parametrize("block", list(suites()))
+def test_every_test_module_passes(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / block.kind.split('"')[1]
+    path.write_text(block.text, encoding="utf-8")
+    done = run("-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(path))
+    assert done.returncode == 0, done.stdout
+    assert f"{block.text.count('def test_')} passed" in done.stdout
 
 
 @pytest.mark.parametrize(("block", "command", "output"), list(commands()))

@@ -383,12 +383,18 @@ def get(url: str | None = None, kind: type[Runtime] = Runtime) -> Runtime:
 
 
 def shutdown(*, force: bool = False) -> None:
-    """Close the process's runtime; the next use makes a new one."""
+    """Close the process's runtime; the next use makes a new one.
+
+    A runtime that cannot be closed, because tasks do not end and `force` was not given, stays the process's own.
+    """
     global _the_one
-    with _making:
-        one, _the_one = _the_one, None
+    one = _the_one
     if one is not None:
+        one.check_process()
         one.close(force=force)
+        with _making:
+            if _the_one is one:
+                _the_one = None
 
 
 @atexit.register

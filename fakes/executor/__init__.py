@@ -88,6 +88,7 @@ class Executor:
         self.handlers = handlers(machine.plugin.name)
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
+        self.wr_cqe = 1 << self.header.field("wr_cqe").offset
         self.credit_ns = int(credit.interval_us(EncodeEnv(chip=machine.chip)) * 1000)
         """Virtual time of one unit of kernel credit; 0 when the chip states none."""
         self.identify = Reader(machine.plugin.layouts).identify
@@ -133,8 +134,11 @@ class Executor:
         name = "" if layout is None else layout.name
         known = self.handlers.get(name)
         if known is not None and layout is not None:
-            decoded = self.header.decode(raw[:8]) if known[1] is control.accepted else layout.decode(raw)
-            return Task(self.machine, device, sq, position, raw, name, decoded, *known)
+            if known[1] is not control.accepted:
+                fields = layout.decode(raw)
+            else:
+                fields = {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}
+            return Task(self.machine, device, sq, position, raw, name, fields, *known)
         if layout is None or layout.when.get("type") == _INVALID:
             fields = self.header.decode(raw[:8])
             return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
@@ -197,7 +201,7 @@ class Executor:
         task.device.deliver(runner, self._cqe(entry, error_type, inner.task_id | (inner.stream_id & 0xFFF) << 16))
 
     def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
-        fields, sq = task.fields, task.sq
+        fields, sq = self.header.decode(task.raw[:8]), task.sq
         if self.stream_ids:
             stream_id, task_id = fields["stream_id"], fields["task_id"]
             match, stream_id = bool(stream_id & 0x8000), stream_id & 0x7FFF

@@ -39,8 +39,8 @@ def copy_ns(engine: str, size: int) -> int:
     return start + size // rate
 
 
-SEND, POLL, FULL, WAIT, OTHER = range(5)
-"""When a host call lets the device work: at a send, at a poll, when the ring is full, in a CQ wait, else."""
+SEND, POLL, FULL, WAIT = range(4)
+"""When a host call lets the device work: at a send, at a poll, when the ring is full, in a CQ wait."""
 
 UNLIMITED = 1 << 60
 
@@ -63,7 +63,7 @@ class RoundRobin:
     """Each queue in turn, a few tasks per poll."""
 
     name = "round_robin"
-    budgets = (0, 16, 64, UNLIMITED, 4)
+    budgets = (0, 16, 64, UNLIMITED)
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -85,14 +85,14 @@ class DeviceAhead(RoundRobin):
     """The device has finished everything by the next host call."""
 
     name = "device_ahead"
-    budgets = (UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED)
+    budgets = (UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED)
 
 
 class HostAhead(RoundRobin):
     """The host is far ahead: one task per poll, none otherwise."""
 
     name = "host_ahead"
-    budgets = (0, 1, 1, 1, 0)
+    budgets = (0, 1, 1, 1)
 
 
 class Random(RoundRobin):
@@ -101,10 +101,8 @@ class Random(RoundRobin):
     name = "random"
 
     def budget(self, occasion: int) -> int:
-        """Return 0..2 for sends and other calls, 1..12 for polls."""
-        if occasion in (SEND, OTHER):
-            return self.rng.randrange(3)
-        return self.rng.randrange(1, 13)
+        """Return 0..2 for sends, 1..12 for the rest."""
+        return self.rng.randrange(3) if occasion == SEND else self.rng.randrange(1, 13)
 
     def pick(self, queues: Sequence[SubmissionQueue]) -> SubmissionQueue:
         """Draw one."""

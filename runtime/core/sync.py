@@ -111,7 +111,7 @@ def _tell_waiting(stream: Stream) -> None:
     position = stream.ring.reclaimed % stream.ring.depth
     stream.device.runtime.exceptions.tell(ExceptionInfo(
         ExceptionKind.TASK_TIMEOUT, stream.device.user_id, stream.stream_id, stream.ring.id_at(position),
-        threading.get_ident(), errors.tables.public_code("ACL_ERROR_RT_STREAM_SYNC_TIMEOUT"),
+        threading.get_ident(), errors.public_code("RT_ERROR_STREAM_SYNC_TIMEOUT"),
     ))
 
 

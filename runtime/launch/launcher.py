@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from chips import ffts
 from chips.tasks import CoreKernel, MixKernel
 from runtime import errors
+from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
 from runtime.core.submit import make_room, send_again, was_sent
 from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
@@ -32,6 +33,20 @@ _TICK_MASK = TICK - 1
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
+    return _as_set(_host_args_launcher(kernel, stream, task, count), stream)
+
+
+def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
+    """Return `launch(address)` for argument blocks that are on the device already."""
+    return _as_set(_device_args_launcher(kernel, stream, task), stream)
+
+
+def _as_set(launch: Callable[..., None], stream: Stream) -> Callable[..., None]:
+    """Return a launcher that waits for the stream, if launches in it block."""
+    return blocking(launch, stream) if blocks(stream) else launch
+
+
+def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     task = replace(task, args_size=count * SLOT_BYTES)
     label = Label(task.type, f"kernel {kernel.name}")
     general = _general(kernel, stream, task, label, count)
@@ -74,8 +89,7 @@ def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) 
     return launch
 
 
-def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
-    """Return `launch(address)` for argument blocks that are on the device already."""
+def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     label = Label(task.type, f"kernel {kernel.name}")
     put = _patching(kernel, stream, task, label)
     if put is not None and stream.route.immediate:

@@ -1,0 +1,144 @@
+"""Who reclaims and when: ticks, the recycle thread, limited looks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from chips.tasks import Nop
+from runtime.api import Device, Runtime, Stream
+from runtime.core.recycle import Recycler, try_recycle
+from runtime.core.ring import TICK, RingV100, RingV200, TaskRing
+
+OpenMachine = Callable[[str], Runtime]
+Rings = pytest.mark.parametrize("make", [RingV100, RingV200])
+
+
+def filled(make: Callable[[int], TaskRing], depth: int, before: int, pending: int) -> TaskRing:
+    """Return a ring in which `before` places were used and freed again, and `pending` are taken."""
+    ring = make(depth)
+    for _ in range(before):
+        ring.take(1, 0, "t")
+        ring.reclaim(1, lambda blocks: None)
+    for _ in range(pending):
+        ring.take(1, 0, "t")
+    return ring
+
+
+@Rings
+@pytest.mark.parametrize(
+    ("before", "done", "limit", "expected"),
+    [(0, 10, 0, 10), (0, 64, 64, 64), (0, 65, 64, 64), (0, 200, 64, 64), (200, 100, 64, 64), (200, 50, 64, 50),
+     (230, 64, 64, 64), (255, 2, 64, 2)],
+)  # fmt: skip
+def test_a_limited_look_takes_at_most_64_places_also_around_the_end(
+    make: Callable[[int], TaskRing], before: int, done: int, limit: int, expected: int
+) -> None:
+    ring = filled(make, 256, before, 250)
+    assert ring.done((before + done) % 256, limit) == expected
+
+
+@Rings
+def test_a_limit_inside_a_task_of_several_entries_stops_before_it(make: Callable[[int], TaskRing]) -> None:
+    ring = make(256)
+    for _ in range(63):
+        ring.take(1, 0, "one")
+    ring.take(3, 0, "three")
+    assert ring.done(66, 64) == 63
+    assert ring.done(66) == 66
+
+
+def test_the_64th_place_makes_the_stream_look(stream: Stream) -> None:
+    for _ in range(TICK - 1):
+        stream.submit(Nop())
+    stream.device.hal.fake.run_until_idle()
+    assert stream.ring.reclaimed == 0
+    stream.submit(Nop())
+    assert stream.ring.reclaimed >= TICK - 1
+
+
+def test_a_stream_without_recycle_thread_looks_only_when_the_device_is_far_behind(stream: Stream) -> None:
+    card = stream.device.hal.fake.device(0)
+    for _ in range(512):
+        stream.submit(Nop())
+    reclaimed = stream.ring.reclaimed
+    card.hold(stream.stream_id)
+    try_recycle(stream)
+    assert stream.ring.reclaimed == reclaimed
+    pending = stream.ring.pending
+    for _ in range(600 - pending):
+        stream.submit(Nop())
+    card.release(stream.stream_id)
+    card.step(100)
+    before = stream.ring.reclaimed
+    card.hold(stream.stream_id)
+    try_recycle(stream)
+    assert stream.ring.reclaimed - before <= TICK
+
+
+class _Streams:
+    """Stands for the streams of a device; remembers which thread looked."""
+
+    def __init__(self) -> None:
+        self.looked: list[int] = []
+        self.seen = threading.Event()
+
+    def __call__(self) -> list[object]:
+        self.looked.append(threading.get_ident())
+        self.seen.set()
+        return []
+
+
+def test_the_thread_sleeps_until_it_is_woken_and_is_joined() -> None:
+    streams = _Streams()
+    recycler = Recycler(streams, "test", threaded=True)  # type: ignore[arg-type]
+    assert recycler._thread is None
+    recycler.wake()
+    assert streams.seen.wait(10)
+    thread = recycler._thread
+    assert thread is not None
+    assert streams.looked == [thread.ident]
+    recycler.close()
+    assert not thread.is_alive()
+    recycler.wake()
+    assert recycler._thread is None
+    assert len(streams.looked) == 1
+
+
+def test_a_stepped_machine_has_no_recycle_thread(device: Device, stream: Stream) -> None:
+    assert device.hal.stepped
+    assert stream.tick == stream.drain
+
+
+def test_a_free_running_machine_reclaims_in_the_thread(chip: str, open_machine: OpenMachine) -> None:
+    device = open_machine(f"fake://{chip}?free_run=1").device(0)
+    stream = device.create_stream()
+    done = threading.Event()
+    threads: list[int] = []
+
+    def finished() -> None:
+        threads.append(threading.get_ident())
+        done.set()
+
+    stream.submit(Nop(), finished=finished)
+    while not done.wait(0.01):
+        for _ in range(TICK):
+            stream.submit(Nop())
+    assert stream.ring.submitted >= TICK
+    stream.synchronize(10_000)
+
+
+def test_results_do_not_depend_on_who_looks(chip: str, open_machine: OpenMachine) -> None:
+    logs = []
+    for _ in range(2):
+        machine = open_machine(f"fake://{chip}?seed=5&policy=random")
+        device = machine.device(0)
+        streams = [device.create_stream() for _ in range(3)]
+        for number in range(300):
+            streams[number % 3].submit(Nop())
+        device.synchronize(10_000)
+        logs.append(machine.hal.fake.log_text())
+        machine.close(force=True)
+    assert logs[0] == logs[1]

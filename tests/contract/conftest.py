@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from runtime.api import Device, Kernel, Runtime
 from runtime.cli.sample import minimal_kernel
 

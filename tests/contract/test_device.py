@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 
 import pytest
+
 from npuhal import structs
 from runtime import errors
 from runtime.api import Device, Runtime
-
 from tests.contract.holdings import NOTHING, holdings
 
 

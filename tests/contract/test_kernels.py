@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from fakes import kernels as ready
 from runtime import errors
 from runtime.api import Device, Kernel, LaunchOptions
@@ -143,7 +144,7 @@ def test_block_count_is_checked(device: Device, make_kernel: MakeKernel, blocks:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(errors.InvalidArgument, match="LaunchOptions.schedule is 2"):
+    with pytest.raises(errors.InvalidArgument, match=r"LaunchOptions\.schedule is 2"):
         LaunchOptions(schedule=2)
 
 

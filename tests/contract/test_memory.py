@@ -6,6 +6,7 @@ import gc
 
 import numpy as np
 import pytest
+
 from runtime import errors
 from runtime.api import Device
 

@@ -1,0 +1,279 @@
+"""Functions on the host: subscriptions, host functions, order, failures; values in memory; notifies between owners."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from chips.cond.wait import WaitFor
+from runtime import errors
+from runtime.api import Device, Kernel, Runtime
+from runtime.core.notify import CountNotify, Notify, RecordMode, WaitMode, clear
+
+from tests.contract.holdings import holdings
+
+MakeKernel = Callable[..., Kernel]
+ME = threading.get_ident
+
+
+def test_host_function_runs_between_its_neighbours(device: Device, make_kernel: MakeKernel) -> None:
+    log: list[object] = []
+    note = make_kernel("note", lambda context: log.append(context.args[0]), 1, grid=True)
+    with device.create_stream() as stream:
+        for number in range(20):
+            note[1](number, stream=stream)
+            stream.host_function(log.append, f"host {number}")
+        stream.synchronize(20_000)
+    assert log == [entry for number in range(20) for entry in (number, f"host {number}")]
+
+
+def test_host_functions_run_in_a_thread_without_a_device(device: Device) -> None:
+    seen: list[object] = []
+
+    def look() -> None:
+        seen.append(ME())
+        seen.append(device.runtime.find_context())
+
+    with device.create_stream() as one, device.create_stream() as two:
+        one.host_function(look)
+        two.host_function(look)
+        one.synchronize(5000)
+        two.synchronize(5000)
+    assert seen[0] == seen[2] != ME()
+    assert seen[1] is seen[3] is None
+
+
+def test_failing_host_function_fails_its_stream_and_lets_it_go_on(device: Device) -> None:
+    with device.create_stream() as stream:
+        stream.host_function(lambda: 1 / 0)
+        with pytest.raises(errors.RuntimeFault, match="host function") as caught:
+            stream.synchronize(5000)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+        done: list[int] = []
+        stream.host_function(done.append, 1)
+        stream.synchronize(5000)
+        assert done == [1]
+
+
+def test_blocking_callback_waits_for_process(device: Device) -> None:
+    calls, log = device.runtime.callbacks, []
+    with device.create_stream() as stream:
+        calls.subscribe(ME(), stream)
+        calls.launch(stream, log.append, 7, block=True)
+        assert not stream.query()
+        with pytest.raises(errors.Timeout):
+            stream.synchronize(5)
+        calls.process(ME(), 1000)
+        stream.synchronize(1000)
+        assert log == [7]
+        calls.unsubscribe(ME(), stream)
+    with pytest.raises(errors.RuntimeFault) as caught:
+        calls.process(ME(), 10)
+    assert caught.value.code == 107012
+
+
+def test_one_process_makes_one_call_in_order(device: Device) -> None:
+    calls, log = device.runtime.callbacks, []
+    with device.create_stream() as one, device.create_stream() as two:
+        calls.subscribe(ME(), one)
+        calls.subscribe(ME(), two)
+        for number in range(3):
+            calls.launch(one, log.append, number, block=False)
+        one.synchronize(1000)
+        calls.launch(two, log.append, 3, block=False)
+        for number in range(4):
+            calls.process(ME(), 1000)
+            assert log == list(range(number + 1))
+        with pytest.raises(errors.Timeout) as caught:
+            calls.process(ME(), 10)
+        assert caught.value.code == 507012
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "message"),
+    [
+        ("launch unsubscribed", 107015, "EE1018"), ("subscribe twice", 107011, ""), ("other thread", 107011, ""),
+        ("unsubscribe unknown", 107011, ""), ("unsubscribe as another", 107012, ""),
+        ("host function on a subscribed stream", 107011, "EE1016"),
+        ("subscribe a stream with host functions", 107011, "EE1016"),
+    ],
+)
+def test_wrong_uses(device: Device, case: str, code: int, message: str) -> None:
+    calls = device.runtime.callbacks
+    with device.create_stream() as stream, device.create_stream() as other:
+        if case not in ("launch unsubscribed", "unsubscribe unknown", "subscribe a stream with host functions"):
+            calls.subscribe(ME(), stream)
+        if case == "subscribe a stream with host functions":
+            other.host_function(int)
+            other.synchronize(5000)
+        uses: dict[str, Callable[[], object]] = {
+            "launch unsubscribed": lambda: calls.launch(stream, print, block=False),
+            "subscribe twice": lambda: calls.subscribe(ME(), stream),
+            "other thread": lambda: calls.subscribe(1, stream),
+            "unsubscribe unknown": lambda: calls.unsubscribe(ME(), stream),
+            "unsubscribe as another": lambda: calls.unsubscribe(1, stream),
+            "host function on a subscribed stream": lambda: stream.host_function(print),
+            "subscribe a stream with host functions": lambda: calls.subscribe(ME(), other),
+        }
+        with pytest.raises(errors.RuntimeFault) as caught:
+            uses[case]()
+        assert caught.value.code == code
+        v100 = device.chip.generation == "v100"
+        assert caught.value.message_id == (message if v100 or case != "launch unsubscribed" else "")
+
+
+def test_groups_run_out_and_come_back(url: str) -> None:
+    machine = Runtime(url + "&callback_groups=2")
+    try:
+        device, calls = machine.device(0), machine.callbacks
+        streams = [device.create_stream() for _ in range(3)]
+        calls.subscribe(1, streams[0])
+        calls.subscribe(2, streams[1])
+        with pytest.raises(errors.RuntimeFault, match="callback groups") as caught:
+            calls.subscribe(3, streams[2])
+        assert caught.value.code == 507000
+        calls.unsubscribe(1, streams[0])
+        calls.subscribe(3, streams[2])
+    finally:
+        machine.close(force=True)
+
+
+def test_closed_stream_leaves_nothing_behind(device: Device) -> None:
+    before = holdings(device.hal.fake)
+    with device.create_stream() as stream:
+        device.runtime.callbacks.subscribe(ME(), stream)
+    with device.create_stream() as stream:
+        stream.host_function(int)
+        stream.synchronize(5000)
+    device.signals.ids.trim()
+    assert holdings(device.hal.fake) == before
+    assert device.hal.fake.device(0).callback_groups == {}
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "value", "early", "late"),
+    [
+        (WaitFor.GREATER_OR_EQUAL, 5, 4, 6), (WaitFor.EQUAL, 5, 6, 5), (WaitFor.AND, 6, 1, 2),
+        (WaitFor.NOR, 0xFFFF_FFFF_FFFF_FF00, 0xFF, 0xF0), (WaitFor.GREATER_OR_EQUAL, 0, (1 << 64) - 1, 0),
+    ],
+)  # fmt: skip
+def test_stream_waits_for_a_value(device: Device, test: WaitFor, value: int, early: int, late: int) -> None:
+    word = device.upload(np.array([early], np.uint64))
+    target = device.upload(np.zeros(1, np.uint64))
+    with device.create_stream() as waiting, device.create_stream() as writing:
+        waiting.wait_value(word, value, test)
+        waiting.write_value(target, 1)
+        for _ in range(5):
+            assert not waiting.query()
+        assert device.download(target, "u8")[0] == 0
+        writing.write_value(word, late)
+        waiting.synchronize(5000)
+    assert device.download(target, "u8")[0] == 1
+
+
+def test_waits_give_their_programs_back(device: Device) -> None:
+    word = device.upload(np.array([1], np.uint64))
+    with device.create_stream() as stream:
+        held = 0
+        for _ in range(20):
+            for _ in range(50):
+                stream.wait_value(word, 1)
+            stream.synchronize(20_000)
+            held = held or len(device.hal.fake.memory.blocks)
+        assert len(device.hal.fake.memory.blocks) == held
+
+
+# -- notifies ----------------------------------------------------------------------------------------------------------
+
+
+def test_opened_notify_is_the_same_flag(device: Device) -> None:
+    import os
+
+    with device.create_stream() as one, device.create_stream() as two, device.create_notify() as notify:
+        name = notify.export()
+        with pytest.raises(errors.RuntimeFault):
+            device.open_notify(name)  # nobody was allowed
+        notify.allow([os.getpid()])
+        with device.open_notify(name) as opened:
+            assert opened.notify_id == notify.notify_id
+            notify.wait(two)
+            assert not two.query()
+            opened.record(one)
+            two.synchronize(1000)
+            with pytest.raises(errors.NotSupported, match="cannot be shared on"):
+                opened.export()
+
+
+def test_exported_to_everyone(device: Device) -> None:
+    with device.create_notify() as notify, device.open_notify(notify.export(everyone=True)) as opened:
+        assert opened.notify_id == notify.notify_id
+
+
+def test_cleared_notify_holds_a_wait(device: Device) -> None:
+    with device.create_stream() as stream, device.create_notify() as notify:
+        notify.record(stream)
+        clear([notify], stream)
+        notify.wait(stream)
+        with pytest.raises(errors.Timeout):
+            stream.synchronize(5)
+        stream.close(force=True)
+
+
+def test_notifies_run_out_with_a_census(url: str) -> None:
+    machine = Runtime(url + "&notifys=4")
+    try:
+        device = machine.device(0)
+        held = [Notify(device) for _ in range(4)]
+        with pytest.raises(errors.ResourceExhausted) as caught:
+            Notify(device)
+        assert (caught.value.code, caught.value.message_id) == (207009, "EE1023")
+        held.pop().close()
+        held.append(Notify(device))
+    finally:
+        machine.close(force=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "wait", "after"),
+    [
+        ((RecordMode.STORE, 5), (WaitMode.LESS, 5), (RecordMode.STORE, 4)),
+        ((RecordMode.STORE, 4), (WaitMode.EQUAL, 5), (RecordMode.ADD, 1)),
+        ((RecordMode.STORE, 5), (WaitMode.GREATER, 5), (RecordMode.ADD, 1)),
+        ((RecordMode.STORE, 4), (WaitMode.GREATER_OR_EQUAL, 5), (RecordMode.SET_BITS, 1)),
+        ((RecordMode.STORE, 0b100), (WaitMode.ALL_BITS, 0b110), (RecordMode.SET_BITS, 0b010)),
+        ((RecordMode.STORE, 7), (WaitMode.EQUAL, 5), (RecordMode.CLEAR_BITS, 0b010)),
+    ],
+)
+def test_count_notify(
+    device: Device, before: tuple[RecordMode, int], wait: tuple[WaitMode, int], after: tuple[RecordMode, int]
+) -> None:
+    if device.chip.generation == "v100":
+        with pytest.raises(errors.NotSupported) as caught:
+            device.create_count_notify()
+        assert (caught.value.code, caught.value.message_id) == (207000, "EE1001")
+        return
+    with device.create_stream() as one, device.create_stream() as two, device.create_count_notify() as count:
+        count.record(one, before[1], before[0])
+        one.synchronize(1000)
+        count.wait(two, wait[1], wait[0])
+        assert not two.query()
+        count.record(one, after[1], after[0])
+        two.synchronize(1000)
+        count.reset(one)
+        one.synchronize(1000)
+
+
+def test_count_notify_refuses_unknown_modes(device: Device) -> None:
+    if device.chip.generation == "v100":
+        pytest.skip("STARS v1 has no count-notifies")
+    with device.create_stream() as stream, CountNotify(device) as count:
+        for use in (lambda: count.record(stream, 1, 9), lambda: count.wait(stream, 1, 9)):  # type: ignore[arg-type]
+            with pytest.raises(errors.InvalidArgument) as caught:
+                use()
+            assert caught.value.message_id == "EE1003"
+        assert stream.ring.submitted == 0

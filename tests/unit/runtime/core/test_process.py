@@ -1,4 +1,4 @@
-"""The process's runtime: boot and retry, masks, the wrong SoC, fork, exit (core_spec 1, 2.6)."""
+"""The process's runtime: one of it, none in a child, and an end without a crash in any order."""
 
 from __future__ import annotations
 
@@ -7,256 +7,264 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from runtime import errors
 from runtime.api import Runtime
 from runtime.core import process
-from tests.unit.runtime.machines import OpenMachine
+from tests.unit.runtime.machines import V100, V200, OpenMachine, holdings
 
-ROOT = Path(__file__).parents[4]
-
-
-def test_a_failed_boot_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NPUHAL_URL", "fake://ascend910b1")
-    process.shutdown(force=True)
-
-    class Moody(Runtime):
-        tries = 0
-
-        def __init__(self, url: str | None = None) -> None:
-            Moody.tries += 1
-            if Moody.tries == 1:
-                raise errors.fault("ACL_ERROR_RT_DRV_INTERNAL_ERROR", "not yet")
-            super().__init__(url)
-
-    with pytest.raises(errors.RuntimeFault, match="not yet"):
-        process.get(kind=Moody)
-    try:
-        assert process.get(kind=Moody) is process.get()
-    finally:
-        process.shutdown(force=True)
-
-
-def test_threads_that_boot_together_get_one_runtime() -> None:
-    process.shutdown(force=True)
-    start = threading.Barrier(4)
-    found: list[process.Runtime] = []
-
-    def boot() -> None:
-        start.wait(10)
-        found.append(process.get("fake://ascend910b1", Runtime))
-
-    threads = [threading.Thread(target=boot) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    try:
-        assert len(set(map(id, found))) == 1
-        with pytest.raises(errors.RuntimeFault, match="already runs on"):
-            process.get("fake://ascend950pr_9599")
-    finally:
-        process.shutdown(force=True)
-
-
-def test_a_boot_that_fails_half_way_gives_the_door_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    import npuhal
-
-    doors: list[npuhal.HalApi] = []
-    closed: list[npuhal.HalApi] = []
-    real = npuhal.open_hal
-
-    def opened(url: str | None = None) -> npuhal.HalApi:
-        doors.append(real(url))
-        doors[-1].fake.faults.on_call("halGetSocVersion", "DRV_ERROR_INNER_ERR")
-        monkeypatch.setattr(type(doors[-1]), "close", lambda self: closed.append(self))
-        return doors[-1]
-
-    monkeypatch.setattr(npuhal, "open_hal", opened)
-    with pytest.raises(errors.RuntimeFault, match="halGetSocVersion"):
-        Runtime("fake://ascend910b1")
-    assert closed == doors
-
-
-def test_a_machine_without_devices_boots_and_says_so(open_machine: OpenMachine) -> None:
-    machine = open_machine("fake://ascend910b1?devices=0")
-    assert machine.device_count == 0
-    with pytest.raises(errors.InvalidArgument, match="this machine has no devices") as caught:
-        machine.device(0)
-    assert caught.value.code == 107001
-    with pytest.raises(errors.DeviceUnavailable, match="no NPU"):
-        _ = machine.machine.chip
-
-
-def test_the_mask_renumbers_devices(open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "1,3")
-    machine = open_machine("fake://ascend910b1?devices=4&physical=4,5,6,7")
-    assert machine.device_count == 2
-    device = machine.device(1)
-    assert (device.user_id, device.device_id) == (1, 3)
-    assert machine.ask(1).physical_id() == 7
-    opened = [card.index for card in machine.hal.fake.devices if card.queues]
-    assert opened == [3]
-
-
-@pytest.mark.parametrize(
-    ("mask", "index", "told"),
-    [
-        ("0,1,3,4", 3, ["leaves 0, 1, 3", "stopped at '4'"]),
-        ("2", 2, ["leaves 2", "2 is the driver's id of user device 0"]),
-        ("1, 2,3", 1, ["leaves 1", "stopped at ' 2'"]),
-    ],
-)
-def test_an_id_beyond_the_mask_is_explained(
-    open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch, mask: str, index: int, told: list[str]
-) -> None:
-    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", mask)
-    machine = open_machine("fake://ascend910b1?devices=4")
-    with pytest.raises(errors.InvalidArgument) as caught:
-        machine.set_device(index)
-    assert caught.value.code == 107001
-    for part in (repr(mask), *told):
-        assert part in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("mask", "rule"), [("2,1", "ascend"), ("1,1", "twice"), ("9", "names no device"), ("", "names no device")]
-)
-def test_a_useless_mask_is_named_by_the_count(
-    open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch, mask: str, rule: str
-) -> None:
-    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", mask)
-    machine = open_machine("fake://ascend910b1?devices=4")
-    with pytest.raises(errors.DeviceUnavailable, match=rule) as caught:
-        _ = machine.device_count
-    assert (caught.value.code, caught.value.message_id) == (207004, "EE2002")
-    assert "[0, 4)" in caught.value.hint
-    with pytest.raises(errors.InvalidArgument, match="unusable"):
-        machine.set_device(0)
-
-
-def test_a_device_of_another_soc_than_the_one_fixed_is_not_opened(machine: Runtime) -> None:
-    machine.soc_name = "Ascend310P3"
-    with pytest.raises(errors.DeviceUnavailable, match="Ascend310P3 was fixed") as caught:
-        machine.set_device(0)
-    assert caught.value.code == 507033
-    machine.soc_name = machine.machine.soc_name
-    machine.set_device(0)
-
-
-def test_a_runtime_that_cannot_be_closed_stays_usable(
-    machine: Runtime, make_stuck: Callable[[Runtime], object]
-) -> None:
-    make_stuck(machine)
-    with pytest.raises(errors.RuntimeFault, match="stuck"):
-        machine.close()
-    assert not machine.closed
-    machine.device(1).create_stream().synchronize()
-    machine.close(force=True)
-    assert machine.closed
+URL = f"fake://{V100}?seed=1"
 
 
 @pytest.fixture
-def make_stuck(monkeypatch: pytest.MonkeyPatch) -> Callable[[Runtime], object]:
-    """Return a function that gives a runtime a stream which ends only by force."""
-
-    def make(machine: Runtime) -> object:
-        stream = machine.device(0).create_stream()
-        real = type(stream).close
-
-        def close(self: object, *, force: bool = False) -> None:
-            if not force and self is stream:
-                raise errors.fault("ACL_ERROR_RT_STREAM_SYNC_TIMEOUT", "stuck")
-            real(self, force=force)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(type(stream), "close", close)
-        return stream
-
-    return make
+def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process without a runtime, before and after."""
+    monkeypatch.setattr(process, "_the_one", None)
+    yield
+    process.shutdown(force=True)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_is_refused_and_takes_nothing_away(open_machine: OpenMachine) -> None:
-    machine = open_machine("fake://ascend910b1")
-    machine.set_device(0)
-    device, stream = machine.device(0), machine.device(0).create_stream()
-    buffer = device.alloc(64)
-    child = os.fork()
-    if child == 0:
-        os._exit(_what_a_child_finds(machine, device, stream, buffer))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    stream.synchronize()
-    assert not device.closed
-
-
-def _what_a_child_finds(machine: Runtime, device: object, stream: object, buffer: object) -> int:
-    """Return 0 when every use is refused by name; the number of the first that is not."""
-    uses = [
-        lambda: machine.device(0), lambda: machine.set_device(0), machine.current_context,
-        lambda: device.alloc(64), lambda: device.create_stream(),  # type: ignore[attr-defined]
-        lambda: stream.synchronize(),  # type: ignore[attr-defined]
-    ]  # fmt: skip
-    for number, use in enumerate(uses, 1):
+def in_child(check: Callable[[], bool]) -> bool:
+    """Fork, run a check in the child, and return what it says."""
+    pid = os.fork()
+    if pid == 0:
         try:
-            use()
-        except errors.RuntimeFault as fault:
-            if number < len(uses) and "forked" not in str(fault):
-                return number
-            continue
-        return number
-    del buffer
-    machine.close(force=True)
-    return 0 if machine.hal.fake.device(0).queues else 100
+            os._exit(0 if check() else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status) == 0
 
 
-@pytest.mark.parametrize(
-    "ending",
-    [
-        "pass",
-        "del stream, buffer, device",
-        "runtime.shutdown()",
-        "device.close()",
-        "context = runtime.start().create_context(0); device.close(force=True)",
-        "import atexit; atexit.register(device.close)",
-        "sys.exit(3)",
-    ],
-)
-@pytest.mark.parametrize("door", ["fake://ascend910b1", "fake://ascend910b1?free_run=1"])
-def test_a_process_leaves_quietly_whatever_is_alive(ending: str, door: str) -> None:
-    script = f"""
-        import sys, runtime
-        runtime.start({door!r})
-        device = runtime.set_device(0)
-        stream, buffer, event = device.create_stream(), device.alloc(4096), device.create_event()
-        event.record(stream)
-        {ending}
-    """
-    done = _run(script)
-    assert done.stderr == ""
-    assert done.returncode == (3 if "exit(3)" in ending else 0)
+def refused(use: Callable[[], object]) -> bool:
+    """Whether a call is refused because this process was forked."""
+    try:
+        use()
+    except errors.RuntimeFault as fault:
+        return "was forked from" in str(fault) and "spawn" in fault.hint
+    return False
 
 
-def _run(script: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", textwrap.dedent(script)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+# -- one runtime --------------------------------------------------------------------------------------------------
 
 
-def test_nothing_starts_once_the_process_is_exiting() -> None:
-    script = """
+@pytest.mark.usefixtures("clean")
+def test_the_first_use_makes_it_and_later_ones_find_it() -> None:
+    first = process.get(URL)
+    assert process.get() is first
+    assert process.get(URL) is first
+    with pytest.raises(errors.RuntimeFault, match="already runs on") as caught:
+        process.get(f"fake://{V200}")
+    assert "shutdown" in caught.value.hint
+
+
+@pytest.mark.usefixtures("clean")
+def test_shutdown_makes_room_for_another() -> None:
+    first = process.get(URL)
+    device = first.device(0)
+    process.shutdown()
+    process.shutdown()
+    assert device.closed
+    assert process.get(f"fake://{V200}") is not first
+    with pytest.raises(errors.RuntimeFault, match="was closed"):
+        first.device(0)
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_runtime_that_cannot_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Exception, match="nosuchchip"):
+        process.get("fake://nosuchchip")
+    assert process.get(URL).device_count == 1
+
+
+@pytest.mark.usefixtures("clean")
+def test_threads_that_come_at_once_get_the_same_one() -> None:
+    found: list[process.Runtime] = []
+    barrier = threading.Barrier(4)
+
+    def ask() -> None:
+        barrier.wait()
+        found.append(process.get(URL))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(one) for one in found}) == 1
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_shutdown_that_fails_leaves_a_usable_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtime.core import teardown
+
+    monkeypatch.setattr(teardown, "_TRIES", 3)
+    one = process.get(URL, Runtime)
+    device = one.device(0)
+    fake = one.hal.fake.device(0)
+    stream = device.context.create_stream()
+    fake.hold()
+    stream.submit(process_task())
+    with pytest.raises(errors.Timeout, match="cannot be closed"):
+        process.shutdown()
+    assert process.get() is one
+    fake.release()
+    stream.synchronize()
+    process.shutdown()
+    assert one.closed
+
+
+def process_task() -> object:
+    from chips.tasks import Nop
+
+    return Nop()
+
+
+def test_each_thread_has_its_own_device(open_machine: OpenMachine) -> None:
+    machine = open_machine(f"{URL}&devices=2")
+    machine.set_device(0)
+    seen: list[int] = []
+
+    def work() -> None:
+        with pytest.raises(errors.ContextError) as caught:
+            machine.current_context()
+        seen.append(caught.value.code)
+        machine.set_device(1)
+        seen.append(machine.current_context().device.user_id)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [107002, 1]
+    assert machine.current_context().device.user_id == 0
+
+
+@pytest.mark.parametrize("index", [-1, 1, 64, "0", None, 1.0])
+def test_indices_of_no_device(open_machine: OpenMachine, index: object) -> None:
+    with pytest.raises(errors.InvalidArgument, match="valid are 0 to 0") as caught:
+        open_machine(URL).device(index)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.message_id) == (107001, "EE1003")
+
+
+# -- fork ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_child_of_fork_is_told_what_is_wrong() -> None:
+    one = process.get(URL, Runtime)
+    device = one.device(0)
+    stream = device.context.create_stream()
+    assert in_child(lambda: refused(process.get))
+    assert in_child(lambda: refused(lambda: one.device(0)))
+    assert in_child(lambda: refused(lambda: one.set_device(0)))
+    assert in_child(lambda: refused(lambda: one.current_context()))
+    assert in_child(lambda: refused(device.check_open))
+    assert in_child(lambda: refused(lambda: device.alloc(8)))  # type: ignore[attr-defined]
+    assert in_child(lambda: refused(process.shutdown))
+    assert in_child(lambda: stream.closed)
+    stream.submit(process_task())
+    stream.synchronize()
+
+
+def test_a_child_of_fork_ends_without_touching_the_driver(open_machine: OpenMachine) -> None:
+    machine = open_machine(f"trace+{URL}")
+    device = machine.device(0)
+    buffer, stream = device.alloc(8), device.create_stream()
+    records = machine.hal.records  # type: ignore[attr-defined]
+    before = len(records)
+
+    def leave() -> bool:
+        nonlocal buffer
+        stream.close()
+        stream.close(force=True)
+        device.close(force=True)
+        machine.close(force=True)
+        del buffer
+        return len(records) == before
+
+    assert in_child(leave)
+    stream.close()
+    device.close()
+    assert holdings(machine) == {}
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_fork_before_the_first_use_is_fine() -> None:
+    assert in_child(lambda: process.get(URL).device(0).core_counts[0] > 0)
+
+
+# -- the end ------------------------------------------------------------------------------------------------------
+
+PREAMBLE = f"""
+import gc, sys, threading
+import runtime
+from chips.tasks import Nop
+machine = runtime.start({URL!r})
+device = runtime.device(0)
+stream = device.create_stream()
+buffer, host = device.alloc(64), device.alloc_host(64)
+event = device.create_event()
+stream.record(event)
+"""
+
+ENDINGS = {
+    "nothing is closed": "",
+    "a queue that hangs": "machine.hal.fake.device(0).hold(stream.stream_id); stream.submit(Nop())",
+    "the default stream hangs": "machine.hal.fake.device(0).hold(); device.default_stream.submit(Nop())",
+    "names are deleted upwards": "del buffer, host, event, stream, device, machine; gc.collect()",
+    "names are deleted downwards": "del machine, device, stream, event, host, buffer; gc.collect()",
+    "device closed, objects left": "device.close(); del machine; gc.collect(); buffer.close(); event.close()",
+    "runtime shut down, objects left": "runtime.shutdown(force=True); stream.close(); buffer.close(); host.close()",
+    "a cycle with everything": "class C: pass\nc = C(); c.all = [c, buffer, stream, event]; del buffer, stream, event",
+    "closed twice": "runtime.shutdown(force=True); runtime.shutdown(); device.close()",
+    "an exception on the way out": "raise SystemExit(0)",
+    "a daemon thread that launches": """
+def work():
+    while True:
+        try:
+            stream.submit(Nop())
+        except runtime.RuntimeFault:
+            return
+threading.Thread(target=work, daemon=True).start()
+""",
+    "modules go first": "import builtins; builtins.keep = (buffer, stream, device)",
+    "exit in a thread": "threading.Thread(target=lambda: stream.submit(Nop())).start()",
+    "numpy views of host memory": "view = host.numpy(); del host; gc.collect()",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_the_interpreter_exits_cleanly(ending: str) -> None:
+    script = PREAMBLE + textwrap.dedent(ENDINGS[ending])
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=60)
+    problems = [line for line in done.stderr.splitlines() if "hangs" not in line]
+    assert (done.returncode, problems, done.stdout) == (0, [], "")
+
+
+def test_an_exit_by_force_gives_everything_back() -> None:
+    script = PREAMBLE + textwrap.dedent(
+        """
         import atexit
-        def late():
-            import runtime
-            try:
-                runtime.start("fake://ascend910b1")
-            except runtime.RuntimeFault as fault:
-                print(fault.message)
-        atexit.register(late)
-        import runtime
-        runtime.start("fake://ascend910b1").set_device(0)
-    """
-    done = _run(script)
-    assert (done.stderr, done.stdout) == ("", "the process is exiting: its runtime is gone\n")
+        fake = machine.hal.fake
+        close = fake.close
+        def look():
+            card = fake.device(0)
+            print(sorted(card.queues), [hex(block.base) for block in fake.memory.blocks], card.daemon_open, card.opened)
+            close()
+        fake.close = look
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "[] [] False False\n")
+
+
+@pytest.mark.usefixtures("clean")
+def test_nothing_starts_once_the_process_exits(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaving = threading.Event()
+    leaving.set()
+    monkeypatch.setattr(process, "_leaving", leaving)
+    with pytest.raises(errors.RuntimeFault, match="is exiting"):
+        process.get(URL)

@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import and_, rshift
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from chips.packing import Encode, compile_encoder
+from chips.packing import Encode, compile_decoder, compile_encoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,12 +162,12 @@ class Template:
 class Layout:
     """One struct: named fields, reserved bits, and the constants that identify it.  Immutable to its users.
 
-    Encoding is compiled once per set of field names (``chips.packing``) and kept; decoding shifts 64-bit words inside
-    ``map``, so that the loop runs in C.
+    Decoding, and encoding of each set of field names that occurs, are compiled on first use and kept
+    (``chips.packing``).
     """
 
     __slots__ = (
-        "_chunks", "_crossing", "_encoders", "_plan", "_reserved", "_slots",
+        "_decoder", "_encoders", "_reserved", "_slots",
         "fill", "name", "size", "struct", "task", "vary", "when",
     )  # fmt: skip
 
@@ -197,17 +196,7 @@ class Layout:
             used |= ((1 << field.width) - 1) << field.offset
         self._reserved = ((1 << (size * 8)) - 1) & ~used
         self._encoders: dict[tuple[str, ...], Encode] = {}
-        self._chunks = struct.Struct(f"<{-(-size // 8)}Q")
-        self._plan = (
-            tuple(field.offset // 64 for field in fields),
-            tuple(field.offset % 64 for field in fields),
-            tuple((1 << field.width) - 1 for field in fields),
-        )
-        self._crossing = tuple(
-            (field.name, field.offset, (1 << field.width) - 1)
-            for field in fields
-            if field.offset % 64 + field.width > 64
-        )
+        self._decoder: Callable[[bytes], dict[str, int]] | None = None
 
     def __repr__(self) -> str:
         return f"Layout({self.name}, {self.struct or 'no struct'}, {self.size} bytes)"
@@ -251,9 +240,7 @@ class Layout:
         if encode is None:
             fields = [self.field(name) for name in names]
             constants = [
-                (value, self._slots[name][0])
-                for name, value in {**self.fill, **self.when}.items()
-                if name not in names
+                (value, self._slots[name][0]) for name, value in {**self.fill, **self.when}.items() if name not in names
             ]
 
             def complain(values: tuple[int, ...]) -> NoReturn:
@@ -269,20 +256,14 @@ class Layout:
 
     def decode(self, raw: bytes) -> dict[str, int]:
         """Return every field's value; ``raw`` must have exactly ``size`` bytes (ValueError)."""
-        chunks = self._chunks.unpack(raw if len(raw) == self._chunks.size else self._padded(raw))
-        index, shifts, masks = self._plan
-        values = dict(
-            zip(self._slots, map(and_, map(rshift, map(chunks.__getitem__, index), shifts), masks), strict=True)
-        )
-        if self._crossing:
-            word = int.from_bytes(raw, "little")
-            for name, offset, mask in self._crossing:
-                values[name] = (word >> offset) & mask
-        return values
+        self._check_size(raw)
+        if self._decoder is None:
+            self._decoder = compile_decoder([(name, *place) for name, place in self._slots.items()], self.size)
+        return self._decoder(raw)
 
     def reserved_bits(self, raw: bytes) -> int:
         """Return the bits of ``raw`` that lie in reserved places, in place: 0 for a clean struct."""
-        self._padded(raw)
+        self._check_size(raw)
         return int.from_bytes(raw, "little") & self._reserved
 
     def matches(self, raw: bytes) -> bool:
@@ -302,13 +283,12 @@ class Layout:
 
     def template(self, row: bytes, values: Mapping[str, int]) -> Template:
         """Cut ``row``, encoded with these values, at those words of ``vary`` that ``values`` names."""
-        self._padded(row)
+        self._check_size(row)
         return Template(row, {word: values[word.name] for word in self.vary if word.name in values})
 
-    def _padded(self, raw: bytes) -> bytes:
+    def _check_size(self, raw: bytes) -> None:
         if len(raw) != self.size:
             raise ValueError(f"{self.name} takes {self.size} bytes, got {len(raw)}")
-        return raw.ljust(self._chunks.size, b"\0")
 
 
 class LayoutSet(Mapping[str, Layout]):

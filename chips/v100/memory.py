@@ -43,6 +43,14 @@ _QOS_UNSET = 0xFFFFFFFF
 _NO_CONFIG = CopyConfig()
 
 _SDMA = LAYOUTS["sdma"]
+_COPY_FIELDS = (
+    "stream_id", "task_id", "wr_cqe", "pre_p", "post_p", "kernel_credit", "opcode", "qos", "part_id", "length", "src",
+    "dst",
+)  # fmt: skip
+_ENCODE_COPY = _SDMA.encoder(*_COPY_FIELDS)
+_ENCODE_OFFSETS = _SDMA.encoder(
+    *_COPY_FIELDS, "d2d_offset", "src_offset_low", "src_offset_high", "dst_offset_low", "dst_offset_high"
+)
 _POINTER = LAYOUTS["sdma_pointer"]
 _PCIE = LAYOUTS["pcie_dma"]
 _BY_CPU = LAYOUTS["memcpy_cpu"]
@@ -111,8 +119,9 @@ def _device_qos(env: EncodeEnv) -> int | None:
 def _sdma(task: MemcpyAsync, env: EncodeEnv, ids: TaskIds) -> bytes:
     config = task.config or _NO_CONFIG
     fixed = _device_qos(env)
-    fields = {}
+    encode, fields = _ENCODE_COPY, {}
     if task.kind is CopyKind.SDMA_BY_ADDRESS and task.offsets is not None:
+        encode = _ENCODE_OFFSETS
         source, target = task.offsets
         fields = {
             "d2d_offset": 1,
@@ -121,7 +130,7 @@ def _sdma(task: MemcpyAsync, env: EncodeEnv, ids: TaskIds) -> bytes:
             "dst_offset_low": target & 0xFFFFFFFF,
             "dst_offset_high": target >> 32,
         }
-    return _SDMA.encode(
+    return encode(
         stream_id=env.stream_id,
         task_id=ids.task_id,
         wr_cqe=env.dvpp_group,

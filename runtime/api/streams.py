@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chips.tasks import WriteValue
+from chips.cond.wait import WaitFor
+from chips.tasks import MemWaitValue, WriteValue
 from runtime import errors
 from runtime.core import stream as core
+from runtime.core.value import submit_wait
 from runtime.launch.copy import copy_in_stream
 from runtime.launch.kernel import PLAIN, LaunchOptions
 from runtime.memory.device import DeviceBuffer
@@ -14,6 +17,8 @@ from runtime.memory.device import DeviceBuffer
 if TYPE_CHECKING:
     from runtime.core.event import Event
     from runtime.launch.kernel import Kernel
+
+_WORD_BYTES = 8
 
 
 class Stream(core.Stream):
@@ -61,6 +66,31 @@ class Stream(core.Stream):
         data = value.to_bytes(size_bytes, "little")
         task = WriteValue(addr=target.address, size_code=size_bytes.bit_length() - 1, data=data)
         self.submit(task, owner="value write", finished=_holding(target))
+
+    def wait_value(self, target: DeviceBuffer, value: int, test: WaitFor = WaitFor.GREATER_OR_EQUAL) -> None:
+        """Hold everything queued from now on until the first 64 bits of a buffer meet a condition.
+
+        Args:
+            value: compared as a signed number of 64 bits.
+            test: at least `value`, equal to it, any bit in common with it, or not all bits set by both together.
+        """
+        target.check_open()
+        if target.size < _WORD_BYTES or target.address % _WORD_BYTES or not 0 <= value < 1 << 64:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID",
+                f"wait_value for {value:#x} at {target!r}: it compares 8 bytes at a multiple of 8 with 64 bits",
+                hint="take a view of the buffer that starts at such an address",
+            )
+        task = MemWaitValue(addr=target.address, value=value, flag=WaitFor(test))
+        submit_wait(self, task, finished=_holding(target))
+
+    def host_function(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a Python function when the stream gets there, on a thread of the runtime; the stream waits for it.
+
+        The thread has no device set, and must not wait for this stream. What the function raises becomes a failure of
+        the stream, reported by the next `synchronize`.
+        """
+        self.device.runtime.callbacks.host_function(self, lambda _: function(*arguments))
 
 
 def _holding(target: DeviceBuffer) -> Any:

@@ -100,6 +100,15 @@ class Subscription:
         signal.hold()
         signal.reset(stream, signal.drop)
 
+    def fail(self, problem: BaseException) -> None:
+        """Keep what a host function raised as a failure of the stream."""
+        fault = errors.fault(
+            "RT_ERROR_HOST_FUNC_EXE_FAILED", f"a host function of stream {self.stream.stream_id} failed: {problem!r}",
+            hint="look at the cause of this fault",
+        )
+        fault.__cause__ = problem
+        self.stream.failure.keep(fault)
+
     def wait_passed(self) -> None:
         """Wait until the device has passed all requests on; Timeout 507046 when it does not."""
         for _ in range(_IDLE_TRIES):
@@ -145,7 +154,10 @@ class Group:
         return self.driver.receive(self.queues[1], timeout_ms)
 
     def run(self, report: CallbackReport) -> None:
-        """Call the function of a request, then let a stream that waits for it go on, whatever the function did."""
+        """Call the function of a request, then let a stream that waits for it go on, whatever the function did.
+
+        What a host function raises becomes a failure of its stream; what another one raises goes to the caller.
+        """
         subscription = self.streams.get(report.stream_id)
         try:
             kept = self.functions.pop(report.function, None)
@@ -153,6 +165,11 @@ class Group:
                 ctypes.CFUNCTYPE(None, ctypes.c_void_p)(report.function)(report.data)
             elif kept[0](report.data) and kept[2]:
                 raise RuntimeError("the host function returned a failure")
+        except BaseException as problem:
+            if not self.internal:
+                raise
+            if subscription is not None:
+                subscription.fail(problem)
         finally:
             if subscription is not None:
                 subscription.made()
@@ -419,20 +436,4 @@ class HostFunctions:
                 return
             report = None if group is None else group.receive(_SLICE_MS)
             if group is not None and report is not None:
-                self._make(group, report)
-
-    @staticmethod
-    def _make(group: Group, report: CallbackReport) -> None:
-        """Make a call; what it raises becomes a failure of its stream."""
-        try:
-            group.run(report)
-        except BaseException as problem:
-            subscription = group.streams.get(report.stream_id)
-            if subscription is not None:
-                fault = errors.fault(
-                    "RT_ERROR_HOST_FUNC_EXE_FAILED",
-                    f"a host function of stream {report.stream_id} failed: {problem!r}",
-                    hint="look at the cause of this fault",
-                )
-                fault.__cause__ = problem
-                subscription.stream.failure.keep(fault)
+                group.run(report)

@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.core import sync
+from runtime.core import sync, value
 from runtime.core.refs import dead_handle
 from runtime.core.shared_event import SharedWords
 from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Signal
@@ -264,15 +264,12 @@ class Event:
 
     def _send_wait(self, signal: Signal, stream: Stream, timeout_s: int) -> None:
         wait = _Wait(stream, signal)
-        if signal.device is not stream.device:
-            signal.drop()
-            raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
-                f"stream {stream.stream_id} of device {stream.device.user_id} cannot wait for {self!r}: ids mean "
-                "something on their own device only",
-                hint="wait on the host first: event.synchronize()",
-            )
-        signal.wait(stream, wait.finished, timeout_s)
+        record = self._latest
+        if signal.device is stream.device:
+            signal.wait(stream, wait.finished, timeout_s)
+        else:
+            assert record is not None
+            value.bridge(record.stream, stream, wait.finished)
         if not self.renewed:
             self._waits = [*(other for other in self._waits if not other.done), wait]
 

@@ -16,7 +16,9 @@ from chips.cond.wait import WaitFor
 from chips.env import EncodeEnv, TaskIds
 from chips.memory_rules import internal_flags
 from chips.tasks import MemWaitValue, MemWriteValue
+from runtime import errors
 from runtime.driver.memory import MemoryDriver
+from runtime.driver.peers import PeerDriver
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
@@ -26,6 +28,7 @@ _CODE_BYTES = 768  # a program has 500 at most; blocks are called at multiples o
 _FLAG = _CODE_BYTES
 _PAUSED = _FLAG + FLAG_BYTES
 _SLAB = 64 * 1024
+_WORD_BYTES = 8
 
 
 class WaitSlots:
@@ -85,9 +88,15 @@ def submit_wait(
 
     Args:
         task: what to wait for; its places in memory are filled in here.
+        finished: called exactly once, also when the wait could not be queued.
     """
     slots = stream.device.signals.wait_slots
-    slot = slots.take()
+    try:
+        slot = slots.take()
+    except BaseException:
+        if finished is not None:
+            finished()
+        raise
     if not stream.env.profiling_switch:
         stream.env = replace(stream.env, profiling_switch=slots.profiling_switch)
     memory = stream.device.memory
@@ -109,3 +118,40 @@ def submit_wait(
 def wait_value(stream: Stream, address: int, value: int, test: WaitFor = WaitFor.GREATER_OR_EQUAL) -> None:
     """Queue a wait until 64 bits of device memory meet a condition with a value."""
     submit_wait(stream, MemWaitValue(addr=address, value=value, flag=test))
+
+
+def bridge(source: Stream, target: Stream, finished: Callable[[], None]) -> None:
+    """Let a stream wait for all that is queued in a stream of another device, through a word of memory of its own.
+
+    Raises:
+        NotSupported 207000: the source's device may not reach the target's memory; `finished` has been called.
+    """
+    device = target.device
+    peer = device.driver.info.physical_id()
+    if not PeerDriver(source.device.hal, source.device.device_id).enabled(peer):
+        finished()
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
+            f"stream {target.stream_id} of device {device.user_id} cannot wait for an event of device "
+            f"{source.device.user_id}: that device may not reach this one's memory",
+            hint=f"enable peer access between devices {source.device.user_id} and {device.user_id}, in both directions",
+        )
+    slots = device.signals.wait_slots
+    word = slots.take()
+    device.memory.fill(word, _WORD_BYTES, 0, _WORD_BYTES)
+    is_last = iter((False, True)).__next__  # whichever of write and wait ends last gives the word back
+
+    def over() -> None:
+        if is_last():
+            slots.give_back(word)
+
+    def waited() -> None:
+        over()
+        finished()
+
+    try:
+        submit_write(source, word, 1, owner="event record for another device", finished=over)
+    except BaseException:
+        waited()
+        raise
+    submit_wait(target, MemWaitValue(addr=word, value=1), owner="event wait", finished=waited)

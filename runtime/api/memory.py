@@ -296,3 +296,4 @@ class DeviceMemory(core.Device):
             buffer.close()
         self.orphans.close()
         self.pool.close()
+        self.runtime.left_behind.update(self.ledger.addresses())

@@ -79,6 +79,8 @@ class Runtime:
         """System parameters of the process (aclrtSetSysParamOpt)."""
         self.limits = DeviceLimits()
         self.thread_limits = ThreadLimits()
+        self.left_behind: set[int] = set()
+        """Blocks without an owner object that went with their device: freeing one afterwards is no mistake."""
         self._saturation: SaturationMode | None = None
         self.unlocked = threading.Event()
         """Cleared while the process is locked for a snapshot."""

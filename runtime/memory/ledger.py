@@ -62,6 +62,11 @@ class Ledger:
         """Return what is known of the block that starts at an address."""
         return self._held.get(address)
 
+    def addresses(self) -> list[int]:
+        """Return where the blocks in use begin."""
+        with self._lock:
+            return list(self._held)
+
     def __len__(self) -> int:
         return len(self._held)
 

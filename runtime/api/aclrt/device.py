@@ -7,6 +7,7 @@ from typing import Any
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need
 from runtime.api.aclrt.state import Acl
+from runtime.core.creation import LOWEST_PRIORITY
 
 _WORKING = 1
 """drvDeviceStatus of a device that works."""
@@ -104,6 +105,16 @@ def aclrtQueryDeviceStatus(acl: Acl, deviceId: int, deviceStatus: Out | None) ->
     assert deviceStatus is not None
     slot = acl.runtime.slot(deviceId or 0, "aclrtQueryDeviceStatus")
     deviceStatus.value = _NORMAL if acl.runtime.ask(slot.index).status() == _WORKING else _ABNORMAL
+
+
+@entry
+def aclrtDeviceGetStreamPriorityRange(acl: Acl, leastPriority: Out | None, greatestPriority: Out | None) -> None:
+    """Return the lowest and the highest priority of streams; either may be NULL."""
+    acl.runtime.current_context()
+    if leastPriority is not None:
+        leastPriority.value = LOWEST_PRIORITY
+    if greatestPriority is not None:
+        greatestPriority.value = 0
 
 
 @entry

@@ -40,8 +40,8 @@ def stream_of(acl: Acl, stream: int | None) -> Stream:
 
 def own_stream_of(acl: Acl, call: str, stream: int | None) -> Stream:
     """Return the stream of a handle that must belong to the current context; another one is 107003 with EE1010."""
-    context = acl.runtime.current_context()
     found = stream_of(acl, stream)
+    context = acl.runtime.current_context()
     if found.context is not context:
         raise errors.fault(
             "ACL_ERROR_RT_STREAM_CONTEXT", f"{call}: stream {found.stream_id} belongs to device "
@@ -155,8 +155,9 @@ def _destroy(acl: Acl, call: str, stream: int, *, force: bool) -> None:
 @entry
 def aclrtSynchronizeStream(acl: Acl, stream: int) -> None:
     """Wait for a stream, NULL for the default one."""
+    target = stream_of(acl, stream)
     acl.runtime.current_context()
-    stream_of(acl, stream).synchronize()
+    target.synchronize()
 
 
 @entry

@@ -7,7 +7,9 @@ from pathlib import Path
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
 from runtime.core.event import Event, EventFlag
+from runtime.core.group import DvppGroup
 from runtime.core.notify import CountNotify, Notify
+from runtime.core.stream import StreamFlag
 from runtime.launch.program import Program
 
 
@@ -29,18 +31,23 @@ class Device(DeviceMemory):
         assert isinstance(stream, Stream)
         return stream
 
-    def create_stream(self, *, priority: int = 0, name: str = "") -> Stream:
+    def create_stream(self, *, priority: int = 0, flags: int = StreamFlag.DEFAULT, name: str = "",
+                      group: DvppGroup | None = None) -> Stream:
         """Return a new stream.
 
         Args:
             priority: 0 (highest) to 7; values outside are moved to the nearest.
+            flags: StreamFlag values or-ed.
             name: how messages and traces call it.
+            group: the DVPP group whose completion queue the stream shares.
 
         Raises:
-            ResourceExhausted: no stream id or queue left.
+            InvalidArgument 107000: flags that are unknown, or do not go together.
+            NotSupported 207000: the chip lacks what a flag asks for.
+            ResourceExhausted 207008, 207005: no stream id or queue left; the message says who holds them.
         """
         self.check_open()
-        stream = self.context.create_stream(priority=priority, name=name)
+        stream = self.context.create_stream(priority=priority, flags=flags, name=name, group=group)
         assert isinstance(stream, Stream)
         return stream
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from chips.cond.wait import WaitFor
 from chips.tasks import MemWaitValue, WriteValue
 from runtime import errors
+from runtime.core import abort
 from runtime.core import stream as core
 from runtime.core.value import submit_wait
 from runtime.launch.copy import copy_in_stream
@@ -25,6 +26,16 @@ class Stream(core.Stream):
     """An ordered queue of copies, launches and events. Made by `device.create_stream()`."""
 
     __slots__ = ()
+
+    def abort(self) -> None:
+        """End the running task and drop everything queued; the stream is empty and usable afterwards.
+
+        Raises:
+            InternalError 507000: the stream is bound to a model.
+            NotSupported 207000: the task scheduler cannot do it.
+            Timeout 107019: the task has not ended within 60 s.
+        """
+        abort.abort_stream(self)
 
     def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
         """Queue a copy between device buffers and pinned host buffers; direction by what they are.

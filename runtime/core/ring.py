@@ -165,16 +165,19 @@ class TaskRing:
 class RingV100(TaskRing):
     """Ids count modulo 65535 and are not positions: task id, slot (id modulo pool) and position are three things."""
 
-    __slots__ = ("ids", "next_id")
+    __slots__ = ("flips", "ids", "next_id")
 
     def __init__(self, depth: int) -> None:
         super().__init__(depth)
         self.ids = array("H", [NO_TASK]) * depth
         self.next_id = 0
+        self.flips = 0
+        """How often the ids have started again."""
 
     def wrap_ids(self) -> None:
         """Start again at id 0; the slots between the last id and the end of the pool stay unused until then."""
         self.next_id = 0
+        self.flips += 1
         self.limit -= self._skipped
 
     @property

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chips.tasks import Flip
 from npuhal import constants as c
 from runtime import errors
 from runtime.core import completion
-from runtime.core.ring import TICK, Finished, Label, tell
+from runtime.core.ring import TICK, Finished, Label, RingV100, tell
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
@@ -52,6 +53,11 @@ def submit(
     try:
         operations = stream.plugin.ops(task)
         count = operations.count(task, stream.env)
+        if count > stream.env.chip.limits.max_sqe_per_task:
+            raise errors.fault(
+                "RT_ERROR_INVALID_VALUE", f"a task of {count} SQEs: {stream.env.chip.soc} takes at most "
+                f"{stream.env.chip.limits.max_sqe_per_task} per task", layer="core",
+            )
         if not isinstance(owner, Label):
             owner = Label(task.type, owner or task.type.name.lower().replace("_", " "))
         with stream.lock:
@@ -81,6 +87,8 @@ def submit(
             ring.mark = None
             unsent.clear()
             crossed = ring.submitted // TICK != (ring.submitted - count) // TICK
+            if isinstance(ring, RingV100) and ring.next_id == 0 and route.immediate:
+                flip(stream)
         _last.task_id = ids.task_id
     finally:
         if unsent:
@@ -88,6 +96,17 @@ def submit(
     if crossed:
         stream.tick()
     return ids
+
+
+def flip(stream: Stream) -> None:
+    """Tell the profiler that the stream's ids start again, when it listens (core_spec 9.1); the lock is held."""
+    ring, env = stream.ring, stream.env
+    if not env.task_profiling or stream is stream.device.control_stream or not stream.device.scheduler_has("FLIPTASK"):
+        return
+    assert isinstance(ring, RingV100)
+    task = Flip(flip_number=ring.flips & 0xFFFF)
+    ids = stream.route.alloc(stream, 1, Label(task.type, "flip"))
+    stream.route.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
 
 
 class _LastTask(threading.local):

@@ -18,7 +18,7 @@ from chips.tasks import CoreKernel, MixKernel
 from runtime import errors
 from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
-from runtime.core.submit import make_room, send_again, was_sent
+from runtime.core.submit import flip, make_room, send_again, was_sent
 from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
 from runtime.memory.device import DeviceBuffer
 
@@ -144,6 +144,7 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) 
                 ring.next_id = task_id = task_id + 1
                 if task_id == NO_TASK:
                     ring.wrap_ids()
+                    flip(stream)
             except BaseException:
                 _broken_off(stream, label, block)
                 raise

@@ -91,6 +91,8 @@ class Replay:
         self.workers: dict[str, _Worker] = {}
         self.callbacks: list[Any] = []
         self.functions: dict[str, Any] = {}
+        self.repeated: dict[str, int] = {}
+        """How often each thread has repeated its present step."""
         self.pending: dict[str, tuple[dict[str, Any], int]] = {}
         self.folder = tempfile.TemporaryDirectory(prefix="scenario")
 
@@ -169,6 +171,7 @@ class Replay:
             return self._once(step, step["args"])
         for done in range(step["repeat"]):
             arguments = {key: _numbered(value, done) for key, value in step["args"].items()}
+            self.repeated[step.get("thread", "")] = done
             outcome = self._once(step, arguments)
             if outcome["ret"]:
                 return {"ok_count": done, "then": {"ret": outcome["ret"], "err": outcome["err"]}}
@@ -234,6 +237,9 @@ class Replay:
         blocked = step.get("blocked", False)
         # A call that was recorded as blocked is given a short time only: it must not return while nothing changes.
         outcome = worker.result(step.get("timeout_ms", 300) / 1000 if blocked else self.CALL_LIMIT_S)
+        seen = -1
+        while outcome is None and blocked and seen != (seen := self.repeated.get(name, 0)):
+            outcome = worker.result(0.5)  # a repeated call may still be on its way to where it blocks
         if outcome is None:
             self._compare(number, step, "blocked", blocked, True)
             return

@@ -38,6 +38,23 @@ def test_a_failure_is_reported_once_and_the_stream_goes_on(device: Device) -> No
     assert stream.query()
 
 
+def test_the_first_of_several_failures_is_kept_with_its_task_and_the_later_ones_behind_it(device: Device) -> None:
+    stream = device.create_stream()
+    fail_next(device, stream, 2)
+    fail_next(device, stream, 2)  # the second rule does not see the task that the first one strikes
+    for name in ("first", "second", "third"):
+        stream.submit(Nop(), owner=name)
+    while stream.ring.pending:
+        assert not stream.query()
+    record = stream.failure
+    assert record.first is not None
+    assert record.first.details["task"] == "second"
+    assert [later.details["task"] for later in record.later] == ["third"]
+    assert record.later[0].__cause__ is record.first
+    with pytest.raises(errors.DeviceFault, match="second"):
+        stream.synchronize(1000)
+
+
 def test_a_failed_stream_is_not_done_until_somebody_synchronizes(device: Device) -> None:
     stream = device.create_stream()
     fail_next(device, stream)

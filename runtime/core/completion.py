@@ -49,10 +49,9 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
     """
     told: deque[Finished] = deque()
     with stream.reports:
-        queues = stream.device.queues
-        if stream.closed or not stream.route.immediate or not (timeout_ms or queues.has_cqe(stream.queues.sq_id)):
+        if stream.closed or not stream.route.immediate or not (timeout_ms or stream.has_report()):
             return told
-        receive, cq_id, stream_id = queues.receive, stream.queues.logic_cq_id, stream.stream_id
+        receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
         while raw_entries := receive(cq_id, stream_id, timeout_ms):
             timeout_ms = 0
             for raw in raw_entries:

@@ -74,10 +74,11 @@ class Stream:
     """
 
     __slots__ = (
-        "__weakref__", "aborting", "aborts", "barred", "bound", "closed", "context", "device", "env", "expected",
-        "failure", "failure_mode", "flags", "group", "handle", "launch_blocking", "launchers", "lock", "name",
-        "open_sections", "plugin", "priority", "queues", "read_head", "reports", "resources", "ring", "route", "routes",
-        "senders", "separate", "site", "stream_id", "tick", "user_tag",
+        "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "barred", "bound", "closed",
+        "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "group", "handle",
+        "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin", "priority", "queues",
+        "read_head", "reports", "resources", "ring", "route", "routes", "senders", "separate", "site", "stream_id",
+        "tick", "user_tag",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +91,11 @@ class Stream:
         self.stream_id, self.queues, self.env = stream_id, queues, env
         self.plugin = device.plugin
         self.flags, self.priority, self.name = flags, priority, name
+        # Asked at every look at the stream, where arithmetic on enumerations would be most of the cost.
+        self._host_only = bool(flags & StreamFlag.HOST_ONLY)
+        self._unwaited = bool(flags & StreamFlag.NEVER_WAITED)
+        self._collects = bool(flags & StreamFlag.PERSISTENT) and not self.counts_ids
+        self.fast_sync = bool(flags & StreamFlag.FAST_SYNC)
         self.ring = ring
         self.routes = routes
         """Routes in force, in the order in which tasks are offered to them."""
@@ -101,6 +107,7 @@ class Stream:
         """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
         self.senders = _Senders(device, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
+        self.has_report = device.queues.report_asker(queues.sq_id)
         self.expected: dict[int, Callable[[Any], None]] = {}
         self.failure = errors.FirstError()
         self.launchers: dict[Any, Callable[..., None]] = {}
@@ -140,12 +147,12 @@ class Stream:
     @property
     def keeps_tasks(self) -> bool:
         """Whether places are never given free while the stream lives: a model will execute them."""
-        return self.bound is not None or (bool(self.flags & StreamFlag.PERSISTENT) and not self.counts_ids)
+        return self.bound is not None or self._collects
 
     @property
     def never_waited(self) -> bool:
         """Whether there is nothing to wait for: the stream only keeps tasks, or the host does not feed it."""
-        return bool(self.flags & StreamFlag.NEVER_WAITED) or self.bound is not None
+        return self._unwaited or self.bound is not None
 
     def check_open(self) -> None:
         """Raise where the stream can take no call any more."""
@@ -340,7 +347,7 @@ class Stream:
             return  # the id of its queue may be another stream's by now
         if self.failure_mode is FailureMode.ABORT:
             done = ring.pending
-        elif self.keeps_tasks or self.flags & StreamFlag.HOST_ONLY or not self.route.immediate:
+        elif self.keeps_tasks or self._host_only or not self.route.immediate:
             done = 0
         else:
             done = ring.done(self.read_head(), limit)

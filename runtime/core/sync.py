@@ -69,7 +69,7 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
     began = time.monotonic()
     deadline = None if timeout_ms < 0 else began + timeout_ms / 1000
     report_at, aborts = began + _REPORT_EVERY_S, stream.aborts
-    free_polls = _FAST_SYNC_POLLS if stream.flags & stream.flags.FAST_SYNC else _FREE_POLLS
+    free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
     while True:
         stream.drain()

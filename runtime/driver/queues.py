@@ -170,10 +170,6 @@ class QueueDriver(HalCalls):
         """Return whether the hardware executes this queue; a failing task disables it."""
         return bool(self.query(sq_id, "DRV_SQCQ_PROP_SQ_STATUS")[0] & 1)
 
-    def has_cqe(self, sq_id: int) -> bool:
-        """Return whether a CQE of this queue was delivered since the last time this was asked."""
-        return bool(self.query(sq_id, "DRV_SQCQ_PROP_SQ_CQE_STATUS")[0])
-
     def set_head(self, sq_id: int, position: int) -> None:
         """Move the head over a failed task."""
         self._configure(sq_id, "DRV_SQCQ_PROP_SQ_HEAD", position)
@@ -224,11 +220,7 @@ class QueueDriver(HalCalls):
 
     def head_reader(self, sq_id: int) -> Callable[[], int]:
         """Return a function that reads the SQ head cheaply; it repeats failed reads as `head` does."""
-        kind: Any = s.halSqCqQueryInfo
-        memory = bytearray(ctypes.sizeof(kind))
-        info = self._property(kind.from_buffer(memory), sq_id, "DRV_SQCQ_PROP_SQ_HEAD")
-        query, device_id, reference = self.hal.raw("halSqCqQuery"), self.device_id, ctypes.byref(info)
-        words = memoryview(memory)[kind.value.offset :][:4].cast("I")
+        query, device_id, reference, words = self._prepared(sq_id, "DRV_SQCQ_PROP_SQ_HEAD")
         slow = self.head
 
         def read() -> int:
@@ -237,6 +229,25 @@ class QueueDriver(HalCalls):
             return slow(sq_id)
 
         return read
+
+    def report_asker(self, sq_id: int) -> Callable[[], bool]:
+        """Return a function that asks whether a CQE of a queue was delivered since it was last asked."""
+        query, device_id, reference, words = self._prepared(sq_id, "DRV_SQCQ_PROP_SQ_CQE_STATUS")
+
+        def ask() -> bool:
+            if rc := query(device_id, reference):
+                raise self.fault(rc, "halSqCqQuery", f"DRV_SQCQ_PROP_SQ_CQE_STATUS, sq {sq_id}")
+            return bool(words[0])
+
+        return ask
+
+    def _prepared(self, sq_id: int, prop: str) -> tuple[Callable[..., int], int, Any, memoryview]:
+        """Return an untyped query with its two arguments, and where word 0 of the answer will be."""
+        kind: Any = s.halSqCqQueryInfo
+        memory = bytearray(ctypes.sizeof(kind))
+        info = self._property(kind.from_buffer(memory), sq_id, prop)
+        words = memoryview(memory)[kind.value.offset :][:4].cast("I")
+        return self.hal.raw("halSqCqQuery"), self.device_id, ctypes.byref(info), words
 
 
 _EXT_INFO_BYTES = 108

@@ -63,7 +63,9 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     def launch(*arguments: Any) -> None:
         words = []
         for argument in arguments:
-            if type(argument) is DeviceBuffer and argument.alive:
+            if type(argument) is DeviceBuffer and not argument.closed and (
+                (owner := argument.owner) is None or not owner.closed  # `alive`, without the call
+            ):
                 words.append(argument.address)
             else:
                 word = slots(argument)

@@ -76,8 +76,8 @@ class Buffer:
             return
         self.closed = True
         if self._release is not None:
-            if self.finalizer is not None:
-                self.finalizer.detach()
+            if self.finalizer is not None and self.finalizer.detach() is None:
+                return  # it can be detached once: another thread closes at the same time
             self._release(self.address)
 
     def __enter__(self: Self) -> Self:

@@ -98,23 +98,18 @@ def mover(device: Device, size: int) -> Callable[[ArgumentBlock], None]:
 
 
 def filler(device: Device, count: int) -> Callable[..., None]:
-    """Return the function that writes `count` words into a block: `fill(block, *words)`."""
+    """Return the function that writes `count` words into a block: `fill(block.view, block.offset, *words)`."""
     if device.arguments.way != "bar":
-        pack_into = struct.Struct(f"<{count}Q").pack_into
-
-        def fill(block: ArgumentBlock, *words: int) -> None:
-            pack_into(block.view, block.offset, *words)
-
-        return fill
+        return struct.Struct(f"<{count}Q").pack_into
     # Device memory takes whole aligned 64-byte stores only: the words are staged and copied in such units. The
     # staging bytes are new each time, because threads share a launcher.
     size = -(-count * SLOT_BYTES // 64) * 64
     pack = struct.Struct(f"<{count}Q{size - count * SLOT_BYTES}x").pack
 
-    def fill_units(block: ArgumentBlock, *words: int) -> None:
-        block.view[block.offset : block.offset + size] = pack(*words)
+    def fill(view: memoryview, offset: int, *words: int) -> None:
+        view[offset : offset + size] = pack(*words)
 
-    return fill_units
+    return fill
 
 
 def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:

@@ -81,7 +81,7 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
             if block.pool is None:
                 return general(*arguments, block=block)
         try:
-            fill(block, *words)
+            fill(block.view, block.offset, *words)
             move(block)
         except BaseException:
             give_back(block)

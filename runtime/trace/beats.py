@@ -60,7 +60,7 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
             marks.append(clock())
             task = replace(task, args=block.address)
             marks.append(clock())
-            fill(block, *words)
+            fill(block.view, block.offset, *words)
             move(block)
             stream.ring.arguments[ids.position] = block
             marks.append(clock())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -95,6 +96,7 @@ class _Watched:
     def __init__(self, looked: Callable[[], object]) -> None:
         self.health = self
         self.look = looked
+        self.signals = SimpleNamespace(ids=SimpleNamespace(release_idle=lambda: None))
 
     def streams(self) -> list[object]:
         return []

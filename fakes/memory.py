@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 from enum import Enum
 
-from fakes.address_space import BackingFile, Extents, Reservation
+from fakes.address_space import BackingFile, Extents, Reservation, mapped
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 
 MiB = 1 << 20
@@ -324,6 +324,8 @@ class Memory:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {self._describe_hole(address)}")
         if address < 4096:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
+        if not mapped(address, size):
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: no memory of this process is there")
         return address
 
     def device_pointer(self, address: int, size: int, use: str) -> int:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _DTYPES = {0x00: "int8", 0x10: "int16", 0x20: "int32", 0x30: "uint8", 0x40: "uint16", 0x50: "uint32",
            0x60: "float16", 0x70: "float32"}  # fmt: skip
 _BFP16 = 0x80
-_OPERATIONS = {1: "add", 2: "maximum", 3: "minimum"}
-_EQUAL, _MEMSET = 4, 5
+_OPERATIONS = {1: "add", 2: "maximum", 3: "minimum", 4: "equal"}
+_MEMSET = 5
 _CACHE_OPERATIONS = {6: "prefetch", 7: "write back", 8: "invalidate", 9: "flush"}
 _BAD_OPCODE = 0xF0
 
@@ -66,15 +66,12 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
     if kind == _BFP16:
         halves = [view(at, "uint16", size // 2) for at in (to, origin)]
         left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
-        result = getattr(np, _OPERATIONS[operation])(left, right)
+        result = getattr(np, _OPERATIONS[operation])(left, right).astype("float32")
         halves[0][:] = (result.view("uint32") + 0x8000) >> 16
     else:
         dtype = np.dtype(_DTYPES[kind])
         left, right = (view(at, dtype, size // dtype.itemsize) for at in (to, origin))
-        if operation == _EQUAL:
-            left[:] = left == right
-        else:
-            getattr(np, _OPERATIONS[operation])(left, right, out=left)
+        left[:] = getattr(np, _OPERATIONS[operation])(left, right)
     task.device.wake()
     task.detail = f"reduce {opcode:#04x} {size} bytes {src:#x} -> {dst:#x}"
     task.occupy(copy_ns(SDMA, size), SDMA)
@@ -102,7 +99,7 @@ def transfer(task: Task, opcode: int, dst: int, src: int, size: int) -> None:
     elif opcode in _CACHE_OPERATIONS:
         task.detail = f"cache {_CACHE_OPERATIONS[opcode]} {size} bytes at {src:#x}"
         task.occupy(copy_ns(SDMA, 0), SDMA)
-    elif opcode & 0xF0 <= _BFP16 and operation in (*_OPERATIONS, _EQUAL):
+    elif opcode & 0xF0 <= _BFP16 and operation in _OPERATIONS:
         _reduce(task, dst, src, size, opcode)
     else:
         raise TaskFault(f"the SDMA engine has no operation {opcode:#04x}", Effect.SQE_ERROR.value)

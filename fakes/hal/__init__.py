@@ -13,6 +13,7 @@ from fakes.hal.info import InfoCalls
 from fakes.hal.ipc import IpcCalls
 from fakes.hal.memory import MemoryCalls
 from fakes.hal.peers import PeerCalls
+from fakes.hal.pools import PoolCalls
 from fakes.hal.queues import QueueCalls
 from fakes.hal.resources import ResourceCalls
 from fakes.hal.streams import StreamCalls
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 CHAPTERS = (
     DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,
-    VmmCalls, IpcCalls, AsyncDmaCalls,
+    VmmCalls, IpcCalls, AsyncDmaCalls, PoolCalls,
 )  # fmt: skip
 
 

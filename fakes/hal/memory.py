@@ -11,6 +11,7 @@ from fakes.memory import Block, Kind, Pool
 from npuhal import constants as c
 
 _KIND_SHIFT, _KIND_MASK = c.MEM_VIRT_BIT, (1 << c.MEM_VIRT_WIDTH) - 1
+_HOST_KINDS = (c.MEM_HOST_VAL, c.MEM_HOST_UVA_VAL)
 _NOT_ON_V2 = c.MEM_READONLY | c.MEM_ADVISE_TS | c.MEM_ADVISE_4G
 _CONTIGUOUS_LIMIT = 4 << 20
 _BATCH_LIMIT = 4096
@@ -35,7 +36,8 @@ class MemoryCalls(Chapter):
                         c.MEM_RESERVE_VAL, c.MEM_HOST_UVA_VAL, c.MEM_UVM_VAL):  # fmt: skip
             return c.DRV_ERROR_NOT_SUPPORT
         old = self.machine.plugin.name == "v100"
-        if kind not in (c.MEM_DEV_VAL, c.MEM_HOST_VAL, c.MEM_DVPP_VAL) or (not old and flag & _NOT_ON_V2):
+        modelled = (*_HOST_KINDS, c.MEM_DEV_VAL, c.MEM_DVPP_VAL, *([c.MEM_UVM_VAL] if old else []))
+        if kind not in modelled or (not old and flag & _NOT_ON_V2):
             return c.DRV_ERROR_NOT_SUPPORT
         if not device.opened:
             return c.DRV_ERROR_INVALID_HANDLE
@@ -43,15 +45,16 @@ class MemoryCalls(Chapter):
         if flag & c.MEM_CONTIGUOUS_PHY and size > _CONTIGUOUS_LIMIT and not huge:
             return c.DRV_ERROR_INVALID_VALUE
         limit = self.machine.faults.out_of_memory_from
-        if limit is not None and kind != c.MEM_HOST_VAL and size >= limit:
+        if limit is not None and kind not in _HOST_KINDS and size >= limit:
             return c.DRV_ERROR_OUT_OF_MEMORY
         try:
-            if kind == c.MEM_HOST_VAL:
+            if kind in _HOST_KINDS:
                 block = self.machine.memory.allocate_host(size, device=device.index, flags=flag)
             else:
                 pool = Pool.GIANT if flag & c.MEM_PAGE_GIANT else Pool.HUGE if huge else Pool.NORMAL
+                shared = kind == c.MEM_UVM_VAL or self._bar_mapped(flag)
                 block = self.machine.memory.allocate_device(
-                    device.index, size, pool, flags=flag, host_access=self._bar_mapped(flag)
+                    device.index, size, pool, flags=flag, host_access=shared
                 )
         except OutOfDeviceMemory as full:
             self.machine.problem(f"halMemAlloc of {size} bytes: {full}")
@@ -347,9 +350,10 @@ class MemoryCalls(Chapter):
         return 0
 
     def halMemHostGetDevPointer(self, src: int, devid: int, dst: Any) -> int:
-        """Return the device address of registered host memory."""
+        """Return the device address of registered host memory, by the address it was registered at."""
         block = self.machine.memory.find(src)
-        if self.device(devid) is None or dst is None or block is None or block.kind is Kind.DEVICE:
+        known = block is not None and block.base == src and block.kind is not Kind.DEVICE
+        if self.device(devid) is None or dst is None or not known:
             return c.DRV_ERROR_INVALID_VALUE
         dst.value = src
         return 0
@@ -358,6 +362,6 @@ class MemoryCalls(Chapter):
 def _attribute(block: Block) -> int:
     """Return the DV_MEM_* class of a block."""
     if block.kind is Kind.DEVICE:
-        dvpp = block.flags >> _KIND_SHIFT & _KIND_MASK == c.MEM_DVPP_VAL
-        return c.DV_MEM_LOCK_DEV_DVPP if dvpp else c.DV_MEM_LOCK_DEV
+        kind = block.flags >> _KIND_SHIFT & _KIND_MASK
+        return {c.MEM_DVPP_VAL: c.DV_MEM_LOCK_DEV_DVPP, c.MEM_UVM_VAL: c.DV_MEM_UVM}.get(kind, c.DV_MEM_LOCK_DEV)
     return c.DV_MEM_USER_REGISTER if block.kind is Kind.REGISTERED else c.DV_MEM_LOCK_HOST

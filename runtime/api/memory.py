@@ -23,6 +23,7 @@ from runtime.memory.device import DeviceBuffer, PooledBuffer
 from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 from runtime.memory.ledger import Ledger
+from runtime.memory.ordered import OrderedPool
 from runtime.memory.orphans import Orphans
 from runtime.memory.pool import CachingPool
 from runtime.memory.virtual import AddressRange, PhysicalMemory
@@ -86,6 +87,8 @@ class DeviceMemory(core.Device):
         super().__init__(runtime, user_id, device_id)
         self.allocator = Allocator(self.memory, self.chip, self.ledger, self._make_room)
         self.pool = Pool(self)
+        self.ordered_pools: list[OrderedPool] = []
+        """Pools of the C API that are open."""
         self.shared = ShareDriver(self.hal, device_id)
         self.virtual = VirtualDriver(self.hal, device_id)
 
@@ -296,4 +299,6 @@ class DeviceMemory(core.Device):
             buffer.close()
         self.orphans.close()
         self.pool.close()
+        while self.ordered_pools:
+            self.ordered_pools.pop().close()
         self.runtime.left_behind.update(self.ledger.addresses())

@@ -88,7 +88,7 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
     if outcome.kind in _FAILURES:
         fault = _fault(stream, cqe, outcome, owner, position)
         stream.failure.keep(fault)
-        told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault)))
+        told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault, position)))
         goes_on = stream.context.failure.enter(stream, fault)
         _resume(stream, cqe, outcome, enable=goes_on)
 
@@ -100,10 +100,14 @@ def _position(stream: Stream, cqe: Cqe) -> int | None:
     return cqe.sq_head % stream.ring.depth
 
 
-def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault) -> ExceptionInfo:
+def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault, position: int | None) -> ExceptionInfo:
+    owner = block = None
+    if position is not None:
+        owner, block = stream.ring.owners[position], stream.ring.arguments[position]
     return ExceptionInfo(
         ExceptionKind.TASK_FAILURE, stream.device.user_id, stream.stream_id, cqe.task_id, threading.get_ident(),
-        fault.code, fault,
+        fault.code, fault, None if owner is None else owner.kernel,
+        (0, 0) if block is None else (block.address, block.size),
     )
 
 
@@ -139,6 +143,16 @@ def _resume(stream: Stream, cqe: Cqe, outcome: Outcome, *, enable: bool) -> None
         time.sleep(_POLL_S)
     if queues.head(sq_id) == queues.tail(sq_id):
         return  # the queue is being torn down: there is nothing to go on with
-    queues.set_head(sq_id, (cqe.sq_head + outcome.head_advance) % stream.queues.depth)
+    advance = outcome.head_advance or _entries_of(stream, cqe.sq_head)
+    queues.set_head(sq_id, (cqe.sq_head + advance) % stream.queues.depth)
     if enable:
         queues.enable(sq_id)
+
+
+def _entries_of(stream: Stream, head: int) -> int:
+    """Return how many entries from the head on belong to the task that stands there."""
+    ring = stream.ring
+    count, task = 1, ring.id_at(head % ring.depth)
+    while count < ring.pending and ring.id_at((head + count) % ring.depth) == task:
+        count += 1
+    return count

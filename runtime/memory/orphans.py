@@ -22,7 +22,7 @@ class Orphans:
         self._fence = fence
         self._dropped: deque[Release] = deque()
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
-        self._sweeping = threading.Lock()
+        self._sweeping = threading.RLock()  # one that an interrupt has left locked must not stop `close` by its thread
 
     def drop(self, release: Release) -> None:
         """Take one; called by finalizers, so it does nothing but remember: no lock, no call."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 import pytest
 
-from runtime.memory.orphans import Fence, Orphans
+from runtime.memory.fences import Fence
+from runtime.memory.orphans import Orphans
 
 
 class Bench:
@@ -15,7 +17,10 @@ class Bench:
     def __init__(self) -> None:
         self.freed: list[int] = []
         self.fences: list[bool] = []
-        self.orphans = Orphans(self.freed.append, self.fence)
+        self.orphans = Orphans(self.fence)
+
+    def drop(self, number: int) -> None:
+        self.orphans.drop(partial(self.freed.append, number))
 
     def fence(self) -> Fence:
         number = len(self.fences)
@@ -34,7 +39,7 @@ def test_nothing_to_do_asks_for_no_fence(bench: Bench) -> None:
 
 
 def test_a_block_waits_for_what_was_submitted_before_the_sweep(bench: Bench) -> None:
-    bench.orphans.drop(1)
+    bench.drop(1)
     bench.orphans.sweep()
     bench.orphans.sweep()
     assert bench.freed == []
@@ -45,9 +50,9 @@ def test_a_block_waits_for_what_was_submitted_before_the_sweep(bench: Bench) -> 
 
 
 def test_later_blocks_get_a_fence_of_their_own(bench: Bench) -> None:
-    bench.orphans.drop(1)
+    bench.drop(1)
     bench.orphans.sweep()
-    bench.orphans.drop(2)
+    bench.drop(2)
     bench.fences[0] = True
     bench.orphans.sweep()
     assert bench.freed == [1]
@@ -57,9 +62,9 @@ def test_later_blocks_get_a_fence_of_their_own(bench: Bench) -> None:
 
 
 def test_close_frees_everything_at_once(bench: Bench) -> None:
-    bench.orphans.drop(1)
+    bench.drop(1)
     bench.orphans.sweep()
-    bench.orphans.drop(2)
+    bench.drop(2)
     bench.orphans.close()
     assert sorted(bench.freed) == [1, 2]
     bench.orphans.close()
@@ -74,12 +79,12 @@ def test_a_failing_free_is_not_repeated_and_loses_nothing() -> None:
         if address == 2:
             raise OSError
 
-    orphans = Orphans(free, lambda: lambda: True)
+    orphans = Orphans(lambda: lambda: True)
     for address in (1, 2, 3):
-        orphans.drop(address)
+        orphans.drop(partial(free, address))
     with pytest.raises(OSError):  # noqa: PT011
         orphans.sweep()
-    orphans.drop(4)
+    orphans.drop(partial(free, 4))
     orphans.close()
     assert sorted(freed) == sorted(set(freed))
     assert 4 in freed
@@ -94,8 +99,8 @@ def test_two_threads_never_free_a_block_twice() -> None:
         assert go_on.wait(30)
         return True
 
-    orphans = Orphans(freed.append, lambda: passed)
-    orphans.drop(1)
+    orphans = Orphans(lambda: passed)
+    orphans.drop(partial(freed.append, 1))
     thread = threading.Thread(target=orphans.sweep)
     thread.start()
     assert inside.wait(30)
@@ -112,10 +117,10 @@ def test_a_block_dropped_during_a_sweep_waits_for_the_next_one() -> None:
     def free(address: int) -> None:
         freed.append(address)
         if address == 1:
-            orphans.drop(2)  # the collector may run at any time
+            orphans.drop(partial(free, 2))  # the collector may run at any time
 
-    orphans = Orphans(free, lambda: lambda: True)
-    orphans.drop(1)
+    orphans = Orphans(lambda: lambda: True)
+    orphans.drop(partial(free, 1))
     orphans.sweep()
     assert freed == [1]
     orphans.sweep()

@@ -1,0 +1,134 @@
+"""Fences around the runtime's own cost per call, on null://: CPU time as a multiple of a calibration loop.
+
+The loop packs one 64-byte queue entry, the least that a launch must do (about 0.1 us on the machines we know). A ratio
+moves much less with the machine and its load than a time does; each fence is about twice what was measured.
+"""
+
+from __future__ import annotations
+
+import gc
+import struct
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from runtime.api import Device, Runtime
+from runtime.cli.sample import minimal_kernel
+
+pytestmark = pytest.mark.perf
+
+CHIPS = ("ascend910b1", "ascend950pr_9599")
+LAUNCHES = 100_000
+CALLS = 10_000
+ATTEMPTS = 5
+
+Loop = Callable[[int], None]
+
+
+def calibration(calls: int) -> None:
+    """Pack constant runs and two words."""
+    pack, buffer = struct.Struct("<6sH32sQ16s").pack_into, bytearray(64)
+    first, middle, last = bytes(6), bytes(32), bytes(16)
+    for number in range(calls):
+        pack(buffer, 0, first, number & 0xFFFF, middle, 0x12C0C0000000, last)
+
+
+def cost(loop: Loop, calls: int) -> float:
+    """Return CPU seconds of this thread."""
+    started = time.thread_time_ns()
+    loop(calls)
+    return (time.thread_time_ns() - started) / 1e9
+
+
+def ratio(loop: Loop, calls: int) -> float:
+    """Return the smallest of several ratios per call; calibration and loop are measured in turns."""
+    loop(calls // 10)
+    gc.collect()
+    gc.disable()
+    try:
+        return min(cost(loop, calls) / cost(calibration, calls) for _ in range(ATTEMPTS))
+    finally:
+        gc.enable()
+
+
+@pytest.fixture(params=CHIPS)
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    machine = Runtime(f"null://{request.param}")
+    yield machine.device(0)
+    machine.close(force=True)
+
+
+def check(name: str, device: Device, measured: float, fence: float) -> None:
+    print(f"{name} on {device.chip.soc}: {measured:.1f} x calibration, fence {fence}")
+    assert measured <= fence, f"{name} costs {measured:.1f} x calibration; the fence is {fence}"
+
+
+def test_launch_with_device_arguments(device: Device) -> None:
+    stream = device.create_stream()
+    launch = device.load(minimal_kernel("perf", 4)).only.bind_device_arguments(stream, 8)
+    address = device.alloc(4096).address
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            launch(address)
+
+    before = stream.ring.submitted
+    measured = ratio(loop, LAUNCHES)
+    assert stream.ring.submitted - before > 200 * stream.ring.depth  # the ring was passed, and places reclaimed, often
+    assert stream.ring.pending < stream.ring.depth
+    check("launch with device arguments", device, measured, 16)
+
+
+def test_launch_with_buffers(device: Device) -> None:
+    stream = device.create_stream()
+    launch = device.load(minimal_kernel("perf", 4)).only.bind(stream, 8)
+    buffers = [device.alloc(4096) for _ in range(4)]
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            launch(*buffers)
+
+    check("launch with four buffers", device, ratio(loop, LAUNCHES), 32)
+
+
+def test_launch_by_subscript(device: Device) -> None:
+    stream = device.create_stream()
+    kernel = device.load(minimal_kernel("perf", 4)).only
+    buffers = [device.alloc(4096) for _ in range(4)]
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            kernel[8](*buffers, stream=stream)
+
+    check("kernel[blocks](...)", device, ratio(loop, CALLS), 50)
+
+
+def test_event_record(device: Device) -> None:
+    stream, event = device.create_stream(), device.create_event()
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            event.record(stream)
+
+    check("event record", device, ratio(loop, CALLS), 220)
+
+
+def test_idle_synchronize(device: Device) -> None:
+    stream = device.create_stream()
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            stream.synchronize()
+
+    check("idle synchronize", device, ratio(loop, CALLS), 60)
+
+
+def test_idle_query(device: Device) -> None:
+    stream = device.create_stream()
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            stream.query()
+
+    check("idle query", device, ratio(loop, CALLS), 45)

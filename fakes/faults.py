@@ -23,8 +23,12 @@ class Effect(Enum):
     CONFLICT = 0x10
     SOFTWARE = 0x20
     WARNING = 0x40
+    """The task does its work; its report carries the warning bit, and the queue goes on."""
     HANG = 0x100
     LOST = 0x200
+    """The task does nothing and reports nothing."""
+    CARD_DOWN = 0x400
+    """The card stops answering when it reaches the task; `code` may name another drvStatus_t."""
 
 
 @dataclass(slots=True)
@@ -79,6 +83,8 @@ class Faults:
     tasks: list[TaskRule] = field(default_factory=list)
     out_of_memory_from: int | None = None
     """Device allocations of at least this many bytes fail."""
+    slow_credit: int = 0
+    """Slots of a ring that a send which lacks room gets back at a time, however far the device is; 0: all there are."""
 
     def on_call(self, name: str, code: int | str, nth: int = 1, times: int = 1) -> CallRule:
         """Let the n-th call of a HAL function, counted from now, return an error code (a number or its C name)."""
@@ -104,6 +110,7 @@ class Faults:
         self.calls.clear()
         self.tasks.clear()
         self.out_of_memory_from = None
+        self.slow_credit = 0
 
     def code_for(self, name: str) -> int | None:
         """Count one call of `name`; return the code it must give, or None."""
@@ -122,9 +129,15 @@ class Faults:
                 continue
             if rule.effect is Effect.HANG:
                 raise Hang("a fault rule says so")
+            if rule.effect is Effect.CARD_DOWN:
+                task.device.fail(rule.code or constants.DRV_STATUS_COMMUNICATION_LOST)
+                raise Hang("a fault rule takes the card down")
             if rule.effect is Effect.LOST:
                 task.detail = "lost by a fault rule"
                 task.fields["wr_cqe"] = 0
                 return True
+            if rule.effect is Effect.WARNING:
+                task.warning = True
+                continue
             raise TaskFault(f"a fault rule gives {rule.effect.name}", rule.effect.value, rule.code)
         return False

@@ -17,7 +17,7 @@ ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
-          "fault", "scenario", "callback_groups", "ts_capability", "ts_version")  # fmt: skip
+          "fault", "scenario", "features", "callback_groups", "ts_capability", "ts_version")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,8 @@ class FakeOptions:
     """Firmware version of the task scheduler; 0: drawn from the seed."""
     callback_groups: int = 1024
     """Groups of threads that may take host callbacks."""
+    features: int | None = None
+    """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
 
@@ -73,6 +75,7 @@ def parse(url: HalUrl) -> FakeOptions:
         physical=_physical(url),
         fault=url.options.get("fault", ""),
         scenario=url.options.get("scenario", ""),
+        features=_mask(url, "features"),
         ts_capability=_capability(url),
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
@@ -96,6 +99,14 @@ def _capability(url: HalUrl) -> bytes:
         return b"" if text == "none" else bytes.fromhex(text)
     except ValueError:
         raise BadUrl(f"HAL URL {url.text!r}: ts_capability={text!r} is neither hexadecimal bytes nor none") from None
+
+
+def _mask(url: HalUrl, name: str) -> int | None:
+    text = url.options.get(name, "")
+    try:
+        return int(text, 0) if text else None
+    except ValueError:
+        raise BadUrl(f"HAL URL {url.text!r}: {name}={text!r} is not a number such as 0x954") from None
 
 
 def _size(url: HalUrl, name: str) -> int:

@@ -107,6 +107,8 @@ class SubmissionQueue:
     sendable: bool = True
     head: int = 0
     tail: int = 0
+    returned: int = 0
+    """With slow credit: the ring position up to which senders got their room back."""
     enabled: bool = True
     paused: bool = False
     held: bool = False
@@ -144,6 +146,15 @@ class SubmissionQueue:
     def credit(self) -> int:
         """SQEs that can be submitted now; one slot of the ring stays empty."""
         return self.depth - 1 - (self.tail - self.head) % self.depth
+
+    def slow_credit(self, slots: int) -> int:
+        """Give at most `slots` finished slots back to senders (fault: slow credit); returns what may be sent now."""
+        late = (self.head - self.returned) % self.depth
+        if self.pending + late >= self.depth:  # the position is one of an earlier lap
+            late = 0
+        late = max(late - slots, 0)
+        self.returned = (self.head - late) % self.depth
+        return self.depth - 1 - self.pending - late
 
     @property
     def runnable(self) -> bool:

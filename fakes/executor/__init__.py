@@ -52,6 +52,7 @@ class Task:
     detail: str = ""
     kernel_name: str = ""
     error_code: int = 0
+    warning: bool = False
 
     def occupy(self, cost: int, *engines: str) -> None:
         """Spend `cost` virtual nanoseconds on the engines, all at once; none means the queue alone."""
@@ -173,8 +174,9 @@ class Executor:
         sq.head = (sq.head + taken) % sq.depth
         sq.done += taken
         self._log(task)
-        if task.fields.get("wr_cqe"):
-            task.device.deliver(sq, self._cqe(task, 0, task.error_code))
+        if task.fields.get("wr_cqe") or task.warning:
+            error_type = Effect.WARNING.value if task.warning else 0
+            task.device.deliver(sq, self._cqe(task, error_type, task.error_code))
 
     def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """Report a failed task and stop its queue, as the hardware does; the host moves on and enables it again."""

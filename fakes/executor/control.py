@@ -18,12 +18,25 @@ _CAPABILITY_MAGIC = 0xA55A2022
 _CAPABILITY = struct.Struct("<IIII16x")
 _SNAPSHOT_BYTES, _CAPABILITY_BYTES = 17 * 1024, 10 * 1024
 """What lies at the end of the error ring: capabilities of the scheduler, then a snapshot area."""
+_FORCE_RECYCLE = 0x67
+"""Sub type of a maintenance message that ends the tasks of another stream; every other one only says hello."""
 _STREAM_ADD, _STREAM_DELETE, _MODEL_ABORT = 0, 1, 6
 """Operations of model maintenance (mmt_type)."""
 
 
 def accepted(task: Task) -> int:
     """A message whose effect is in firmware; nothing in the fake depends on it."""
+    return 1
+
+
+def maintenance(task: Task) -> int:
+    """Stream housekeeping: a forced recycle ends what another queue still has to do."""
+    if task.fields["sub_type"] == _FORCE_RECYCLE:
+        target = task.device.by_stream.get(task.fields["target_id"])
+        if target is not None:
+            target.drop()
+            task.device.activate(target)
+        task.detail = f"recycle stream {task.fields['target_id']}"
     return 1
 
 
@@ -83,7 +96,7 @@ def unmodelled(task: Task) -> int:
 Handler = Callable[["Task"], int]
 
 _MESSAGES = (
-    "nop", "label_set", "maintenance", "profiling_enable", "profiling_disable", "debug_register", "debug_unregister",
+    "nop", "label_set", "profiling_enable", "profiling_disable", "debug_register", "debug_unregister",
     "debug_register_stream", "debug_unregister_stream", "overflow_switch", "stream_tag",
     "clear_float_status", "aicpu_info_load",
 )  # fmt: skip
@@ -91,6 +104,7 @@ _MESSAGES = (
 V1: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock")},
     "bare": ("event_record", accepted),
+    "maintenance": ("maintenance", maintenance),
     "stars_version": ("get_stars_version", version),
     "model_maintenance": ("model_maintenance", model_maintenance),
     "common_command": ("common_command", common_command),
@@ -99,6 +113,7 @@ V1: Mapping[str, tuple[str, Handler]] = {
 }
 V2: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
+    "maintenance": ("maintenance", maintenance),
     "model_maintain": ("model_maintenance", model_maintenance),
     "event_record_unwaited": ("event_record", accepted),
     "ring_buffer": ("ring_buffer", ring_buffer),

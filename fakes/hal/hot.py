@@ -28,6 +28,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
     unpack = _SEND_INFO.unpack_from
     memmove = ctypes.memmove
     owns = machine.memory.owns
+    faults = machine.faults
     normal, invalid = c.DRV_NORMAL_TYPE, c.DRV_ERROR_INVALID_VALUE
     no_resources, paused, bus_down = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL, c.DRV_ERROR_BUS_DOWN
 
@@ -55,6 +56,8 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
             device.turn(FULL)
             if depth - 1 - (tail - sq.head) % depth < number:
                 return no_resources
+        if faults.slow_credit and sq.slow_credit(0) < number and sq.slow_credit(faults.slow_credit) < number:
+            return no_resources
         ring = sq.ring
         in_place = ring.base <= address < ring.base + ring.size
         if in_place:

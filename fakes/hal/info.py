@@ -38,7 +38,7 @@ _INFO: Mapping[tuple[int, int], Callable[[Any], int]] = {
     (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_ENV): lambda d: 0,
     (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_VERSION): _version,
     (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_MASTERID): lambda d: d.machine.devices[d.index & ~1].identity.physical,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_CORE_NUM): lambda d: 1,
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_CORE_NUM): lambda d: int(d.chip.properties["tsCount"]),
     (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PHY_CHIP_ID): lambda d: d.identity.chip_id,
     (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PHY_DIE_ID): lambda d: d.identity.die_id,
     (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_ADDR_MODE): lambda d: c.ADDR_MODE_INDEPENDENT,
@@ -165,6 +165,9 @@ class InfoCalls(Chapter):
 
     def halSupportFeature(self, devid: int, feature: int) -> bool:
         """Tell whether the driver has a feature; false for numbers it does not know."""
+        mask = self.machine.options.features
+        if mask is not None:
+            return self.device(devid) is not None and bool(mask >> feature & 1)
         answer = _FEATURES.get(feature)
         return answer is not None and self.device(devid) is not None and answer(self.machine)
 

@@ -16,9 +16,11 @@ def open_rig() -> Iterator[Callable[..., Rig]]:
     """Open rigs that are closed at the end of the test."""
     opened: list[Rig] = []
 
-    def open_one(soc: str = "Ascend910B3", scheme: str = "fake", dev: int = 0, **options: object) -> Rig:
+    def open_one(
+        soc: str = "Ascend910B3", scheme: str = "fake", dev: int = 0, open_card: bool = True, **options: object
+    ) -> Rig:
         query = "&".join(f"{name}={value}" for name, value in options.items())
-        rig = Rig(f"{scheme}://{soc}?{query}", dev)
+        rig = Rig(f"{scheme}://{soc}?{query}", dev, open_card)
         opened.append(rig)
         return rig
 

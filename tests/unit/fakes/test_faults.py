@@ -12,6 +12,7 @@ import npuhal
 from fakes import kernels
 from fakes.errors import FakeError
 from fakes.faults import Effect
+from fakes.hal.events import FaultEvent
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.errors import BadUrl
@@ -46,7 +47,10 @@ def test_a_failing_send_sends_nothing(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     ("effect", "bits"),
-    [(Effect.EXCEPTION, 1), (Effect.TRAP, 2), (Effect.TIMEOUT, 4), (Effect.SQE_ERROR, 8), (Effect.CONFLICT, 16)],
+    [
+        (Effect.EXCEPTION, 1), (Effect.TRAP, 2), (Effect.TIMEOUT, 4), (Effect.SQE_ERROR, 8), (Effect.CONFLICT, 16),
+        (Effect.SOFTWARE, 32),
+    ],
 )
 def test_the_nth_task_fails(rig: Rig, effect: Effect, bits: int) -> None:
     stream = rig.stream()
@@ -55,6 +59,39 @@ def test_the_nth_task_fails(rig: Rig, effect: Effect, bits: int) -> None:
     assert [stream.head for _ in range(2)] == [2, 2]
     _, [cqe] = stream.receive()
     assert (cqe.error_type, cqe.error_code, cqe.sq_head) == (bits, 0x42, 2)
+
+
+def test_a_task_with_a_warning_does_its_work(rig: Rig) -> None:
+    stream = rig.stream()
+    rig.fake.faults.on_task(Effect.WARNING, nth=2)
+    stream.send(*[rig.nop(stream)] * 3)
+    stream.drain()
+    _, [cqe] = stream.receive()
+    assert (cqe.error_type, cqe.error, cqe.sq_head) == (0x40, False, 1)
+
+
+def test_a_card_goes_down_at_a_task(rig: Rig) -> None:
+    stream, bus_down = rig.stream(), c.DRV_ERROR_BUS_DOWN
+    rig.fake.faults.on_task(Effect.CARD_DOWN, nth=2)
+    stream.send(*[rig.nop(stream)] * 3)
+    assert [stream.head for _ in range(2)] == [1, 1]
+    assert (stream.send(rig.nop(stream)), stream.receive(timeout=1)[0]) == (bus_down, bus_down)
+    assert rig.fake.device().status == c.DRV_STATUS_COMMUNICATION_LOST
+
+
+def test_slow_credit_gives_room_back_bit_by_bit(rig: Rig) -> None:
+    stream = rig.stream(depth=8)
+    assert stream.send(*[rig.nop(stream)] * 7) == 0
+    stream.drain()
+    rig.fake.faults.slow_credit = 1
+    three, full = [rig.nop(stream)] * 3, c.DRV_ERROR_NO_RESOURCES
+    assert [stream.send(*three) for _ in range(4)] == [full, full, 0, full]
+    for _ in range(100):
+        while stream.send(*three):
+            pass
+        stream.drain()
+    rig.fake.faults.clear()
+    assert [stream.send(*three), stream.send(*three)] == [0, 0]
 
 
 def test_rules_choose_by_stream_kind_and_kernel(rig: Rig) -> None:
@@ -160,6 +197,111 @@ def test_a_sticky_bad_state_outlives_closing_the_card(rig: Rig) -> None:
     assert rig.hal.halDeviceOpen(0, None, ctypes.byref(out)) == 0
 
 
+def one_alloc(rig: Rig) -> bool:
+    return rig.hal.halMemAlloc(ctypes.byref(ctypes.c_void_p()), 1 << 16, c.MEM_DEV) != 0
+
+
+def task_error(rig: Rig) -> bool:
+    stream = rig.stream()
+    stream.send(rig.nop(stream))
+    return stream.head == 0 and bool(stream.receive()[1])
+
+
+def task_hangs(rig: Rig) -> bool:
+    stream = rig.stream()
+    stream.send(rig.nop(stream))
+    return stream.head == 0 and not stream.receive()[1]
+
+
+def task_lost(rig: Rig) -> bool:
+    stream = rig.stream()
+    stream.send(rig.nop(stream, wr_cqe=1))
+    return stream.head == 1 and not stream.receive()[1]
+
+
+def card_status(rig: Rig) -> int:
+    status = ctypes.c_int()
+    assert rig.hal.drvDeviceStatus(0, ctypes.byref(status)) == 0
+    return status.value
+
+
+def reported_event(rig: Rig) -> bool:
+    infos, count, every = (s.halFaultEventInfo * 4)(), ctypes.c_uint32(), s.halEventFilter()
+    assert rig.hal.halGetFaultEvent(0, ctypes.byref(every), infos, 4, ctypes.byref(count)) == 0
+    return bool(count.value) and infos[0].event_id == 0x80E01801
+
+
+def little_credit(rig: Rig) -> bool:
+    stream = rig.stream(depth=4)
+    assert stream.send(*[rig.nop(stream)] * 3) == 0
+    stream.drain()
+    return stream.send(*[rig.nop(stream)] * 3) == c.DRV_ERROR_NO_RESOURCES
+
+
+def stays_bad(rig: Rig) -> bool:
+    rig.hal.halDeviceClose(0, None)
+    return rig.hal.halDeviceOpen(0, None, ctypes.byref(s.hal_dev_open_out())) == c.DRV_ERROR_DEVICE_NOT_READY
+
+
+FAULTS: dict[str, tuple[Callable[[Rig], object], str, str, Callable[[Rig], bool]]] = {
+    "a call fails": (
+        lambda rig: rig.fake.faults.on_call("halMemAlloc", c.DRV_ERROR_BUSY),
+        "call: halMemAlloc, code: DRV_ERROR_BUSY", "halMemAlloc:1:DRV_ERROR_BUSY", one_alloc,
+    ),
+    "a task fails": (
+        lambda rig: rig.fake.faults.on_task(Effect.EXCEPTION, kind="nop"),
+        "task: EXCEPTION, kind: nop", "task:1:EXCEPTION:kind=nop", task_error,
+    ),
+    "a task hangs": (lambda rig: rig.fake.faults.on_task(Effect.HANG), "task: HANG", "task:1:HANG", task_hangs),
+    "a task is lost": (lambda rig: rig.fake.faults.on_task(Effect.LOST), "task: LOST", "task:1:LOST", task_lost),
+    "a card goes down at work": (
+        lambda rig: rig.fake.faults.on_task(Effect.CARD_DOWN), "task: CARD_DOWN", "task:1:CARD_DOWN",
+        lambda rig: task_hangs(rig) and card_status(rig) == c.DRV_STATUS_COMMUNICATION_LOST,
+    ),
+    "the heartbeat is lost": (
+        lambda rig: rig.fake.device().fail(c.DRV_STATUS_COMMUNICATION_LOST),
+        "card: DRV_STATUS_COMMUNICATION_LOST", "card:DRV_STATUS_COMMUNICATION_LOST",
+        lambda rig: card_status(rig) == c.DRV_STATUS_COMMUNICATION_LOST,
+    ),
+    "bad health that a reset does not clear": (
+        lambda rig: rig.fake.device().fail(c.DRV_STATUS_EXCEPTION, sticky=True),
+        "card: DRV_STATUS_EXCEPTION, sticky: true", "card:DRV_STATUS_EXCEPTION:sticky=1", stays_bad,
+    ),
+    "an ECC event": (
+        lambda rig: rig.fake.device().raise_fault(FaultEvent(0x80E01801, "HBM ECC error", 2)),
+        "event: 0x80E01801, name: HBM ECC error, severity: 2", "event:0x80E01801:name=HBM ECC error:severity=2",
+        reported_event,
+    ),
+    "little credit": (
+        lambda rig: setattr(rig.fake.faults, "slow_credit", 1), "credit: 1", "credit:1", little_credit,
+    ),
+    "out of memory at a size": (
+        lambda rig: setattr(rig.fake.faults, "out_of_memory_from", 1 << 16), "memory: 65536", "memory:65536", one_alloc,
+    ),
+    "ids taken by others": (
+        lambda rig: rig.fake.device().ids["model"].occupy(2048),
+        "ids: model, taken: 2048", "ids:model:2048",
+        lambda rig: rig.try_id(c.DRV_MODEL_ID)[0] == c.DRV_ERROR_NO_MODEL_RESOURCES,
+    ),
+}  # fmt: skip
+"""What goes wrong -> the rule in Python, YAML and a URL, and how a program sees it."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_comes_from_python_yaml_and_url(
+    open_rig: Callable[..., Rig], tmp_path: Path, fault: str
+) -> None:
+    start, yaml, url, seen = FAULTS[fault]
+    assert not seen(open_rig())
+    rig = open_rig()
+    start(rig)
+    assert seen(rig)
+    (tmp_path / "rules.yaml").write_text(f"- {{{yaml}}}")
+    for options in ({"scenario": tmp_path / "rules.yaml"}, {"fault": url}):
+        rig = open_rig(open_card="card" not in yaml.split(":")[0], **options)
+        assert seen(rig)
+
+
 def test_faults_come_from_the_url(open_rig: Callable[..., Rig]) -> None:
     rig = open_rig(fault="drvGetDevNum:2:DRV_ERROR_BUSY,task:2:trap")
     count = ctypes.c_uint32()
@@ -199,6 +341,7 @@ def test_faults_come_from_a_file(open_rig: Callable[..., Rig], tmp_path: Path) -
         ("- {ids: tickets}", "none of stream"),
         ("- {card: 2, device: 7}", "there is no device 7"),
         ("- {memory: 5, task: HANG}", "exactly one of"),
+        ("- {memory: plenty}", "memory is 'plenty'; it must be a number"),
         ("memory: 5", "a list of rules"),
     ],
 )
@@ -209,6 +352,14 @@ def test_wrong_scenarios_are_refused_with_their_place(tmp_path: Path, rule: str,
         npuhal.open_hal(f"fake://ascend910b3?scenario={scenario}")
 
 
-def test_a_wrong_short_rule_is_named() -> None:
-    with pytest.raises(BadUrl, match="neither NAME:N:CODE"):
-        npuhal.open_hal("fake://ascend910b3?fault=halMemAlloc")
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("halMemAlloc", "the form is NAME:NTH:CODE"), ("task:HANG", "the form is task:NTH:TASK"),
+        ("halMemAlloc:often:6", "nth is 'often'"), ("credit:1:2", "the form is credit:CREDIT"),
+        ("memory:1:device=3", "unknown key 'device'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_short_rule_is_named(rule: str, says: str) -> None:
+    with pytest.raises(BadUrl, match=f"fault '{rule}': .*{says}"):
+        npuhal.open_hal(f"fake://ascend910b3?fault={rule}")

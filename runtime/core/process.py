@@ -131,17 +131,8 @@ class Runtime:
             DeviceUnavailable 207004: ASCEND_RT_VISIBLE_DEVICES hides all of them by a mistake in it.
         """
         if not self.visible.usable and self.machine.device_count:
-            mask = os.environ.get(visible.VARIABLE, "")
-            raise errors.fault(
-                "ACL_ERROR_RT_NO_DEVICE", f"{visible.VARIABLE}={mask!r} cannot be used: {self.visible.state.value}",
-                ee="EE2002", params=(mask, visible.VARIABLE, self._mask_rule),
-                hint=f"set it to {self._mask_rule}, or unset it",
-            )
+            raise visible.unusable_mask(self.visible, self.machine.device_count)
         return len(self.slots)
-
-    @property
-    def _mask_rule(self) -> str:
-        return f"ascending ids in [0, {self.machine.device_count}), each once, separated by commas"
 
     def check_process(self) -> None:
         """Refuse a child of fork: the driver's mappings do not come along."""
@@ -162,31 +153,8 @@ class Runtime:
         if self.closed:
             raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
         if not isinstance(index, int) or not 0 <= index < len(self.slots):
-            raise errors.fault(
-                "ACL_ERROR_RT_INVALID_DEVICEID", f"device {index!r}: {self._valid_ids()}",
-                ee="EE1003", params=(call, index, "device", f"[0, {len(self.slots)})"), hint=self._id_hint(index),
-            )
+            raise visible.no_such_device(self.visible, self.machine.device_count, index, call)
         return self.slots[index]
-
-    def _valid_ids(self) -> str:
-        if self.slots:
-            return f"valid are 0 to {len(self.slots) - 1}"
-        if self.machine.device_count:
-            return f"{visible.VARIABLE} is unusable: {self.visible.state.value}"
-        return "this machine has no devices"
-
-    def _id_hint(self, index: object) -> str:
-        """Say what the mask makes of the machine's ids, and whether the id would fit as one of the driver's."""
-        hint = "`npuhal info` lists the devices that this process may use"
-        if self.visible.state is visible.MaskState.UNSET:
-            return hint
-        kept = ", ".join(map(str, self.visible.ids)) or "no device"
-        text = f"{visible.VARIABLE}={os.environ.get(visible.VARIABLE, '')!r} leaves {kept}"
-        if self.visible.stopped_at:
-            text += f" (reading stopped at {self.visible.stopped_at!r})"
-        if index in self.visible.ids:
-            text += f"; {index} is the driver's id of user device {self.visible.ids.index(index)}"
-        return f"{text}; {hint}"
 
     def ask(self, index: int) -> DeviceInfo:
         """Return what the driver says about a device, which need not be open."""

@@ -13,7 +13,7 @@ _DEFAULTS = {"streams": 2048, "events": 65536, "notifys": 8192, "models": 2048, 
 _OPTIONS = {
     "devices": "devices", "streams_limit": "streams", "events_limit": "events", "notify_limit": "notifys",
     "cb_groups": "callback_groups", "ts_version": "ts_version", "models_limit": "models", "sq_limit": "sqs",
-    "hbm_bytes": "hbm",
+    "hbm_bytes": "hbm", "hal_features": "features",
 }  # fmt: skip
 _IGNORED = {"env", "exit", "errmsg", "trace"}
 """Knobs that are about the recording process, not the machine."""
@@ -33,6 +33,8 @@ def url_of(scenario: dict[str, Any], tier: str) -> str:
     for knob, value in scenario["setup"].items():
         if knob == "ts_capability":
             options[knob] = value or "none"
+        elif knob == "hal_notsupp":
+            options["fault"] = f"{value}:1%2B:DRV_ERROR_NOT_SUPPORT"
         elif knob in _OPTIONS:
             options[_OPTIONS[knob]] = value
         elif knob not in _IGNORED:

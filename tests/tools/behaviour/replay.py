@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import re
-import struct
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ from typing import Any
 
 from runtime.api.aclrt import Acl, Out
 from runtime.api.aclrt.entry import UNTOUCHED, find
+from tests.tools.behaviour.hal_log import HalLog
 from tests.tools.behaviour.machine import Unsupported, control, url_of
-from tests.tools.behaviour.values import Skipped, Values
+from tests.tools.behaviour.values import Skipped, Values, read_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class Replay:
         self.repeated: dict[str, int] = {}
         """How often each thread has repeated its present step."""
         self.pending: dict[str, tuple[dict[str, Any], int]] = {}
+        self.hal_log: HalLog | None = None
         self.folder = tempfile.TemporaryDirectory(prefix="scenario")
 
     def run(self) -> Result:
@@ -181,6 +182,9 @@ class Replay:
         given = {key: self.values.resolve(value) for key, value in arguments.items()}
         if self.scenario["setup"].get("errmsg", True):  # the recording read the messages after each call
             self.acl.reports.take_text()
+        if "hal_log" in step:
+            self.hal_log = self.hal_log or HalLog(self.acl.runtime.hal)
+            self.hal_log.take([])
         code = self.acl.call(step["call"], **given)
         messages = list(self.acl.reports.message_ids())
         if self.acl.started:
@@ -190,10 +194,11 @@ class Replay:
         outputs = {key: value.value for key, value in given.items() if isinstance(value, Out)}
         for key, value in arguments.items():
             if isinstance(value, dict) and "read" in value:
-                outputs[key] = _contents(given[key], value)
-            if isinstance(value, str) and value.startswith("&") and len(value) > 1 and value != "&~":
-                self.values.bound[value[1:]] = outputs[key]
-        return {"ret": code, "err": messages, "out": outputs}
+                outputs[key] = read_back(given[key], value)
+            if isinstance(value, str) and value.startswith("&") and value not in ("&", "&~"):
+                self.values.bound[value.lstrip("&~")] = outputs[key]
+        below = self.hal_log.take(step["hal_log"]) if self.hal_log is not None and "hal_log" in step else []
+        return {"ret": code, "err": messages, "out": outputs, "hal_calls": below}
 
     def _judge(self, number: int, step: dict[str, Any], outcome: dict[str, Any]) -> None:
         if "ok_count" in outcome:
@@ -220,6 +225,9 @@ class Replay:
             written = outcome["out"].get(key, UNTOUCHED)
             if not self.values.agrees(expected, step["args"].get(key), written):
                 problems.append((f"out {key}", expected, written))
+        recorded = [call[:3] for call in step.get("hal_calls", [])]
+        if "hal_calls" in step and outcome["hal_calls"] != recorded:
+            problems.append(("hal_calls", recorded, outcome["hal_calls"]))
         if not _comparable(step):
             return
         self.result.compared += 1
@@ -254,7 +262,7 @@ class Replay:
     def _host(self, number: int, step: dict[str, Any]) -> None:
         kind, values = step["host"], self.values
         if kind == "buffer":
-            values.bound[step["name"]] = values.address(bytes([step.get("fill", 0)]) * step["size"])
+            values.bound[step["name"]] = values.pages(bytes([step.get("fill", 0)]) * step["size"])
         elif kind == "pid":
             values.bound[step["name"]] = os.getpid()
         elif kind == "tid":
@@ -319,15 +327,6 @@ class Replay:
 
 def _comparable(step: dict[str, Any]) -> bool:
     return not (step.get("artefact") or step.get("unstable") or step.get("skipped"))
-
-
-def _contents(address: int, value: dict[str, Any]) -> Any:
-    """Return what a temporary buffer holds: so many bytes as hex, or all of it as numbers of a struct format."""
-    if isinstance(value["read"], int):
-        return ctypes.string_at(address, value["read"]).hex()
-    size = value["zero"]
-    code = f"<{size // struct.calcsize(value['read'])}{value['read']}"
-    return list(struct.unpack(code, ctypes.string_at(address, size)))
 
 
 def _numbered(value: Any, number: int) -> Any:

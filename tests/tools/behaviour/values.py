@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import re
 import struct
 from collections.abc import Callable
@@ -16,8 +17,29 @@ _INTEGERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i
 _NAME = re.compile(r"\$([A-Za-z_0-9]+)([+-]\d+)?\Z")
 
 
+_LARGEST_PAGE = 65536
+"""Pages of the fake's hosts have 4 or 64 KiB."""
+
+
 class Skipped(Exception):
     """An argument refers to something an earlier step did not give."""
+
+
+def read_back(address: int, value: dict[str, Any]) -> Any:
+    """Return what a call left in a temporary buffer.
+
+    `read` is a number of bytes (given as hex), a struct format for all of a `zero` buffer, or true for a typed buffer,
+    whose numbers are returned.
+    """
+    if value["read"] is True:
+        kind = next(kind for kind in value if kind in _INTEGERS)
+        count, form = len(value[kind]), _INTEGERS[kind]
+        return list(struct.unpack(f"<{count}{form}", ctypes.string_at(address, count * struct.calcsize(form))))
+    if isinstance(value["read"], int):
+        return ctypes.string_at(address, value["read"]).hex()
+    size = value["zero"]
+    form = f"<{size // struct.calcsize(value['read'])}{value['read']}"
+    return list(struct.unpack(form, ctypes.string_at(address, size)))
 
 
 class Values:
@@ -34,6 +56,15 @@ class Values:
         buffer = ctypes.create_string_buffer(bytes(data), max(len(data), 1))
         self._keep.append(buffer)
         return ctypes.addressof(buffer)
+
+    def pages(self, data: bytes) -> int:
+        """Put bytes into page-aligned memory of the host's own, as a program would that registers it."""
+        area = mmap.mmap(-1, len(data) + _LARGEST_PAGE)
+        self._keep.append(area)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(area))
+        address = -(-start // _LARGEST_PAGE) * _LARGEST_PAGE
+        ctypes.memmove(address, data, len(data))
+        return address
 
     def resolve(self, value: Any) -> Any:
         """Return the argument that a scenario value stands for."""
@@ -58,6 +89,12 @@ class Values:
         return value + int(match[2]) if match[2] else value
 
     def _built(self, value: dict[str, Any]) -> Any:
+        made = self._made(value)
+        if "as" in value:
+            self.bound[value["as"]] = made
+        return made
+
+    def _made(self, value: dict[str, Any]) -> Any:
         if "str" in value:
             return value["str"]
         if "cb" in value:
@@ -107,7 +144,7 @@ class Values:
     def agrees(self, expected: Any, given: Any, written: Any) -> bool:
         """Whether an output is what was recorded; binds names as it goes."""
         if isinstance(given, str) and given.startswith("&") and given not in ("&", "&~"):
-            self.bound[given[1:]] = written
+            self.bound[given.lstrip("&~")] = written
         if expected == "*":
             return True
         if expected == "untouched":

@@ -116,6 +116,7 @@ class Runtime:
             raise errors.fault(
                 "RT_ERROR_DEVICE_RETAIN", f"device {index} cannot be opened: {cause.message}",
                 ee=cause.message_id, params=cause.params, hint=cause.hint,
+                hal=cause.__cause__ if isinstance(cause.__cause__, npuhal.errors.HalError) else None,
             ) from cause
 
     @property

@@ -12,6 +12,8 @@ __all__ = ["ThreadReports"]
 
 _SUCCESS: Final = 0
 _FIRST_RUNTIME_CODE: Final = 107000
+_FIRST_DEVICE_CODE: Final = 500000
+"""From here on a code alone tells a user nothing: the text is kept even where no message number belongs to it."""
 
 
 class ThreadReports:
@@ -31,7 +33,8 @@ class ThreadReports:
         """Note a fault that a call of this thread reports."""
         if problem.code >= _FIRST_RUNTIME_CODE and not problem.message_id.startswith("EH"):
             self._local.code = problem.code
-        if text := user_text(problem):
+        text = user_text(problem) or (str(problem) if problem.code >= _FIRST_DEVICE_CODE else "")
+        if text:
             messages = self._messages()
             if len(messages) < self.KEPT:
                 messages.append((problem.message_id, text))
@@ -49,7 +52,7 @@ class ThreadReports:
 
     def message_ids(self) -> tuple[str, ...]:
         """Return the numbers of the messages that wait in this thread, newest first."""
-        return tuple(number for number, _ in reversed(self._messages()))
+        return tuple(number for number, _ in reversed(self._messages()) if number)
 
     def take_text(self) -> str:
         """Return this thread's messages, the first as the reason and the later ones below it, and forget them."""

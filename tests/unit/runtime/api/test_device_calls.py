@@ -138,6 +138,20 @@ def test_fixing_another_soc(api: Caller) -> None:
     assert api.acl.call("aclrtGetSocName") == "Ascend310P3"
 
 
+@pytest.mark.parametrize(
+    ("call", "answer", "told"),
+    [("halDeviceOpen", "DRV_ERROR_BUSY", "DRV_ERROR_BUSY"), ("halMemAlloc", "DRV_ERROR_OUT_OF_MEMORY", "OUT_OF_MEMORY")],
+)
+def test_the_reason_of_a_failed_opening_is_told_once(api: Caller, call: str, answer: str, told: str) -> None:
+    api.acl.runtime.hal.fake.faults.on_call(call, answer)
+    assert api.acl.call("aclrtSetDevice", deviceId=1) == 507033
+    first, *_ = api.acl.call("aclGetRecentErrMsg").splitlines()
+    assert "device 1 cannot be opened" in first
+    assert call in first
+    assert told in first
+    assert api.acl.call("aclGetRecentErrMsg") is None
+
+
 # -- set and reset -------------------------------------------------------------------------------------------------
 
 

@@ -11,13 +11,19 @@ from runtime import errors
 from runtime.core import abort
 from runtime.core import stream as core
 from runtime.core.value import submit_wait
+from runtime.driver.copies import Plane
 from runtime.launch.copy import copy_in_stream
-from runtime.launch.kernel import PLAIN, LaunchOptions
+from runtime.launch.direction import inferred
+from runtime.launch.fill import queue_fill
+from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.launch.planes import queue_plane
+from runtime.launch.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from runtime.core.event import Event
     from runtime.launch.kernel import Kernel
+    from runtime.memory.host import HostBuffer
 
 _WORD_BYTES = 8
 
@@ -43,6 +49,52 @@ class Stream(core.Stream):
         A pageable end (array, bytes) makes the call wait for the stream and copy at once.
         """
         copy_in_stream(self, dst, src, size)
+
+    def fill(self, target: DeviceBuffer, value: int, size: int | None = None) -> None:
+        """Queue the setting of bytes of a device buffer: all, or the first `size`."""
+        target.check_open()
+        count = target.size if size is None else size
+        if not 0 <= value <= 0xFF or not 0 <= count <= target.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {target.size} bytes with {value}",
+                hint="the value is one byte, the size at most the buffer's",
+            )
+        if count:
+            queue_fill(self, target.address, target.size, value * 0x01010101, count, "Stream.fill", target)
+
+    def copy_rows(self, dst: DeviceBuffer | HostBuffer, dst_pitch: int, src: DeviceBuffer | HostBuffer, src_pitch: int,
+                  width: int, height: int) -> None:
+        """Queue a copy of `height` rows of `width` bytes, whose starts lie a pitch apart in each buffer."""
+        for end, pitch, role in ((dst, dst_pitch, "target"), (src, src_pitch, "source")):
+            end.check_open()
+            if (height - 1) * pitch + width > end.size:
+                raise errors.fault(
+                    "ACL_ERROR_RT_PARAM_INVALID", f"copy_rows: {height} rows of {width} bytes with a pitch of {pitch} "
+                    f"do not fit the {role} of {end.size} bytes", hint="pass fewer or shorter rows",
+                )
+        plane = Plane(dst.address, dst_pitch, src.address, src_pitch, width, height)
+        queue_plane(self, plane, inferred(src.location, dst.location), "Stream.copy_rows", dst, src)
+
+    def reduce(
+        self, target: DeviceBuffer, source: DeviceBuffer, operation: str = "add", dtype: str = "float32"
+    ) -> None:
+        """Queue target = target (operation) source by the copy engine, element by element.
+
+        Args:
+            operation: "add", "max", "min" or "equal".
+            dtype: int8, int16, int32, uint32, float16, float32 or bfloat16.
+        """
+        target.check_open()
+        source.check_open()
+        kind, data_type = REDUCTIONS.get(operation), REDUCIBLE.get(dtype)
+        if kind is None or data_type is None or source.size > target.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"reduce of {source.size} bytes of {dtype} into {target.size} by "
+                f"{operation!r}", hint=f"operations: {', '.join(REDUCTIONS)}; types: {', '.join(REDUCIBLE)}",
+            )
+        queue_reduce(
+            self, target.address, source.address, source.size, kind, data_type, "Stream.reduce", target, source
+        )
 
     def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Launch a kernel; the same as `kernel[blocks](..., stream=self)`."""

@@ -82,7 +82,7 @@ def _checked(memory: MemoryDriver, plane: Plane, kind: Direction, call: str) -> 
     return kind
 
 
-def queue_plane(stream: Stream, plane: Plane, kind: Direction, call: str) -> None:
+def queue_plane(stream: Stream, plane: Plane, kind: Direction, call: str, *keep: object) -> None:
     """Queue a copy of rows, its direction corrected by where the ends lie.
 
     Raises:
@@ -104,19 +104,18 @@ def queue_plane(stream: Stream, plane: Plane, kind: Direction, call: str) -> Non
             "stream", hint="copy it with NumPy",
         )
     if kind not in _DRIVER:
-        _inside(stream, plane)
+        _inside(stream, plane, Keeper(*keep))
     elif plain:
         check_pageable(stream, call)
         check_blocking(stream.context, call, asynchronous=True)
         stream.synchronize()
         CopyDriver(stream.device.hal, stream.device.device_id).rows(plane, _DRIVER[kind])
     else:
-        _across(stream, plane, kind)
+        _across(stream, plane, kind, Keeper(*keep))
 
 
-def _inside(stream: Stream, plane: Plane) -> None:
+def _inside(stream: Stream, plane: Plane, keeper: Keeper) -> None:
     """Queue one SDMA copy per row, or one for all where the rows touch."""
-    keeper = Keeper()
     try:
         if plane.width == plane.dst_pitch == plane.src_pitch:
             transfer.inside(stream, plane.dst, plane.src, plane.width * plane.height, keeper)
@@ -128,15 +127,17 @@ def _inside(stream: Stream, plane: Plane) -> None:
         keeper.release()
 
 
-def _across(stream: Stream, plane: Plane, kind: Direction) -> None:
+def _across(stream: Stream, plane: Plane, kind: Direction, keeper: Keeper) -> None:
     """Queue one task for all rows, by a DMA chain or, over UB, by work that the driver prepares."""
     copy = CopyKind.HOST_TO_DEVICE if kind is Direction.HOST_TO_DEVICE else CopyKind.DEVICE_TO_HOST
-    driver, size = transfer.copy_driver(stream), plane.width * plane.height
-    if stream.env.ub_connected:
-        sq_id = stream.queues.sq_id
-        prepared = driver.prepare_rows(sq_id, transfer.ub_direction(copy), plane)
-        free = partial(driver.free_rows_ub, sq_id, prepared)
-        transfer.send_prepared(stream, copy, prepared, free, size=size, doorbell=True)
-        return
-    dma = driver.chain_rows(plane, _DRIVER[kind])
-    transfer.send_chain(stream, copy, dma, partial(driver.free_rows, dma), size=size)
+    driver, size, sq_id = transfer.copy_driver(stream), plane.width * plane.height, stream.queues.sq_id
+    try:
+        if stream.env.ub_connected:
+            prepared = driver.prepare_rows(sq_id, transfer.ub_direction(copy), plane)
+            done = keeper.piece(partial(driver.free_rows_ub, sq_id, prepared))
+            transfer.send_prepared(stream, copy, prepared, done, size=size, doorbell=True)
+        else:
+            dma = driver.chain_rows(plane, _DRIVER[kind])
+            transfer.send_chain(stream, copy, dma, keeper.piece(partial(driver.free_rows, dma)), size=size)
+    finally:
+        keeper.release()

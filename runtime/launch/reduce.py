@@ -17,6 +17,12 @@ KINDS = (CopyKind.ADD, CopyKind.MAX, CopyKind.MIN, CopyKind.EQUAL)
 DATA_TYPES = {0: 0, 1: 1, 2: 4, 3: 5, 4: 8, 6: 2, 7: 9, 8: 10, 27: 6}
 """aclDataType -> rtDataType_t (float, float16, int8, int32, uint8, int16, uint16, uint32, bfloat16)."""
 
+REDUCTIONS = {"add": CopyKind.ADD, "max": CopyKind.MAX, "min": CopyKind.MIN, "equal": CopyKind.EQUAL}
+"""Operations by name."""
+
+REDUCIBLE = {"float32": 0, "float16": 1, "int16": 2, "int8": 4, "int32": 5, "bfloat16": 6, "uint32": 10}
+"""Types that the copy engine reduces -> rtDataType_t."""
+
 _LARGEST = 0xFFFFFFFF
 
 

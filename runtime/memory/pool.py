@@ -287,16 +287,14 @@ class CachingPool:
 
     def _settle(self, passed: set[Mark]) -> None:
         """Let everybody use what no stream uses any more."""
-        for block in self._waiting():
-            if not passed.issuperset(block.marks):
-                continue
-            if block in self._pending:
-                self._pending.remove(block)
-            elif block.free and self._blocks.get(block.address) is block:
+        settled = [block for block in self._waiting() if passed.issuperset(block.marks)]
+        for block in settled:  # all of them before any is joined with its neighbours
+            if block.free:
                 self._leave(block)
             else:
-                continue
+                self._pending.remove(block)
             block.home, block.marks = _ANYBODY, ()
+        for block in settled:
             self._put(block)
 
     def _count(self, block: Block, sign: int) -> None:

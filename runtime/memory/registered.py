@@ -71,7 +71,7 @@ class HostRegistry:
             made = Registered(address, size, driver, None, 0)
         else:
             flag = _driver_flag(chip, flags)
-            made = Registered(address, size, driver, flag, driver.register(address, size, flag))
+            made = Registered(address, size, driver, flag, _device_address(driver, address, size, flag))
         self._ranges[address] = made
         return made
 
@@ -119,6 +119,19 @@ class HostRegistry:
 
     def __len__(self) -> int:
         return len(self._ranges)
+
+
+def _device_address(driver: ShareDriver, address: int, size: int, flag: int) -> int:
+    try:
+        return driver.register(address, size, flag)
+    except errors.RuntimeFault as fault:
+        if fault.hal_name != "DRV_ERROR_REPEATED_USERD":
+            raise
+        raise errors.fault(
+            "RT_ERROR_HOST_MEMORY_ALREADY_REGISTERED", f"{size} bytes at {address:#x} are pinned or registered already",
+            ee="EE1018", params=("registration of host memory", "the memory is registered already"),
+            hint="unregister it first; memory from alloc_host needs no registration",
+        ) from fault
 
 
 def _unknown(call: str, address: int) -> errors.RuntimeFault:

@@ -58,6 +58,7 @@ class Device:
         self.opened = False
         self.daemon_open = False
         self.held = False
+        self.exchanged = False
         self.engines = Engines()
         self.ids = self._make_ids()
         self.queues: dict[int, SubmissionQueue] = {}
@@ -228,10 +229,25 @@ class Device:
             self.machine.changed.notify_all()
 
     def repair(self) -> None:
-        """Make the card work again, as a hot reset or an exchange does."""
+        """Make the card work again, as a hot reset does; memory and queues are what they were."""
         with self.machine.lock:
             self.status, self.sticky = _WORKING, False
             self.machine.changed.notify_all()
+
+    def exchange(self) -> None:
+        """Put a healthy card in the place of this one: its memory reads as zero, its signals are 0, nothing runs.
+
+        What the process has on it works again after halProcessResRestore.
+        """
+        with self.machine.lock:
+            self.machine.memory.blank(self.index)
+            for table in (self.events, self.notifies, self.counters):
+                table.clear()
+            for sq in self.queues.values():
+                sq.reset()
+            self.active.clear()
+            self.exchanged = bool(self.queues)
+            self.repair()
 
     def raise_fault(self, event: FaultEvent) -> None:
         """Let the card report a fault, or that one is over (`assertion` 0)."""
@@ -254,7 +270,7 @@ class Device:
     @property
     def works(self) -> bool:
         """Whether the card is in its working state."""
-        return self.status == _WORKING
+        return self.status == _WORKING and not self.exchanged
 
     @property
     def idle(self) -> bool:
@@ -288,6 +304,7 @@ class Device:
         """Forget everything a process held here: queues, ids, signals; and a bad state that is not sticky."""
         if not self.sticky:
             self.status = _WORKING
+        self.exchanged = False
         self.queues.clear()
         self.by_stream.clear()
         self.logic.clear()

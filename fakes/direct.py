@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakes import hal as calls
 from fakes.daemon import FakeDaemon
 from fakes.errors import NotModelled
-from fakes.hal.absent import absent
+from fakes.hal.absent import absence
 from fakes.hal.hot import make_head_reader, make_sender
 from npuhal import constants as c
 from npuhal import prototypes
@@ -75,15 +75,15 @@ class FakeApi(HalApi):
         self.fake = machine
         self.stepped = not machine.options.free_run
         self._calls = calls.build(machine)
-        self._absent = absent(machine.plugin.name, machine.options.args)
 
     def has(self, name: str) -> bool:
-        """Every function of the headers exists; those the fake does not model refuse by name when called."""
+        """Whether a function is there; those the fake does not model refuse by name when called."""
         try:
             prototypes.prototype(name, self.version)
+            gap = absence(name, self.fake.plugin.name)
         except KeyError:
             return False
-        return True
+        return gap is None or gap.exported
 
     def daemon(self) -> FakeDaemon:
         """Return the starter of device-side processes."""
@@ -95,11 +95,12 @@ class FakeApi(HalApi):
 
     def function(self, name: str) -> Call:
         """Return a function that takes converted arguments; refuses or answers NOT_SUPPORT when it is not modelled."""
+        if absence(name, self.fake.plugin.name) is not None:
+            void = prototypes.prototype(name, self.version).restype is None
+            return lambda *_arguments: None if void else c.DRV_ERROR_NOT_SUPPORT
         found = self._calls.get(name)
         if found is not None:
             return found
-        if name in self._absent:
-            return lambda *_arguments: c.DRV_ERROR_NOT_SUPPORT
 
         def refuse(*_arguments: Any) -> int:
             raise NotModelled(name, "see `npuhal fake coverage` for what is")

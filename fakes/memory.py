@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_right, insort
+from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
 
 from fakes.address_space import BackingFile, Extents, Reservation, mapped
 from fakes.errors import MemoryFault, OutOfDeviceMemory
+from npuhal import constants
 
 MiB = 1 << 20
 GiB = 1 << 30
@@ -23,6 +25,7 @@ DEVICE_WINDOW = 1 << 37
 _HOST_WINDOW = 1 << 36
 _VIRTUAL_WINDOW = 1 << 38
 _FREED_KEPT = 256
+_MODULE_SHIFT, _MODULE_MASK = constants.MEM_MODULE_ID_BIT, constants.MEM_MODULE_ID_MASK
 
 
 class Kind(Enum):
@@ -115,10 +118,22 @@ class Window:
         if self._file is not None:
             self._file.drop(base - self.base, span)
 
+    def blank(self) -> None:
+        """Release all bytes; they read as zero."""
+        self.drop(self.base, self.size)
+
     def close(self) -> None:
         """Close the backing file."""
         if self._file is not None:
             self._file.close()
+
+
+@dataclass(slots=True)
+class Usage:
+    """Bytes that one component has on one card, and the most it ever had."""
+
+    used: int = 0
+    peak: int = 0
 
 
 @dataclass(slots=True)
@@ -155,6 +170,9 @@ class Memory:
             {Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal - giant), Pool.GIANT: Budget(giant)}
             for _ in range(devices)
         ]
+        self.usage: list[defaultdict[int, Usage]] = [defaultdict(Usage) for _ in range(max(devices, 1))]
+        """Per card: module id -> what was allocated for it."""
+        self._files: list[BackingFile] = []
         self._bases: list[int] = []
         self._blocks: dict[int, Block] = {}
         self._freed: dict[int, str] = {}
@@ -163,6 +181,8 @@ class Memory:
         """Give everything back to the system."""
         for window in (self._host, *self._devices):
             window.close()
+        for file in self._files:
+            file.close()
         self._reservation.close()
 
     @property
@@ -216,6 +236,30 @@ class Memory:
         return self._add(Block(base, block.size, block.span, Kind.DEVICE, block.device, block.pointer, block.pool,
                                block.page, alias=True))  # fmt: skip
 
+    def charge(self, device: int, pool: Pool, size: int) -> bool:
+        """Take `size` bytes of a page kind's budget, or give them back (negative); False when there are too few."""
+        budget = self.budgets[device][pool]
+        if size > budget.free:
+            return False
+        budget.used += size
+        return True
+
+    def open_file(self, name: str, size: int) -> BackingFile:
+        """Make bytes for addresses that somebody else manages; closed with the machine at the latest."""
+        made = BackingFile(name, size)
+        self._files.append(made)
+        return made
+
+    def close_file(self, file: BackingFile) -> None:
+        """Close what `open_file` made; nothing may be mapped to it any more."""
+        self._files.remove(file)
+        file.close()
+
+    def map_file(self, device: int, base: int, size: int, file: BackingFile, offset: int) -> Block:
+        """Give bytes of such a file an address in the range for virtual memory; `free` takes it away again."""
+        return self._add(Block(base, size, size, Kind.DEVICE, device, file.address + offset, Pool.HUGE, HUGE,
+                               alias=True))  # fmt: skip
+
     def reserve(self, size: int, at: int | None = None) -> int | None:
         """Reserve addresses for mappings, anywhere or at a wanted address; None when that is not possible."""
         if at is not None:
@@ -262,7 +306,14 @@ class Memory:
     def _window(self, block: Block) -> Window:
         return self._devices[block.device] if block.kind is Kind.DEVICE else self._host
 
+    def _count(self, block: Block, size: int) -> None:
+        if not block.alias and block.kind is not Kind.REGISTERED:
+            usage = self.usage[block.device][block.flags >> _MODULE_SHIFT & _MODULE_MASK]
+            usage.used += size
+            usage.peak = max(usage.peak, usage.used)
+
     def _forget(self, block: Block) -> None:
+        self._count(block, -block.span)
         del self._blocks[block.base]
         del self._bases[bisect_right(self._bases, block.base) - 1]
 
@@ -280,6 +331,10 @@ class Memory:
             if block.device == device and block.kind is not Kind.HOST:
                 self.free(block.base)
 
+    def blank(self, device: int) -> None:
+        """Let all memory of a device read as zero, as that of a card nobody used yet."""
+        self._devices[device].blank()
+
     def expose(self, block: Block) -> None:
         """Map a device block for the host at its own address (BAR window)."""
         if not block.host_access:
@@ -295,6 +350,7 @@ class Memory:
     def _add(self, block: Block) -> Block:
         insort(self._bases, block.base)
         self._blocks[block.base] = block
+        self._count(block, block.span)
         self._freed.pop(block.base, None)
         return block
 

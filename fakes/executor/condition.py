@@ -130,6 +130,9 @@ def program(task: Task) -> int:
     run = execute(task.raw[_PROGRAM_OFFSET:], reach, generation_of(task.device.chip))
     if run.fault is not None:
         raise TaskFault(f"condition program: {run.fault}", Effect.EXCEPTION.value, run.status)
+    if task.layout in _POLLING and reach.head is not None and _is_before(task, reach.head):
+        task.sq.head = reach.head
+        return 0
     task.device.wake()
     if task.layout == "model_execute":
         task.device.models.execute(task.fields["model_id"], task.sq, task.position)
@@ -137,11 +140,14 @@ def program(task: Task) -> int:
     if reach.head is None:
         task.occupy(CONTROL_NS)
         return 1
-    if task.layout in _POLLING and (task.position - reach.head) % task.sq.depth < task.sq.depth // 2:
-        task.sq.head = reach.head
-        return 0
     task.occupy(CONTROL_NS)
     return (reach.head - task.position) % task.sq.depth or task.sq.depth
+
+
+def _is_before(task: Task, head: int) -> bool:
+    """Whether a ring position lies behind the entry that runs: the program goes back to look again."""
+    depth = task.sq.depth
+    return (task.position - head) % depth < depth // 2
 
 
 Handler = Callable[["Task"], int]

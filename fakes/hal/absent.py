@@ -1,24 +1,75 @@
-"""Functions of features a product does not have: they answer NOT_SUPPORT there, as the real library does."""
+"""Functions that are absent on purpose: they answer as the real library does where a feature is missing.
+
+Most answer NOT_SUPPORT; a few are not exported at all, so that `hal.has(name)` is false, like a weak symbol that the
+library does not define.
+"""
 
 from __future__ import annotations
 
-_UB_ONLY = (
-    "halAsyncDmaJettyCreate", "halAsyncDmaJettyDestroy", "halAsyncDmaJettyQuery", "halAsyncDmaJettyWqeFill",
-    "halAsyncDmaWqeConvert", "halSqTaskArgsAsyncCopy", "halMemRegUbSegment", "halMemUnRegUbSegment",
-    "halGetTsegInfoByVa", "halPutTsegInfo",
-)  # fmt: skip
-_NEVER = ("halRepairFault", "halResMap", "halResUnmap")
-"""Depend on builds of the driver (CFG_*) that the fake does not stand for."""
-_V1_ONLY = (
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from npuhal import prototypes
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why a function is absent, and whether the library exports it (and answers NOT_SUPPORT)."""
+
+    reason: str
+    exported: bool = True
+
+
+_CHAPTERS = {
+    "message_queue": "message queues link host processes of the data-flow component; tasks and streams do without",
+    "mbuf": "shared buffers of message queues",
+    "esched": "the event scheduler serves processes on the device; a runtime on a host gets its reports from queues",
+    "hdc": "host-device sessions are the profiler's and the log's",
+}
+"""Chapters that are absent as a whole."""
+_JETTIES = "made ahead of time only by drivers with a work-queue cache; copies over UB go through halAsyncDmaCreate"
+_SUPER_POD = "there is one host: no super-pod, and one route between any two cards"
+_BINDING = "processes on the device are bound by their starter (TSD), not by a host process"
+_NOT_IN_DRIVER = "the driver's source does not define it"
+_BUILD = "in special builds of the driver only"
+
+_ABSENT: Mapping[str, Absence] = {
+    **dict.fromkeys(
+        ("halAsyncDmaJettyCreate", "halAsyncDmaJettyDestroy", "halAsyncDmaJettyQuery", "halAsyncDmaJettyWqeFill",
+         "halAsyncDmaWqeConvert"), Absence(_JETTIES),
+    ),
+    **dict.fromkeys(
+        ("halParseSDID", "halShmemSetPodPid", "halShrIdSetPodPid", "halShmemMapRouteCheck", "halShmemOpenHandleV2"),
+        Absence(_SUPER_POD),
+    ),
+    **dict.fromkeys(("drvBindHostPid", "drvUnbindHostPid", "drvQueryProcessHostPid"), Absence(_BINDING)),
+    **dict.fromkeys(
+        ("halCentreNotifyGet", "halCentreNotifySet", "halMemPoolFree", "halMemPoolMalloc", "halResourceIdInfoGet",
+         "halGetNotifyEvent"), Absence(_NOT_IN_DRIVER, exported=False),
+    ),
+    **dict.fromkeys(
+        ("halRepairFault", "halResMap", "halResUnmap", "halSetMemSharing", "halDrvEventThreadInit",
+         "halDrvEventThreadUninit", "halDeviceEnableP2PNotify", "halDeviceDisableP2PNotify"), Absence(_BUILD),
+    ),
+    "halGetMemModuleName": Absence("components are named by halGetMemUsageInfo", exported=False),
+    "halGetTsegInfoByVa": Absence("memory segments of the UB driver; copies name their memory by address"),
+    "halPutTsegInfo": Absence("memory segments of the UB driver; copies name their memory by address"),
+    "halMemRegUbSegment": Absence("memory segments of the UB driver; copies name their memory by address"),
+    "halMemUnRegUbSegment": Absence("memory segments of the UB driver; copies name their memory by address"),
+    "halSqTaskArgsAsyncCopy": Absence("over UB, arguments go by a work-queue entry of halAsyncDmaCreate"),
+    "halGetCapabilityGroupInfo": Absence("cards are not divided into compute groups"),
+    "halSetDeviceInfoByBuff": Absence("no fact of a card can be set from a host"),
+    "halMemGetAddressReserveRange": Absence("no addresses are set aside for the data cache of the cores"),
+    "drvCloseIpcNotify": Absence("replaced by halShrIdClose"),
+}  # fmt: skip
+_STARS_V1 = (
     "halMemManagedAdvise", "halMemManagedPrefetch", "halMemManagedPrefetchBatch", "halMemManagedRangeGetAttributes",
 )  # fmt: skip
 
 
-def absent(generation: str, args: str) -> frozenset[str]:
-    """Return the names that answer NOT_SUPPORT on a generation with a link ("dma", "bar" or "ub")."""
-    names = set(_NEVER)
-    if args != "ub":
-        names.update(_UB_ONLY)
-    if generation != "v100":
-        names.update(_V1_ONLY)
-    return frozenset(names)
+def absence(name: str, generation: str) -> Absence | None:
+    """Return why a function of the headers is absent on a chip generation; None when it is not."""
+    if name in _STARS_V1 and generation != "v100":
+        return Absence("managed memory exists on STARS v1 only")
+    chapter = _CHAPTERS.get(prototypes.prototype(name).chapter)
+    return _ABSENT.get(name) if chapter is None else Absence(chapter)

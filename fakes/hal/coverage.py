@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fakes.hal import modelled
-from fakes.hal.absent import absent
+from fakes.hal.absent import absence
 from npuhal import prototypes
 
 
@@ -15,7 +15,7 @@ class Status(Enum):
 
     MODELLED = "modelled"
     ABSENT = "absent"
-    """Answers NOT_SUPPORT, as the real library does where the feature is missing."""
+    """Answers as the real library does where the feature is missing: NOT_SUPPORT, or not exported."""
     REFUSED = "refused"
     """Raises NotModelled with the function's name."""
 
@@ -29,19 +29,23 @@ class Row:
     status: Status
     referenced: bool
     """Whether the vendor's runtime refers to it."""
+    reason: str = ""
+    """Why it is absent."""
+    exported: bool = True
+    """Whether the library has the symbol."""
 
 
-def coverage(generation: str, args: str) -> list[Row]:
-    """Return every function of the headers, for a chip generation and an argument path ("dma", "bar", "ub")."""
-    known, missing = modelled(), absent(generation, args)
-    return [
-        Row(
-            name, prototypes.prototype(name).chapter,
-            Status.MODELLED if name in known else Status.ABSENT if name in missing else Status.REFUSED,
-            name not in _NOT_REFERENCED,
-        )
-        for name in sorted(prototypes.names())
-    ]  # fmt: skip
+def coverage(generation: str) -> list[Row]:
+    """Return every function of the headers, for a chip generation."""
+    known, rows = modelled(), []
+    for name in sorted(prototypes.names()):
+        chapter, referenced = prototypes.prototype(name).chapter, name not in _NOT_REFERENCED
+        gap = absence(name, generation)
+        if gap is not None:
+            rows.append(Row(name, chapter, Status.ABSENT, referenced, gap.reason, gap.exported))
+        else:
+            rows.append(Row(name, chapter, Status.MODELLED if name in known else Status.REFUSED, referenced))
+    return rows
 
 
 _NOT_REFERENCED = frozenset(

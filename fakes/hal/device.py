@@ -79,6 +79,8 @@ class DeviceCalls(Chapter):
             return c.DRV_ERROR_NOT_SUPPORT
         device.opened = False
         device.reset()
+        for forget in self.machine.on_close:
+            forget(devid)
         self.machine.memory.release_device(devid)
         return 0
 
@@ -191,4 +193,16 @@ class DeviceCalls(Chapter):
         if process_type != c.PROCESS_CP1:
             return c.DRV_ERROR_INVALID_VALUE
         matched.value = False
+        return 0
+
+    def halCheckProcessStatusEx(self, devid: int, process_type: int, status: int, out: Any) -> int:
+        """Like halCheckProcessStatus; the result counts what went wrong: nothing."""
+        if out is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        rc = self.halCheckProcessStatus(devid, process_type, status, ctypes.c_bool())
+        out.result = 0
+        return rc
+
+    def halGetCurrentThreadNumaNode(self) -> int:
+        """Return the memory node of the calling thread: the host of a fake has one."""
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
@@ -208,6 +209,19 @@ class MemoryCalls(Chapter):
             return 0
         return c.DRV_ERROR_NOT_SUPPORT
 
+    def halGetMemUsageInfo(self, devid: int, rows: Any, room: int, count: Any) -> int:
+        """List the components that have or had memory of a card, with bytes now and at most; the largest first."""
+        if self.device(devid) is None or rows is None or count is None or not room:
+            return c.DRV_ERROR_INVALID_VALUE
+        usage = self.machine.memory.usage[devid]
+        modules = sorted(usage, key=lambda module: (-usage[module].used, module))[:room]
+        entries = (type(rows) * max(len(modules), 1)).from_address(ctypes.addressof(rows))
+        for entry, module in zip(entries, modules, strict=False):
+            entry.name = _module_names().get(module, "UNKNOWN").encode()[:31]
+            entry.cur_mem_size, entry.mem_peak_size = usage[module].used, usage[module].peak
+        count.value = len(modules)
+        return 0
+
     def _check_addresses(self, devid: int, info: Any) -> int:
         """Check up to 1024 addresses: each must be memory of the device."""
         if not info.addr or not 0 < info.cnt <= 1024:
@@ -357,6 +371,13 @@ class MemoryCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         dst.value = src
         return 0
+
+
+@cache
+def _module_names() -> dict[int, str]:
+    """Names of the components by module id, as the enumerators spell them."""
+    ending = "_MODULE_ID"
+    return {int(getattr(c, name)): name.removesuffix(ending) for name in c.names() if name.endswith(ending)}
 
 
 def _attribute(block: Block) -> int:

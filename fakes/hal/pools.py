@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from fakes.errors import OutOfDeviceMemory
+from fakes.address_space import BackingFile
 from fakes.hal.chapter import Chapter
 from fakes.memory import HUGE, Block, Kind, Pool
 from npuhal import constants as c
@@ -18,12 +19,15 @@ _KIND_MASK = (1 << c.MEM_VIRT_WIDTH) - 1
 _ADVICE = range(6)
 
 
-class _Range(NamedTuple):
-    """The addresses of a pool."""
+@dataclass(slots=True)
+class _Pool:
+    """The addresses of a pool, the bytes behind all of them, and a block per run of addresses that is in use."""
 
     device: int
     address: int
     size: int
+    bytes: BackingFile
+    runs: list[Block] = field(default_factory=list)
 
 
 class PoolCalls(Chapter):
@@ -31,11 +35,14 @@ class PoolCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._pools: dict[int, _Range] = {}
-        self._parts: dict[int, tuple[int, Block]] = {}
-        """Physical memory behind the parts in use, by address: the pool's number and the block."""
+        self._pools: dict[int, _Pool] = {}
         self._values: dict[tuple[int, int], int] = {}
         self._advice: dict[int, dict[int, tuple[int, int]]] = {}
+        machine.on_close.append(self._forget)
+
+    def _forget(self, devid: int) -> None:
+        for number in [number for number, pool in self._pools.items() if pool.device == devid]:
+            self._destroy(number)
 
     # -- managed memory -----------------------------------------------------------------------------------------------
 
@@ -58,6 +65,17 @@ class PoolCalls(Chapter):
         if self._managed(address, size) is None or not size or flags or not location.type:
             return c.DRV_ERROR_INVALID_VALUE
         return 0
+
+    def halMemManagedPrefetchBatch(
+        self, addresses: Any, sizes: Any, count: int, locations: Any, first: Any, kinds: int, flags: int
+    ) -> int:
+        """Move ranges: location `i` is for the ranges from number `first[i]` on; nothing moves if one is wrong."""
+        if None in (addresses, sizes, locations, first) or not count or not kinds or flags:
+            return c.DRV_ERROR_INVALID_VALUE
+        starts, rooms = ((ctypes.c_uint64 * count).from_address(ctypes.addressof(one)) for one in (addresses, sizes))
+        places = (type(locations) * kinds).from_address(ctypes.addressof(locations))
+        known = all(self._managed(at, room) is not None and room for at, room in zip(starts, rooms, strict=True))
+        return 0 if known and all(place.type for place in places) else c.DRV_ERROR_INVALID_VALUE
 
     def halMemManagedRangeGetAttributes(
         self, data: Any, sizes: Any, attributes: Any, count: int, address: int, size: int
@@ -87,43 +105,51 @@ class PoolCalls(Chapter):
             return c.DRV_ERROR_INVALID_DEVICE
         if pool.poolId in self._pools or not prop.maxSize or prop.maxSize % HUGE or not prop.va:
             return c.DRV_ERROR_INVALID_VALUE
-        self._pools[pool.poolId] = _Range(pool.devId, prop.va, prop.maxSize)
+        store = self.machine.memory.open_file(f"npuhal-fake-pool{pool.devId}", prop.maxSize)
+        self._pools[pool.poolId] = _Pool(pool.devId, prop.va, prop.maxSize, store)
         return 0
 
     def halMemPoolDestroy(self, pool: Any) -> int:
         """Give up a pool and all memory behind it."""
-        if self._pools.pop(pool.poolId, None) is None:
+        if pool.poolId not in self._pools:
             return c.DRV_ERROR_INVALID_VALUE
-        for address in [address for address, (number, _) in self._parts.items() if number == pool.poolId]:
-            self._release(address)
+        self._destroy(pool.poolId)
         return 0
 
-    def _release(self, address: int) -> None:
-        _, block = self._parts.pop(address)
-        self.machine.memory.free(address)
-        self.machine.memory.free_physical(block)
+    def _destroy(self, number: int) -> None:
+        pool = self._pools.pop(number)
+        self._change(pool, pool.address, pool.size, taken=False)
+        self.machine.memory.close_file(pool.bytes)
 
     def halMemPoolAsyncConfig(self, pool: Any, va: int, size: int, flag: int) -> int:
-        """Put memory behind a part of the range, or take it away."""
+        """Put memory behind a part of the range, or take it away; what is in use on both sides becomes one piece."""
         found = self._pools.get(pool.poolId)
         if found is None or not size or not found.address <= va <= va + size <= found.address + found.size:
             return c.DRV_ERROR_INVALID_VALUE
-        if not flag:
-            return self._give(va, size)
-        try:
-            block = self.machine.memory.allocate_physical(found.device, size, Pool.HUGE)
-        except OutOfDeviceMemory as full:
-            self.machine.problem(f"halMemPoolAsyncConfig of {size} bytes: {full}")
+        if not self._change(found, va, size, taken=bool(flag)):
+            self.machine.problem(f"halMemPoolAsyncConfig of {size} bytes: the huge pages of the card are used up")
             return c.DRV_ERROR_OUT_OF_MEMORY
-        self.machine.memory.map_physical(va, block)
-        self._parts[va] = (pool.poolId, block)
         return 0
 
-    def _give(self, va: int, size: int) -> int:
-        """Release the parts that lie in a range as a whole; one that reaches beyond it stays."""
-        for address in [at for at, (_, block) in self._parts.items() if va <= at and at + block.size <= va + size]:
-            self._release(address)
-        return 0
+    def _change(self, pool: _Pool, va: int, size: int, *, taken: bool) -> bool:
+        """Replace the runs that touch a range by those that there are afterwards; False when memory is short."""
+        end, memory = va + size, self.machine.memory
+        near = [run for run in pool.runs if run.base <= end and va <= run.base + run.size]
+        used = sum(min(run.base + run.size, end) - max(run.base, va) for run in near)
+        if taken:
+            spans = [(min([va, *(run.base for run in near)]), max([end, *(run.base + run.size for run in near)]))]
+        else:
+            spans = [span for run in near for span in ((run.base, va), (end, run.base + run.size)) if span[0] < span[1]]
+        if not memory.charge(pool.device, Pool.HUGE, size - used if taken else -used):
+            return False
+        for run in near:
+            memory.free(run.base)
+            pool.runs.remove(run)
+        if not taken:
+            pool.bytes.drop(va - pool.address, size)
+        pool.runs += [memory.map_file(pool.device, start, stop - start, pool.bytes, start - pool.address)
+                      for start, stop in spans]  # fmt: skip
+        return True
 
     def halMemPoolTrim(self, pool: Any, reserved: Any, used: int, free: int) -> int:
         """Keep what is asked for; the runtime says which parts go."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from fakes.hal.chapter import Chapter
@@ -177,3 +178,21 @@ class ResourceCalls(Chapter):
     def halResAddrUnmap(self, devid: int, info: Any) -> int:
         """Undo halResAddrMap."""
         return c.DRV_ERROR_PARA_ERROR if self.device(devid) is None or info is None else 0
+
+    def halResAddrMapV2(self, devid: int, in_: Any, out: Any) -> int:
+        """Like halResAddrMap, with room for more in its structs."""
+        if in_ is None or out is None:
+            return c.DRV_ERROR_PARA_ERROR
+        address, length = ctypes.c_uint64(), ctypes.c_uint32()
+        rc = self.halResAddrMap(devid, in_, address, length)
+        if rc == 0:
+            out.va, out.len = address.value, length.value
+        return rc
+
+    def halResAddrUnmapV2(self, devid: int, in_: Any) -> int:
+        """Undo halResAddrMapV2."""
+        return self.halResAddrUnmap(devid, in_)
+
+    def halGetMaxResMapType(self) -> int:
+        """Return the number of kinds of windows that halResAddrMap knows names of."""
+        return c.RES_ADDR_TYPE_MAX

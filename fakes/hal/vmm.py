@@ -31,6 +31,7 @@ class Physical:
     users: int = 1
     share: int = 0
     open_to_all: bool = False
+    route: int = 0
     pids: set[int] = field(default_factory=set)
 
 
@@ -44,6 +45,15 @@ class VmmCalls(Chapter):
         self._reserved: dict[int, int] = {}
         self._shares: dict[int, Physical] = {}
         self._next = _HANDLE_BASE
+        machine.on_close.append(self._forget)
+
+    def _forget(self, devid: int) -> None:
+        """Take back the physical memory of a card, and what is mapped of it."""
+        for base in [base for base, physical in self._mapped.items() if physical.block.device == devid]:
+            self.halMemUnmap(base)
+        for physical in [physical for physical in self._handles.values() if physical.block.device == devid]:
+            physical.users = 1
+            self._drop(physical)
 
     # -- addresses ----------------------------------------------------------------------------------------------------
 
@@ -245,3 +255,50 @@ class VmmCalls(Chapter):
         handle.value = physical.handle
         return 0
 
+    def halMemExportToShareableHandleV2(self, handle: int, kind: int, flags: int, shareable: Any) -> int:
+        """Like halMemExportToShareableHandle, the number in the first bytes of a 128-byte block; also for fabric."""
+        number = ctypes.c_uint64()
+        if shareable is None or kind not in (c.MEM_HANDLE_TYPE_NONE, c.MEM_HANDLE_TYPE_FABRIC):
+            return c.DRV_ERROR_INVALID_VALUE
+        rc = self.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, flags, number)
+        if rc == 0:
+            shareable.share_info[:] = [*bytes(number), *bytes(120)]
+        return rc
+
+    def halMemTransShareableHandle(self, kind: int, shareable: Any, server: Any, number: Any) -> int:
+        """Return the number inside such a block, and the server: 0, the only one."""
+        if shareable is None or server is None or number is None or kind != c.MEM_HANDLE_TYPE_FABRIC:
+            return c.DRV_ERROR_INVALID_VALUE
+        server.value, number.value = 0, int.from_bytes(bytes(shareable.share_info)[:8], "little")
+        return 0
+
+    def halMemImportFromShareableHandleV2(self, kind: int, shareable: Any, devid: int, handle: Any) -> int:
+        """Import by such a block."""
+        if shareable is None or kind not in (c.MEM_HANDLE_TYPE_NONE, c.MEM_HANDLE_TYPE_FABRIC):
+            return c.DRV_ERROR_INVALID_VALUE
+        number = int.from_bytes(bytes(shareable.share_info)[:8], "little")
+        return self.halMemImportFromShareableHandle(number, devid, handle)
+
+    def halMemShareHandleInfoGet(self, shareable: int, info: Any) -> int:
+        """Return the physical id of the card that has the memory."""
+        physical = self._shares.get(shareable)
+        if physical is None or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        info.phyDevid = self.machine.devices[physical.block.device].identity.physical
+        return 0
+
+    def halMemHandleSetAttribute(self, handle: int, kind: int, attribute: Any) -> int:
+        """Choose the route by which others map the memory: kept, and otherwise without effect."""
+        physical = self._handles.get(handle)
+        if physical is None or kind != c.HANDLE_ATTR_MEM_MAP_ROUTE:
+            return c.DRV_ERROR_INVALID_VALUE
+        physical.route = attribute.mem_map_route
+        return 0
+
+    def halMemHandleGetAttribute(self, handle: int, kind: int, attribute: Any) -> int:
+        """Return the route."""
+        physical = self._handles.get(handle)
+        if physical is None or attribute is None or kind != c.HANDLE_ATTR_MEM_MAP_ROUTE:
+            return c.DRV_ERROR_INVALID_VALUE
+        attribute.mem_map_route = physical.route
+        return 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fakes.hal.coverage import Row
     from runtime.cli.output import Output
 
 HELP = (
@@ -21,7 +23,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     coverage = actions.add_parser("coverage", help="list the functions by what becomes of a call")
     coverage.add_argument("--chip", metavar="NAME", default="Ascend910B3", help="SoC (default Ascend910B3)")
-    coverage.add_argument("--args", default="dma", choices=("dma", "bar", "ub"), help="argument path (default dma)")
     coverage.add_argument("--all", action="store_true", help="also functions the vendor's runtime does not refer to")
     coverage.add_argument("--json", action="store_true", help="write JSON")
 
@@ -32,22 +33,24 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from fakes.hal.coverage import coverage
 
     chip = find_chip(args.chip)
-    rows = [row for row in coverage(chip.generation, args.args) if row.referenced or args.all]
+    rows = [row for row in coverage(chip.generation) if row.referenced or args.all]
     counts = Counter(row.status.value for row in rows)
     if args.json:
         out.json(
             {
-                "chip": chip.soc, "args": args.args, "counts": dict(counts),
-                "functions": [
-                    {"name": row.name, "chapter": row.chapter, "status": row.status.value, "referenced": row.referenced}
-                    for row in rows
-                ],
+                "chip": chip.soc, "counts": dict(counts),
+                "functions": [{**asdict(row), "status": row.status.value} for row in rows],
             }
         )  # fmt: skip
         return 0
     order = {"modelled": 0, "absent": 1, "refused": 2}
     rows.sort(key=lambda row: (order[row.status.value], row.chapter, row.name))
-    out.table(("status", "chapter", "function"), [(row.status.value, row.chapter, row.name) for row in rows])
+    columns = ("status", "chapter", "function", "why")
+    out.table(columns, [(row.status.value, row.chapter, row.name, _why(row)) for row in rows])
     out.line()
     out.line(f"{len(rows)} functions on {chip.soc}: " + ", ".join(f"{counts[name]} {name}" for name in order))
     return 0
+
+
+def _why(row: Row) -> str:
+    return row.reason if row.exported else f"not exported: {row.reason}"

@@ -13,7 +13,7 @@ from fakes import NotModelled
 from fakes.hal.coverage import Status, coverage
 from npuhal import constants as c
 from npuhal import structs as s
-from npuhal.errors import BadUrl
+from npuhal.errors import BadUrl, NotSupported
 from tests.unit.fakes.rig import Rig
 
 
@@ -55,9 +55,9 @@ def test_sizes_and_counts_are_options(open_rig: Callable[..., Rig]) -> None:
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
 def test_what_is_not_modelled_raises_with_its_name(open_rig: Callable[..., Rig], scheme: str) -> None:
     rig = open_rig(scheme=scheme)
-    assert rig.hal.has("halQueueInit")
-    with pytest.raises(NotModelled, match="halQueueInit"):
-        rig.hal.halQueueInit(0)
+    assert rig.hal.has("halTsCmdlistMemMap")
+    with pytest.raises(NotModelled, match="halTsCmdlistMemMap"):
+        rig.hal.halTsCmdlistMemMap(0, 0)
     with pytest.raises(AttributeError, match="halNonsense"):
         rig.hal.halNonsense(0)  # type: ignore[attr-defined]
 
@@ -120,13 +120,38 @@ def test_null_completes_everything_at_once(open_rig: Callable[..., Rig]) -> None
     assert rig.get(address, 4) == b"real"
 
 
-def test_coverage_names_every_function_once() -> None:
-    rows = coverage("v100", "dma")
+@pytest.mark.parametrize("generation", ["v100", "v200", "v201"])
+def test_coverage_names_every_function_once(generation: str) -> None:
+    rows = coverage(generation)
     names = [row.name for row in rows]
     assert len(names) == len(set(names))
     assert set(npuhal.prototypes.names()) == set(names)
-    by_name = {row.name: row for row in rows}
-    assert by_name["halSqTaskSend"].status is Status.MODELLED
-    assert by_name["halMemRegUbSegment"].status is Status.ABSENT
-    assert by_name["halQueueInit"].status is Status.REFUSED
-    assert sum(row.referenced for row in rows) == 245
+    referenced = [row for row in rows if row.referenced]
+    assert len(referenced) == 245
+    assert {row.status for row in referenced} == {Status.MODELLED, Status.ABSENT}  # none of them is refused
+    assert all(bool(row.reason) == (row.status is Status.ABSENT) for row in rows)
+    assert {row.name: row.status for row in rows}["halSqTaskSend"] is Status.MODELLED
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+def test_coverage_is_what_a_call_meets(open_rig: Callable[..., Rig], scheme: str) -> None:
+    rig = open_rig(scheme=scheme)
+    for row in coverage("v100"):
+        assert rig.hal.has(row.name) is row.exported
+        if row.status is not Status.ABSENT:
+            continue
+        prototype = npuhal.prototypes.prototype(row.name)
+        arguments = [nothing(arg.ctype) for arg in prototype.args]
+        if row.exported:
+            answer = None if prototype.restype is None else c.DRV_ERROR_NOT_SUPPORT
+            assert getattr(rig.hal, row.name)(*arguments) == answer
+        else:
+            with pytest.raises(NotSupported, match=row.name):
+                getattr(rig.hal, row.name)(*arguments)
+
+
+def nothing(ctype: type) -> object:
+    """The emptiest argument of a type."""
+    if issubclass(ctype, ctypes._Pointer) or ctype is ctypes.c_void_p:
+        return None
+    return ctype() if issubclass(ctype, ctypes.Structure) else 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
-from ctypes import c_char
 from typing import Any
 
 from chips.tasks import Nop
@@ -247,7 +247,7 @@ def aclrtSetStreamAttribute(acl: Acl, stream: int, stmAttrType: int, value: int)
     call = "aclrtSetStreamAttribute"
     need_rt(call, stream=stream, value=value)
     found = own_stream_of(acl, call, stream)
-    word = int.from_bytes((c_char * 4).from_address(value).raw, "little")
+    word = ctypes.c_uint32.from_address(value).value
     if stmAttrType == _FAILURE_MODE:
         found.set_failure_mode(word)
     elif stmAttrType == _OVERFLOW:
@@ -271,7 +271,7 @@ def aclrtGetStreamAttribute(acl: Acl, stream: int, stmAttrType: int, value: int)
     if stmAttrType not in readers:
         raise _unknown_attribute(call, stmAttrType)
     image = _VALUE.pack(int(readers[stmAttrType]()))
-    (c_char * len(image)).from_address(value)[:] = image
+    ctypes.memmove(value, image, len(image))
 
 
 def _unknown_attribute(call: str, attribute: int) -> errors.RuntimeFault:

@@ -1,0 +1,149 @@
+"""Events and notifies between threads, streams and devices."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from chips.tasks import Nop
+from runtime import errors
+from runtime.api import Device, Runtime, Stream
+from runtime.core import stream as streams
+from tests.unit.runtime.machines import V200, MakeKernel, OpenMachine, holdings
+
+
+def test_an_event_is_over_when_its_own_record_is(device: Device, stream: Stream, monkeypatch: pytest.MonkeyPatch,
+                                                 ) -> None:
+    """Not when later tasks are, whoever submits them in between."""
+    inner, more = streams.submit, [True]
+
+    def submit_one_more(of: Stream, task: Any, **options: Any) -> Any:
+        ids = inner(of, task, **options)
+        if more:
+            more.pop()
+            inner(of, Nop(), owner="of another thread")
+        return ids
+
+    monkeypatch.setattr(streams, "submit", submit_one_more)
+    fake = device.hal.fake.device(0)
+    fake.hold()
+    event = device.create_event().record(stream)
+    assert stream.ring.submitted == 2
+    assert not event.query()
+    fake.step(1)
+    assert event.query()
+    assert stream.ring.pending == 1
+    fake.release()
+    stream.synchronize()
+
+
+def test_two_streams_wait_for_one_record(device: Device, stream: Stream, make_kernel: MakeKernel) -> None:
+    log: list[str] = []
+    first = make_kernel("first", lambda _context: log.append("first"))
+    second = make_kernel("second", lambda _context: log.append("second"))
+    fake = device.hal.fake.device(0)
+    fake.hold(stream.stream_id)
+    with device.create_stream() as a, device.create_stream() as b, device.create_event() as event:
+        first[1](0, stream=stream)
+        event.record(stream)
+        for waiting in (a, b):
+            waiting.wait(event)
+            second[1](0, stream=waiting)
+        fake.release(stream.stream_id)
+        for waiting in (stream, a, b):
+            waiting.synchronize(30_000)
+    assert log == ["first", "second", "second"]
+
+
+def test_an_event_can_be_asked_when_its_stream_is_gone(device: Device) -> None:
+    event = device.create_event()
+    stream = device.create_stream()
+    event.record(stream)
+    stream.close()
+    assert event.query()
+    event.synchronize(100)
+    with device.create_stream() as other:
+        other.wait(event)
+        other.synchronize()
+
+
+def test_events_that_nobody_closes_end_with_the_device(machine: Runtime, device: Device, stream: Stream) -> None:
+    events = [device.create_event().record(stream) for _ in range(5)]
+    notify = device.create_notify()
+    device.close()
+    assert holdings(machine) == {}
+    for left in (*events, notify):
+        left.close()
+    with pytest.raises(errors.RuntimeFault):
+        events[0].record()
+
+
+def test_ids_come_back_however_records_and_waits_meet(device: Device) -> None:
+    """Threads record, wait, synchronise and close at the same time; in the end no id is lost and none given twice."""
+    ids = device.hal.fake.device(0).ids
+    before = {kind: set(ids[kind].used) for kind in ("event", "notify", "cnt_notify")}
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with device.create_stream() as a, device.create_stream() as b:
+                for _ in range(40):
+                    with device.create_event() as event:
+                        event.record(a)
+                        b.wait(event)
+                        event.record(b)
+                        a.wait(event)
+                        event.query()
+                a.synchronize(30_000)
+                b.synchronize(30_000)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    device.signals.ids.trim()
+    assert {kind: set(ids[kind].used) for kind in before} == before
+
+
+def test_a_record_that_fails_gives_its_id_back(open_machine: OpenMachine) -> None:
+    device = open_machine(f"fake://{V200}").device(0)  # v1 repeats a refused send for as long as the device lives
+    stream = device.create_stream()
+    ids = device.hal.fake.device(0).ids
+    event = device.create_event()
+    event.record(stream)
+    stream.synchronize()
+    used = {kind: len(ids[kind].used) for kind in ("event", "notify", "cnt_notify")}
+    device.hal.fake.faults.on_call("halSqTaskSend", "DRV_ERROR_INNER_ERR")
+    with pytest.raises(errors.RuntimeFault):
+        event.record(stream)
+    assert event.query()
+    assert {kind: len(ids[kind].used) for kind in used} == used
+
+
+def test_time_between_two_records(device: Device, stream: Stream) -> None:
+    start, end = device.create_event(timing=True), device.create_event(timing=True)
+    start.record(stream)
+    end.record(stream)
+    end.synchronize()
+    assert end - start >= 0
+    assert start - end == -(end - start)
+    with pytest.raises(TypeError):
+        _ = end - 1  # type: ignore[operator]
+
+
+def test_notifies_go_back(machine: Runtime, device: Device, stream: Stream) -> None:
+    before = holdings(machine)
+    with device.create_notify() as notify:
+        notify.record(stream)
+        notify.wait(stream)
+        stream.synchronize(10_000)
+    notify.close()
+    assert holdings(machine) == before
+    with pytest.raises(errors.InvalidHandle):
+        notify.record(stream)

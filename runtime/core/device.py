@@ -75,6 +75,8 @@ class Device:
         """Mode of streams that users make from now on."""
         self.scheduler_features: frozenset[str] = frozenset()
         """What the task scheduler can do, by the names of `driver.scheduler.CAPABILITIES`."""
+        self.core_sync_address = 0
+        """Where the cores of a mix kernel synchronise; 0 on chips without such registers."""
         self.task_pool = TaskPool(self.chip.limits.max_tasks)
         self.own_streams: list[Stream] = []
         """The primary stream, and the control stream where the chip has one; they go with the device."""
@@ -158,6 +160,8 @@ class Device:
         if self.chip.has("DEVICE_CTRL_SQ"):
             self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
         self.env = replace(self.env, ts_version=self._scheduler_version())
+        if self.chip.has("DEVICE_C2C_SYNC"):
+            self.core_sync_address, _ = self.memory.core_sync_block()
         self.core_counts = self.driver.core_counts()
         self.core_limits = CoreLimits(self.core_counts)
         self._start_error_ring()

@@ -138,6 +138,17 @@ class MemoryDriver(HalCalls):
         )
         return 0 if rc else int(out.support_feature) & asked
 
+    def core_sync_block(self) -> tuple[int, int]:
+        """Map the registers by which the cores of a mix kernel synchronise (halMemCtl ADDR_MAP); address and bytes."""
+        para, out, size = s.AddrMapInPara(), s.AddrMapOutPara(), ctypes.c_size_t(ctypes.sizeof(s.AddrMapOutPara))
+        para.addr_type, para.devid = c.ADDR_MAP_TYPE_REG_C2C_CTRL, self.device_id
+        rc = self.hal.halMemCtl(
+            c.CTRL_TYPE_ADDR_MAP, ctypes.addressof(para), ctypes.sizeof(para), ctypes.addressof(out),
+            ctypes.byref(size),
+        )
+        self.check(rc, "halMemCtl", "ADDR_MAP of the core synchronisation registers")
+        return int(out.ptr), int(out.len)
+
     def convert(self, src: int, dst: int, size: int) -> Any:
         """Build a PCIe DMA descriptor chain; give it back with `destroy_dma`."""
         dma = s.DMA_ADDR()

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import chips
+import npuhal.errors
 from runtime import errors
 from runtime.api.aclrt.entry import find
 from runtime.api.process import Runtime
@@ -58,9 +60,14 @@ class Acl:
                 self._runtime.wait_unlocked()
             answer = entry.function(self, **{key: arguments.get(key) for key in entry.parameters})
         except errors.RuntimeFault as fault:
-            self.reports.post(fault)
-            return fault.code
+            return self._failed(fault)
+        except (chips.UnknownChip, npuhal.errors.LoadError) as unusable:  # the machine, at its first use
+            return self._failed(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}"))
         return answer if entry.answers else 0
+
+    def _failed(self, fault: errors.RuntimeFault) -> int:
+        self.reports.post(fault)
+        return fault.code
 
     def close(self) -> None:
         """Leave the machine; running tasks are ended."""

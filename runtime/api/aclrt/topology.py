@@ -171,10 +171,15 @@ def aclrtDeviceGetByPCIBusId(acl: Acl, deviceId: Out | None, pciBusId: str | Non
 
 @entry
 def aclrtGetDeviceUtilizationRate(acl: Acl, deviceId: int, utilizationInfo: int) -> None:
-    """Write what a device does in percent: cubes, vector cores, AI CPUs, memory (-1: the driver cannot tell)."""
+    """Write what a device does in percent: cubes, vector cores, AI CPUs, memory (-1: nobody can tell).
+
+    A device that does not exist has no rates either; the vendor's call answers success then, too.
+    """
     need("aclrtGetDeviceUtilizationRate", utilizationInfo=utilizationInfo)
-    slot = acl.runtime.slot(deviceId or 0, "aclrtGetDeviceUtilizationRate")
-    info = acl.runtime.ask(slot.index)
+    if not 0 <= (deviceId or 0) < acl.runtime.device_count:
+        ctypes.memmove(utilizationInfo, struct.pack("<4i", -1, -1, -1, -1), 16)
+        return
+    info = acl.runtime.ask(deviceId or 0)
     modules = ("MODULE_TYPE_AICORE", "MODULE_TYPE_VECTOR_CORE", "MODULE_TYPE_AICPU", "MODULE_TYPE_MEMORY")
     rates = [info.get_or(module, "INFO_TYPE_UTILIZATION", -1) for module in modules]
     ctypes.memmove(utilizationInfo, struct.pack("<4i", *rates), 16)

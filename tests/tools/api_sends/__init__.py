@@ -1,0 +1,1 @@
+"""Replay of recorded API sequences: the same calls must send the same entries on the same queues."""

@@ -1,0 +1,156 @@
+"""Replay recorded API sequences (golden/api_CHIP.json) and compare what is sent; prints `matched M/N`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from chips import find_chip
+from chips.registry import plugin
+from npuhal.trace import Record
+from tests.tools.api_sends.compare import Mapping, differences
+from tests.tools.api_sends.session import Session
+
+_SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599"}
+_OUTSIDE = ("Capture", "capture:", "model:", "Model", "EndGraph", "PERSISTENT", "(model)")
+"""Steps that belong to graphs and models."""
+_CALLS = {"rtEventRecord": "aclrtRecordEvent", "rtEventReset": "aclrtResetEvent",
+          "rtStreamWaitEvent": "aclrtStreamWaitEvent"}  # fmt: skip
+
+
+def perform(session: Session, step: dict[str, Any], streams: dict[int, str]) -> int:
+    """Do a step with our API and return its code; LookupError if there is no such step."""
+    name, given = step["api"], step["inputs"]
+    stream = streams.get(given.get("stream_id", -1), "s1")
+    handles = session.handles
+    ways: dict[str, Callable[[], Any]] = {
+        "rtSetDevice": session.start,
+        "rtStreamCreate": lambda: _create_stream(session, given["expect_stream_id"], streams),
+        "rtDevBinaryRegister(ELF)": lambda: session.load("aic"),
+        "rtFunctionRegister": lambda: None,
+        "rtDevBinaryRegister(ELF_AIVEC)": lambda: session.load("aiv"),
+        "rtFunctionRegister(aiv)": session.allocate,
+        "rtKernelLaunch": lambda: session.launch(stream, "aic", given["block_dim"]),
+        "rtKernelLaunch(aiv)": lambda: session.launch(stream, "aiv", given["block_dim"]),
+        "rtKernelLaunchWithFlagV2(device args)": lambda: session.launch(
+            stream, "aic", given["block_dim"], handles["dev"]
+        ),
+        "rtMemcpyAsync(H2D)": lambda: session.copy("dev", "host", given["size"]),
+        "rtMemcpyAsync(D2H)": lambda: session.copy("host", "dev", given["size"]),
+        "rtMemcpyAsync(D2D)": lambda: session.copy("dev2", "dev", given["size"]),
+        "rtMemcpyAsync(D2D 96MiB)": lambda: session.copy("dev2", "dev", given["size"]),
+        "rtMemsetAsync": lambda: session.stream_call(
+            "aclrtMemsetAsync", devPtr=handles["dev"], maxCount=given["size"], value=given["value"],
+            count=given["size"],
+        ),
+        "rtReduceAsync": lambda: session.reduce(given["kind"], given["data_type"], given["size"]),
+        "rtEventCreateWithFlag": lambda: session.call("aclrtCreateEventWithFlag", event="&event", flag=given["flag"]),
+        "rtEventDestroy": lambda: session.call("aclrtDestroyEvent", event=handles["event"]),
+        "rtNotifyCreate": lambda: session.call("aclrtCreateNotify", notify="&notify", flag=0),
+        "rtNotifyRecord": lambda: session.stream_call("aclrtRecordNotify", stream, notify=handles["notify"]),
+        "rtNotifyWait": lambda: session.stream_call(
+            "aclrtWaitAndResetNotify", stream, notify=handles["notify"], timeout=0
+        ),
+        "rtNotifyWaitWithTimeOut": lambda: session.stream_call(
+            "aclrtWaitAndResetNotify", stream, notify=handles["notify"], timeout=given["timeout"]
+        ),
+        "rtNotifyDestroy": lambda: session.call("aclrtDestroyNotify", notify=handles["notify"]),
+        "rtStreamSynchronize": lambda: max(
+            session.stream_call("aclrtSynchronizeStream", each) for each in streams.values()
+        ),
+        "rtProfilerTraceEx": lambda: session.trace_mark(given["id"], given["model_id"], given["tag"]),
+        "rtSubscribeReport": session.subscribe,
+        "rtCallbackLaunch": lambda: session.callback(given["is_block"]),
+        "rtStreamDestroy": lambda: session.stream_call("aclrtDestroyStream", stream),
+        "rtDeviceReset": lambda: session.call("aclrtResetDeviceForce", deviceId=0),
+        **{theirs: lambda ours=ours: session.stream_call(ours, stream, event=handles["event"])  # type: ignore[misc]
+           for theirs, ours in _CALLS.items()},
+    }  # fmt: skip
+    if name not in ways:
+        raise LookupError(name)
+    return int(ways[name]() or 0)
+
+
+def _create_stream(session: Session, number: int, streams: dict[int, str]) -> int:
+    streams[number] = f"s{len(streams) + 1}"
+    return session.call("aclrtCreateStream", stream=f"&{streams[number]}")
+
+
+def sends(records: list[Record]) -> list[tuple[int, list[bytes]]]:
+    """Return queue and entries of every send, in order."""
+    found = []
+    for record in records:
+        if record.name == "halSqTaskSend" and record.rc == 0:
+            raw = bytes.fromhex(record.payload)
+            found.append((record.before["info"]["sqId"], [raw[at : at + 64] for at in range(0, len(raw), 64)]))
+    return found
+
+
+def replay(path: Path) -> tuple[int, int, list[str], Counter[str]]:
+    """Replay one file; returns matched and compared steps, what differs, and steps left out."""
+    chip = path.stem.removeprefix("api_")
+    if chip not in _SOCS:
+        raise SystemExit(f"{path}: the sequence of {chip} is none that can be replayed; known: {', '.join(_SOCS)}")
+    layouts = plugin(find_chip(_SOCS[chip]))
+    session, mapping, streams = Session(_SOCS[chip]), Mapping(), dict[int, str]()
+    matched, compared, findings, skipped = 0, 0, list[str](), Counter[str]()
+    left_out = Counter[int]()
+    """Tasks that were not sent here, by queue; STARS v2 numbers them over the whole device."""
+    try:
+        for number, step in enumerate(json.loads(path.read_text())):
+            if any(part in step["api"] for part in _OUTSIDE):
+                skipped["graphs"] += 1
+                for each in step["sends"]:
+                    left_out[each["sq"] if layouts.name == "v100" else 0] += 1
+                continue
+            if step["api"] == "rtEventCreateWithFlag":
+                mapping.forget("event")
+            code = perform(session, step, streams)
+            problems = [] if code == step["ret"] else [f"ret: recorded {step['ret']}, ours {code}"]
+            recorded = [(each["sq"], [bytes.fromhex(text) for text in each["sqe_hex"]]) for each in step["sends"]]
+            made = sends(session.taken())
+            if [len(entries) for _, entries in made] != [len(entries) for _, entries in recorded]:
+                problems.append(f"sends: recorded {_text(recorded)}, ours {_text(made)}")
+            else:
+                for (queue, theirs), (own, ours) in zip(recorded, made, strict=True):
+                    if not mapping.agrees("sq", queue, own):
+                        problems.append(f"queue: recorded {queue}, ours {own}")
+                    numbered = left_out[queue if layouts.name == "v100" else 0]
+                    for first, second in zip(theirs, ours, strict=True):
+                        problems.extend(differences(layouts, first, second, mapping, numbered))
+            compared += 1
+            matched += not problems
+            findings += [f"{chip}[{number}] {step['api']} {step['inputs']}: {problem}" for problem in problems]
+    finally:
+        session.close()
+    return matched, compared, findings, skipped
+
+
+def _text(found: list[tuple[int, list[bytes]]]) -> str:
+    return "; ".join(f"sq {queue}: " + ", ".join(entry[:16].hex() for entry in entries) for queue, entries in found)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Replay files; 1 when something differs."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.api_sends", description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="api_910B1.json, api_950.json")
+    matched, compared = 0, 0
+    for path in parser.parse_args(arguments).files:
+        right, total, findings, skipped = replay(path)
+        for finding in findings:
+            print(finding)
+        for reason, count in skipped.items():
+            print(f"{path.name}: {count} steps of {reason} left out")
+        print(f"{path.name}: matched {right}/{total}")
+        matched, compared = matched + right, compared + total
+    print(f"matched {matched}/{compared}")
+    return 0 if matched == compared else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The calls that the recordings are made of, done through our own API on a machine that is being traced.
+
+The recordings come from a driver that executed nothing: waits for marks that nobody sets passed. So does `null://`.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from chips.tasks import ProfilerTraceEx
+from npuhal.trace import Record
+from runtime.api.aclrt import Acl, Out
+from runtime.core.stream import Stream
+from runtime.launch.program import Program
+from runtime.launch.reduce import queue_reduce
+from tests.tools.elf_writer import ElfWriter, u32
+
+_FUNC_TYPE, _AIC, _AIV = 1, 2, 3
+_DEVICE_BYTES = 256 << 20
+_HOST_BYTES = 4 << 20
+_HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
+
+
+class Session:
+    """One process on a fresh machine, with two streams, two kernels and memory of each kind."""
+
+    def __init__(self, soc: str) -> None:
+        self.acl = Acl(f"trace+null://{soc}?seed=1")
+        self.handles: dict[str, Any] = {}
+        self.programs: dict[str, Program] = {}
+
+    def taken(self) -> list[Record]:
+        """Return the calls of the driver since the last time."""
+        if not self.acl.started:
+            return []
+        recorded = self.acl.runtime.hal.records
+        taken = list(recorded)
+        recorded.clear()
+        return taken
+
+    def call(self, name: str, **arguments: Any) -> int:
+        """Call a C function; an argument `x="&y"` is an output kept as handle y."""
+        outputs = {key: Out() for key, value in arguments.items() if isinstance(value, str) and value[:1] == "&"}
+        code = int(self.acl.call(name, **(arguments | outputs)))
+        for key, out in outputs.items():
+            self.handles[arguments[key][1:]] = out.value
+        return code
+
+    def start(self) -> int:
+        """Initialise and set device 0."""
+        return self.call("aclInit") or self.call("aclrtSetDevice", deviceId=0)
+
+    def stream(self, name: str) -> Stream:
+        """Return a stream object."""
+        found: Stream = self.acl.runtime.handles.get(self.handles[name], Stream)
+        return found
+
+    def load(self, kind: str) -> None:
+        """Register a kernel for cube ("aic") or vector ("aiv") cores that takes 8 words."""
+        meta = u32(_FUNC_TYPE, _AIC if kind == "aic" else _AIV)
+        file = ElfWriter().kernel(kind, meta, size=256).build()
+        self.programs[kind] = self.acl.runtime.slots[0].device.load(file)
+
+    def launch(self, stream: str, kind: str, blocks: int, arguments: int | None = None) -> None:
+        """Launch with 64 bytes of host arguments, or with those that lie at a device address."""
+        kernel = self.programs[kind].kernel(kind)
+        if arguments is None:
+            kernel.launch(self.stream(stream), blocks, *range(8))
+        else:
+            kernel.bind_device_arguments(self.stream(stream), blocks)(arguments)
+
+    def allocate(self) -> None:
+        """Allocate two device blocks and a host block."""
+        for name in ("dev", "dev2"):
+            self.call("aclrtMalloc", devPtr=f"&{name}", size=_DEVICE_BYTES, policy=0)
+        self.call("aclrtMallocHost", hostPtr="&host", size=_HOST_BYTES)
+
+    def copy(self, dst: str, src: str, size: int, *, now: bool = False) -> int:
+        """Copy between blocks."""
+        kinds = {("dev", "host"): _HOST_TO_DEVICE, ("host", "dev"): _DEVICE_TO_HOST}
+        kind = kinds.get((dst, src), _DEVICE_TO_DEVICE)
+        given = {"dst": self.handles[dst], "destMax": size, "src": self.handles[src], "count": size, "kind": kind}
+        if now:
+            return self.call("aclrtMemcpy", **given)
+        return self.call("aclrtMemcpyAsync", **given, stream=self.handles["s1"])
+
+    def reduce(self, kind: int, data_type: int, size: int) -> None:
+        """Queue a reduction; data_type is an rtDataType_t."""
+        queue_reduce(self.stream("s1"), self.handles["dev2"], self.handles["dev"], size, kind, data_type, "reduce")
+
+    def trace_mark(self, trace_id: int, model_id: int, tag: int) -> None:
+        """Put a mark into the profiling trace."""
+        self.stream("s1").submit(ProfilerTraceEx(trace_id=trace_id, model_id=model_id, tag_id=tag))
+
+    def subscribe(self) -> int:
+        """Let this thread take the calls of stream s1."""
+        return self.call("aclrtSubscribeReport", threadId=threading.get_ident(), stream=self.handles["s1"])
+
+    def callback(self, blocking: int) -> int:
+        """Queue a call on the host."""
+        return self.call(
+            "aclrtLaunchCallback", fn=lambda data: None, userData=0x5678, blockType=blocking,
+            stream=self.handles["s1"],
+        )
+
+    def stream_call(self, name: str, stream: str = "s1", **arguments: Any) -> int:
+        """Call a C function that takes a stream."""
+        return self.call(name, stream=self.handles[stream], **arguments)
+
+    def close(self) -> None:
+        """End the process."""
+        self.acl.close()

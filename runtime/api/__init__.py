@@ -17,7 +17,8 @@ from runtime.api.streams import Stream
 from runtime.core.event import Event
 from runtime.core.notify import Notify
 from runtime.errors import RuntimeFault
-from runtime.launch.kernel import Kernel, LaunchOptions
+from runtime.launch.kernel import Kernel
+from runtime.launch.options import LaunchOptions
 from runtime.launch.program import Program
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runtime.api.devices import Device
 from runtime.core import process
+from runtime.launch.arguments import ArgumentLists
 
 shutdown = process.shutdown
 
@@ -12,6 +13,12 @@ class Runtime(process.Runtime):
     """One machine and its devices. `runtime.start()` gives the process's own; tools may make further ones."""
 
     device_type = Device
+
+    def __init__(self, url: str | None = None) -> None:
+        """Open the door and read the machine; see `runtime.core.process.Runtime`."""
+        super().__init__(url)
+        self.argument_lists = ArgumentLists(self, {})
+        """Kernel arguments that are being put together."""
 
     def device(self, index: int = 0) -> Device:
         """Return a device by its index, opening it on first use.

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from runtime import errors
 
@@ -37,6 +38,10 @@ class ExceptionInfo:
     thread_id: int
     error_code: int
     fault: errors.RuntimeFault | None = None
+    kernel: Any = None
+    """The kernel that failed, where it was one."""
+    arguments: tuple[int, int] = (0, 0)
+    """Address and size of the kernel's argument block on the device, where the runtime has put it there."""
 
 
 Callback = Callable[[ExceptionInfo], object]

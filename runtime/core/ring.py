@@ -22,10 +22,11 @@ TICK = 64
 """Places submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
 
 class Label(NamedTuple):
-    """What a task is called in messages, and the type by which its errors are read."""
+    """What a task is called in messages, the type by which its errors are read, and the kernel that it launches."""
 
     type: TaskType
     name: str
+    kernel: Any = None
 
     def __str__(self) -> str:
         return self.name

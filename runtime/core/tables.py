@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+import threading
 
 from chips.memory_rules import internal_flags
+from runtime import errors
 from runtime.driver.memory import MemoryDriver
 
 _CAPABILITY_MAGIC = 0xA55A2022
@@ -56,34 +58,57 @@ class ExecutedWords:
 
 
 class NamePool:
-    """Names of AICPU libraries and functions, kept in device memory and written once each."""
+    """Names of AICPU libraries and functions, kept in device memory and written once each; it grows by blocks."""
 
     SIZE = 64 * 1024
+    _ALIGN = 64
 
     def __init__(self, memory: MemoryDriver) -> None:
         self._memory = memory
-        self.address = memory.alloc(self.SIZE, internal_flags(hbm=True))
-        self._used = 0
+        self._lock = threading.Lock()
         self._names: dict[str, int] = {}
+        self._blocks: list[int] = []
+        self._used = 0
+        self._grow()
+
+    def _grow(self) -> None:
+        self._blocks.append(self._memory.alloc(self.SIZE, internal_flags(hbm=True)))
+        self._used = 0
 
     def address_of(self, name: str) -> int:
-        """Return where a name lies on the device; an empty name is address 0."""
+        """Return where a name lies on the device; an empty name is address 0.
+
+        Raises:
+            InvalidArgument 107000: the name is longer than a block, or holds a NUL.
+            OutOfMemory 207001: the device has no room for another block.
+        """
         if not name:
             return 0
         address = self._names.get(name)
         if address is None:
-            data = name.encode() + b"\0"
-            if self._used + len(data) > self.SIZE:
-                raise ValueError(f"name pool of {self.SIZE} bytes is full")
-            address = self.address + self._used
-            self._memory.write(address, data)
-            self._used += -(-len(data) // 64) * 64
-            self._names[name] = address
+            with self._lock:
+                address = self._names.get(name) or self._write(name)
+        return address
+
+    def _write(self, name: str) -> int:
+        data = name.encode() + b"\0"
+        if len(data) > self.SIZE or b"\0" in data[:-1]:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"a name of {len(data) - 1} bytes, {name[:60]!r}, cannot be kept on the "
+                f"device: at most {self.SIZE - 1} bytes without a NUL", hint="check the names in its JSON file",
+            )
+        if self._used + len(data) > self.SIZE:
+            self._grow()
+        address = self._blocks[-1] + self._used
+        self._memory.write(address, data)
+        self._used += -(-len(data) // self._ALIGN) * self._ALIGN
+        self._names[name] = address
         return address
 
     def close(self) -> None:
         """Free the pool."""
-        self._memory.free(self.address)
+        while self._blocks:
+            self._memory.free(self._blocks.pop())
 
 
 class ErrorRing:

@@ -2,83 +2,100 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import Kernel as BinaryKernel
 from chips.binary import KernelAttribute, MixType
+from chips.binary import Program as Content
+from chips.binary.arguments import Argument, ArgumentKind
 from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind
+from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
-from runtime.launch.launcher import make_device_args_launcher, make_launcher
+from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
+from runtime.launch.options import PLAIN, LaunchOptions
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
+    from runtime.launch.block import HostBlock
     from runtime.launch.program import Program
+
+_LOG = logging.getLogger(__name__)
 
 ANY_COUNT = 128
 """Argument count of a kernel whose compiler wrote none: any number is taken."""
 
 _SIMT_KINDS = (3, 4)
+"""Vector functions that run SIMT code: alone, or beside SIMD code."""
 _SIMT_ALIGN = 128
-_UNIFIED_BUFFER = 262144
 _DCACHE_MINIMUM = 32768
 _MAX_BLOCKS = 0xFFFF
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchOptions:
-    """How a kernel is launched.
-
-    Attributes:
-        timeout_us: time limit of the task in microseconds; 0 takes the device's default.
-        schedule: 0 normal, 1 batch (all blocks must be resident at once).
-        dynamic_ub_bytes: unified-buffer bytes beyond what the kernel was compiled with (950).
-        dump: let the task scheduler dump data around the task.
-    """
-
-    timeout_us: int = 0
-    schedule: int = 0
-    dynamic_ub_bytes: int = 0
-    dump: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse values that no chip takes."""
-        for name, value, low, high in (
-            ("timeout_us", self.timeout_us, 0, (1 << 64) - 1), ("schedule", self.schedule, 0, 1),
-            ("dynamic_ub_bytes", self.dynamic_ub_bytes, 0, _UNIFIED_BUFFER),
-        ):
-            if not low <= value <= high:
-                raise errors.fault(
-                    "ACL_ERROR_RT_PARAM_INVALID", f"LaunchOptions.{name} is {value}; allowed are {low} to {high}",
-                    ee="EE1003", params=("LaunchOptions", value, name, f"[{low}, {high}]"),
-                )
-
-
-PLAIN = LaunchOptions()
 
 
 class Kernel:
     """A function of a loaded program. Made by `program.kernel(name or key)`."""
 
-    __slots__ = ("__weakref__", "address", "binary", "name", "program")
+    __slots__ = ("__weakref__", "address", "binary", "content", "name", "program")
 
-    def __init__(self, program: Program, binary: BinaryKernel) -> None:
-        self.program, self.binary = program, binary
+    def __init__(self, program: Program, content: Content, binary: BinaryKernel) -> None:
+        self.program, self.content, self.binary = program, content, binary
         self.name = binary.name
         self.address = program.address + binary.offset1
 
     @property
     def argument_count(self) -> int | None:
-        """How many arguments the kernel takes, or None when its compiler did not say."""
-        return None if self.binary.user_args >= ANY_COUNT else self.binary.user_args
+        """How many arguments a launch gives the kernel, or None when its compiler did not say.
+
+        Slots that the runtime fills itself (`hidden_words`) are not among them.
+        """
+        listed = self.binary.described_by.arguments
+        if not listed or self.binary.user_args >= ANY_COUNT:
+            return None
+        return self.binary.user_args - len(self._hidden(listed))
+
+    @staticmethod
+    def _hidden(listed: tuple[Argument, ...]) -> list[ArgumentKind]:
+        first = [ArgumentKind.FFTS_ADDRESS] if listed and listed[0].kind is ArgumentKind.FFTS_ADDRESS else []
+        last = [ArgumentKind.OVERFLOW] if listed and listed[-1].kind is ArgumentKind.OVERFLOW else []
+        return first + last
+
+    def hidden_words(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the slots that the runtime puts before and behind what a launch gives, as the compiler listed them.
+
+        The first may be the address of the registers by which cores signal each other, the last that of the
+        overflow status.
+        """
+        device, hidden = self.program.device, self._hidden(self.binary.described_by.arguments)
+        before = (device.core_sync_address,) if ArgumentKind.FFTS_ADDRESS in hidden else ()
+        behind = (device.context.overflow_address,) if ArgumentKind.OVERFLOW in hidden else ()
+        return before, behind
 
     @property
     def code(self) -> bytes:
         """The machine code of the (first) entry."""
         start = self.binary.offset1
-        return bytes(self.program.binary.image[start : start + self.binary.length1])
+        return bytes(self.content.image[start : start + self.binary.length1])
+
+    @property
+    def entries(self) -> tuple[int, int]:
+        """Device addresses of the entries for cube and for vector cores; 0 for a kind that has none."""
+        second = self.program.address + self.binary.offset2 if self.binary.second else 0
+        return (0, self.address) if self._vector else (self.address, second)
+
+    @property
+    def code_sizes(self) -> tuple[int, int]:
+        """Bytes of code for cube and for vector cores."""
+        return (0, self.binary.length1) if self._vector else (self.binary.length1, self.binary.length2)
+
+    @property
+    def _vector(self) -> bool:
+        """Whether the only entry is for vector cores."""
+        return self.binary.second is None and (
+            self.binary.attribute is KernelAttribute.VECTOR or self.binary.mix is MixType.AIV
+        )
 
     @property
     def tiling_key(self) -> int | None:
@@ -120,14 +137,38 @@ class Kernel:
         Args:
             count: number of arguments; the kernel's own count by default.
         """
-        self._check(stream, blocks)
+        if blocks == 0 and options.empty_ok:
+            return _nothing
+        self._check_blocks(blocks)
+        self.check_stream(stream)
         return make_launcher(self, stream, self.task(blocks, options), self._count(count))
 
     def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN,
                               ) -> Callable[[int], None]:
         """Prepare launches whose argument block is in device memory already: the function takes its address."""
-        self._check(stream, blocks)
+        self._check_blocks(blocks)
+        self.check_stream(stream)
         return make_device_args_launcher(self, stream, self.task(blocks, options))
+
+    def launch_at(self, stream: Stream, blocks: int, address: int, size: int, options: LaunchOptions = PLAIN) -> None:
+        """Launch with `size` bytes of arguments that lie on the device; `blocks` is not looked at."""
+        key = (self, blocks, options, "at", size)
+        launch = stream.launchers.get(key)
+        if launch is None:
+            self.check_stream(stream)
+            task = replace(self.task(blocks, options), args_size=size)
+            launch = stream.launchers[key] = make_device_args_launcher(self, stream, task)
+        launch(address)
+
+    def launch_block(self, stream: Stream, blocks: int, block: HostBlock, options: LaunchOptions = PLAIN) -> None:
+        """Launch with a block of arguments that the caller has laid out; it is copied before this returns."""
+        key = (self, blocks, options, "block", len(block.data))
+        launch = stream.launchers.get(key)
+        if launch is None:
+            self.check_stream(stream)
+            task = self.task(blocks, options)
+            launch = stream.launchers[key] = make_block_launcher(self, stream, task, len(block.data))
+        launch(block)
 
     def _count(self, count: int | None) -> int:
         own = self.argument_count
@@ -149,10 +190,11 @@ class Kernel:
     def task(self, blocks: int, options: LaunchOptions = PLAIN) -> CoreKernel:
         """Describe a launch for the SQE builder; the argument block is filled in by the launcher."""
         binary, chip = self.binary, self.program.device.chip
+        self._warn_of_cores(blocks)
         prefetch, prefetch2 = prefetch_counts(binary, chip)
         common: dict[str, Any] = {
-            "pc": self.address, "args": 0, "block_dim": blocks,
-            "timeout_us": options.timeout_us, "schem_mode": options.schedule or binary.sched_mode,
+            "pc": self.address, "args": 0, "block_dim": blocks, "profile": options.profile,
+            "timeout_us": self._timeout(options.timeout_us), "schem_mode": options.schedule or binary.sched_mode,
             "min_stack_size": binary.min_stack, "flags": 2 if options.dump else 0, "early_start": binary.early_start,
             "prefetch": prefetch,
         }
@@ -163,21 +205,33 @@ class Kernel:
             return MixKernel(
                 **common, mix=MixKind(binary.mix), pc2=pc2, ratio=binary.ratio,
                 prefetch2=prefetch2,
-                small_stack=self.program.binary.stack_size == 16384,
+                small_stack=self.content.stack_size == 16384,
             )
         return (AivKernel if binary.attribute is KernelAttribute.VECTOR else AicKernel)(**common)
+
+    @property
+    def runs_simt(self) -> bool:
+        """Whether the kernel has SIMT code, and so takes a grid and blocks of threads."""
+        return self.binary.vector_function in _SIMT_KINDS
+
+    @property
+    def dynamic_ub_limit(self) -> int:
+        """Most unified-buffer bytes that a launch may ask for besides what the kernel was compiled with; SIMT only."""
+        if not self.runs_simt:
+            return 0
+        return max(0, SIMT_MEMORY_BYTES - _DCACHE_MINIMUM - self.binary.share_memory)
 
     def _simt_memory(self, dynamic: int) -> int:
         """Unified buffer given to the kernel's SIMT part on 950; the rest of the vector core's memory otherwise."""
         total = self.binary.share_memory + dynamic
-        if self.binary.vector_function not in _SIMT_KINDS:
-            limit = _UNIFIED_BUFFER if self.binary.vector_function else self.binary.share_memory
+        if not self.runs_simt:
+            limit = SIMT_MEMORY_BYTES if self.binary.vector_function else self.binary.share_memory
             if total > limit:
                 raise self._too_much(total, limit)
-            return _UNIFIED_BUFFER
+            return SIMT_MEMORY_BYTES
         total = -(-total // _SIMT_ALIGN) * _SIMT_ALIGN
-        if total > _UNIFIED_BUFFER - _DCACHE_MINIMUM:
-            raise self._too_much(total, _UNIFIED_BUFFER - _DCACHE_MINIMUM)
+        if total > SIMT_MEMORY_BYTES - _DCACHE_MINIMUM:
+            raise self._too_much(total, SIMT_MEMORY_BYTES - _DCACHE_MINIMUM)
         return total
 
     def _too_much(self, total: int, limit: int) -> errors.RuntimeFault:
@@ -197,7 +251,8 @@ class Kernel:
                 hint="keep the program open as long as its kernels are used",
             )
 
-    def _check(self, stream: Stream, blocks: int) -> None:
+    def check_stream(self, stream: Stream) -> None:
+        """Raise where the kernel cannot be launched in a stream."""
         stream.check_open()
         self.check_loaded()
         if stream.device is not self.program.device:
@@ -207,6 +262,8 @@ class Kernel:
                 ee="EE1010", params=("launch", "stream", "it belongs to another device"),
                 hint="load the program on the stream's device",
             )
+
+    def _check_blocks(self, blocks: int) -> None:
         if not isinstance(blocks, int) or not 1 <= blocks <= _MAX_BLOCKS:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {blocks!r} blocks; allowed are 1 to {_MAX_BLOCKS}",
@@ -215,8 +272,26 @@ class Kernel:
                 f"{self.program.device.core_counts[0]} cube and {self.program.device.core_counts[1]} vector cores",
             )
 
+    def _warn_of_cores(self, blocks: int) -> None:
+        """Tell the log when blocks have to take turns: the cores that lead the kernel are fewer."""
+        vector = self.binary.attribute is KernelAttribute.VECTOR or self.binary.mix is MixType.MAIN_AIV
+        cores = self.program.device.core_counts[vector]
+        if blocks > cores:
+            _LOG.warning("kernel %s: %d blocks on %d %s cores run in turns", self.name, blocks, cores,
+                         "vector" if vector else "cube")
+
+    def _timeout(self, limit_us: int) -> int:
+        """Return the limit as the task carries it: a scheduler that knows no kernel without limit gets the longest."""
+        has = self.program.device.scheduler_has
+        if limit_us == NEVER_TIMEOUT_US and not (has("OP_EXEC_TIMEOUT_MS") and has("AICORE_NEVER_TIMEOUT")):
+            return NEVER_TIMEOUT_US - 1
+        return limit_us
+
     def __repr__(self) -> str:
         kind, count = self.binary.attribute.name.lower(), self.argument_count
         takes = "any number of" if count is None else count
         return f"<{kind} kernel {self.name} at {self.address:#x}, {takes} arguments>"
 
+
+def _nothing(*_: Any) -> None:
+    """Launch on no blocks."""

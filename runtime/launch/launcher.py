@@ -9,21 +9,24 @@ tracing or logging. A stream's route decides which of them it is.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips import ffts
-from chips.tasks import CoreKernel, MixKernel
+from chips.tasks import AicpuKernel, CoreKernel, MixKernel
 from runtime import errors
 from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
 from runtime.core.submit import flip, make_room, send_again, was_sent
 from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
+from runtime.launch.block import HostBlock
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
+    from runtime.core.device import Device
     from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
@@ -41,6 +44,34 @@ def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) 
     return _as_set(_device_args_launcher(kernel, stream, task), stream)
 
 
+def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
+    """Return `launch(block)` for blocks of `size` bytes that the caller has laid out."""
+    task = replace(task, args_size=size)
+    label = _label(kernel, task)
+    put = None if task.simt_args_offset else _patching(kernel, stream, task, label)
+    if put is None or not stream.route.immediate:
+
+        def general(block: HostBlock) -> None:
+            kernel.check_loaded()
+            submit_block(stream, task, block, label)
+
+        return _as_set(general, stream)
+    device = stream.device
+    pool = device.arguments.pool_for(size)
+    move = mover(device, size)
+
+    def launch(block: HostBlock) -> None:
+        taken = take_block(stream, pool, size)
+        try:
+            _write(device, taken, block.placed(taken.address), move)
+        except BaseException:
+            device.release_arguments([taken])
+            raise
+        put(taken.address, taken)
+
+    return _as_set(launch, stream)
+
+
 def _as_set(launch: Callable[..., None], stream: Stream) -> Callable[..., None]:
     """Return a launcher that waits for the stream, if launches in it block."""
     return blocking(launch, stream) if blocks(stream) else launch
@@ -48,14 +79,14 @@ def _as_set(launch: Callable[..., None], stream: Stream) -> Callable[..., None]:
 
 def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     task = replace(task, args_size=count * SLOT_BYTES)
-    label = Label(task.type, f"kernel {kernel.name}")
+    label = _label(kernel, task)
     general = _general(kernel, stream, task, label, count)
     put = _patching(kernel, stream, task, label)
     if put is None or not stream.route.immediate:
         return general
     size = max(count * SLOT_BYTES, SLOT_BYTES)
     pool = stream.device.arguments.pool_for(size)
-    if pool is None:
+    if pool is None or any(kernel.hidden_words()):
         return general
     pop, give_back = pool.free.pop, pool.free.append
     fill, move = filler(stream.device, count), mover(stream.device, size)
@@ -92,14 +123,20 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
 
 
 def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
-    label = Label(task.type, f"kernel {kernel.name}")
+    label = _label(kernel, task)
     put = _patching(kernel, stream, task, label)
     if put is not None and stream.route.immediate:
         return put
 
     def launch(address: int) -> None:
         kernel.check_loaded()
-        stream.submit(replace(task, args=address), owner=label)
+        made = replace(task, args=address)
+        if not _needs_context(stream, made):
+            stream.submit(made, owner=label)
+            return
+        device, size = stream.device, ffts.CONTEXT_BYTES
+        block = take_block(stream, device.arguments.pool_for(size), size)
+        _submit_with(stream, block, lambda: _with_context(stream, made, block, b""), label)
 
     return launch
 
@@ -212,40 +249,81 @@ def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> No
 
 
 def _general(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
-    """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, UB, other routes."""
-    device = stream.device
+    """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, other routes."""
+    before, behind = kernel.hidden_words()
 
     def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
         if len(arguments) != count:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"{label} takes {count} arguments, {len(arguments)} were given"
-            )
+            raise _wrong_count(kernel, count, len(arguments))
         kernel.check_loaded()
-        words = all_slots(arguments)
-        lead = ffts.CONTEXT_BYTES if isinstance(task, MixKernel) and device.chip.generation == "v100" else 0
-        size = lead + max(len(words), 1) * SLOT_BYTES
-        if block is None:
-            pool = device.arguments.pool_for(size)
-            block = take_block(stream, pool, size)
-        try:
-            made = replace(task, args=block.address + lead, args_size=len(words) * SLOT_BYTES)
-            image = b"".join(word.to_bytes(SLOT_BYTES, "little") for word in words)
-            if lead:
-                assert isinstance(made, MixKernel)
-                made = replace(made, context=block.address)
-                image = ffts.mix_context(made, stream.env) + image
-            image += bytes(-len(image) % 64)
-            block.view[block.offset : block.offset + len(image)] = image[: block.size]
-            if block.pool is None:
-                device.memory.write(block.address, image[:size])
-            else:
-                mover(device, size)(block)
-        except BaseException:
-            device.release_arguments([block])
-            raise
-        stream.submit(made, owner=label, arguments=block)
+        words = (*before, *all_slots(arguments), *behind)
+        submit_block(stream, task, HostBlock(struct.pack(f"<{len(words)}Q", *words)), label, block)
 
     return launch
+
+
+def submit_block(
+    stream: Stream, task: CoreKernel | AicpuKernel, block: HostBlock, label: Label, taken: ArgumentBlock | None = None
+) -> None:
+    """Bring a block of arguments to the device and submit the task that uses it; `taken` is where it is to lie.
+
+    On v100 the context of a mix kernel precedes the arguments.
+    """
+    device = stream.device
+    lead = ffts.CONTEXT_BYTES if _needs_context(stream, task) else 0
+    size = lead + max(len(block.data), SLOT_BYTES)
+    where = taken or take_block(stream, device.arguments.pool_for(size), size)
+
+    def laid_out() -> tuple[CoreKernel | AicpuKernel, bytes]:
+        made = replace(task, args=where.address + lead)
+        if isinstance(made, CoreKernel):
+            made = replace(made, args_size=len(block.data))
+        image = block.placed(where.address + lead)
+        return _with_context(stream, made, where, image) if lead else (made, image)
+
+    _submit_with(stream, where, laid_out, label)
+
+
+def _submit_with(
+    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[CoreKernel | AicpuKernel, bytes]], label: Label
+) -> None:
+    """Write what goes into a block, bring it to the device, and submit the task; the block goes back in any case."""
+    device = stream.device
+    try:
+        task, image = laid_out()
+        _write(device, block, image, mover(device, len(image)))
+    except BaseException:
+        device.release_arguments([block])
+        raise
+    stream.submit(task, owner=label, arguments=block)
+
+
+def _needs_context(stream: Stream, task: CoreKernel | AicpuKernel) -> bool:
+    """Whether a context in device memory describes the task: mix kernels of v100."""
+    return isinstance(task, MixKernel) and stream.env.chip.generation == "v100"
+
+
+def _with_context(
+    stream: Stream, task: CoreKernel | AicpuKernel, block: ArgumentBlock, arguments: bytes
+) -> tuple[MixKernel, bytes]:
+    """Return a mix task whose context is at the start of a block, and the block's contents."""
+    assert isinstance(task, MixKernel)
+    made = replace(task, context=block.address)
+    return made, ffts.mix_context(made, stream.env) + arguments
+
+
+def _write(device: Device, block: ArgumentBlock, image: bytes, move: Callable[[ArgumentBlock], None]) -> None:
+    """Write an image into a block, in whole units of 64 bytes, and bring it to the device."""
+    padded = image + bytes(-len(image) % 64)
+    block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
+    if block.pool is None:
+        device.memory.write(block.address, image)
+    else:
+        move(block)
+
+
+def _label(kernel: Kernel, task: CoreKernel) -> Label:
+    return Label(task.type, f"kernel {kernel.name}", kernel)
 
 
 def _wrong_count(kernel: Kernel, expected: int, given: int) -> errors.RuntimeFault:

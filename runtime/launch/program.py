@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from chips.binary import BinaryError, read_program
+from chips.binary import AicpuKernel as Entry
+from chips.binary import AicpuProgram, BinaryError, LoadOptions, load_embedded
+from chips.binary import Program as CoreProgram
 from chips.binary.placement import aligned_base, place
 from chips.memory_rules import internal_flags
 from runtime import errors
+from runtime.launch.cpu import CpuKernel
 from runtime.launch.kernel import Kernel
+from runtime.launch.source import Content, cpu_function, fault_of, find, read
+from runtime.memory.device import DeviceBuffer
+from runtime.memory.fences import fence
 
-if TYPE_CHECKING:
-    from chips.binary import Program as Binary
+AnyKernel = Kernel | CpuKernel
 
 
 class Program:
-    """The kernels of one device ELF. Made by `device.load(path or bytes)`."""
+    """The kernels of one binary on one device. Made by `device.load(path or bytes)`."""
 
-    def __init__(self, device: Any, source: str | Path | bytes, *, name: str = "") -> None:
+    def __init__(self, device: Any, source: str | Path | bytes | Content, *, name: str = "",
+                 options: LoadOptions | None = None) -> None:
         """Read and register the binary; nothing goes to the device yet.
+
+        Args:
+            source: a file, bytes, or a binary that was read already.
+            options: what kind of binary it is, where the file itself does not say it.
 
         Raises:
             InvalidArgument 107000: the file is missing, unreadable, not an ELF, cut short, or without kernels.
@@ -28,19 +40,38 @@ class Program:
         device.check_open()
         self.device = device
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else "kernel bytes")
-        data, side = _read(source)
-        try:
-            self.binary: Binary = read_program(data, device.chip, side_json=side)
-        except BinaryError as error:
-            raise binary_fault(error, self.name) from error
-        self._kernels: dict[str, Kernel] = {}
+        self.binary = read(source, device.chip, self.name, options)
+        self._kernels: dict[str, AnyKernel] = {}
         self._lock = threading.Lock()
         self._block: tuple[int, int, bool] | None = None
         self.address = 0
+        """Where the load image starts on the device; 0 before it is loaded, and for AICPU programs."""
         self.closed = False
+        self.owner: Any = None
+        """The registered binary that this is the copy of one device of; None for a program of its own."""
         device.programs.add(self)
 
-    def __iter__(self) -> Any:
+    @classmethod
+    def embedded(cls, device: Any, source: str | Path | bytes) -> tuple[Program, ...]:
+        """Return a program for each device binary inside a host file (a fat binary).
+
+        Raises:
+            InvalidArgument 107000: the file cannot be read, or one of the binaries in it is refused.
+        """
+        name = Path(source).name if isinstance(source, (str, Path)) else "host file"
+        try:
+            data = Path(source).read_bytes() if isinstance(source, (str, Path)) else source
+            found = load_embedded(data, device.chip)
+        except OSError as error:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"host file {name}: {error.strerror or error}", ee="EE1012",
+                hint="check the path and its permissions",
+            ) from error
+        except BinaryError as error:
+            raise fault_of(error, name) from error
+        return tuple(cls(device, content, name=f"{name}:{part.name or hex(part.offset)}") for part, content in found)
+
+    def __iter__(self) -> Iterator[str]:
         return iter(self.binary.kernels)
 
     def __len__(self) -> int:
@@ -52,18 +83,52 @@ class Program:
         Raises:
             InvalidArgument 107000: no kernel of that name or key; close names are suggested.
         """
+        found = self.entry(which)
+        if not isinstance(found, Kernel):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{found!r} runs on the AICPU and takes no typed arguments",
+                hint="use program.cpu_kernel(name)",
+            )
+        return found
+
+    def cpu_kernel(self, name: str, function: str = "") -> CpuKernel:
+        """Return a kernel of an AICPU program by its op type.
+
+        Args:
+            function: name of the function in the library, for an op that the JSON file does not list.
+
+        Raises:
+            InvalidArgument 107000: there is no such op, or the program is none for the AICPU.
+        """
+        if function:
+            self._check_open()
+            with self._lock:
+                kernel = self._kernels.get(name)
+                if kernel is None:
+                    kernel = self._kernels[name] = CpuKernel(self, cpu_function(self.binary, name, function))
+        else:
+            kernel = self.entry(name)
+        if isinstance(kernel, CpuKernel):
+            return kernel
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"kernel {name} of {self.name} runs on AI cores", hint="use program.kernel",
+        )
+
+    def entry(self, which: str | int) -> AnyKernel:
+        """Return a kernel of either kind; see `kernel`."""
         self._check_open()
-        try:
-            found = self.binary.kernel(which) if isinstance(which, str) else self.binary.kernel_by_key(which)
-        except BinaryError as error:
-            raise binary_fault(error, self.name) from error
+        found = find(self.binary, which, self.name)
         with self._lock:
             kernel = self._kernels.get(found.name)
             if kernel is None:
-                if self._block is None:
-                    self._load()
-                kernel = self._kernels[found.name] = Kernel(self, found)
-                self.device.hal.annotate(("kernel", kernel.address), kernel)
+                self._need_loaded()
+                if isinstance(found, Entry):
+                    kernel = CpuKernel(self, found)
+                else:
+                    assert isinstance(self.binary, CoreProgram)
+                    kernel = Kernel(self, self.binary, found)
+                    self.device.hal.annotate(("kernel", kernel.address), kernel)
+                self._kernels[found.name] = kernel
             return kernel
 
     @property
@@ -77,9 +142,59 @@ class Program:
             )
         return self.kernel(names[0])
 
-    def _load(self) -> None:
+    # -- on the device ---------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Copy the program to the device, if it is not there yet.
+
+        Raises:
+            RuntimeFault: nothing of the file is to be loaded.
+            OutOfMemory 207001: the device has no room for it.
+        """
+        self._check_open()
+        with self._lock:
+            self._need_loaded()
+
+    @property
+    def loaded(self) -> bool:
+        """Whether kernels of the program can run."""
+        return not self.closed and (self._block is not None or isinstance(self.binary, AicpuProgram))
+
+    @property
+    def load_size(self) -> int:
+        """Bytes that the load image takes on the device, without slack; 0 for an AICPU program."""
+        return 0 if isinstance(self.binary, AicpuProgram) else self.binary.load_size
+
+    def global_variable(self, name: str) -> DeviceBuffer:
+        """Return a global variable of the device code as a buffer, which copies take; loads the program.
+
+        Raises:
+            KernelError 107042: there is none of that name; close names are suggested.
+        """
+        self._check_open()
+        if isinstance(self.binary, AicpuProgram):
+            raise errors.fault(
+                "ACL_ERROR_RT_SYMBOL_NOT_FOUND", f"{self.name} is an AICPU program: its globals are the library's own",
+            )
+        try:
+            found = self.binary.global_variable(name)
+        except BinaryError as error:
+            raise fault_of(error, self.name) from error
+        self.load()
+        return DeviceBuffer(self.device, self.address + found.offset, found.size)
+
+    def _need_loaded(self) -> None:
+        if self._block is None and not isinstance(self.binary, AicpuProgram):
+            self._load(self.binary)
+
+    def _load(self, binary: CoreProgram) -> None:
         """Copy the image to a 4 KiB aligned place: from the kernel pool, else memory of its own."""
-        device, binary = self.device, self.binary
+        if not binary.load_size:
+            raise errors.fault(
+                "RT_ERROR_PROGRAM_SIZE", f"{self.name}: no section of the file is to be loaded", layer="launch",
+                hint="link the kernel: its code must be in a section with the ALLOC flag",
+            )
+        device = self.device
         plan = place(binary.load_size, device.chip, read_only=binary.read_only)
         address = device.kernel_pool.alloc(plan.size, read_only=plan.read_only) if plan.from_pool else None
         if address is not None:
@@ -91,6 +206,8 @@ class Program:
         start = aligned_base(address)
         try:
             device.memory.write(start, binary.image)
+            if zeros := binary.load_size - len(binary.image):
+                device.memory.fill(start + len(binary.image), zeros, 0, zeros)
         except BaseException:
             self._give_back(block)
             raise
@@ -104,14 +221,22 @@ class Program:
             self.device.memory.free(address)
 
     def close(self) -> None:
-        """Unload; kernels of it cannot be launched any more. Launches already queued must be done."""
-        if self.closed:
-            return
-        self.closed = True
+        """Unload; kernels of it cannot be launched any more.
+
+        Launches that are queued still run: the code goes when they are done.
+        """
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            block, self._block = self._block, None
         self.device.programs.remove(self)
-        if self._block is not None:
-            self._give_back(self._block)
-            self._block = None
+        if block is None:
+            return
+        if fence(self.device.streams())():
+            self._give_back(block)
+        else:
+            self.device.orphans.drop(partial(self._give_back, block))
 
     def _check_open(self) -> None:
         if self.closed:
@@ -126,26 +251,3 @@ class Program:
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"at {self.address:#x}" if self._block else "not loaded yet"
         return f"<program {self.name}: {len(self.binary)} kernels, {state}>"
-
-
-def _read(source: str | Path | bytes) -> tuple[bytes, bytes | None]:
-    """Return the binary and the side file beside it, if any."""
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(source), None
-    path = Path(source)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        code = "ACL_ERROR_RT_PARAM_INVALID"
-        raise errors.fault(
-            code, f"kernel file {path}: {error.strerror or error}", ee="EE1012",
-            params=("load", str(path), "file", error.strerror or "it cannot be read"),
-            hint="check the path and its permissions",
-        ) from error
-    side = path.with_suffix(".json")
-    return data, side.read_bytes() if side.is_file() else None
-
-
-def binary_fault(error: BinaryError, name: str) -> errors.RuntimeFault:
-    """Turn a finding in a binary into the runtime's fault."""
-    return errors.fault(error.code, f"{name}: {error}", hint=error.hint, layer="launch")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from chips.env import TaskIds
 from runtime.core.ring import Label
 from runtime.core.stream import Stream
 from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, take_block
-from runtime.launch.kernel import PLAIN, Kernel, LaunchOptions
+from runtime.launch.kernel import Kernel
+from runtime.launch.options import PLAIN, LaunchOptions
 
 BEATS = (
     "function address", "task slot", "description", "arguments to the device", "build the SQE",
@@ -75,5 +77,5 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
             raise
     stream.synchronize()
     marks.append(clock())
-    times = tuple(after - before for before, after in zip(marks, marks[1:], strict=False))
+    times = tuple(after - before for before, after in pairwise(marks))
     return LaunchTrace(times, ids, sqe, route.name, device.arguments.way)

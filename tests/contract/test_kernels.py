@@ -168,7 +168,7 @@ def test_unknown_kernel_suggests_near_names(device: Device) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (None, "No such file"),
+        (None, "there is none of that name"),
         (b"", "ELF"),
         (b"MZ" + bytes(100), "ELF"),
         (minimal_kernel("cut", 1)[:200], "section"),

@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 CHAPTERS = (
     "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
     "timeout", "memory", "registration", "managed", "copying", "virtual", "ipc", "pools", "kernel", "arguments",
-    "capture", "model", "snapshot", "overflow", "faults", "miscellaneous",
+    "launch", "capture", "model", "snapshot", "overflow", "faults", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 

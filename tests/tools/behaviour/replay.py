@@ -18,6 +18,7 @@ from runtime.api.aclrt.entry import UNTOUCHED, find
 from tests.tools.behaviour.hal_log import HalLog
 from tests.tools.behaviour.machine import Unsupported, control, url_of
 from tests.tools.behaviour.values import Skipped, Values, read_back
+from tests.tools.corpus import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +274,9 @@ class Replay:
             path.write_bytes(bytes.fromhex(step["hex"]) if "hex" in step else step["text"].encode())
             values.bound[step["name"]] = str(path)
         elif kind == "elf":
-            data = Path(step["file"]).read_bytes()
+            data = (ROOT / "elfs" / step["file"]).read_bytes()
             values.bound[step["name"]] = values.address(data)
+            values.bound[step["name"] + "_len"] = len(data)
         elif kind == "write":
             data = bytes.fromhex(step["hex"])
             ctypes.memmove(self._real(values.name(step["ptr"]), len(data)), data, len(data))

@@ -11,9 +11,12 @@ from typing import Any
 
 from runtime.api.aclrt import Out
 from runtime.api.aclrt.entry import UNTOUCHED
+from tests.tools.corpus import ROOT
 
 _INTEGERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f32": "f",
              "f64": "d", "ptr": "Q", "size": "Q", "bool": "?"}
+_CORPUS = "../shared/"
+"""How scenarios begin the path of a corpus file."""
 _NAME = re.compile(r"\$([A-Za-z_0-9]+)([+-]\d+)?\Z")
 
 
@@ -96,7 +99,8 @@ class Values:
 
     def _made(self, value: dict[str, Any]) -> Any:
         if "str" in value:
-            return value["str"]
+            text: str = value["str"]
+            return str(ROOT / text.removeprefix(_CORPUS)) if text.startswith(_CORPUS) else text
         if "cb" in value:
             return self._callback(value["cb"])
         if "hex" in value:

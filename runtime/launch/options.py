@@ -1,0 +1,117 @@
+"""How a launch is to be made, and the attributes of the C API that say it (core_spec 8.2)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
+from runtime import errors
+
+_MICROSECONDS = 1_000_000
+_FLAG = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """How a kernel is launched.
+
+    Attributes:
+        timeout_us: time limit of the task in microseconds; 0 takes the device's default, NEVER_TIMEOUT_US sets none.
+        schedule: 0 normal, 1 batch (all blocks must be resident at once).
+        dynamic_ub_bytes: unified-buffer bytes beyond what the kernel was compiled with (950).
+        dump: let the task scheduler dump data around the task.
+        profile: keep the hardware's log of the kernel while profiling is on.
+        empty_ok: a launch on 0 blocks does nothing, instead of failing.
+    """
+
+    timeout_us: int = 0
+    schedule: int = 0
+    dynamic_ub_bytes: int = 0
+    dump: bool = False
+    profile: bool = False
+    empty_ok: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse values that no chip takes."""
+        for name, value, low, high in (
+            ("timeout_us", self.timeout_us, 0, NEVER_TIMEOUT_US), ("schedule", self.schedule, 0, 1),
+            ("dynamic_ub_bytes", self.dynamic_ub_bytes, 0, SIMT_MEMORY_BYTES),
+        ):
+            if not low <= value <= high:
+                raise _out_of_range("LaunchOptions", f"LaunchOptions.{name}", value, f"{low} to {high}")
+
+
+PLAIN = LaunchOptions()
+
+
+class LaunchAttribute(enum.IntEnum):
+    """What a launch may be told (acl_rt.h, aclrtLaunchKernelAttrId)."""
+
+    SCHEM_MODE = 1
+    DYN_UBUF_SIZE = 2
+    ENGINE_TYPE = 3
+    BLOCKDIM_OFFSET = 4
+    BLOCK_TASK_PREFETCH = 5
+    DATA_DUMP = 6
+    TIMEOUT = 7
+    TIMEOUT_US = 8
+    ENABLE_PROFILING = 9
+
+
+def from_attributes(call: str, attributes: Iterable[tuple[int, int, int]]) -> LaunchOptions:
+    """Return the options that attributes say: (id, first word of the value, second word); the last of an id counts.
+
+    Engine type, block offset and prefetch have no place in the SQEs of STARS chips and change nothing there.
+
+    Raises:
+        InvalidArgument 107000: an unknown id (EE1001), a value out of range (EE1003), both time limits (EE1017).
+    """
+    given: dict[LaunchAttribute, tuple[int, int]] = {}
+    for number, first, second in attributes:
+        try:
+            given[LaunchAttribute(number)] = first, second
+        except ValueError:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no launch attribute {number}", ee="EE1001",
+                hint=", ".join(f"{each.value} {each.name}" for each in LaunchAttribute),
+            ) from None
+    if LaunchAttribute.TIMEOUT in given and LaunchAttribute.TIMEOUT_US in given:
+        why = "TIMEOUT and TIMEOUT_US cannot both be set"
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {why}", ee="EE1017", params=(call, "cfg", why),
+            hint="give the limit once: in seconds, or in microseconds",
+        )
+    words = {each: value[0] for each, value in given.items()}
+    for each in (LaunchAttribute.SCHEM_MODE, LaunchAttribute.BLOCK_TASK_PREFETCH, LaunchAttribute.DATA_DUMP,
+                 LaunchAttribute.ENABLE_PROFILING):  # fmt: skip
+        if words.get(each, 0) not in _FLAG:
+            raise _out_of_range(call, each.name, words[each], "0 or 1")
+    dynamic = words.get(LaunchAttribute.DYN_UBUF_SIZE, 0)
+    if dynamic > SIMT_MEMORY_BYTES:
+        raise _out_of_range(call, LaunchAttribute.DYN_UBUF_SIZE.name, dynamic, f"0 to {SIMT_MEMORY_BYTES}")
+    return LaunchOptions(
+        timeout_us=_timeout(given), schedule=words.get(LaunchAttribute.SCHEM_MODE, 0), dynamic_ub_bytes=dynamic,
+        dump=bool(words.get(LaunchAttribute.DATA_DUMP)), profile=bool(words.get(LaunchAttribute.ENABLE_PROFILING)),
+    )
+
+
+def _timeout(given: dict[LaunchAttribute, tuple[int, int]]) -> int:
+    """Return the time limit in microseconds: none given is the default, a given 0 is none at all."""
+    if LaunchAttribute.TIMEOUT in given:
+        limit = (given[LaunchAttribute.TIMEOUT][0] & 0xFFFF) * _MICROSECONDS
+    elif LaunchAttribute.TIMEOUT_US in given:
+        low, high = given[LaunchAttribute.TIMEOUT_US]
+        limit = min(high << 32 | low, NEVER_TIMEOUT_US - 1)
+    else:
+        return 0
+    return limit or NEVER_TIMEOUT_US
+
+
+def _out_of_range(call: str, what: str, value: Any, allowed: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{what} is {value}; allowed are {allowed}", ee="EE1003",
+        params=(call, value, what, allowed), hint=f"pass {allowed}",
+    )

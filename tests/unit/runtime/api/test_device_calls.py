@@ -140,7 +140,10 @@ def test_fixing_another_soc(api: Caller) -> None:
 
 @pytest.mark.parametrize(
     ("call", "answer", "told"),
-    [("halDeviceOpen", "DRV_ERROR_BUSY", "DRV_ERROR_BUSY"), ("halMemAlloc", "DRV_ERROR_OUT_OF_MEMORY", "OUT_OF_MEMORY")],
+    [
+        ("halDeviceOpen", "DRV_ERROR_BUSY", "DRV_ERROR_BUSY"),
+        ("halMemAlloc", "DRV_ERROR_OUT_OF_MEMORY", "DRV_ERROR_OUT_OF_MEMORY"),
+    ],
 )
 def test_the_reason_of_a_failed_opening_is_told_once(api: Caller, call: str, answer: str, told: str) -> None:
     api.acl.runtime.hal.fake.faults.on_call(call, answer)

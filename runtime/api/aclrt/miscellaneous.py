@@ -1,4 +1,4 @@
-"""What fits no chapter: half-precision numbers, sizes of data types, operator notes, the core synchronisation address."""
+"""What fits no chapter: half-precision numbers, data type sizes, operator notes, where cores synchronise."""
 
 from __future__ import annotations
 

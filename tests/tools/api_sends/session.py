@@ -25,8 +25,8 @@ _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
 class Session:
     """One process on a fresh machine, with two streams, two kernels and memory of each kind."""
 
-    def __init__(self, soc: str) -> None:
-        self.acl = Acl(f"trace+null://{soc}?seed=1")
+    def __init__(self, soc: str, tier: str = "null") -> None:
+        self.acl = Acl(f"trace+{tier}://{soc}?seed=1&kernels=noop")
         self.handles: dict[str, Any] = {}
         self.programs: dict[str, Program] = {}
 
@@ -78,7 +78,8 @@ class Session:
 
     def copy(self, dst: str, src: str, size: int, *, now: bool = False) -> int:
         """Copy between blocks."""
-        kinds = {("dev", "host"): _HOST_TO_DEVICE, ("host", "dev"): _DEVICE_TO_HOST}
+        kinds = {("dev", "host"): _HOST_TO_DEVICE, ("dev", "pageable"): _HOST_TO_DEVICE,
+                 ("host", "dev"): _DEVICE_TO_HOST}  # fmt: skip
         kind = kinds.get((dst, src), _DEVICE_TO_DEVICE)
         given = {"dst": self.handles[dst], "destMax": size, "src": self.handles[src], "count": size, "kind": kind}
         if now:

@@ -22,6 +22,7 @@ HELP = (
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
 _RUNS = 5
+_BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,10 @@ def _chip_rows(chip: str, calls: int, base: float) -> list[Row]:
     try:
         device = machine.device(0)
         rows = []
-        for name, loop in _operations(device):
-            ns, spread = measure(loop, calls)
-            rows.append(Row(name, chip, calls, ns, spread, ns / base))
+        for name, loop, size in (*_codec(device), *_operations(device)):
+            number = max(calls // size, 1)
+            ns, spread = measure(loop, number)
+            rows.append(Row(name, chip, number, ns, spread, ns / base))
         return rows
     finally:
         machine.close(force=True)
@@ -103,7 +105,49 @@ def _calibrate(calls: int) -> None:
         pack(buffer, 0, first, number & 0xFFFF, middle, 0x12C0C0000000, last)
 
 
-def _operations(device: Device) -> list[tuple[str, Callable[[int], None]]]:
+Operation = tuple[str, Callable[[int], None], int]
+"""Name, what runs it so many times, and how much longer than a launch it takes, about."""
+
+
+def _codec(device: Device) -> list[Operation]:
+    """Encoding and decoding without a stream: a task by its general builder, an entry, many kernels at once."""
+    import numpy as np
+
+    from chips.env import TaskIds
+    from chips.tasks import AicKernel, EventRecord
+
+    plugin, env = device.plugin, device.env
+    kernel, event = AicKernel(pc=0x12C0_C000_0000, args=0x12C0_C100_0000, block_dim=8), EventRecord(event_id=1)
+    ids, template = TaskIds(77), plugin.template(kernel, env)
+    assert template is not None
+    entry = plugin.encode(kernel, env, ids)
+    numbers = np.arange(_BATCH, dtype=np.uint64)
+    columns = {name: numbers * 64 if name == "args" else numbers for name in template.names}
+
+    def encode(task: AicKernel | EventRecord) -> Callable[[int], None]:
+        def loop(calls: int) -> None:
+            for _ in range(calls):
+                plugin.encode(task, env, ids)
+
+        return loop
+
+    def decode(calls: int) -> None:
+        for _ in range(calls):
+            plugin.decode(entry)
+
+    def batch(calls: int) -> None:
+        for _ in range(calls):
+            template.render_many(_BATCH, **columns)
+
+    return [
+        ("encode a kernel, general builder", encode(kernel), 2),
+        ("encode an event record, general builder", encode(event), 2),
+        ("decode an entry", decode, 10),
+        (f"encode {_BATCH:,} kernels at once", batch, 100),
+    ]
+
+
+def _operations(device: Device) -> list[Operation]:
     kernel = _kernel(device)
     stream = device.create_stream()
     buffers = [device.alloc(4096) for _ in range(kernel.argument_count or 4)]
@@ -134,11 +178,11 @@ def _operations(device: Device) -> list[tuple[str, Callable[[int], None]]]:
             stream.synchronize()
 
     return [
-        ("launch, bound, arguments on the device", device_args),
-        ("launch, bound, buffers", host_args),
-        ("launch, kernel[blocks](...)", subscript),
-        ("event record", record),
-        ("synchronize an idle stream", synchronize),
+        ("launch, bound, arguments on the device", device_args, 1),
+        ("launch, bound, buffers", host_args, 1),
+        ("launch, kernel[blocks](...)", subscript, 1),
+        ("event record", record, 1),
+        ("synchronize an idle stream", synchronize, 1),
     ]
 
 

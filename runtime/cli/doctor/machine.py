@@ -6,9 +6,11 @@ import os
 import re
 import resource
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from npuhal import ioctl
 
 __all__ = ["Machine"]
 
@@ -25,6 +27,13 @@ class Machine:
     gids: frozenset[int] = field(default_factory=lambda: frozenset({os.getegid(), *os.getgroups()}))
     address_limit: int = field(default_factory=lambda: resource.getrlimit(resource.RLIMIT_AS)[0])
     """Soft RLIMIT_AS in bytes; `resource.RLIM_INFINITY` when there is none."""
+
+    probe: Callable[[str], list[ioctl.NodeState]] = ioctl.probe_nodes
+    """Opens and closes every device node below a root; what permission bits do not tell."""
+
+    def node_states(self) -> list[ioctl.NodeState]:
+        """Return the device nodes as they open; none when the checks are about another user than this process."""
+        return self.probe(str(self.root)) if self.uid == os.geteuid() else []
 
     def path(self, absolute: str) -> Path:
         """Return where a path of the machine lies below the root."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from npuhal.ioctl import NodeState
 from runtime.cli.doctor.findings import Finding, Level
 from runtime.cli.doctor.machine import Machine
 
@@ -12,6 +13,15 @@ __all__ = ["check", "device_nodes"]
 
 MANAGERS = ("/dev/davinci_manager", "/dev/davinci_manager_docker")
 CHANNEL = "/dev/hisi_hdc"
+_OPEN_CURES = {
+    "EPERM": "the container may not use this device: start it with --device {node}",
+    "EACCES": "a security module (SELinux, AppArmor) refuses it: see the audit log",
+    "ENXIO": "the driver has no card for this node: look at npu-smi info and dmesg",
+    "ENODEV": "the driver has no card for this node: look at npu-smi info and dmesg",
+    "EBUSY": "another container holds the device for itself: stop it, or map another device",
+    "EISDIR": "this is a folder, made by a container that was started before the driver: remove it, reload the driver",
+}
+"""What helps, by the errno of opening a node."""
 _MODULES = re.compile(r"^(?:drv_|asdrv_|ascend_)\w*", re.MULTILINE)
 _MAPPING = "--device /dev/davinci0 --device /dev/davinci_manager --device /dev/hisi_hdc"
 
@@ -54,10 +64,21 @@ def check(machine: Machine) -> Iterator[Finding]:
             if container
             else f"sudo usermod -aG {group} $USER, then log in again",
         )
-    if devices and managers and not refused:
+    shut = [state for state in machine.node_states() if state.exists and state.error and state.path not in refused]
+    yield from (_does_not_open(state) for state in shut)
+    if devices and managers and not refused and not shut:
         yield Finding(Level.OK, f"{len(devices)} device node(s), all open to this user", ", ".join(devices))
     if devices and container:
         yield from _container(machine, devices, container)
+
+
+def _does_not_open(state: NodeState) -> Finding:
+    return Finding(
+        Level.PROBLEM,
+        f"{state.path} cannot be opened, although its permissions allow it",
+        f"{state.error}; mode {state.mode:o}, owner {state.owner}, group {state.group}",
+        _OPEN_CURES.get(state.error, "see dmesg; reload the driver, or restart the machine").format(node=state.path),
+    )
 
 
 def _no_devices(machine: Machine, managers: list[str]) -> Finding:

@@ -8,10 +8,12 @@ import json
 import os
 import resource
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from npuhal import ioctl
 from runtime.cli import doctor
 from runtime.cli.doctor import libraries, nodes, process, variables
 from runtime.cli.doctor.findings import Finding, Level
@@ -234,6 +236,34 @@ def test_nodes_of_another_group(build: Build, files: dict[str, str], cure: str) 
     assert found.situation == "this user may not open the device nodes"
     assert "/dev/davinci0 (-rw-rw---- uid" in found.evidence
     assert found.cure.startswith(cure)
+
+
+@pytest.mark.parametrize(
+    ("error", "cure"),
+    [
+        ("EPERM", "start it with --device /dev/davinci1"),
+        ("EACCES", "see the audit log"),
+        ("ENXIO", "npu-smi info"),
+        ("ENODEV", "npu-smi info"),
+        ("EBUSY", "another container holds the device"),
+        ("EIO", "see dmesg"),
+    ],
+)
+def test_a_node_that_does_not_open(build: Build, error: str, cure: str) -> None:
+    state = ioctl.NodeState("/dev/davinci1", True, True, 0o660, "root", "HwHiAiUser", True, error)
+    machine = replace(build(), uid=os.geteuid(), probe=lambda root: [state])
+    found = one(nodes.check(machine), Level.PROBLEM)
+    assert found.situation == "/dev/davinci1 cannot be opened, although its permissions allow it"
+    assert found.evidence == f"{error}; mode 660, owner root, group HwHiAiUser"
+    assert cure in found.cure
+
+
+def test_a_folder_where_a_node_should_be(build: Build) -> None:
+    machine = build(without=("/dev/davinci1",))
+    machine.path("/dev/davinci1").mkdir()
+    found = one(nodes.check(replace(machine, uid=os.geteuid())), Level.PROBLEM)
+    assert found.evidence.startswith("EISDIR; mode")
+    assert "this is a folder" in found.cure
 
 
 def test_a_member_of_the_group_and_root_may_open_the_nodes(build: Build) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctypes import c_char
+import ctypes
 from typing import Any
 
 from runtime import errors
@@ -158,7 +158,7 @@ def aclrtGetErrorVerbose(acl: Acl, deviceId: int, errorInfo: int) -> None:
     """Write what the device says about its errors; here always that there are none."""
     need("aclrtGetErrorVerbose", errorInfo=errorInfo)
     acl.runtime.slot(deviceId or 0, "aclrtGetErrorVerbose")
-    (c_char * 4).from_address(errorInfo)[:] = _NO_ERRORS.to_bytes(4, "little")
+    ctypes.c_uint32.from_address(errorInfo).value = _NO_ERRORS
 
 
 @entry

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MAX_SQE = 5
 """SQEs of one task at most (core_spec 9.3: 320 bytes)."""
 
-_HEAD_UPDATE_EVERY = 64  # allocations between two requests to publish the queue head
+HEAD_UPDATE_EVERY = 64
+"""Allocations of a stream between two requests to publish its queue head (UB-connected devices)."""
 _HEAD_UPDATE_BYTE, _HEAD_UPDATE_BIT = 1, 0x40
 
 Build = Callable[["Generation", Any, "EncodeEnv", TaskIds], bytes]
@@ -185,7 +186,7 @@ def _finished(build: _Encode) -> _Encode:
         if not env.ub_connected:
             return rows
         count = ids.task_id if ids.allocation is None else ids.allocation
-        if count % _HEAD_UPDATE_EVERY:
+        if count % HEAD_UPDATE_EVERY:
             return rows
         first = rows[_HEAD_UPDATE_BYTE] | _HEAD_UPDATE_BIT
         return b"".join((rows[:_HEAD_UPDATE_BYTE], bytes((first,)), rows[_HEAD_UPDATE_BYTE + 1 :]))

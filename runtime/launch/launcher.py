@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips import ffts
 from chips.tasks import AicpuKernel, CoreKernel, MixKernel
+from chips.v200.generation import HEAD_UPDATE_EVERY, with_head_update
 from runtime import errors
 from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
@@ -147,7 +148,7 @@ def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) ->
     A block is put's from the call on: it goes back to its pool when the task is reclaimed, or when it was not sent.
     """
     template = None if isinstance(task, MixKernel) else stream.plugin.template(task, stream.env)
-    if template is None or stream.env.ub_connected:  # over UB every 64th SQE differs in its header
+    if template is None:
         return None
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
     return make(kernel, stream, template, label)
@@ -196,10 +197,11 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) 
 def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV200)
+    pack = _publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
     firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
     sender = stream.senders[1]
     buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
-    pack, (head, middle, tail) = template.struct.pack_into, template.runs
+    head, middle, tail = template.runs
     bias = template.bias[1]
     serial = stream.device.next_serial
     program, lock, tick = kernel.program, stream.lock, stream.tick
@@ -229,6 +231,20 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) 
             tick()
 
     return put
+
+
+def _publishing(template: Template, ring: RingV200) -> Callable[..., None]:
+    """Return the packing function of a device over UB: some SQEs also ask the hardware to publish the queue's head."""
+    pack = template.struct.pack_into
+    head, middle, tail = with_head_update(template).runs
+
+    def pack_into(buffer: Any, offset: int, first: bytes, serial: int, second: bytes, args: int, last: bytes) -> None:
+        if ring.allocations % HEAD_UPDATE_EVERY:
+            pack(buffer, offset, first, serial, second, args, last)
+        else:
+            pack(buffer, offset, head, serial, middle, args, tail)
+
+    return pack_into
 
 
 def _refuse(stream: Stream, kernel: Kernel, label: Label) -> None:

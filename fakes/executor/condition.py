@@ -131,8 +131,7 @@ def program(task: Task) -> int:
     if run.fault is not None:
         raise TaskFault(f"condition program: {run.fault}", Effect.EXCEPTION.value, run.status)
     if task.layout in _POLLING and reach.head is not None and _is_before(task, reach.head):
-        task.sq.head = reach.head
-        return 0
+        return 0  # waits here: going back would only reset the wait's own flag, and look like work done
     task.device.wake()
     if task.layout == "model_execute":
         task.device.models.execute(task.fields["model_id"], task.sq, task.position)

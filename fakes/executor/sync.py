@@ -174,11 +174,8 @@ def write_value(task: Task) -> int:
     whole = fields.get("value")
     if whole is None:
         whole = sum(fields[f"value[{index}]"] << 32 * index for index in range(8))
-    data = whole.to_bytes(32, "little")[:size]
-    where = task.machine.memory.device_pointer(fields["addr"], size, "value write")
-    if ctypes.string_at(where, size) != data:  # a wait that polls resets its flag each time: no reason to look again
-        ctypes.memmove(where, data, size)
-        task.device.wake()
+    task.machine.memory.write(fields["addr"], whole.to_bytes(32, "little")[:size], "value write")
+    task.device.wake()
     task.detail = f"{size} bytes at {fields['addr']:#x}"
     return 1
 

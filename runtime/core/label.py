@@ -25,14 +25,15 @@ _AHEAD = 64
 class LabelIds:
     """Ids of labels: 64 free ones wait in a queue, and each that is taken lets the next unused one join.
 
-    So an id is not used again before all others were.
+    Ids that came back join only when no unused one is left, so that none is used again before all others were.
     """
 
-    __slots__ = ("_free", "_limit", "_lock", "_next")
+    __slots__ = ("_free", "_limit", "_lock", "_next", "_returned")
 
     def __init__(self, limit: int = MAX_LABELS) -> None:
         self._limit = limit
         self._free = deque(range(min(_AHEAD, limit)))
+        self._returned: deque[int] = deque()
         self._next = len(self._free)
         self._lock = threading.Lock()
 
@@ -43,20 +44,22 @@ class LabelIds:
             InternalError 507000: all are in use.
         """
         with self._lock:
+            if self._next < self._limit:
+                self._free.append(self._next)
+                self._next += 1
+            elif self._returned:
+                self._free.append(self._returned.popleft())
             if not self._free:
                 raise errors.fault(
                     "RT_ERROR_LABEL_ID", f"all {self._limit} labels are in use",
                     hint="destroy labels of models that are gone",
                 )
-            if self._next < self._limit:
-                self._free.append(self._next)
-                self._next += 1
             return self._free.popleft()
 
     def give_back(self, number: int) -> None:
         """Take an id back."""
         with self._lock:
-            self._free.append(number)
+            self._returned.append(number)
 
 
 class Label:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+
 from chips.cond.wait import WaitFor
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
 from runtime.core.notify import CountNotify, Notify, RecordMode, WaitMode, clear
-
 from tests.contract.holdings import holdings
 
 MakeKernel = Callable[..., Kernel]

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 _REGISTERS = 0x1FC05B0000000  # start of the notify registers
 _FIELDS = ((4, 5), (5, 12), (8, 21))  # bits of an id, low ones first, and where they stand in a register's address
-_IPC_BY_ADDRESS = 3  # write value sub type
+IPC_BY_ADDRESS = 3
+"""Sub type of a value write that goes to the register of a notify."""
 _SIZE_32_BIT = 2
 
 
@@ -25,6 +26,15 @@ def register(notify_id: int) -> int:
     return address
 
 
+def notify_at(address: int) -> int:
+    """Return which notify's register lies at an address (the inverse of `register`)."""
+    offset, number, low = address - _REGISTERS, 0, 0
+    for bits, place in _FIELDS:
+        number |= (offset >> place & (1 << bits) - 1) << low
+        low += bits
+    return number
+
+
 def notify_record_ipc(at: Generation, task: NotifyRecordIpc, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode the write to the register."""
     return at.encode(
@@ -33,7 +43,7 @@ def notify_record_ipc(at: Generation, task: NotifyRecordIpc, env: EncodeEnv, ids
         ids,
         addr=register(task.notify_id),
         awsize=_SIZE_32_BIT,
-        sub_type=_IPC_BY_ADDRESS,
+        sub_type=IPC_BY_ADDRESS,
         **{"value[0]": 1},
     )
 

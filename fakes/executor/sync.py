@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
+from chips.v201.notify import IPC_BY_ADDRESS, notify_at
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.scheduler import CONTROL_NS
@@ -168,6 +169,8 @@ def write_value(task: Task) -> int:
     fields = task.fields
     if fields["sub_type"] == _NOTIFY_BY_ID and "notify_id" in fields:
         return _record_elsewhere(task, task.device, fields["notify_id"])
+    if fields["sub_type"] == IPC_BY_ADDRESS:
+        return _record_elsewhere(task, task.device, notify_at(fields["addr"]))
     if fields["sub_type"]:
         raise NotModelled(f"write value of sub type {fields['sub_type']}")
     size = 1 << fields["awsize"]

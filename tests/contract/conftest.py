@@ -1,25 +1,55 @@
-"""The machines that the contract runs on: both tiers of the fake, three chips, three seeds."""
+"""The machines that the contract runs on: both tiers of the fake, five chips, three seeds, three argument paths.
+
+`make test` runs every test on every chip through both tiers, with a seed and an argument path that differ from test to
+test and from chip to chip; `make soak` runs all combinations. With --npu-url of a real machine the tests run there:
+`pytest tests/contract -m hardware_safe --npu-url hal://`.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
+from zlib import crc32
 
 import pytest
 
+from chips import find_chip
 from runtime.api import Device, Kernel, Runtime
 from runtime.cli.sample import minimal_kernel
 
 TIERS = ("fake", "fake-abi")
-CHIPS = ("ascend910b3", "ascend910_9391", "ascend950pr_9599")
+CHIPS = ("ascend910b1", "ascend910_9391", "ascend950pr_9599", "mc62cm12a", "ascend310b1")
 SEEDS = (1, 2, 3)
-MACHINES = [f"{tier}://{chip}?seed={seed}" for tier in TIERS for chip in CHIPS for seed in SEEDS]
+PATHS = ("dma", "bar", "ub")
+VARIANTS = tuple(itertools.product(SEEDS, PATHS))
 
 
-@pytest.fixture(params=MACHINES, ids=lambda url: url.replace("://", "-").replace("?seed=", "-"))
-def url(request: pytest.FixtureRequest) -> str:
-    """One machine of the matrix."""
-    return str(request.param)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the machines of a test."""
+    if "url" not in metafunc.fixturenames:
+        return
+    given = metafunc.config.getoption("--npu-url")
+    if not given.startswith("fake"):
+        metafunc.parametrize("url", [pytest.param(given, id="hal-0")])
+        return
+    name = metafunc.definition.nodeid.rpartition("/")[2]
+    everything = metafunc.config.option.markexpr == "soak"
+    machines = []
+    for place, chip in enumerate(CHIPS):
+        rotated = VARIANTS[(crc32(name.encode()) + 4 * place) % len(VARIANTS)]  # 4 steps change seed and path
+        for tier, (seed, path) in itertools.product(TIERS, VARIANTS if everything else (rotated,)):
+            machines.append(pytest.param(
+                f"{tier}://{chip}?seed={seed}&args={path}", id=f"{tier}-{chip}-{seed}-{path}",
+                marks=[pytest.mark.soak] if everything else [],
+            ))  # fmt: skip
+    metafunc.parametrize("url", machines)
+
+
+@pytest.fixture
+def generation(url: str) -> str:
+    """The generation of the machine's chip, known before it is opened."""
+    return find_chip(url.partition("://")[2].partition("?")[0]).generation
 
 
 @pytest.fixture

@@ -23,14 +23,14 @@ class DeviceBuffer(Buffer):
         """Return DLPack's device: its extension type, and the user's device id."""
         return dlpack.EXTENSION, int(self.device.user_id)
 
-    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
         """Return a capsule over the block as unsigned bytes.
 
         Args:
             stream: a Stream that the consumer works in; what was queued there before is not waited for.
         """
         self.check_open()
-        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__())
+        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__(), max_version)
 
     def _refuse(self) -> errors.RuntimeFault:
         return errors.fault(

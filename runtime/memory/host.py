@@ -52,10 +52,10 @@ class HostBuffer(Buffer):
         """Return DLPack's device: the CPU."""
         return dlpack.CPU, 0
 
-    def __dlpack__(self, *, stream: Any = None, **_: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
         """Return a capsule over the block as unsigned bytes; `stream` means nothing for host memory."""
         self.check_open()
-        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__())
+        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__(), max_version)
 
     def __buffer__(self, _flags: int) -> memoryview:
         """Give the bytes to whoever takes buffers (Python 3.12 and later; `memory` does so everywhere)."""

@@ -16,7 +16,7 @@ MAX_DEVICES = 64
 ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
+NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "ts_capability", "ts_version")  # fmt: skip
 
 
@@ -59,7 +59,7 @@ class FakeOptions:
 def parse(url: HalUrl) -> FakeOptions:
     """Return the options of a URL; BadUrl names a wrong option and the valid ones, or what its value must be."""
     counts = {f"{kind}s": kind for kind in ID_KINDS}
-    url.allow((*_NAMES, *counts))
+    url.allow((*NAMES, *counts))
     if "policy" in url.options and "schedule" in url.options:
         raise BadUrl(f"HAL URL {url.text!r}: policy and schedule are the same option; give one")
     policy = "schedule" if "schedule" in url.options else "policy"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fakes.device import Device
     from fakes.machine import Machine
 
-_KEYS = {
+KEYS = {
     "call": ("call", "code", "nth", "times"),
     "task": ("task", "code", "nth", "times", "device", "stream", "kind", "kernel"),
     "memory": ("memory",),
@@ -99,13 +99,13 @@ def from_file(machine: Machine, path: str | Path) -> None:
 
 def apply(machine: Machine, rule: Mapping[str, Any]) -> None:
     """Put one rule in force."""
-    kinds = [kind for kind in _KEYS if isinstance(rule, Mapping) and kind in rule]
+    kinds = [kind for kind in KEYS if isinstance(rule, Mapping) and kind in rule]
     if len(kinds) != 1:
-        raise FakeError(f"{rule!r} must have exactly one of {', '.join(_KEYS)}")
+        raise FakeError(f"{rule!r} must have exactly one of {', '.join(KEYS)}")
     kind = kinds[0]
-    unknown = rule.keys() - set(_KEYS[kind])
+    unknown = rule.keys() - set(KEYS[kind])
     if unknown:
-        raise FakeError(f"{rule!r}: unknown key {sorted(unknown)[0]!r}; known are {', '.join(_KEYS[kind])}")
+        raise FakeError(f"{rule!r}: unknown key {sorted(unknown)[0]!r}; known are {', '.join(KEYS[kind])}")
     _APPLY[kind](machine, rule[kind], {key: value for key, value in rule.items() if key != kind})
 
 

@@ -29,6 +29,7 @@ def test_host_function_runs_between_its_neighbours(device: Device, make_kernel: 
     assert log == [entry for number in range(20) for entry in (number, f"host {number}")]
 
 
+@pytest.mark.hardware_safe
 def test_host_functions_run_in_a_thread_without_a_device(device: Device) -> None:
     seen: list[object] = []
 
@@ -45,6 +46,7 @@ def test_host_functions_run_in_a_thread_without_a_device(device: Device) -> None
     assert seen[1] is seen[3] is None
 
 
+@pytest.mark.hardware_safe
 def test_failing_host_function_fails_its_stream_and_lets_it_go_on(device: Device) -> None:
     with device.create_stream() as stream:
         stream.host_function(lambda: 1 / 0)
@@ -57,6 +59,7 @@ def test_failing_host_function_fails_its_stream_and_lets_it_go_on(device: Device
         assert done == [1]
 
 
+@pytest.mark.hardware_safe
 def test_blocking_callback_waits_for_process(device: Device) -> None:
     calls, log = device.runtime.callbacks, []
     with device.create_stream() as stream:
@@ -74,6 +77,7 @@ def test_blocking_callback_waits_for_process(device: Device) -> None:
     assert caught.value.code == 107012
 
 
+@pytest.mark.hardware_safe
 def test_one_process_makes_one_call_in_order(device: Device) -> None:
     calls, log = device.runtime.callbacks, []
     with device.create_stream() as one, device.create_stream() as two:
@@ -91,6 +95,7 @@ def test_one_process_makes_one_call_in_order(device: Device) -> None:
         assert caught.value.code == 507012
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("case", "code", "message"),
     [
@@ -155,6 +160,7 @@ def test_closed_stream_leaves_nothing_behind(device: Device) -> None:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("test", "value", "early", "late"),
     [
@@ -191,6 +197,7 @@ def test_waits_give_their_programs_back(device: Device) -> None:
 # -- notifies ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.hardware_safe
 def test_opened_notify_is_the_same_flag(device: Device) -> None:
     import os
 
@@ -209,11 +216,13 @@ def test_opened_notify_is_the_same_flag(device: Device) -> None:
                 opened.export()
 
 
+@pytest.mark.hardware_safe
 def test_exported_to_everyone(device: Device) -> None:
     with device.create_notify() as notify, device.open_notify(notify.export(everyone=True)) as opened:
         assert opened.notify_id == notify.notify_id
 
 
+@pytest.mark.hardware_safe
 def test_cleared_notify_holds_a_wait(device: Device) -> None:
     with device.create_stream() as stream, device.create_notify() as notify:
         notify.record(stream)
@@ -238,6 +247,7 @@ def test_notifies_run_out_with_a_census(url: str) -> None:
         machine.close(force=True)
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("before", "wait", "after"),
     [
@@ -268,6 +278,7 @@ def test_count_notify(
         one.synchronize(1000)
 
 
+@pytest.mark.hardware_safe
 def test_count_notify_refuses_unknown_modes(device: Device) -> None:
     if device.chip.generation == "v100":
         pytest.skip("STARS v1 has no count-notifies")

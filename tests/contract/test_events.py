@@ -73,6 +73,7 @@ def test_wait_for_a_pending_record(
         assert waiting.ring.submitted - before == sent
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("flags", "renewed", "sent"), [(SYNC, True, 0), (SYNC, False, 1), (EventFlag.DEFAULT, False, 0)]
 )
@@ -84,6 +85,7 @@ def test_wait_for_a_finished_record(device: Device, flags: EventFlag, renewed: b
         assert two.ring.submitted == sent
 
 
+@pytest.mark.hardware_safe
 def test_plain_sync_event_is_waited_for_before_its_record(device: Device) -> None:
     with device.create_stream() as one, device.create_stream() as two, Event(device, SYNC, renewed=False) as event:
         event.wait(two)
@@ -96,6 +98,7 @@ def test_plain_sync_event_is_waited_for_before_its_record(device: Device) -> Non
         assert event.waits_done()
 
 
+@pytest.mark.hardware_safe
 def test_default_event_must_be_recorded_first(device: Device) -> None:
     v100 = device.chip.generation == "v100"
     with device.create_stream() as stream, Event(device, EventFlag.DEFAULT, renewed=False) as event:
@@ -107,6 +110,7 @@ def test_default_event_must_be_recorded_first(device: Device) -> None:
         event.synchronize()
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize("flags", [MARK, TIME_LINE, MARK | TIME_LINE])
 @pytest.mark.parametrize("renewed", [True, False])
 def test_marks_cannot_be_waited_for(device: Device, flags: EventFlag, renewed: bool) -> None:
@@ -119,6 +123,7 @@ def test_marks_cannot_be_waited_for(device: Device, flags: EventFlag, renewed: b
         assert event.query()
 
 
+@pytest.mark.hardware_safe
 def test_renewed_event_refuses_the_older_questions(device: Device) -> None:
     with device.create_stream() as stream, Event(device, SYNC) as event:
         assert event.status()
@@ -127,6 +132,7 @@ def test_renewed_event_refuses_the_older_questions(device: Device) -> None:
                 use()
 
 
+@pytest.mark.hardware_safe
 def test_wait_behind_a_reset_holds_until_the_next_record(device: Device) -> None:
     with device.create_stream() as one, device.create_stream() as two, Event(device, SYNC, renewed=False) as event:
         event.record(one)
@@ -161,6 +167,7 @@ def test_second_record_leaves_an_earlier_wait_alone(
     assert log == [1, 2]
 
 
+@pytest.mark.hardware_safe
 def test_external_event_is_a_byte_that_streams_order_by(device: Device) -> None:
     with device.create_stream() as one, device.create_stream() as two:
         event = Event(device, EventFlag.EXTERNAL, renewed=False)
@@ -240,6 +247,7 @@ def test_closed_event_keeps_its_signal_until_the_waits_are_over(device: Device, 
     assert used == set()
 
 
+@pytest.mark.hardware_safe
 def test_two_threads_record_in_one_stream(device: Device) -> None:
     """Numbers of a stream's counter reach the device in the order in which they were taken."""
     with device.create_stream() as one, device.create_stream() as two:

@@ -165,6 +165,7 @@ def test_unknown_kernel_suggests_near_names(device: Device) -> None:
         program.kernel(77)
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("content", "text"),
     [

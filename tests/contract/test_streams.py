@@ -97,6 +97,7 @@ def test_timing(device: Device, make_kernel: MakeKernel) -> None:
         _ = plain - start
 
 
+@pytest.mark.hardware_safe
 def test_unrecorded_event(device: Device) -> None:
     event = device.create_event(timing=True)
     assert event.query()
@@ -130,6 +131,7 @@ def test_notify_orders_and_clears(device: Device, make_kernel: MakeKernel) -> No
     assert log == ["first", "second"]
 
 
+@pytest.mark.hardware_safe
 def test_write_value(device: Device) -> None:
     buffer = device.upload(bytes(16))
     with device.create_stream() as stream:
@@ -141,6 +143,7 @@ def test_write_value(device: Device) -> None:
     assert device.download(buffer, "u8").tolist() == [0x1122334455667788, 0xAB]
 
 
+@pytest.mark.hardware_safe
 def test_query_and_synchronize_of_an_idle_stream(device: Device) -> None:
     with device.create_stream() as stream:
         assert stream.query()
@@ -148,6 +151,7 @@ def test_query_and_synchronize_of_an_idle_stream(device: Device) -> None:
         stream.synchronize(1)
 
 
+@pytest.mark.hardware_safe
 @pytest.mark.parametrize("timeout", [0, -2])
 def test_impossible_timeouts(device: Device, timeout: int) -> None:
     with device.create_stream() as stream, pytest.raises(errors.InvalidArgument, match="timeout_ms is"):
@@ -198,6 +202,7 @@ def test_trap_and_exception_have_their_own_codes(device: Device, make_kernel: Ma
     assert caught.value.code == (507036 if device.chip.generation == "v100" else 507001)
 
 
+@pytest.mark.hardware_safe
 def test_default_stream_cannot_be_closed(device: Device) -> None:
     with pytest.raises(errors.InvalidArgument, match="default stream of device 0 cannot be closed") as caught:
         device.default_stream.close()

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import npuhal
 from chips import UnknownChip
 from fakes import NotModelled
+from fakes.device import ID_KINDS
+from fakes.faults import Effect
 from fakes.hal.coverage import Status, coverage
+from fakes.options import NAMES as OPTIONS
+from fakes.scenario import KEYS as RULES
+from fakes.scheduler import POLICIES
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.errors import BadUrl, NotSupported
@@ -148,6 +154,13 @@ def test_coverage_is_what_a_call_meets(open_rig: Callable[..., Rig], scheme: str
         else:
             with pytest.raises(NotSupported, match=row.name):
                 getattr(rig.hal, row.name)(*arguments)
+
+
+def test_the_documentation_names_every_knob() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "fake.md").read_text(encoding="utf-8")
+    kinds = [f"{kind}s" for kind in ID_KINDS]
+    knobs = [*OPTIONS, *kinds, *POLICIES, *Effect.__members__, *RULES]
+    assert [knob for knob in knobs if knob not in text] == []
 
 
 def nothing(ctype: type) -> object:

@@ -1,0 +1,174 @@
+"""The C API of argument lists and launches: codes, messages and what arrives (core_spec 8)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+import pytest
+
+from runtime.api.aclrt import Out
+from tests.unit.runtime.api.kernel_calls import (
+    Caller,
+    api,
+    append,
+    function,
+    host_args,
+    listed,
+    soc,
+    start,
+)  # fmt: skip
+
+__all__ = ["api", "function", "soc"]
+
+
+def test_lists_arrive_as_laid_out(api: Caller, function: int) -> None:
+    seen = api.listen(function, 56)
+    handle = start(api, function)
+    append(api, handle, struct.pack("<Q", 1))
+    small = append(api, handle, struct.pack("<I", 2))
+    pointer = api.step("aclrtKernelArgsAppendPlaceHolder", 0, argsHandle=handle, paramHandle=Out())
+    where = api.step("aclrtKernelArgsGetPlaceHolderBuffer", 0, argsHandle=handle, paramHandle=pointer, dataSize=12,
+                     bufferAddr=Out())
+    ctypes.memmove(where, b"tiling data.", 12)
+    api.step("aclrtKernelArgsParaUpdate", 0, argsHandle=handle, paramHandle=small, param=api.memory(b"\3\0\0\0"),
+             paramSize=4)
+    api.step("aclrtKernelArgsFinalize", 0, argsHandle=handle)
+    for _ in range(2):
+        api.step("aclrtLaunchKernelWithConfig", 0, funcHandle=function, numBlocks=2, stream=api.stream,
+                 argsHandle=handle)
+    api.wait()
+    status = api.acl.runtime.current_context().overflow_address
+    assert len(seen) == 2
+    for block in seen:
+        first, second, data, hidden = struct.unpack_from("<QIxxxxQQ", block)
+        assert (first, second, hidden) == (1, 3, status)
+        assert api.acl.runtime.device(0).memory.read(data, 12) == b"tiling data."
+        assert block[32:44] == b"tiling data."
+
+
+@pytest.mark.parametrize("size", [0, 4, 9])
+def test_updates_keep_the_size(api: Caller, function: int, size: int) -> None:
+    handle = start(api, function)
+    number = append(api, handle, bytes(8))
+    code, message = (107000, "EE1017") if size else (100000, "EH0007")
+    api.step("aclrtKernelArgsParaUpdate", code, message, argsHandle=handle, paramHandle=number,
+             param=api.words(0, 0), paramSize=size)
+    api.step("aclrtKernelArgsParaUpdate", 107000, "EE1017", argsHandle=handle, paramHandle=5, param=api.words(0),
+             paramSize=8)
+
+
+def test_lists_are_full_at_128_parameters_or_64_kib(api: Caller, function: int) -> None:
+    handle = start(api, function)
+    for _ in range(128):
+        append(api, handle, b"1")
+    full = {"argsHandle": handle, "param": api.words(0), "paramSize": 8, "paramHandle": Out()}
+    api.step("aclrtKernelArgsAppend", 107000, "EE1017", **full)
+    api.step("aclrtKernelArgsAppendPlaceHolder", 107000, "EE1017", argsHandle=handle, paramHandle=Out())
+    handle = start(api, function)
+    append(api, handle, bytes(65000))
+    api.step("aclrtKernelArgsAppend", 107000, "EE1017", **{**full, "param": api.memory(bytes(600)), "paramSize": 600})
+    pointer = api.step("aclrtKernelArgsAppendPlaceHolder", 0, argsHandle=handle, paramHandle=Out())
+    buffer = {"argsHandle": handle, "paramHandle": pointer, "bufferAddr": Out()}
+    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 107000, "EE1017", dataSize=600, **buffer)
+    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 0, dataSize=64, **buffer)
+    api.step("aclrtKernelArgsFinalize", 0, argsHandle=handle)
+    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 207000, "EE1016", dataSize=64, **buffer)
+    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 107000, "EE1017", dataSize=8, **{**buffer, "paramHandle": 1})
+
+
+def test_lists_in_memory_of_ones_own(api: Caller, function: int) -> None:
+    assert api.step("aclrtKernelArgsGetHandleMemSize", 0, funcHandle=function, memSize=Out()) == 336
+    size = api.step("aclrtKernelArgsGetMemSize", 0, funcHandle=function, userArgsSize=40, actualArgsSize=Out())
+    handle = api.memory(bytes(336))
+    given = {"funcHandle": function, "userHostMem": api.memory(bytes(size)), "actualArgsSize": size}
+    api.step("aclrtKernelArgsInitByUserMem", 100000, "EE1017", **given)
+    api.step("aclrtKernelArgsInitByUserMem", 0, argsHandle=handle, **given)
+    for value in range(5):
+        append(api, handle, struct.pack("<Q", value))
+    api.step("aclrtKernelArgsAppend", 107000, "EE1017", argsHandle=handle, param=api.words(0), paramSize=8,
+             paramHandle=Out())
+    api.step("aclrtKernelArgsFinalize", 0, argsHandle=handle)
+    seen = api.listen(function, 40)
+    api.step("aclrtLaunchKernelWithConfig", 0, funcHandle=function, numBlocks=2, stream=api.stream, argsHandle=handle)
+    api.wait()
+    assert seen == [struct.pack("<5Q", *range(5))]
+    dead = api.acl.call("aclrtKernelArgsFinalize", argsHandle=handle + 8)
+    assert dead == 107017
+
+
+# -- blocks, arrays, attributes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [8, 1000, 6000, 9000, 40000, 70000])
+def test_blocks_of_every_size_are_copied_at_the_call(api: Caller, function: int, size: int) -> None:
+    data = bytearray(index * 7 % 256 for index in range(size))
+    seen = api.listen(function, size)
+    api.fake.device(0).hold()
+    address = api.memory(bytes(data))
+    api.step("aclrtLaunchKernelWithHostArgs", 0, funcHandle=function, numBlocks=1, stream=api.stream,
+             hostArgs=address, argsSize=size)
+    ctypes.memset(address, 0, size)
+    api.fake.device(0).release()
+    api.wait()
+    assert seen == [bytes(data)]
+
+
+def test_placeholders_point_into_the_copy(api: Caller, function: int) -> None:
+    seen = api.listen(function, 64)
+    host_args(api, function, bytes(32) + b"first data, second data.......  ", 0, "", 0, 32, 16, 44)
+    api.wait()
+    first, untouched, second, last = struct.unpack_from("<4Q", seen[0])
+    assert (untouched, last, second - first) == (0, 0, 12)
+    assert api.acl.runtime.device(0).memory.read(first, 10) == b"first data"
+
+
+@pytest.mark.parametrize("places", [(32, 8), (25, 8), (8, 32), (8, 99)])
+def test_placeholders_outside_the_block(api: Caller, function: int, places: tuple[int, int]) -> None:
+    host_args(api, function, bytes(32), 107000, "EE1017", *places)
+
+
+def test_arrays_of_pointers(api: Caller) -> None:
+    function = api.function(listed("listed", 8, 4, 16), "listed")
+    seen = api.listen(function, 28)
+    values = [api.memory(b"a" * 8), api.memory(b"b" * 4), api.memory(b"c" * 16)]
+    given = {"func": function, "numBlocks": 3, "stream": api.stream}
+    api.step("aclrtLaunchKernelWithArgsArray", 0, args=api.words(*values), **given)
+    api.step("aclrtLaunchKernelWithArgsArray", 107000, "EE1017", **given)
+    api.step("aclrtLaunchKernelWithArgsArray", 107000, "EE1004", args=api.words(values[0], 0, values[2]), **given)
+    api.wait()
+    assert seen == [b"a" * 8 + b"b" * 4 + b"c" * 16]
+
+
+_PAIRS = [
+    (((1, 0, 0),), 0, ""), (((1, 1, 0),), 0, ""), (((1, 2, 0),), 107000, "EE1003"), (((2, 0, 0),), 0, ""),
+    (((2, 262145, 0),), 107000, "EE1003"), (((3, 2, 0),), 0, ""), (((4, 4, 0),), 0, ""), (((5, 1, 0),), 0, ""),
+    (((5, 2, 0),), 107000, "EE1003"), (((6, 1, 0),), 0, ""), (((6, 2, 0),), 107000, "EE1003"),
+    (((7, 0, 0),), 0, ""), (((7, 65535, 0),), 0, ""), (((8, 0xFFFFFFFF, 0xFFFFFFFF),), 0, ""),
+    (((7, 1, 0), (8, 1, 0)), 107000, "EE1017"), (((9, 1, 0),), 0, ""), (((9, 2, 0),), 107000, "EE1003"),
+    (((0, 0, 0),), 107000, "EE1001"), (((10, 0, 0),), 107000, "EE1001"), (((1, 5, 0), (1, 0, 0)), 0, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("attributes", "code", "message"), _PAIRS)
+def test_attributes_of_launches(api: Caller, function: int, attributes: Any, code: int, message: str) -> None:
+    for name, given in (
+        ("aclrtLaunchKernelV2", {"argsData": 0x1000, "argsSize": 8}),
+        ("aclrtLaunchKernelWithHostArgs", {"hostArgs": api.words(1), "argsSize": 8}),
+    ):  # fmt: skip
+        api.step(name, code, message, funcHandle=function, numBlocks=1, stream=api.stream,
+                 cfg=api.config(*attributes), **given)
+
+
+@pytest.mark.parametrize(("count", "code", "message"), [(0, 107000, "EE1003"), (1, 0, ""), (65536 + 3, 0, "")])
+def test_block_counts(api: Caller, function: int, count: int, code: int, message: str,
+                      caplog: pytest.LogCaptureFixture) -> None:
+    api.step("aclrtLaunchKernel", code, message, funcHandle=function, numBlocks=count, argsData=0x1000, argsSize=8,
+             stream=api.stream)
+    assert any("the hardware sees 3" in record.getMessage() for record in caplog.records) == (count > 65535)
+
+
+def test_the_reserved_parameter_is_null(api: Caller, function: int) -> None:
+    api.step("aclrtLaunchKernelWithConfig", 100000, "EH0009", funcHandle=function, numBlocks=1, stream=api.stream,
+             argsHandle=start(api, function), reserve=1)

@@ -1,0 +1,156 @@
+"""The C API of SIMT launches and of kernels for the AICPU (core_spec 8.2, 12.6, 12.7)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runtime.api.aclrt import Out
+from runtime.cli.sample import minimal_kernel
+from tests.tools.elf_writer import ElfWriter, u32
+from tests.unit.runtime.api.kernel_calls import (
+    AIV,
+    SIMT,
+    Caller,
+    api,
+    append,
+    function,
+    host_args,
+    listed,
+    soc,
+    start,
+)  # fmt: skip
+
+__all__ = ["api", "function", "soc"]
+
+
+@pytest.fixture
+def simt() -> Iterator[Caller]:
+    caller = Caller("950")
+    yield caller
+    caller.acl.close()
+
+
+def simt_launch(api: Caller, function: int, code: int = 0, message: str = "", grid: tuple[int, int, int] = (2, 3, 1),
+                threads: tuple[int, int, int] = (32, 1, 1), dynamic: int = 0) -> None:
+    api.step("aclrtLaunchSIMTKernelWithHostArgs", code, message, func=function, gridDim=grid, blockDim=threads,
+             dynUbufSize=dynamic, stream=api.stream, hostArgs=api.words(5, 6), argsSize=16,
+             placeHolderArray=api.memory(struct.pack("<II", 0, 8)), placeHolderNum=1)
+
+
+def test_grids_and_threads_precede_the_arguments(simt: Caller) -> None:
+    function = simt.function(listed("threads", 8, 8, vector_function=SIMT), "threads")
+    seen: list[tuple[int, bytes]] = []
+    simt.fake.attach(
+        simt.code(function), lambda context: seen.append((context.blocks, context.args.bytes(-32, 48))), grid=True
+    )
+    simt_launch(simt, function)
+    values = [simt.words(8), simt.words(9)]
+    simt.step("aclrtLaunchSIMTKernelWithArgsArray", 0, func=function, gridDim=(1, 1, 4), blockDim=(8, 8, 1),
+              dynUbufSize=0, stream=simt.stream, args=simt.words(*values))
+    simt.wait()
+    (blocks, first), (more, second) = seen
+    assert (blocks, more) == (6, 4)
+    assert struct.unpack("<Q3I3I", first[:32]) == (0, 2, 3, 1, 32, 1, 1)
+    pointer, value = struct.unpack("<QQ", first[32:])
+    assert value == 6
+    assert pointer
+    assert struct.unpack("<Q3I3IQQ", second) == (0, 1, 1, 4, 8, 8, 1, 8, 9)
+
+
+def test_what_simt_launches_refuse(simt: Caller) -> None:
+    function = simt.function(listed("threads", 8, 8, vector_function=SIMT), "threads")
+    for zero in ((0, 1, 1), (1, 0, 1), (1, 1, 0)):
+        simt_launch(simt, function, 107000, "EE1003", grid=zero)
+        simt_launch(simt, function, 107000, "EE1003", threads=zero)
+    simt_launch(simt, function, 107000, "EE1003", grid=(256, 256, 1))
+    limit = simt.step("aclrtFunctionGetAvailDynUbufPerBlock", 0, func=function, flags=0, dynamicUbufSize=Out())
+    assert limit == 262144 - 32768
+    simt_launch(simt, function, dynamic=limit)
+    simt_launch(simt, function, 107000, "EE1017", dynamic=limit + 1)
+    simt_launch(simt, function, 107000, "EE1003", dynamic=262145)
+    simt_launch(simt, simt.function(listed("plain", 8, 8), "plain"), 107000, "EE1017")
+    unlisted = ElfWriter().kernel("bare", u32(1, AIV) + u32(12, SIMT), size=64).build()
+    simt_launch(simt, simt.function(unlisted, "bare"), 107000, "EE1017")
+
+
+@pytest.mark.parametrize(("vector_function", "dynamic", "code"), [
+    (0, 0, 0), (0, 1, 107000), (1, 262144, 0), (2, 262144, 0), (3, 229376, 0), (3, 229377, 107000),
+    (4, 229377, 107000),
+])  # fmt: skip
+def test_limits_of_the_unified_buffer(simt: Caller, vector_function: int, dynamic: int, code: int) -> None:
+    name = f"ub{vector_function}"
+    function = simt.function(listed(name, 8, vector_function=vector_function), name)
+    simt.step("aclrtLaunchKernelV2", code, "EE1017" if code else "", funcHandle=function, numBlocks=1, argsData=0x1000,
+              argsSize=8, cfg=simt.config((2, dynamic, 0)), stream=simt.stream)
+
+
+# -- AICPU ---------------------------------------------------------------------------------------------------------
+
+_OPS = """{"Sum": {"opInfo": {"functionName": "RunSum", "kernelSo": "libsum.so", "opKernelLib": "AICPUKernel"}},
+           "Own": {"opInfo": {"functionName": "RunOwn", "opKernelLib": "CUSTAICPUKernel"}}}"""
+
+
+@pytest.fixture
+def op_list(api: Caller, tmp_path: Path) -> int:
+    path = tmp_path / "libsum.json"
+    path.write_text(_OPS)
+    return int(api.step("aclrtBinaryLoadFromFile", 0, binPath=str(path), options=api.options((3, 0)), binHandle=Out()))
+
+
+def test_aicpu_kernels_run_by_name(api: Caller, op_list: int) -> None:
+    seen: list[bytes] = []
+    api.fake.attach_aicpu("libsum.so", "RunSum", lambda context: seen.append(context.args.bytes(0, 12)))
+    function = api.step("aclrtBinaryGetFunction", 0, binHandle=op_list, kernelName="Sum", funcHandle=Out())
+    assert api.step("aclrtGetFunctionAttribute", 0, funcHandle=function, attrType=1, attrValue=Out()) == 100
+    handle = start(api, function)
+    for data in (b"12345", b"6789abc"):  # without gaps
+        append(api, handle, data)
+    api.step("aclrtKernelArgsFinalize", 0, argsHandle=handle)
+    api.step("aclrtLaunchKernelWithConfig", 0, funcHandle=function, numBlocks=1, stream=api.stream, argsHandle=handle)
+    host_args(api, function, b"hello, world")
+    api.wait()
+    assert seen == [b"123456789abc", b"hello, world"]
+    given = {"func": function, "numBlocks": 1, "stream": api.stream, "args": api.words(0)}
+    api.step("aclrtLaunchKernelWithArgsArray", 207000, "EE1006", **given)
+    api.step("aclrtGetFunctionAddr", 207000, funcHandle=function, aicAddr=Out(), aivAddr=Out())
+
+
+def test_names_are_written_to_the_device_once(api: Caller, op_list: int) -> None:
+    function = api.step("aclrtBinaryGetFunction", 0, binHandle=op_list, kernelName="Sum", funcHandle=Out())
+    host_args(api, function, bytes(8))
+    device = api.acl.runtime.device(0)
+    names = device.names.address_of("libsum.so"), device.names.address_of("RunSum")
+    assert [device.memory.read(address, 7) for address in names] == [b"libsum.", b"RunSum\0"]
+    host_args(api, function, bytes(8))
+    assert names == (device.names.address_of("libsum.so"), device.names.address_of("RunSum"))
+    api.wait()
+
+
+def test_registering_functions_of_libraries(api: Caller, op_list: int) -> None:
+    given = {"handle": op_list, "funcName": "RunMore", "funcHandle": Out()}
+    known = api.step("aclrtBinaryGetFunction", 0, binHandle=op_list, kernelName="Sum", funcHandle=Out())
+    assert api.step("aclrtRegisterCpuFunc", 0, kernelName="Sum", **given) == known
+    made = api.step("aclrtRegisterCpuFunc", 0, kernelName="More", **given)
+    assert api.step("aclrtRegisterCpuFunc", 0, kernelName="More", **{**given, "funcName": "Other"}) == made
+    core = api.load(minimal_kernel("core", 1))
+    api.step("aclrtRegisterCpuFunc", 107000, "EE1003", kernelName="More", **{**given, "handle": core})
+
+
+@pytest.mark.parametrize(
+    ("mode", "files", "code", "message"),
+    [
+        (0, {"lib.json": _OPS}, 0, ""), (1, {"lib.json": _OPS, "lib.so": "x"}, 0, ""),
+        (1, {"lib.json": _OPS}, 107000, "EE1012"), (0, {}, 107000, "EE1012"), (2, {"lib.json": _OPS}, 107000, "EE1017"),
+        (0, {"lib.json": "no json"}, 107000, "EE1014"), (0, {"lib.json": "[]"}, 107000, "EE1014"),
+    ],
+)  # fmt: skip
+def test_modes_of_aicpu_files(api: Caller, tmp_path: Path, mode: int, files: dict[str, str], code: int,
+                              message: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    api.step("aclrtBinaryLoadFromFile", code, message, binPath=str(tmp_path / "lib.so"), options=api.options((3, mode)),
+             binHandle=Out())

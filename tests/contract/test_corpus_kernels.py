@@ -1,4 +1,4 @@
-"""Every kernel of every device binary of the corpus is loaded and launched; a function stands for its code."""
+"""Every kernel of every device binary in the corpus is loaded and launched; a function stands for its code."""
 
 from __future__ import annotations
 

@@ -46,10 +46,7 @@ class Pool(CachingPool):
     """
 
     def __init__(self, device: DeviceMemory) -> None:
-        allocator = device.allocator
-        super().__init__(
-            SegmentSource(allocator), lambda size: allocator.plan(size, HUGE_FIRST, "malloc").size_bytes
-        )
+        super().__init__(SegmentSource(device.allocator), device.allocator.padded)
         self._device = device
 
     def alloc(self, size: int, stream: Stream | None = None) -> PooledBuffer:

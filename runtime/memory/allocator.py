@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chips import Chip
-from chips.memory_rules import Allocation, BadAllocation, allocation
+from chips.memory_rules import Allocation, BadAllocation, allocation, rounded_size
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.memory.ledger import Ledger
@@ -28,6 +28,7 @@ class Allocator:
 
     def __init__(self, memory: MemoryDriver, chip: Chip, ledger: Ledger, trim: Callable[[], object]) -> None:
         self.memory, self._chip, self._ledger = memory, chip, ledger
+        self._padding = chip.padding_size
         self.trim = trim
 
     def plan(self, size: int, policy: int, call: str, module: int | None = None) -> Allocation:
@@ -46,6 +47,12 @@ class Allocator:
                 f"{call}({size!r}): {error}",
                 hint="use another page policy" if lacking else "pass a positive number of bytes",
             ) from error
+
+    def padded(self, size: int) -> int:
+        """Return the bytes that a request for device memory takes by the chip's rule; faults as in `plan`."""
+        if not isinstance(size, int) or not 0 < size < _LIMIT >> 1:
+            return self.plan(size, HUGE_FIRST, "malloc").size_bytes
+        return rounded_size(size, self._padding)
 
     def device(self, size: int, policy: int = HUGE_FIRST, call: str = "malloc", module: int | None = None) -> int:
         """Return the address of new device memory.

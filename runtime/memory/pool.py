@@ -139,13 +139,13 @@ class CachingPool:
             self._cut(block, wanted)
             block.home, block.requested = stream.handle, size
             block.marks = ()
-            self._count(block, +1)
+            self._taken(block)
         return block
 
     def give(self, block: Block, stream: Timeline) -> None:
         """Take a block back in the order of the stream it was taken for."""
         with self._lock:
-            self._count(block, -1)
+            self._given(block)
             if block.users:
                 block.marks = (mark(stream), *map(mark, block.users))
                 block.users.clear()
@@ -293,18 +293,31 @@ class CachingPool:
                 self._leave(block)
             else:
                 self._pending.remove(block)
+                self._rests(block)
             block.home, block.marks = _ANYBODY, ()
         for block in settled:
             self._put(block)
 
-    def _count(self, block: Block, sign: int) -> None:
-        statistics = self.statistics
-        for counter, value in (
-            (statistics.allocation, 1), (statistics.allocated_bytes, block.size),
-            (statistics.requested_bytes, block.requested), (statistics.active, 1),
-            (statistics.active_bytes, block.size),
-        ):  # fmt: skip
-            (counter.add if sign > 0 else counter.take)(value)
+    def _taken(self, block: Block) -> None:
+        statistics, size = self.statistics, block.size
+        statistics.allocation.add(1)
+        statistics.allocated_bytes.add(size)
+        statistics.requested_bytes.add(block.requested)
+        statistics.active.add(1)
+        statistics.active_bytes.add(size)
+
+    def _given(self, block: Block) -> None:
+        statistics, size = self.statistics, block.size
+        statistics.allocation.take(1)
+        statistics.allocated_bytes.take(size)
+        statistics.requested_bytes.take(block.requested)
+        if not block.users:
+            self._rests(block)
+
+    def _rests(self, block: Block) -> None:
+        """No stream but, in order, its own uses the block any more."""
+        self.statistics.active.take(1)
+        self.statistics.active_bytes.take(block.size)
 
     # -- giving back -----------------------------------------------------------------------------------------------
 

@@ -132,6 +132,7 @@ def test_a_recorded_stream_must_pass_too(pool: CachingPool) -> None:
     two.ring.submitted = 3
     pool.give(block, one)
     assert [row.state for row in pool.memory_snapshot()] == ["active_pending_free", "inactive"]
+    assert (pool.memory_allocated(), pool.memory_stats()["active.all.current"]) == (0, 1)
     assert pool.take(30 * MiB, one).address != address
     two.ring.reclaimed = 3
     assert pool.take(30 * MiB, one).address == address

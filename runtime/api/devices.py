@@ -6,7 +6,8 @@ from pathlib import Path
 
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
-from runtime.core.event import Event, EventFlag
+from runtime.core.event import Event
+from runtime.core.event_flags import EventFlag
 from runtime.core.group import DvppGroup
 from runtime.core.notify import CountNotify, Notify
 from runtime.core.stream import StreamFlag

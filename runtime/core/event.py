@@ -7,69 +7,19 @@ was made, and can be reset; the plain default event takes a new one for every re
 
 from __future__ import annotations
 
-import enum
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runtime import errors
 from runtime.core import sync, value
+from runtime.core.event_flags import WAITABLE, WAITS_FIRST, EventFlag
 from runtime.core.refs import dead_handle
 from runtime.core.shared_event import SharedWords
-from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Signal
+from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Recording, Signal, Waiting
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
     from runtime.core.stream import Stream
-
-
-class EventFlag(enum.IntFlag):
-    """What an event is for (rt_event.h, RT_EVENT_*)."""
-
-    SYNC = 0x1
-    """Orders streams on the device; a wait may come before the record and then waits for it (DDSYNC_NS)."""
-    STREAM_MARK = 0x2
-    """Marks progress: only the host can wait for it."""
-    DDSYNC = 0x4
-    """Orders streams on the device."""
-    TIME_LINE = 0x8
-    """The device keeps the time of the record."""
-    DEVICE_ONLY = 0x10
-    """Only its id is wanted, by code on the device (MC2); goes with no other flag."""
-    EXTERNAL = 0x20
-    """Recorded or awaited from outside of a graph; goes with no other flag."""
-    IPC = 0x40
-    """Shared between processes; goes with no other flag."""
-
-    DEFAULT = STREAM_MARK | DDSYNC | TIME_LINE
-
-
-_WAITABLE = EventFlag.SYNC | EventFlag.DDSYNC | EventFlag.DEVICE_ONLY | EventFlag.EXTERNAL | EventFlag.IPC
-_WAITS_FIRST = EventFlag.SYNC | EventFlag.EXTERNAL
-
-
-def check_flags(flags: int, *, renewed: bool, call: str) -> EventFlag:
-    """Return the flags that a new event of a kind may have.
-
-    Raises:
-        InvalidArgument 107000: there are none, there are unknown ones, or one that must stand alone does not.
-    """
-    alone = (EventFlag.IPC,) if renewed else (EventFlag.DEVICE_ONLY, EventFlag.EXTERNAL)
-    special = EventFlag.DEVICE_ONLY | EventFlag.EXTERNAL | (EventFlag.IPC if renewed else 0)
-    known = EventFlag.DEFAULT | EventFlag.SYNC | special
-    if flags & special and flags not in alone:
-        names = " or ".join(f"{flag:#x}" for flag in alone)
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: event flags {flags:#x}; of the bits {int(special):#x} only {names} "
-            "is allowed here, and only alone", ee="EE1006", params=(call, f"event flags {flags:#x}", "not combinable"),
-            hint="use the flags SYNC 0x1, STREAM_MARK 0x2, DDSYNC 0x4, TIME_LINE 0x8",
-        )
-    if flags == 0 or flags & ~int(known):
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: event flags {flags:#x}", ee="EE1003",
-            params=(call, f"{flags:#x}", "flag", f"a combination of the bits {int(known):#x}"),
-            hint="use the flags SYNC 0x1, STREAM_MARK 0x2, DDSYNC 0x4, TIME_LINE 0x8",
-        )
-    return EventFlag(flags)
 
 
 class Event:
@@ -96,8 +46,8 @@ class Event:
         self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
         self.closed = False
         self.was_reset = False
-        self._latest: _Record | None = None
-        self._waits: list[_Wait] = []
+        self._latest: Recording | None = None
+        self._waits: list[Waiting] = []
         """Waits that may not be over yet."""
         self._lock = threading.Lock()
         self._signal: Signal | None = None
@@ -128,7 +78,7 @@ class Event:
         device = self.device
         if self.flags & EventFlag.EXTERNAL:
             return ByteSignal(device, device.signals.bytes.take())
-        if not self.flags & _WAITABLE:
+        if not self.flags & WAITABLE:
             return Mark(device)
         device_only = bool(self.flags & EventFlag.DEVICE_ONLY)
         return IdSignal(device, device.signals.ids.take(device_only=device_only))
@@ -141,7 +91,7 @@ class Event:
             signal.hold()
             return signal
         device = stream.device
-        if not self.flags & _WAITABLE:
+        if not self.flags & WAITABLE:
             return Mark(device)
         if device.chip.generation == "v100":
             return IdSignal(device, device.signals.ids.take())
@@ -175,7 +125,7 @@ class Event:
         target.check_open()
         self._check_recordable(target)
         signal = self._signal_for(target)
-        record = _Record(target, signal)
+        record = Recording(target, signal)
         try:
             signal.record(
                 target, record.finished, timeline=self.timing, reported=record.reported if self.timing else None
@@ -229,7 +179,7 @@ class Event:
         self.check_open()
         stream.check_open()
         timeout = stream.device.runtime.timeouts.wait_s(stream.env.chip, timeout_s)
-        if not self.flags & _WAITABLE:
+        if not self.flags & WAITABLE:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} only marks progress; no stream can wait for it",
                 hint="make the event with the flag SYNC or DDSYNC",
@@ -252,7 +202,7 @@ class Event:
         if record is None:
             if self.renewed:
                 return False
-            if not self.flags & _WAITS_FIRST:
+            if not self.flags & WAITS_FIRST:
                 raise self._never_recorded()
             return True
         if record.stream is stream and not self._is_default:
@@ -260,10 +210,10 @@ class Event:
         done = record.done
         if self.renewed and done:
             return False
-        return not done or self.was_reset or bool(self.flags & _WAITS_FIRST)
+        return not done or self.was_reset or bool(self.flags & WAITS_FIRST)
 
     def _send_wait(self, signal: Signal, stream: Stream, timeout_s: int) -> None:
-        wait = _Wait(stream, signal)
+        wait = Waiting(stream, signal)
         record = self._latest
         if signal.device is stream.device:
             signal.wait(stream, wait.finished, timeout_s)
@@ -290,7 +240,7 @@ class Event:
         """
         self.check_open()
         stream.check_open()
-        if self.renewed or not self.flags & _WAITABLE:
+        if self.renewed or not self.flags & WAITABLE:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} cannot be reset",
                 hint="events that take a new id with each record need no reset: record them again",
@@ -399,7 +349,7 @@ class Event:
             )
         return self._signal.share()
 
-    def _complete(self, record: _Record) -> bool:
+    def _complete(self, record: Recording) -> bool:
         return record.done and (not self.timing or record.timestamp is not None)
 
     def _refuse_external(self) -> None:
@@ -509,45 +459,3 @@ class Event:
         else:
             state = "done" if record.done else "pending"
         return f"<event {self.name or hex(self.handle)} of device {self.device.user_id}, {state}>"
-
-
-class _Record:
-    """One recording: where it was made, what it sets, and the time stamp when it comes."""
-
-    __slots__ = ("_signal", "done", "stream", "timestamp")
-
-    def __init__(self, stream: Stream, signal: Signal) -> None:
-        self.stream, self._signal = stream, signal
-        signal.hold()
-        self.done = False
-        """Whether the device has passed the record, as far as is known."""
-        self.timestamp: int | None = None
-
-    def look(self) -> None:
-        """Read how far the stream is."""
-        if not self.stream.closed:
-            self.stream.drain()
-
-    def finished(self) -> None:
-        """The record's own task was reclaimed."""
-        self.done = True
-        self._signal.drop()
-
-    def reported(self, cqe: Any) -> None:
-        """The completion entry came, with the time."""
-        self.timestamp = int(cqe.timestamp)
-
-
-class _Wait:
-    """One wait of a stream, for as long as it lasts."""
-
-    __slots__ = ("_signal", "done", "stream")
-
-    def __init__(self, stream: Stream, signal: Signal) -> None:
-        self.stream, self._signal = stream, signal
-        self.done = False
-
-    def finished(self) -> None:
-        """The wait's own task was reclaimed."""
-        self.done = True
-        self._signal.drop()

@@ -182,6 +182,48 @@ class Mark(Signal):
         stream.submit(task, owner="event record", finished=finished, reported=reported)
 
 
+class Recording:
+    """One recording: where it was made, what it sets, and the time stamp when it comes."""
+
+    __slots__ = ("_signal", "done", "stream", "timestamp")
+
+    def __init__(self, stream: Stream, signal: Signal) -> None:
+        self.stream, self._signal = stream, signal
+        signal.hold()
+        self.done = False
+        """Whether the device has passed the record, as far as is known."""
+        self.timestamp: int | None = None
+
+    def look(self) -> None:
+        """Read how far the stream is."""
+        if not self.stream.closed:
+            self.stream.drain()
+
+    def finished(self) -> None:
+        """The record's own task was reclaimed."""
+        self.done = True
+        self._signal.drop()
+
+    def reported(self, cqe: Any) -> None:
+        """The completion entry came, with the time."""
+        self.timestamp = int(cqe.timestamp)
+
+
+class Waiting:
+    """One wait of a stream, for as long as it lasts."""
+
+    __slots__ = ("_signal", "done", "stream")
+
+    def __init__(self, stream: Stream, signal: Signal) -> None:
+        self.stream, self._signal = stream, signal
+        self.done = False
+
+    def finished(self) -> None:
+        """The wait's own task was reclaimed."""
+        self.done = True
+        self._signal.drop()
+
+
 class Signals:
     """What signals are made of on one device, and the events that use them."""
 

@@ -7,7 +7,8 @@ import ctypes
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream_of
 from runtime.api.aclrt.state import Acl
-from runtime.core.event import Event, EventFlag, check_flags
+from runtime.core.event import Event
+from runtime.core.event_flags import EventFlag, check_flags
 
 _COMPLETE, _NOT_READY = 0, 1
 """aclrtEventStatus and aclrtEventWaitStatus; aclrtEventRecordedStatus has them the other way round."""

@@ -132,3 +132,10 @@ def test_the_end_of_a_pipeline_carries_its_program() -> None:
     decoded = PLUGIN.decode(PLUGIN.encode(t.DataQueueEnd(sq_id=3, snapshot=0x1000), ENV, IDS))
     assert decoded.layout == "dqs_sched_end"
     assert decoded.fields["program[8]"] == 0x13  # the rest of the entry is no-ops
+
+
+def test_the_register_of_a_notify_leads_back_to_it() -> None:
+    from chips.v201.notify import notify_at, register
+
+    numbers = [0, 1, 15, 16, 511, 512, 4095, (1 << 17) - 1]
+    assert [notify_at(register(number)) for number in numbers] == numbers

@@ -9,11 +9,13 @@ from collections.abc import Callable
 import pytest
 
 from chips.completion import Cqe, parse_logic_cqe
+from fakes import kernels
 from fakes.queues import LogicQueue, completion, hardware_entry
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig
 
+CODE = b"never ending code" * 4
 HEAD, TAIL, STATUS = c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQ_STATUS
 
 
@@ -215,3 +217,31 @@ def test_a_pair_is_freed_as_a_pair(rig: Rig) -> None:
     assert rig.hal.halSqCqFree(0, ctypes.byref(info)) == 0
     assert rig.send(stream.sq_id, rig.nop(stream))[0] == c.DRV_ERROR_INVALID_VALUE
     assert rig.stream().sq_id == stream.sq_id
+
+
+def test_a_forced_recycle_ends_what_another_queue_has_to_do(rig: Rig) -> None:
+    control, stuck = rig.stream(), rig.stream()
+    rig.fake.attach(CODE, kernels.spin)
+    stuck.send(rig.kernel(stuck, rig.load(CODE), rig.arguments(0)), rig.nop(stuck))
+    assert [stuck.head for _ in range(2)] == [0, 0]
+    control.send(rig.sqe("maintenance", control, target_id=stuck.stream_id))
+    control.drain()
+    assert stuck.head == 0
+    control.send(rig.sqe("maintenance", control, sub_type=0x67, target_id=stuck.stream_id))
+    control.drain()
+    assert stuck.head == 2
+    stuck.send(rig.nop(stuck))
+    stuck.drain()
+
+
+def test_the_streams_of_a_group_report_to_one_queue(rig: Rig) -> None:
+    one, two = rig.stream(), rig.stream()
+    who = s.halResourceIdInputInfo(type=c.DRV_STREAM_ID, resourceId=two.stream_id)
+    config = s.halResourceConfigInfo(prop=c.DRV_STREAM_BIND_LOGIC_CQ)
+    config.value[0] = one.logic_id
+    assert rig.hal.halResourceConfig(0, ctypes.byref(who), ctypes.byref(config)) == 0
+    for stream in (one, two):
+        stream.send(rig.nop(stream, 5, wr_cqe=1))
+        stream.drain()
+    assert [cqe.sq_id for cqe in one.receive()[1]] == [one.sq_id, two.sq_id]
+    assert two.receive() == (0, [])

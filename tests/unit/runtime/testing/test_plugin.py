@@ -83,3 +83,19 @@ def test_loading_the_plugin_imports_no_runtime() -> None:
         "sys.exit(sorted(m for m in sys.modules if m.split('.')[0] in ('chips', 'fakes', 'npuhal', 'numpy')) != [])"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_loading_the_plugin_costs_less_than_20_ms() -> None:
+    code = (
+        "import pytest, time; began = time.process_time(); import runtime.testing.plugin; "
+        "print(time.process_time() - began)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(5)]
+    assert min(float(run.stdout) for run in runs) < 0.020
+
+
+def test_the_plugin_draws_from_all_policies() -> None:
+    from fakes.scheduler import POLICIES
+    from runtime.testing import plugin
+
+    assert set(plugin._POLICIES) == set(POLICIES)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from npuhal import constants as c
 from tests.unit.fakes.rig import Rig, Stream
 
 CODE = b"accumulate-kernel" * 4
+ROOT = Path(__file__).resolve().parents[3]
 STREAMS = 4
 ROUNDS = 5
 
@@ -83,6 +88,22 @@ def test_the_same_seed_gives_the_same_log(open_rig: Callable[..., Rig], policy: 
         logs.add(rig.fake.log_text())
         rig.close()
     assert len(logs) == 1
+
+
+def test_the_log_is_the_same_in_every_process() -> None:
+    code = (
+        "from tests.unit.fakes.rig import Rig; from tests.unit.fakes.test_schedules import program; "
+        "rig = Rig('fake://ascend910b3?policy=random&seed=5'); program(rig); print(rig.fake.log_text())"
+    )
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": str(ROOT)},
+        ).stdout
+        for hashes in ("1", "2")
+    ]  # fmt: skip
+    assert runs[0].count(b"kernel") == STREAMS * ROUNDS
+    assert runs[0] == runs[1]
 
 
 def test_policies_differ_in_how_far_the_device_gets(open_rig: Callable[..., Rig]) -> None:

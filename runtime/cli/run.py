@@ -1,0 +1,49 @@
+"""`npuhal run`: a script written for pyACL, on this runtime."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtime.cli import UsageError
+
+if TYPE_CHECKING:
+    from runtime.cli.output import Output
+
+HELP = (
+    "Run a Python script for which `import acl` gives this runtime's pyACL. What the script prints and the status it "
+    "ends with are its own. Without --url the machine is that of NPUHAL_URL, or the real one."
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--url", metavar="URL", help="machine to run on, e.g. fake://ascend910b3?devices=2")
+    parser.add_argument("script", help="path of the script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Run the script as `__main__`; its exit status is ours."""
+    from runtime.api import acl
+
+    script = Path(args.script)
+    if not script.is_file():
+        raise UsageError(f"there is no script {args.script!r}")
+    if args.url:
+        os.environ["NPUHAL_URL"] = args.url
+    acl.install()
+    sys.argv = [args.script, *args.arguments]
+    sys.path.insert(0, str(script.resolve().parent))
+    try:
+        runpy.run_path(args.script, run_name="__main__")
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+            return 1
+        return int(ended.code or 0)
+    return 0

@@ -116,7 +116,7 @@ def test_copies_write_into_bytes_in_place(acl: Any) -> None:
     assert acl.rt.memcpy_async(host, SIZE, device, SIZE, D2H, stream) == 0
     assert acl.rt.synchronize_stream(stream) == 0
     assert acl.util.ptr_to_bytes(host, SIZE) == data
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="will go away"):
         view = acl.util.ptr_to_numpy(host, (SIZE,), 2)
     assert bytes(view) == data
     for call, handle in (("destroy_stream", stream), ("free_host", host), ("free", device)):

@@ -231,9 +231,13 @@ class Program:
             self.closed = True
             block, self._block = self._block, None
         self.device.programs.remove(self)
+        streams = self.device.streams()
+        for stream in streams:  # prepared launches would keep the kernels, and so the file
+            for key in [key for key in list(stream.launchers) if key[0].program is self]:
+                stream.launchers.pop(key, None)
         if block is None:
             return
-        if fence(self.device.streams())():
+        if fence(streams)():
             self._give_back(block)
         else:
             self.device.orphans.drop(partial(self._give_back, block))

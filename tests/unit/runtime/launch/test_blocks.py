@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import struct
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +165,19 @@ def test_closing_a_program_in_use_keeps_its_code(
     assert ran == [3]
     device.orphans.sweep()
     assert freed == [address]
+
+
+def test_a_closed_program_is_forgotten(device: Device, stream: Stream) -> None:
+    program = device.load(ElfWriter().kernel("k", u32(1, 3), size=64).build(), name="k")
+    device.hal.fake.attach(program.only.code, lambda context: None, grid=True)
+    program.only[1](1, stream=stream)
+    stream.synchronize()
+    program.close()
+    left = weakref.ref(program)
+    del program
+    stream.ring.owners[:] = [None] * stream.ring.depth  # labels stay until their places are used again
+    gc.collect()
+    assert left() is None
 
 
 def test_a_program_of_nothing_cannot_be_loaded(device: Device) -> None:

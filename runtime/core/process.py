@@ -94,6 +94,8 @@ class Runtime:
         self.monitor = Monitor(threaded=not self.hal.stepped)
         """Looks after the devices that are open."""
         self.closed = False
+        self.leaving = False
+        """Set when the process exits: running tasks are ended without waiting until they are, the driver does the rest."""
         self.slots = tuple(
             DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
         )
@@ -372,6 +374,8 @@ def shutdown(*, force: bool = False) -> None:
 def _at_exit() -> None:
     """Leave without hanging: end what still runs, and let nothing raise on the way out."""
     _leaving.set()
+    for one in list(_alive):
+        one.leaving = True
     with contextlib.suppress(Exception):  # the process ends anyway, and the driver cleans up behind it
         shutdown(force=True)
 

@@ -73,7 +73,7 @@ def force_recycle(stream: Stream) -> None:
 
 def _wait_killed(stream: Stream) -> None:
     queues, sq_id = stream.device.queues, stream.queues.sq_id
-    for attempt in range(_TRIES if stream.counts_ids else 1):
+    for attempt in range(_TRIES if stream.counts_ids and not stream.device.runtime.leaving else 1):
         stream.drain()
         if not stream.ring.pending or queues.head(sq_id) == queues.tail(sq_id) or not queues.enabled(sq_id):
             break

@@ -34,7 +34,7 @@ AICPU = "-platform alloc copy " + SEND + "copy free"
 DEVICE = {
     V100: OPEN + """memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64) -alloc memctl(2) alloc dma
         -memctl(2) alloc dma -memctl(2) alloc dma alloc -memctl(8) -memctl(6) """ + STREAM_V100 + "-memctl(2) "
-    + STREAM_V100 + SEND + """-memctl(0) info(4,3) info(7,3) alloc copy translate send +query(4) +receive query(1) copy
+    + STREAM_V100 + SEND + """memctl(0) info(4,3) info(7,3) alloc copy translate send +query(4) +receive query(1) copy
         -feature(9) -alloc -copy alloc """ + AICPU,
     V200: OPEN + """control(4) info(4,41) +info(0,40) memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64)
         -alloc memctl(2) alloc -memctl(2) -create -alloc -memctl(2) """ + STREAM_V200 + "-info(16,3) " + STREAM_V200

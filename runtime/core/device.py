@@ -200,7 +200,9 @@ class Device:
         self._undo.callback(self._stop_error_ring)
 
     def _stop_error_ring(self) -> None:
-        if not self.control_stream.ring.pending and self.health.lost is None:
+        sq_id = self.control_stream.queues.sq_id
+        hangs = self.health.lost is not None or self.queues.head(sq_id) != self.queues.tail(sq_id)
+        if not hangs:
             self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
             self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
 

@@ -95,7 +95,7 @@ class Runtime:
         """Looks after the devices that are open."""
         self.closed = False
         self.leaving = False
-        """Set when the process exits: running tasks are ended without waiting until they are, the driver does the rest."""
+        """Set when the process exits: nobody waits for running tasks to be ended any more, the driver does the rest."""
         self.slots = tuple(
             DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
         )

@@ -293,6 +293,7 @@ class Stream:
             self.routes = tuple(ranked[rank] for rank in sorted(ranked))
             self.route = self.routes[0]
             self.launchers.clear()
+            self.bar()
 
     def choose_route(self, task_type: TaskType, label: Label) -> Route:
         """Return the first route in order that takes a task; see `route.choose`."""
@@ -324,7 +325,10 @@ class Stream:
 
     def bar(self) -> None:
         """Set `barred` again after a state has changed that it depends on."""
-        self.barred = self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
+        self.barred = (
+            self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
+            or not self.route.immediate  # prepared launches must not pass by whoever records
+        )
 
     # -- bookkeeping -----------------------------------------------------------------------------------------------
 

@@ -105,8 +105,15 @@ def flip(stream: Stream) -> None:
         return
     assert isinstance(ring, RingV100)
     task = Flip(flip_number=ring.flips & 0xFFFF)
-    ids = stream.route.alloc(stream, 1, Label(task.type, "flip"))
-    stream.route.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
+    route = stream.route
+    try:
+        ids = route.alloc(stream, 1, Label(task.type, "flip"))
+        route.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
+    except BaseException:
+        if ring.mark is not None:
+            route.rollback(stream, 1)
+        raise
+    ring.mark = None
 
 
 class _LastTask(threading.local):

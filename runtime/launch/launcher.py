@@ -150,11 +150,20 @@ def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) ->
     template = None if isinstance(task, MixKernel) else stream.plugin.template(task, stream.env)
     if template is None:
         return None
+
+    def around(address: int, block: ArgumentBlock | None = None) -> None:
+        if kernel.program.closed:
+            if block is not None:
+                stream.device.release_arguments([block])
+            kernel.check_loaded()
+        stream.submit(replace(task, args=address), owner=label, arguments=block)
+
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    return make(kernel, stream, template, label)
+    return make(kernel, stream, template, label, around)
 
 
-def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) -> Callable[..., None]:
+def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, around: Callable[..., None],
+              ) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV100)
     ids, owners, blocks, depth = ring.ids, ring.owners, ring.arguments, ring.depth
@@ -165,10 +174,12 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) 
     program, lock, tick = kernel.program, stream.lock, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
+        if stream.barred or program.closed:
+            return around(address, block)
         with lock:
             try:
-                if stream.barred or program.closed:
-                    _refuse(stream, kernel, label)
+                if stream.barred:
+                    stream.check_send(label.type)
                 count = ring.submitted
                 if count >= ring.limit:
                     make_room(stream, 1)
@@ -194,7 +205,8 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label) 
     return put
 
 
-def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) -> Callable[..., None]:
+def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, around: Callable[..., None],
+              ) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV200)
     pack = _publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
@@ -207,10 +219,12 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label) 
     program, lock, tick = kernel.program, stream.lock, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
+        if stream.barred or program.closed:
+            return around(address, block)
         with lock:
             try:
-                if stream.barred or program.closed:
-                    _refuse(stream, kernel, label)
+                if stream.barred:
+                    stream.check_send(label.type)
                 count = ring.submitted
                 if count >= ring.limit:
                     make_room(stream, 1)
@@ -247,19 +261,13 @@ def _publishing(template: Template, ring: RingV200) -> Callable[..., None]:
     return pack_into
 
 
-def _refuse(stream: Stream, kernel: Kernel, label: Label) -> None:
-    """Raise what hinders a launch; off the path of those that nothing hinders."""
-    stream.check_send(label.type)
-    kernel.check_loaded()
-
-
 def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> None:
     """Make the ring agree with the driver when a launch was left by an exception; the stream's lock is held."""
     ring = stream.ring
     if was_sent(stream, ring.submitted + 1):
         ring.arguments[ring.take(1, 0, label).position] = block
         ring.mark = None
-    elif block is not None:
+    elif block is not None and not any(held is block for held in ring.arguments):
         stream.device.release_arguments([block])
     stream.senders.seek(ring.tail)
 

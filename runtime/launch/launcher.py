@@ -174,32 +174,31 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, 
     program, lock, tick = kernel.program, stream.lock, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
-        if stream.barred or program.closed:
-            return around(address, block)
         with lock:
-            try:
-                if stream.barred:
-                    stream.check_send(label.type)
-                count = ring.submitted
-                if count >= ring.limit:
-                    make_room(stream, 1)
+            if free := not (stream.barred or program.closed):
+                try:
                     count = ring.submitted
-                position, task_id = count % depth, ring.next_id  # beat 2
-                ids[position] = task_id
-                owners[position] = label
-                pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
-                if rc := send(device_id, reference):  # beat 6
-                    send_again(stream, sender, rc)
-                blocks[position] = block
-                ring.submitted = count = count + 1
-                ring.next_id = task_id = task_id + 1
-                if task_id == NO_TASK:
-                    ring.wrap_ids()
-                    flip(stream)
-            except BaseException:
-                _broken_off(stream, label, block)
-                raise
-        if not count & _TICK_MASK:
+                    if count >= ring.limit:
+                        make_room(stream, 1)
+                        count = ring.submitted
+                    position, task_id = count % depth, ring.next_id  # beat 2
+                    ids[position] = task_id
+                    owners[position] = label
+                    pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
+                    if rc := send(device_id, reference):  # beat 6
+                        send_again(stream, sender, rc)
+                    blocks[position] = block
+                    ring.submitted = count = count + 1
+                    ring.next_id = task_id = task_id + 1
+                    if task_id == NO_TASK:
+                        ring.wrap_ids()
+                        flip(stream)
+                except BaseException:
+                    _broken_off(stream, label, block)
+                    raise
+        if not free:
+            around(address, block)
+        elif not count & _TICK_MASK:
             tick()
 
     return put
@@ -219,29 +218,28 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
     program, lock, tick = kernel.program, stream.lock, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
-        if stream.barred or program.closed:
-            return around(address, block)
         with lock:
-            try:
-                if stream.barred:
-                    stream.check_send(label.type)
-                count = ring.submitted
-                if count >= ring.limit:
-                    make_room(stream, 1)
+            if free := not (stream.barred or program.closed):
+                try:
                     count = ring.submitted
-                position = count % depth  # beat 2: id and position are one
-                firsts[position] = position
-                owners[position] = label
-                pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
-                if rc := send(device_id, reference):  # beat 6
-                    send_again(stream, sender, rc)
-                blocks[position] = block
-                ring.submitted = count = count + 1
-                ring.allocations += 1
-            except BaseException:
-                _broken_off(stream, label, block)
-                raise
-        if not count & _TICK_MASK:
+                    if count >= ring.limit:
+                        make_room(stream, 1)
+                        count = ring.submitted
+                    position = count % depth  # beat 2: id and position are one
+                    firsts[position] = position
+                    owners[position] = label
+                    pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
+                    if rc := send(device_id, reference):  # beat 6
+                        send_again(stream, sender, rc)
+                    blocks[position] = block
+                    ring.submitted = count = count + 1
+                    ring.allocations += 1
+                except BaseException:
+                    _broken_off(stream, label, block)
+                    raise
+        if not free:
+            around(address, block)
+        elif not count & _TICK_MASK:
             tick()
 
     return put

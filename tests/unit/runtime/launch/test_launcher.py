@@ -22,6 +22,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
+from runtime.core.route import RouteRank, Verdict
 from tests.unit.runtime.machines import V100, V200, MakeKernel, OpenMachine, holdings
 
 BYREF = type(ctypes.byref(ctypes.c_int()))
@@ -389,3 +390,40 @@ def test_a_closed_stream_is_not_launched_into(machine: Runtime, device: Device, 
             use()
         assert caught.value.code in (107017, 107000)
     assert blocks_of(device) == before
+
+
+def test_a_route_that_records_gets_what_prepared_launchers_send(device: Device, stream: Stream,
+                                                                make_kernel: MakeKernel) -> None:
+    """A launcher that was bound before the route came must not pass it by, and is itself again when the route goes."""
+    ran: list[int] = []
+    kernel = make_kernel("led", lambda context: ran.append(context.args[0]))
+    bound, with_device_arguments = kernel.bind(stream, 1), kernel.bind_device_arguments(stream, 1)
+    recorded: list[bytes] = []
+
+    class Recording:
+        name, rank, immediate = "a recording", RouteRank.CAPTURE, False
+
+        def verdict(self, _task_type: Any) -> Verdict:
+            return Verdict.TAKES
+
+        def alloc(self, of: Stream, count: int, _owner: Any) -> TaskIds:
+            return TaskIds(0, 0, of.ring.tail)
+
+        def commit(self, _stream: Stream, sqes: bytes) -> None:
+            recorded.append(sqes)
+
+        def rollback(self, _stream: Stream, _count: int) -> bool:
+            return True
+
+    block = device.upload(struct.pack("<Q", 9))
+    stream.install_route(Recording())
+    bound(7)
+    with_device_arguments(block.address)
+    assert len(recorded) == 2
+    assert device.queues.tail(stream.queues.sq_id) == 0
+    stream.remove_route(RouteRank.CAPTURE)
+    assert not stream.barred
+    bound(8)
+    with_device_arguments(block.address)
+    stream.synchronize()
+    assert ran == [8, 9]

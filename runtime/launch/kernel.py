@@ -32,6 +32,8 @@ _SIMT_KINDS = (3, 4)
 """Vector functions that run SIMT code: alone, or beside SIMD code."""
 _SIMT_ALIGN = 128
 _DCACHE_MINIMUM = 32768
+_MOST_PREPARED = 512
+"""Prepared launches that one stream keeps."""
 _MAX_BLOCKS = 0xFFFF
 
 
@@ -127,6 +129,8 @@ class Kernel:
         key = (self, blocks, options, count)
         launch = target.launchers.get(key)
         if launch is None:
+            if len(target.launchers) >= _MOST_PREPARED:
+                target.launchers.clear()  # grids that change with every launch are not worth keeping
             launch = target.launchers[key] = self.bind(target, blocks, options, count=count)
         launch(*arguments)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.core import creation, teardown
+from runtime.core.capture_gate import CaptureGate, CaptureMode
 from runtime.core.failure import ContextFailure
 from runtime.core.observers import StreamState
 from runtime.core.refs import Children, dead_handle
@@ -63,8 +63,8 @@ class Context:
         """System parameters of this context (aclrtCtxSetSysParamOpt)."""
         self.overflow_address = 0
         """Where kernels note overflows on chips that do so per context; 0 when there was no memory for it."""
-        self.capture_gate: Callable[[], bool] | None = None
-        """Set while a stream is captured: whether it forbids the calling thread what waits for the device (14.4)."""
+        self.capture_gate = CaptureGate(device.runtime.current)
+        """Whether captures forbid the calling thread what waits for the device."""
         self.handle = 0
         self._default: Stream | None = None
 
@@ -183,6 +183,8 @@ class Context:
     def synchronize(self, timeout_ms: int = -1) -> None:
         """Wait for all streams, the default one last; raises the first failure after all of them are done."""
         self.check_open()
+        for stream in self.streams:
+            stream.check_not_captured("synchronize of a device or context", posted=False)
         first: errors.RuntimeFault | None = None
         for stream in self.all_streams():
             try:
@@ -208,6 +210,8 @@ class CurrentState(threading.local):
 
     context: Context | None = None
     slot: DeviceSlot | None = None
+    capture_mode = CaptureMode.GLOBAL
+    """How far the thread lets captures of others hinder it."""
 
     def use_context(self, context: Context) -> None:
         """Work in a context from now on."""

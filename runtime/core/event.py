@@ -8,7 +8,7 @@ was made, and can be reset; the plain default event takes a new one for every re
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.core import sync, value
@@ -29,7 +29,7 @@ class Event:
     """
 
     __slots__ = ("__weakref__", "_latest", "_lock", "_signal", "_waits", "closed", "device", "flags", "handle", "name",
-                 "renewed", "was_reset")  # fmt: skip
+                 "renewed", "shadow", "was_reset")  # fmt: skip
 
     def __init__(
         self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
@@ -46,6 +46,8 @@ class Event:
         self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
         self.closed = False
         self.was_reset = False
+        self.shadow: Any = None
+        """What stands for the event in the graph that it was last recorded into, while that is captured."""
         self._latest: Recording | None = None
         self._waits: list[Waiting] = []
         """Waits that may not be over yet."""
@@ -124,6 +126,9 @@ class Event:
         target = self.device.context.default_stream if stream is None else stream
         target.check_open()
         self._check_recordable(target)
+        if target.branch is not None:
+            target.branch.record(self)
+            return self
         signal = self._signal_for(target)
         record = Recording(target, signal)
         try:
@@ -135,7 +140,7 @@ class Event:
             raise
         with self._lock:
             before, self._signal = self._signal, signal
-            self._latest, self.was_reset = record, False
+            self._latest, self.was_reset, self.shadow = record, False, None
         if before is not None:
             before.drop()
         return self
@@ -178,6 +183,12 @@ class Event:
         """
         self.check_open()
         stream.check_open()
+        if self.shadow is not None:
+            self.shadow.wait(stream)
+            return
+        if stream.branch is not None:
+            stream.branch.wait_outside(self, recorded=self._latest is not None)
+            return
         timeout = stream.device.runtime.timeouts.wait_s(stream.env.chip, timeout_s)
         if not self.flags & WAITABLE:
             raise errors.fault(
@@ -245,6 +256,12 @@ class Event:
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} cannot be reset",
                 hint="events that take a new id with each record need no reset: record them again",
             )
+        if self.shadow is not None:
+            self.shadow.reset(stream)
+            return
+        if stream.branch is not None:
+            stream.branch.reset_outside(self, recorded=self._latest is not None)
+            return
         signal = self._signal
         if signal is not None and signal.hold():
             signal.reset(stream, signal.drop)
@@ -255,6 +272,7 @@ class Event:
     def query(self) -> bool:
         """Return whether the newest record is done (True when never recorded); never waits."""
         self.check_open()
+        self._refuse_captured()
         record = self._latest
         if isinstance(self._signal, SharedWords):
             return self._signal.done()
@@ -274,6 +292,7 @@ class Event:
             InternalError 507000: it was recorded on another device.
         """
         self.check_open()
+        self._refuse_captured()
         self._refuse_external()
         record = self._latest
         if isinstance(self._signal, SharedWords):
@@ -299,6 +318,7 @@ class Event:
             NotSupported 207000: a renewed event, which does not know its waits.
         """
         self.check_open()
+        self._refuse_captured()
         if self.renewed:
             raise self._no_old_query()
         for wait in self._waits:
@@ -314,6 +334,7 @@ class Event:
             NotSupported 207000: a renewed or an external event.
         """
         self.check_open()
+        self._refuse_captured()
         self._refuse_external()
         if self.renewed:
             raise self._no_old_query()
@@ -329,6 +350,7 @@ class Event:
             Timeout 507047: not done in time.
         """
         self.check_open()
+        self._refuse_captured()
         sync.check_timeout(timeout_ms, "Event.synchronize")
         if not self.query():
             stream = self.device.context.default_stream if self._latest is None else self._latest.stream
@@ -351,6 +373,13 @@ class Event:
 
     def _complete(self, record: Recording) -> bool:
         return record.done and (not self.timing or record.timestamp is not None)
+
+    def _refuse_captured(self) -> None:
+        if self.shadow is not None:
+            raise errors.fault(
+                "RT_ERROR_EVENT_CAPTURED", f"{self!r} is part of a capture", ee="EE1016",
+                params=("question to an event", "the event is part of a capture"), hint="end the capture first",
+            )
 
     def _refuse_external(self) -> None:
         if self.flags & EventFlag.EXTERNAL:
@@ -399,6 +428,7 @@ class Event:
             EventError 107006: no time is known.
         """
         self.check_open()
+        self._refuse_captured()
         if self.flags & EventFlag.IPC:
             raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} is shared between processes and keeps no "
                                "time", hint="use an event with TIME_LINE in this process")

@@ -110,12 +110,13 @@ class NormalRoute:
 class ClosedRoute:
     """No way out: streams that only the device feeds, or that exist on the host only."""
 
-    __slots__ = ("_reason", "name")
-    rank = RouteRank.NORMAL
-    immediate = True
+    __slots__ = ("_reason", "immediate", "name", "rank")
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(
+        self, name: str, reason: str, rank: RouteRank = RouteRank.NORMAL, *, immediate: bool = True
+    ) -> None:
         self.name, self._reason = name, reason
+        self.rank, self.immediate = rank, immediate
 
     def verdict(self, task_type: TaskType) -> Verdict:
         """Answer for everything, in `alloc`."""
@@ -139,6 +140,10 @@ class ClosedRoute:
 NORMAL = NormalRoute()
 DEVICE_FED = ClosedRoute("fed by the device", "only device code submits to it (DEVICE_USE_ONLY)")
 HOST_ONLY = ClosedRoute("host only", "it is scheduled by the AICPU (CPU_SCHEDULE) or a mere placeholder")
+CAPTURE = ClosedRoute(
+    "a capture", "what is submitted goes to a stream of the graph instead (`Stream.branch`)", RouteRank.CAPTURE,
+    immediate=False,
+)
 
 
 def choose(stream: Stream, task_type: TaskType, label: Label) -> Route:

@@ -74,11 +74,11 @@ class Stream:
     """
 
     __slots__ = (
-        "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "barred", "bound", "closed",
-        "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "group", "handle",
-        "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin", "priority", "queues",
-        "read_head", "reports", "resources", "ring", "route", "routes", "senders", "separate", "site", "stream_id",
-        "tick", "user_tag",
+        "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "barred", "bound", "branch",
+        "closed", "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "group",
+        "handle", "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin", "priority",
+        "queues", "read_head", "reports", "resources", "ring", "route", "routes", "senders", "separate", "site",
+        "stream_id", "tick", "user_tag",
     )  # fmt: skip
 
     def __init__(
@@ -120,6 +120,8 @@ class Stream:
         """Non-blocking sections that are open."""
         self.bound: Any = None
         """The model that keeps the stream's tasks, once the stream is bound to one."""
+        self.branch: Any = None
+        """The branch of a graph that takes the stream's tasks while it is captured."""
         self.user_tag = 0
         self.closed = False
         self.aborting = False
@@ -171,6 +173,12 @@ class Stream:
         """
         if self.closed:
             return
+        self.check_not_captured("close of a stream")
+        if self.bound is not None:
+            raise errors.fault(
+                "RT_ERROR_STREAM_MODEL", f"stream {self.stream_id} is bound to a model",
+                hint="unbind the stream, or close the model, before the stream is closed",
+            )
         if self.is_default:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID",
@@ -209,6 +217,7 @@ class Stream:
             Timeout 507046: not done in time; everything goes on.
             KernelFault, DeviceFault: a task failed; the first failure is raised once and then forgotten.
         """
+        self.check_not_captured("synchronize of a stream")
         sync.synchronize(self, timeout_ms)
 
     def query(self) -> bool:
@@ -218,6 +227,7 @@ class Stream:
         Raises:
             DeviceAborted, or the failure of a stopped context.
         """
+        self.check_not_captured("query of a stream")
         self.check_status()
         if self.never_waited:
             return True
@@ -304,6 +314,27 @@ class Stream:
         return stream_full(self, "submit")
 
     # -- gates -----------------------------------------------------------------------------------------------------
+
+    @property
+    def target(self) -> Stream:
+        """The stream whose queue takes what is submitted: another one while this one is captured."""
+        return self if self.branch is None else self.branch.stream
+
+    def check_not_captured(self, call: str, *, posted: bool = True) -> None:
+        """Refuse what cannot be done to a stream that is being captured.
+
+        Args:
+            posted: whether the C API leaves a message besides the code.
+
+        Raises:
+            CaptureError 107027: it is; the capture goes on.
+        """
+        if self.branch is not None:
+            raise errors.fault(
+                "RT_ERROR_STREAM_CAPTURED", f"{call}: stream {self.stream_id} is being captured into a graph",
+                ee="EE1016" if posted else "", params=(call, "the stream is being captured") if posted else (),
+                hint="end the capture first",
+            )
 
     def check_status(self) -> None:
         """Raise what keeps anybody from asking about the stream (CheckStatus, core_spec 4.1)."""

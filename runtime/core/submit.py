@@ -47,6 +47,11 @@ def submit(
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
     """
+    if stream.branch is not None:
+        taken: TaskIds = stream.branch.submit(
+            task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare
+        )
+        return taken
     unsent: deque[Finished] = deque(() if finished is None else (finished,))
     if arguments is not None:
         unsent.append(partial(stream.device.release_arguments, [arguments]))

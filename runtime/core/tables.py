@@ -15,6 +15,9 @@ _SNAPSHOT_BYTES = 17 * 1024
 _SCHEDULER_CAPABILITY_BYTES = 10 * 1024
 _RUNTIME_CAPABILITY_BYTES = 2 * 1024
 
+_COUNTER_BYTES = 8
+"""The program that starts a model counts in 2 bytes, but reads 8."""
+
 
 class SqRegisterTable:
     """One u64 per SQ id: where the queue's registers are, for condition programs that start other queues."""
@@ -43,10 +46,14 @@ class ExecutedWords:
 
     def take(self, stream_id: int) -> int:
         """Allocate and preset the word of a stream."""
-        address = self._memory.alloc(2, internal_flags(hbm=True))
+        address = self._memory.alloc(_COUNTER_BYTES, internal_flags(hbm=True))
         self._memory.fill(address, 2, 0xFF, 2)
         self._addresses[stream_id] = address
         return address
+
+    def address(self, stream_id: int) -> int:
+        """Return where the word of a stream lies, taking one where there is none yet."""
+        return self._addresses.get(stream_id) or self.take(stream_id)
 
     def holds(self, stream_id: int) -> bool:
         """Whether a stream has a word."""

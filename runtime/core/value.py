@@ -90,6 +90,7 @@ def submit_wait(
         task: what to wait for; its places in memory are filled in here.
         finished: called exactly once, also when the wait could not be queued.
     """
+    stream = stream.target  # the program names the queue that it runs in
     slots = stream.device.signals.wait_slots
     try:
         slot = slots.take()

@@ -20,8 +20,7 @@ def check_blocking(context: Context, call: str, *, asynchronous: bool = False) -
     Raises:
         CaptureError 107030, or 107041 for an asynchronous call.
     """
-    gate = context.capture_gate
-    if gate is None or not gate():
+    if not context.capture_gate():
         return
     code = "STREAM_CAPTURE_MODE_BLOCK_ASYNC" if asynchronous else "STREAM_CAPTURE_MODE_NOT_SUPPORT"
     why = "plain host memory makes it wait for the stream" if asynchronous else "it waits for the device"

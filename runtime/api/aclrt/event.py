@@ -9,6 +9,7 @@ from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream
 from runtime.api.aclrt.state import Acl
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag, check_flags
+from runtime.core.stream import Stream
 
 _COMPLETE, _NOT_READY = 0, 1
 """aclrtEventStatus and aclrtEventWaitStatus; aclrtEventRecordedStatus has them the other way round."""
@@ -77,8 +78,9 @@ def aclrtRecordEvent(acl: Acl, event: int | None, stream: int | None) -> None:
 def aclrtRecordEventWithFlag(acl: Acl, event: int | None, stream: int | None, flag: int | None) -> None:
     """Record an event; flag 1 is for events outside of a capture."""
     found = _event(acl, "aclrtRecordEventWithFlag", event)
-    _check_flag("aclrtRecordEventWithFlag", flag)
-    found.record(stream_of(acl, stream))
+    target = stream_of(acl, stream)
+    _check_flag("aclrtRecordEventWithFlag", flag, found, target)
+    found.record(target)
 
 
 @entry
@@ -100,16 +102,22 @@ def aclrtStreamWaitEventWithFlag(
 ) -> None:
     """Let a stream wait; flag 1 is for events outside of a capture."""
     found = _event(acl, "aclrtStreamWaitEventWithFlag", event)
-    _check_flag("aclrtStreamWaitEventWithFlag", flag)
-    found.wait(stream_of(acl, stream), timeout or 0)
+    target = stream_of(acl, stream)
+    _check_flag("aclrtStreamWaitEventWithFlag", flag, found, target)
+    found.wait(target, timeout or 0)
 
 
-def _check_flag(call: str, flag: int | None) -> None:
-    """Refuse unknown flags, and EXTERNAL where nothing is captured."""
+def _check_flag(call: str, flag: int | None, event: Event, stream: Stream) -> None:
+    """Refuse unknown flags, and EXTERNAL: where nothing is captured, and in graphs, which cannot do it yet."""
     if flag not in (None, 0, _EXTERNAL):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: flag {flag:#x}", ee="EH0007", params=(call, flag, "flag", "0 or 1"),
             hint="0 is the usual one, 1 is for events outside of a capture",
+        )
+    if flag == _EXTERNAL and stream.branch is not None:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {event!r} cannot be used from outside of a graph",
+            hint="record and wait for it with flag 0",
         )
     if flag == _EXTERNAL:
         raise errors.fault(

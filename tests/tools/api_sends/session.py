@@ -76,7 +76,7 @@ class Session:
             self.call("aclrtMalloc", devPtr=f"&{name}", size=_DEVICE_BYTES, policy=0)
         self.call("aclrtMallocHost", hostPtr="&host", size=_HOST_BYTES)
 
-    def copy(self, dst: str, src: str, size: int, *, now: bool = False) -> int:
+    def copy(self, dst: str, src: str, size: int, *, now: bool = False, stream: str = "s1") -> int:
         """Copy between blocks."""
         kinds = {("dev", "host"): _HOST_TO_DEVICE, ("dev", "pageable"): _HOST_TO_DEVICE,
                  ("host", "dev"): _DEVICE_TO_HOST}  # fmt: skip
@@ -84,7 +84,7 @@ class Session:
         given = {"dst": self.handles[dst], "destMax": size, "src": self.handles[src], "count": size, "kind": kind}
         if now:
             return self.call("aclrtMemcpy", **given)
-        return self.call("aclrtMemcpyAsync", **given, stream=self.handles["s1"])
+        return self.call("aclrtMemcpyAsync", **given, stream=self.handles[stream])
 
     def reduce(self, kind: int, data_type: int, size: int) -> None:
         """Queue a reduction; data_type is an rtDataType_t."""
@@ -93,6 +93,15 @@ class Session:
     def trace_mark(self, trace_id: int, model_id: int, tag: int) -> None:
         """Put a mark into the profiling trace."""
         self.stream("s1").submit(ProfilerTraceEx(trace_id=trace_id, model_id=model_id, tag_id=tag))
+
+    def begin_capture(self) -> int:
+        """Make the events of a fork and a join and a stream for the branch, then capture another stream."""
+        for name in ("fork", "join"):
+            self.call("aclrtCreateEventExWithFlag", event=f"&{name}", flag=1)
+        for name in ("captured", "branch"):
+            self.call("aclrtCreateStream", stream=f"&{name}")
+        self.taken()
+        return self.stream_call("aclmdlRICaptureBegin", "captured", mode=0)
 
     def subscribe(self) -> int:
         """Let this thread take the calls of stream s1."""

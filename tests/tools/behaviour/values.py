@@ -41,6 +41,8 @@ def read_back(address: int, value: dict[str, Any]) -> Any:
     if isinstance(value["read"], int):
         return ctypes.string_at(address, value["read"]).hex()
     size = value["zero"]
+    if value["read"] == "str":
+        return ctypes.string_at(address).decode()
     form = f"<{size // struct.calcsize(value['read'])}{value['read']}"
     return list(struct.unpack(form, ctypes.string_at(address, size)))
 

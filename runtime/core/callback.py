@@ -370,6 +370,7 @@ class HostCallbacks:
             StreamError 107011: a thread of the user's has subscribed to the stream.
         """
         stream.check_open()
+        stream = stream.target  # a captured function is the graph's
         with self._lock:
             subscription = self._streams.get(stream)
             if subscription is not None and not subscription.group.internal:

@@ -83,7 +83,7 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     label = _label(kernel, task)
     general = _general(kernel, stream, task, label, count)
     put = _patching(kernel, stream, task, label)
-    if put is None or not stream.route.immediate:
+    if put is None:
         return general
     size = max(count * SLOT_BYTES, SLOT_BYTES)
     pool = stream.device.arguments.pool_for(size)
@@ -126,7 +126,7 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
 def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     label = _label(kernel, task)
     put = _patching(kernel, stream, task, label)
-    if put is not None and stream.route.immediate:
+    if put is not None:
         return put
 
     def launch(address: int) -> None:
@@ -147,7 +147,9 @@ def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) ->
 
     A block is put's from the call on: it goes back to its pool when the task is reclaimed, or when it was not sent.
     """
-    template = None if isinstance(task, MixKernel) else stream.plugin.template(task, stream.env)
+    if isinstance(task, MixKernel) or not stream.route.immediate:
+        return None
+    template = stream.plugin.template(task, stream.env)
     if template is None:
         return None
 

@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakes.hal.coverage import Row
     from runtime.cli.output import Output
 
 HELP = (
@@ -46,11 +45,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     order = {"modelled": 0, "absent": 1, "refused": 2}
     rows.sort(key=lambda row: (order[row.status.value], row.chapter, row.name))
     columns = ("status", "chapter", "function", "why")
-    out.table(columns, [(row.status.value, row.chapter, row.name, _why(row)) for row in rows])
+    out.table(columns, [(row.status.value, row.chapter, row.name, _why(row.reason, row.exported)) for row in rows])
     out.line()
     out.line(f"{len(rows)} functions on {chip.soc}: " + ", ".join(f"{counts[name]} {name}" for name in order))
     return 0
 
 
-def _why(row: Row) -> str:
-    return row.reason if row.exported else f"not exported: {row.reason}"
+def _why(reason: str, exported: bool) -> str:
+    return reason if exported else f"not exported: {reason}"

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from npuhal.trace import Record
-from tests.tools.api_sends.session import Session
+from tests.tools.api_sends.session import SOCS, Session
 
-_SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599"}
 _STEP = re.compile(r"\d+ \[t\d+\] ##### (.*)")
 _CALL = re.compile(r"\d+ \[t(\d+)\] (\w+)\(")
 _POLLS = frozenset({"halSqCqQuery", "halCqReportRecv", "drvDeviceStatus", "halReadFaultEvent"})
@@ -121,9 +120,9 @@ def main(arguments: list[str] | None = None) -> int:
     wrong = 0
     for path in parsed.files:
         chip = path.name.removeprefix("api_trace_").partition(".")[0]
-        if chip not in _SOCS:
-            parser.error(f"{path}: not an api_trace of {' or '.join(_SOCS)}")
-        mine, same = dict(ours(_SOCS[chip])), 0
+        if chip not in SOCS:
+            parser.error(f"{path}: not an api_trace of {' or '.join(SOCS)}")
+        mine, same = dict(ours(SOCS[chip])), 0
         theirs = [(name, calls) for name, calls in recorded(path) if name in mine]
         for name, calls in theirs:
             made = [record.name for record in mine[name] if record.name not in _POLLS and record.thread == 0]

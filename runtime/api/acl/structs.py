@@ -10,22 +10,22 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from runtime.api.aclrt.layouts import (
+    CHOICE,
+    LIST,
+    MALLOC_ATTRIBUTE,
+    PHYSICAL_PROPERTIES,
+    PLACEHOLDER,
+    STREAM_VALUE,
+)
+
 After = Callable[[int], list[Any]]
 """Makes the outputs once the code is known."""
 
 Adapter = Callable[[str, list[Any]], tuple[dict[str, Any], After | None, Any]]
 """Turns the arguments of a call into parameters, what makes its outputs, and what must stay alive meanwhile."""
 
-_ATTRIBUTE = struct.Struct("<IIxxxx")
-"""aclrtMallocAttribute: kind, value."""
-_CHOICE = struct.Struct("<I4I")
-"""aclrtBinaryLoadOption and aclrtLaunchKernelAttr: kind, value of 16 bytes."""
-_LIST = struct.Struct("<QQ")
-_PROPERTY = struct.Struct("<IIIII4xQ")
-"""aclrtPhysicalMemProp: handle type, allocation type, attribute, location (id, type), reserve."""
-_PLACEHOLDER = struct.Struct("<II")
-"""aclrtPlaceHolderInfo: where the pointer goes, where the data are."""
-_STREAM_VALUE = {1: "failureMode", 2: "overflowSwitch", 3: "userCustomTag"}
+_STREAM_KEYS = {1: "failureMode", 2: "overflowSwitch", 3: "userCustomTag"}
 _LAUNCH_VALUES = ("schemMode", "localMemorySize", "dynUBufSize", "engineType", "blockDimOffset", "isBlockTaskPrefetch",
                   "isDataDump", "timeout", "value")  # fmt: skip
 
@@ -42,7 +42,7 @@ def _listed(rows: Iterable[bytes]) -> Any:
     """Return a {pointer, count} pair and keep what it points to."""
     packed = list(rows)
     body = _buffer(b"".join(packed))
-    head = _buffer(_LIST.pack(ctypes.addressof(body), len(packed)))
+    head = _buffer(LIST.pack(ctypes.addressof(body), len(packed)))
     head.body = body
     return head
 
@@ -53,7 +53,7 @@ def _configuration(cfg: dict[str, Any]) -> Any:
     for attribute in cfg.get("attrs", ()):
         value = attribute.get("value", {})
         number = next((value[key] for key in ("moduleId", "deviceId", "vaFlag", "rsv") if key in value), 0)
-        rows.append(_ATTRIBUTE.pack(_number(attribute.get("attr")), _number(number)))
+        rows.append(MALLOC_ATTRIBUTE.pack(_number(attribute.get("attr")), _number(number)))
     return _listed(rows) if rows else None
 
 
@@ -75,7 +75,7 @@ def _with_property(place: int, *names: str) -> Adapter:
         location = given.get("location", {})
         words = [given.get(key) for key in ("handleType", "allocationType", "memAttr")]
         words += [location.get("id"), location.get("type"), given.get("reserve")]
-        buffer = _buffer(_PROPERTY.pack(*map(_number, words)))
+        buffer = _buffer(PHYSICAL_PROPERTIES.pack(*map(_number, words)))
         passed = [*values[:place], ctypes.addressof(buffer), *values[place + 1 :]]
         return dict(zip(names, passed, strict=True)), None, buffer
 
@@ -90,7 +90,7 @@ def _choices(call: str, rows: Sequence[Any], key: str) -> Any:
         value = row.get("value", 0)
         if isinstance(value, dict):
             value = next((value[name] for name in _LAUNCH_VALUES if name in value), 0)
-        packed.append(_CHOICE.pack(_number(row.get(key)), _number(value) & 0xFFFFFFFF, 0, 0, 0))
+        packed.append(CHOICE.pack(_number(row.get(key)), _number(value) & 0xFFFFFFFF, 0, 0, 0))
     return _listed(packed)
 
 
@@ -110,7 +110,7 @@ def _launch(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
         return passed | dict(zip(("argsHandle", "reserve"), rest, strict=True)), None, buffer
     host, size, placeholders = rest
     keys = ("addrOffset", "dataOffset")
-    rows = b"".join(_PLACEHOLDER.pack(*(_number(each.get(key)) for key in keys)) for each in placeholders)
+    rows = b"".join(PLACEHOLDER.pack(*(_number(each.get(key)) for key in keys)) for each in placeholders)
     table = _buffer(rows)
     passed |= {
         "hostArgs": host, "argsSize": size, "placeHolderArray": ctypes.addressof(table),
@@ -172,18 +172,18 @@ def _pointer(data: bytes) -> dict[str, Any]:
 
 def _stream_set(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     stream, attribute, value = values
-    word = value.get(_STREAM_VALUE.get(attribute, "reserved"), 0)
-    buffer = _buffer(struct.pack("<Q8x", _number(word)))
+    word = value.get(_STREAM_KEYS.get(attribute, "reserved"), 0)
+    buffer = _buffer(STREAM_VALUE.pack(_number(word)))
     return {"stream": stream, "stmAttrType": attribute, "value": ctypes.addressof(buffer)}, None, buffer
 
 
 def _stream_get(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     stream, attribute = values
-    buffer = _buffer(bytes(16))
+    buffer = _buffer(bytes(STREAM_VALUE.size))
 
     def after(code: int) -> list[Any]:
-        number = struct.unpack_from("<Q", bytes(buffer))[0]
-        return [{} if code else {_STREAM_VALUE.get(attribute, "reserved"): number}]
+        number = STREAM_VALUE.unpack(bytes(buffer))[0]
+        return [{} if code else {_STREAM_KEYS.get(attribute, "reserved"): number}]
 
     return {"stream": stream, "stmAttrType": attribute, "value": ctypes.addressof(buffer)}, after, buffer
 

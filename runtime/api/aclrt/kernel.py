@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from pathlib import Path
 from typing import Any
 
 from chips.binary import BinaryError, LoadOptions
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need, need_rt
+from runtime.api.aclrt.layouts import CHOICE, LIST
 from runtime.api.aclrt.state import Acl
 from runtime.core.context import Context
 from runtime.core.exceptions import ExceptionInfo
@@ -17,10 +17,6 @@ from runtime.launch.binary import Binary, Function
 from runtime.launch.kernel import Kernel
 from runtime.launch.source import fault_of
 
-_LIST = struct.Struct("<QQ")
-"""aclrtBinaryLoadOptions: address and number of options; aclrtBinary as made here: address and length of the data."""
-_OPTION = struct.Struct("<I4I")
-"""aclrtBinaryLoadOption: type, and a value of 16 bytes."""
 _LAZY_LOAD, _MAGIC, _CPU_KERNEL_MODE = 1, 2, 3
 """aclrtBinaryLoadOptionType."""
 _ATTRIBUTES = ("type", "ratio", "schedule")
@@ -38,12 +34,12 @@ def _options(call: str, address: int | None) -> LoadOptions:
     """Read loader options; unknown types and wrong values are 107000 with EE1003."""
     if not address:
         return LoadOptions()
-    first, count = _LIST.unpack(ctypes.string_at(address, _LIST.size))
+    first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
     if count and not first:
         need_rt(call, **{"options->options": first})
     words: dict[int, int] = {}
     for number in range(count):
-        kind, value, *_ = _OPTION.unpack(ctypes.string_at(first + number * _OPTION.size, _OPTION.size))
+        kind, value, *_ = CHOICE.unpack(ctypes.string_at(first + number * CHOICE.size, CHOICE.size))
         if kind not in (_LAZY_LOAD, _MAGIC, _CPU_KERNEL_MODE):
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no loader option {kind}", ee="EE1003",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import struct
 
 from runtime import errors
 from runtime.api.aclrt.arguments import lists_of
 from runtime.api.aclrt.entry import entry, need, need_rt
 from runtime.api.aclrt.kernel import function_of
+from runtime.api.aclrt.layouts import CHOICE, LIST, PLACEHOLDER
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import own_stream_of
 from runtime.core.stream import Stream
@@ -22,22 +22,16 @@ from runtime.launch.options import PLAIN, LaunchOptions, from_attributes
 from runtime.launch.simt import Dim3
 
 _LOG = logging.getLogger(__name__)
-_CONFIG = struct.Struct("<QQ")
-"""aclrtLaunchKernelCfg: address and number of attributes."""
-_ATTRIBUTE = struct.Struct("<I4I")
-"""aclrtLaunchKernelAttr: id, and a value of 16 bytes."""
-_PLACEHOLDER = struct.Struct("<II")
-"""aclrtPlaceHolderInfo: offset of the pointer, offset of its data."""
 _BLOCK_MASK = 0xFFFF
 
 
 def _options(call: str, address: int | None) -> LaunchOptions:
     if not address:
         return PLAIN
-    first, count = _CONFIG.unpack(ctypes.string_at(address, _CONFIG.size))
+    first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
     need_rt(call, **{"cfg->attrs": first})
-    data = ctypes.string_at(first, count * _ATTRIBUTE.size)
-    return from_attributes(call, [row[:3] for row in _ATTRIBUTE.iter_unpack(data)])
+    data = ctypes.string_at(first, count * CHOICE.size)
+    return from_attributes(call, [row[:3] for row in CHOICE.iter_unpack(data)])
 
 
 def _blocks(call: str, function: Function, count: int | None) -> int:
@@ -57,7 +51,7 @@ def _placeholders(call: str, address: int | None, count: int | None) -> tuple[tu
     if not count:
         return ()
     need_rt(call, placeHolderArray=address)
-    return tuple(_PLACEHOLDER.iter_unpack(ctypes.string_at(address or 0, count * _PLACEHOLDER.size)))
+    return tuple(PLACEHOLDER.iter_unpack(ctypes.string_at(address or 0, count * PLACEHOLDER.size)))
 
 
 # -- arguments on the device ---------------------------------------------------------------------------------------

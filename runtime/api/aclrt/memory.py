@@ -8,6 +8,7 @@ import struct
 from npuhal import constants as c
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need
+from runtime.api.aclrt.layouts import LIST, MALLOC_ATTRIBUTE
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import own_stream_of
 from runtime.api.memory import DeviceMemory
@@ -18,8 +19,6 @@ from runtime.memory.location import Location, locate
 
 _MODULE, _DEVICE, _UNIFIED = 1, 2, 3
 """aclrtMallocAttrType: the module that is charged, the device, and whether host memory gets a unified address."""
-_ATTRIBUTE = struct.Struct("<IIxxxx")
-"""aclrtMallocAttribute: which one, and its value in the low half of a union of 8 bytes."""
 _POINTER_ATTRIBUTES = struct.Struct("<III")
 """aclrtPtrAttributes: location id, location type, page size; 16 reserved bytes follow."""
 _USAGE = struct.Struct("<32sQQ64x")
@@ -48,9 +47,9 @@ def _attributes(cfg: int | None) -> dict[int, int]:
     """Read aclrtMallocConfig: an array of attributes, and how many."""
     if not cfg:
         return {}
-    rows, count = struct.unpack("<QQ", ctypes.string_at(cfg, 16))
-    data = ctypes.string_at(rows, _ATTRIBUTE.size * count) if rows else b""
-    return dict(_ATTRIBUTE.iter_unpack(data))
+    rows, count = LIST.unpack(ctypes.string_at(cfg, LIST.size))
+    data = ctypes.string_at(rows, MALLOC_ATTRIBUTE.size * count) if rows else b""
+    return dict(MALLOC_ATTRIBUTE.iter_unpack(data))
 
 
 # -- device memory -------------------------------------------------------------------------------------------------

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from typing import Any
 
 from chips.tasks import Nop
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt
+from runtime.api.aclrt.layouts import STREAM_VALUE
 from runtime.api.aclrt.state import Acl
 from runtime.core import blocking
 from runtime.core.group import DvppGroup
@@ -24,8 +24,6 @@ _DEVICE_USE_ONLY = 0x20
 
 _FAILURE_MODE, _OVERFLOW, _USER_TAG, _CACHE_INFO, _PRIORITY = 1, 2, 3, 4, 5
 """aclrtStreamAttr."""
-_VALUE = struct.Struct("<Q8x")
-"""aclrtStreamAttrValue: a union of 16 bytes."""
 _COMPLETE, _NOT_READY = 0, 1
 """aclrtStreamStatus."""
 
@@ -270,7 +268,7 @@ def aclrtGetStreamAttribute(acl: Acl, stream: int, stmAttrType: int, value: int)
     }  # fmt: skip
     if stmAttrType not in readers:
         raise _unknown_attribute(call, stmAttrType)
-    image = _VALUE.pack(int(readers[stmAttrType]()))
+    image = STREAM_VALUE.pack(int(readers[stmAttrType]()))
     ctypes.memmove(value, image, len(image))
 
 

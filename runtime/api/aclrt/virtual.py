@@ -8,13 +8,12 @@ import struct
 from npuhal import constants as c
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need, need_rt
+from runtime.api.aclrt.layouts import PHYSICAL_PROPERTIES
 from runtime.api.aclrt.memory import device_of, need_size
 from runtime.api.aclrt.state import Acl
 from runtime.driver.virtual import PhysicalKind, VirtualDriver
 from runtime.memory.information import attribute_of, physical_kind
 
-_PROPERTIES = struct.Struct("<IIIII4xQ")
-"""aclrtPhysicalMemProp: handle type, allocation type, memory attribute, location id and type, a reserved word."""
 _GRANT = struct.Struct("<III12x")
 """aclrtMemAccessDesc: flags, location id and type, 12 reserved bytes."""
 _LOCATION = struct.Struct("<II")
@@ -100,8 +99,8 @@ def aclrtMallocPhysical(acl: Acl, handle: Out | None, size: int, prop: int, flag
 
 
 def _kind(acl: Acl, call: str, prop: int) -> PhysicalKind:
-    handle, allocation, attribute, number, side, reserve = _PROPERTIES.unpack(
-        ctypes.string_at(prop, _PROPERTIES.size)
+    handle, allocation, attribute, number, side, reserve = PHYSICAL_PROPERTIES.unpack(
+        ctypes.string_at(prop, PHYSICAL_PROPERTIES.size)
     )
     _zero(call, handleType=handle, allocationType=allocation, reserve=reserve)
     if side == _DEVICE:
@@ -150,7 +149,7 @@ def aclrtMemGetAllocationPropertiesFromHandle(acl: Acl, handle: int, prop: int) 
     kind = _driver(acl).kind_of(handle)
     ids = acl.runtime.visible.ids
     number = ids.index(kind.owner) if kind.side == c.MEM_DEV_SIDE and kind.owner in ids else kind.owner
-    data = _PROPERTIES.pack(_HANDLE_NONE, 0, attribute_of(kind), number, int(kind.side == c.MEM_DEV_SIDE), 0)
+    data = PHYSICAL_PROPERTIES.pack(_HANDLE_NONE, 0, attribute_of(kind), number, int(kind.side == c.MEM_DEV_SIDE), 0)
     ctypes.memmove(prop, data, len(data))
 
 

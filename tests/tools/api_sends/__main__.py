@@ -14,9 +14,8 @@ from chips.registry import plugin
 from npuhal.trace import Record
 from runtime.core.stream import StreamFlag
 from tests.tools.api_sends.compare import Mapping, differences
-from tests.tools.api_sends.session import Session
+from tests.tools.api_sends.session import SOCS, Session
 
-_SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599"}
 _CALLS = {"rtEventRecord": "aclrtRecordEvent", "rtEventReset": "aclrtResetEvent",
           "rtStreamWaitEvent": "aclrtStreamWaitEvent"}  # fmt: skip
 
@@ -142,10 +141,10 @@ def sends(records: list[Record]) -> list[tuple[int, list[bytes]]]:
 def replay(path: Path) -> tuple[int, int, list[str]]:
     """Replay one file; returns matched and compared steps, and what differs."""
     chip = path.stem.removeprefix("api_")
-    if chip not in _SOCS:
-        raise SystemExit(f"{path}: the sequence of {chip} is none that can be replayed; known: {', '.join(_SOCS)}")
-    layouts = plugin(find_chip(_SOCS[chip]))
-    session, mapping, streams = Session(_SOCS[chip]), Mapping(), dict[int, str]()
+    if chip not in SOCS:
+        raise SystemExit(f"{path}: the sequence of {chip} is none that can be replayed; known: {', '.join(SOCS)}")
+    layouts = plugin(find_chip(SOCS[chip]))
+    session, mapping, streams = Session(SOCS[chip]), Mapping(), dict[int, str]()
     matched, compared, findings = 0, 0, list[str]()
     try:
         for number, step in enumerate(json.loads(path.read_text())):

@@ -16,6 +16,8 @@ from runtime.launch.program import Program
 from runtime.launch.reduce import queue_reduce
 from tests.tools.elf_writer import ElfWriter, u32
 
+SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599"}
+"""The fake of each chip that was recorded."""
 _FUNC_TYPE, _AIC, _AIV = 1, 2, 3
 _DEVICE_BYTES = 256 << 20
 _HOST_BYTES = 4 << 20

@@ -3,11 +3,16 @@
 No index of SoC names exists: the file of a SoC is the one with the longest stem that its name, in lower case, begins
 with and that lists it. `Ascend910B3` is looked for in ascend910b.yaml; `Ascend910B`, a first-generation 910, is not
 listed there and is found in ascend910.yaml. Only the files on the way are parsed (a few hundred microseconds each).
+
+Chip files of others are found beside the shipped ones: in the folders that NPUHAL_CHIPS names, which win, and in the
+folder `soc` of packages that are installed with an entry point in the group `npuhal.chips`, which come last.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib.metadata
+import importlib.util
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +26,12 @@ from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_
 
 SOC_FOLDER = Path(__file__).with_name("soc")
 """The chip files shipped with this package."""
+
+VARIABLE = "NPUHAL_CHIPS"
+"""Environment variable with folders of further chip files, separated like those of PATH."""
+
+ENTRY_POINTS = "npuhal.chips"
+"""Entry-point group in which other distributions offer chips: SQE builders (`chips.registry`) and chip files."""
 
 _VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
 _NOT_FAMILIES = frozenset({"vocabulary", "detect"})
@@ -42,7 +53,7 @@ _STATED_LIMITS = frozenset({"max_sqe_per_task", "streams", "events", "notifies"}
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The chip files of some folders; earlier folders win, the shipped one always comes last."""
+    """The chip files of some folders; earlier folders win."""
 
     folders: tuple[Path, ...] = (SOC_FOLDER,)
 
@@ -117,15 +128,48 @@ class Catalog:
         return _read(path, path.stat().st_mtime_ns)
 
 
-@cache
 def find_chip(soc: str) -> Chip:
-    """Return a shipped chip by SoC or family name, in any case, "Ascend" left out or not; see `Catalog.find`."""
-    return Catalog().find(soc)
+    """Return a chip by SoC or family name, in any case, "Ascend" left out or not; see `Catalog.find`.
+
+    SchemaError names a folder in NPUHAL_CHIPS that is none.
+    """
+    return _found(soc, os.environ.get(VARIABLE, ""))
 
 
 def all_socs() -> tuple[str, ...]:
-    """Return the names of all shipped SoCs, sorted."""
-    return Catalog().all_socs()
+    """Return the names of all SoCs, those of NPUHAL_CHIPS and of installed packages among them, sorted."""
+    return _everything(os.environ.get(VARIABLE, "")).all_socs()
+
+
+@cache
+def _found(soc: str, named: str) -> Chip:
+    try:
+        return Catalog.including(*_named_folders(named)).find(soc)  # reading what is installed takes much longer
+    except UnknownChip:
+        return _everything(named).find(soc)
+
+
+def _everything(named: str) -> Catalog:
+    return Catalog((*_named_folders(named), SOC_FOLDER, *_installed_folders()))
+
+
+def _named_folders(named: str) -> list[Path]:
+    folders = [Path(name) for name in named.split(os.pathsep) if name]
+    for folder in folders:
+        if not folder.is_dir():
+            raise SchemaError(folder, VARIABLE, "no folder with chip files")
+    return folders
+
+
+@cache
+def _installed_folders() -> tuple[Path, ...]:
+    """Return the chip file folders of installed packages; none of them is imported."""
+    folders = []
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        spec = importlib.util.find_spec(entry.value.partition(":")[0].strip().partition(".")[0])
+        places = (spec and spec.submodule_search_locations) or ()
+        folders += [folder for place in places if (folder := Path(place, "soc")).is_dir()]
+    return tuple(dict.fromkeys(folders))
 
 
 def vocabulary() -> Vocabulary:

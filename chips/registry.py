@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from chips.catalog import ENTRY_POINTS
 from chips.env import EncodeEnv, TaskIds
 from chips.layout import SQE_BYTES, FieldOverflow, LayoutSet, Template, UnknownField
 from chips.tasks import Task, TaskType
@@ -37,9 +38,6 @@ from chips.tasks import Task, TaskType
 if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.completion import Cqe, Outcome
-
-ENTRY_POINTS = "npuhal.chips"
-"""Entry-point group in which other distributions offer plug-ins."""
 
 _BUILT_IN = {
     "v100": "chips.v100",

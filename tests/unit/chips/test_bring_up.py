@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from chips import Catalog
+import npuhal
+from chips import Catalog, SchemaError, all_socs, catalog, find_chip
 from chips.env import EncodeEnv, TaskIds
 from chips.registry import plugin
 from chips.tasks import Nop, NotifyWait
@@ -83,3 +85,31 @@ def test_a_new_generation_is_one_package(site: Path, tmp_path: Path) -> None:
     assert chip.generation == "lab900"
     made = plugin(chip)
     assert made.decode(made.encode(Nop(), EncodeEnv(chip=chip), TaskIds(7))).fields["task_id"] == 7
+
+
+def test_a_folder_in_the_environment_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lab900.yaml").write_text(SOC)
+    monkeypatch.setenv("NPUHAL_CHIPS", os.pathsep.join(["", str(tmp_path)]))
+    assert find_chip("lab900a1").soc == "Lab900A1"
+    assert "Lab900A1" in all_socs()
+    hal = npuhal.open_hal("fake://lab900a1")
+    assert hal.fake.cores["AIC"] == 4  # type: ignore[attr-defined]
+    hal.close()
+
+
+def test_a_folder_in_the_environment_that_is_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPUHAL_CHIPS", str(tmp_path / "nowhere"))
+    with pytest.raises(SchemaError, match="nowhere:NPUHAL_CHIPS: no folder"):
+        find_chip("Ascend910B3")
+
+
+def test_an_installed_package_brings_its_chip_files(site: Path) -> None:
+    (site / "lab900_chip" / "soc").mkdir()
+    (site / "lab900_chip" / "soc" / "lab900.yaml").write_text(SOC + "generation: lab900\n")
+    catalog._installed_folders.cache_clear()
+    try:
+        assert find_chip("Lab900A1").generation == "lab900"
+        assert "lab900_chip" not in sys.modules  # a file was read, nothing was imported
+    finally:
+        catalog._installed_folders.cache_clear()
+        catalog._found.cache_clear()

@@ -32,6 +32,8 @@ Handler = Callable[["Task"], int]
 _INVALID = 63
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
+_STOPPED = 0x5B
+"""What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -165,6 +167,13 @@ class Executor:
         sq.hung, sq.hang_limit = "", -1
         self._fail(self.decode(device, sq), TaskFault("ran out of its time credit", Effect.TIMEOUT.value))
         self.machine.changed.notify_all()
+
+    def stop(self, device: Device, sq: SubmissionQueue) -> None:
+        """End the task at the head of a queue on request; what is behind it stays."""
+        if sq.pending and sq.enabled:
+            sq.hung, sq.hang_limit = "", -1
+            self._fail(self.decode(device, sq), TaskFault("stopped on request", Effect.SOFTWARE.value, _STOPPED))
+            self.machine.changed.notify_all()
 
     def _finish(self, task: Task, taken: int) -> None:
         sq = task.sq

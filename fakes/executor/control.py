@@ -13,7 +13,9 @@ from fakes.faults import Effect
 if TYPE_CHECKING:
     from fakes.executor import Task
 
-_COMMAND_NOTIFY_RESET = 1
+_COMMAND_STREAM_CLEAR, _COMMAND_NOTIFY_RESET = 0, 1
+_STEP_STOP = 0
+"""The step of a stream clear that ends the running task; the other one throws away what is queued."""
 _CAPABILITY_MAGIC = 0xA55A2022
 _CAPABILITY = struct.Struct("<IIII16x")
 _SNAPSHOT_BYTES, _CAPABILITY_BYTES = 17 * 1024, 10 * 1024
@@ -61,9 +63,17 @@ def ring_buffer(task: Task) -> int:
 
 
 def common_command(task: Task) -> int:
-    """COMMON_CMD: clear a stream, or reset a notify."""
-    if task.fields["command"] == _COMMAND_NOTIFY_RESET:
-        task.device.signal(task.device.notifies, task.fields["notify_id"]).value = 0
+    """COMMON_CMD: stop or clear a stream, or reset a notify."""
+    fields, device = task.fields, task.device
+    if fields["command"] == _COMMAND_NOTIFY_RESET:
+        device.signal(device.notifies, fields["notify_id"]).value = 0
+    elif fields["command"] == _COMMAND_STREAM_CLEAR and fields["target_stream_id"] in device.by_stream:
+        target = device.by_stream[fields["target_stream_id"]]
+        if fields["step"] == _STEP_STOP:
+            task.machine.executor.stop(device, target)
+        else:
+            target.drop()
+        device.activate(target)
     return 1
 
 

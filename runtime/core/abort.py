@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from chips.tasks import StreamClear
 from runtime import errors
 from runtime.core import creation
 from runtime.core.ring import tell
@@ -25,6 +26,8 @@ STREAM_LIMIT_S = 60.0
 """How long the end of a stream's tasks is waited for."""
 
 LONGEST_DEVICE_MS = 2_160_000
+_STOP = 0
+"""Step of a stream clear that ends the running task only (rt_stream.h, rtClearStep_t)."""
 _POLL_S = 5e-3
 _RETRY_S = 1e-3
 
@@ -71,23 +74,46 @@ def abort_stream(stream: Stream) -> None:
 
 
 def stop_stream(stream: Stream) -> None:
-    """Stop a stream's running task and keep what is queued.
+    """Stop a stream's running task and keep what is queued behind it; the next synchronize reports the stopped task.
 
     Raises:
-        DeviceAborted 107023: the stream is being aborted (EE1018).
-        NotSupported 207000: a task is running; the request that would stop it alone is not published.
+        DeviceAborted 107023: the stream, or all of its device, is being aborted (EE1018).
+        InternalError 507000: the stream is bound to a model (EE1016).
+        NotSupported 207000: the task scheduler of this chip cannot do it.
+        Timeout: the scheduler has not stopped the task after 60 s.
     """
     stream.check_open()
-    if stream.aborting:
+    device, call = stream.device, "Stream.stop"
+    if stream.aborting or device.aborting:
         raise errors.fault(
             "ACL_ERROR_RT_STREAM_ABORT", f"stream {stream.stream_id} is being aborted", ee="EE1018",
-            params=("Stream.stop", "the stream is being aborted"), hint="wait until the abort has returned",
+            params=(call, "the stream is being aborted"), hint="wait until the abort has returned",
         )
-    if not stream.query():
+    if stream.bound is not None:
         raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} has a task running, and how to stop it "
-            "without the ones behind it is not published", hint="abort() ends it together with what is queued",
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model", ee="EE1016",
+            params=(call, "the stream is bound to a model"), hint="abort the model instead",
         )
+    if device.chip.generation == "v100":
+        _stop_by_task(stream, call)
+    else:
+        messages = SchedulerMessages(device.driver, device.chip.generation)
+        deadline = time.monotonic() + STREAM_LIMIT_S
+        _until(lambda: messages.stop_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
+        _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
+
+
+def _stop_by_task(stream: Stream, call: str) -> None:
+    """Ask by a task in the control stream, as firmware of STARS v1 is asked."""
+    device = stream.device
+    if not device.scheduler_has("MC2_ENHANCE"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this task scheduler has no MC2_ENHANCE",
+            hint="update driver and firmware, or end task and queue with abort()",
+        )
+    control = device.control_stream
+    control.submit(StreamClear(stream_id=stream.stream_id, step=_STOP), owner="stop of a stream")
+    control.synchronize(int(STREAM_LIMIT_S * 1000))
 
 
 def _start_anew(stream: Stream) -> None:

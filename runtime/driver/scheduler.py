@@ -27,6 +27,7 @@ class Operation(IntEnum):
     ABORT_APP = 0
     QUERY_ABORT_STATUS = 1
     ABORT_STREAM = 2
+    STOP_STREAM = 12
 
 
 class AbortState(IntEnum):
@@ -67,8 +68,15 @@ class SchedulerMessages:
 
     def abort_stream(self, sq_id: int) -> bool:
         """Ask to end what a queue executes; False when the scheduler's own queue is full."""
-        result = self._driver.control_message(Operation.ABORT_STREAM, "<4xI", struct.pack("<I", sq_id))
-        return self._accepted(result, f"end of the tasks of sq {sq_id}")
+        return self._about_queue(Operation.ABORT_STREAM, sq_id, "end of the tasks")
+
+    def stop_stream(self, sq_id: int) -> bool:
+        """Ask to end only the running task of a queue; False when the scheduler's own queue is full."""
+        return self._about_queue(Operation.STOP_STREAM, sq_id, "stop of the running task")
+
+    def _about_queue(self, operation: Operation, sq_id: int, what: str) -> bool:
+        result = self._driver.control_message(operation, "<4xI", struct.pack("<I", sq_id))
+        return self._accepted(result, f"{what} of sq {sq_id}")
 
     def abort_all(self) -> bool:
         """Ask to end everything this process runs; False when the scheduler's own queue is full."""

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from chips.tasks import Nop
+from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core import abort
@@ -113,10 +114,37 @@ def test_a_full_ring_lets_its_sender_go_when_it_is_aborted(device: Device) -> No
 def test_stop_of_an_idle_stream_does_nothing(device: Device) -> None:
     stream = device.create_stream()
     abort.stop_stream(stream)
-    device.hal.fake.device(0).hold(stream.stream_id)
     stream.submit(Nop())
-    with pytest.raises(errors.NotSupported, match="abort"):
+    stream.synchronize(1000)
+
+
+def test_stop_ends_the_running_task_and_keeps_what_is_behind_it(device: Device) -> None:
+    stream, other = device.create_stream(), device.create_stream()
+    for each in (stream, other):
+        device.hal.fake.faults.on_task(Effect.HANG, stream=each.stream_id)
+        for _ in range(3):
+            each.submit(Nop())
+    device.hal.fake.run_until_idle()
+    abort.stop_stream(stream)
+    with pytest.raises(errors.RuntimeFault, match="ring position") as caught:
+        stream.synchronize(1000)
+    assert caught.value.code == 507000
+    stream.synchronize(1000)
+    assert len([entry for entry in device.hal.fake.log if entry.stream == stream.stream_id]) == 3
+    with pytest.raises(errors.Timeout):
+        other.synchronize(20)
+
+
+@pytest.mark.parametrize("state", ["bound", "aborting", "device aborting"])
+def test_streams_that_cannot_be_stopped(device: Device, state: str) -> None:
+    stream = device.create_stream()
+    stream.bound = object() if state == "bound" else None
+    stream.aborting, device.aborting = state == "aborting", state == "device aborting"
+    with pytest.raises(errors.RuntimeFault) as caught:
         abort.stop_stream(stream)
+    expected = (507000, "EE1016") if state == "bound" else (107023, "EE1018")
+    assert (caught.value.code, caught.value.message_id) == expected
+    stream.bound, stream.aborting, device.aborting = None, False, False
 
 
 def test_a_bound_stream_is_not_aborted(device: Device) -> None:
@@ -164,4 +192,10 @@ def test_the_capability_is_asked_for_on_v100_only(chip: str, refused: bool) -> N
             assert (caught.value.code, caught.value.message_id) == (207000, "EE1001")
         else:
             end()
+    if refused:
+        with pytest.raises(errors.NotSupported, match="MC2_ENHANCE") as caught:
+            abort.stop_stream(stream)
+        assert caught.value.message_id == ""
+    else:
+        abort.stop_stream(stream)
     machine.close(force=True)

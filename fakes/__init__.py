@@ -41,6 +41,10 @@ def open_fake(url: HalUrl) -> HalApi:
     except FakeError as wrong:
         machine.close()
         raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
+    if url.scheme == "null" and options.compiled:
+        from fakes.compiled import CompiledNullApi
+
+        return CompiledNullApi(url.text, machine)
     if url.scheme == "null":
         from fakes.null import NullApi
 

@@ -17,7 +17,8 @@ ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
-          "fault", "scenario", "features", "callback_groups", "ts_capability", "ts_version")  # fmt: skip
+          "fault", "scenario", "features", "callback_groups", "ts_capability", "ts_version", "compiled",
+          "swsq")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class FakeOptions:
     """Groups of threads that may take host callbacks."""
     features: int | None = None
     """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
+    software_sq: bool = True
+    """`swsq=0`: the driver cannot bind queues to memory of streams, so that graphs keep hardware queues of their own."""
+    compiled: bool = False
+    """null:// only: the calls of a launch are compiled C, so that crossing ctypes is part of their cost."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
 
@@ -79,6 +84,8 @@ def parse(url: HalUrl) -> FakeOptions:
         ts_capability=_capability(url),
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
+        software_sq=url.flag("swsq", default=True),
+        compiled=url.flag("compiled"),
         limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
 

@@ -11,6 +11,7 @@ import pytest
 import npuhal
 from chips import UnknownChip
 from fakes import NotModelled
+from fakes.compiled import compiler
 from fakes.device import ID_KINDS
 from fakes.faults import Effect
 from fakes.hal.coverage import Status, coverage
@@ -113,8 +114,11 @@ def test_the_abi_tier_crosses_real_function_pointers(open_rig: Callable[..., Rig
     assert count.value == 1
 
 
-def test_null_completes_everything_at_once(open_rig: Callable[..., Rig]) -> None:
-    rig = open_rig(scheme="null")
+@pytest.mark.parametrize("compiled", [0, 1])
+def test_null_completes_everything_at_once(open_rig: Callable[..., Rig], compiled: int) -> None:
+    if compiled and compiler() is None:
+        pytest.skip("this machine has no C compiler")
+    rig = open_rig(scheme="null", compiled=compiled)
     stream = rig.stream(depth=8)
     for task in range(20):
         assert stream.send(rig.sqe("jpege", stream, task)) == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,20 @@ def check_kernel_supported(context: Context) -> None:
 
 
 _AICPU_HAS = frozenset({"tsKernel:CloseAicpuMonitor"})
-_BUILT_IN_AICPU: dict[tuple[str, str], KernelFunction] = {("", "CheckKernelSupported"): check_kernel_supported}
+
+
+def _libraries(context: Context) -> Iterator[tuple[str, int, int]]:
+    """Iterate over the libraries that a built-in kernel is given as (name, address, bytes).
+
+    The packed argument block is {u32 count, u64 address of count times {u64 address, u32 bytes, u64 name, u32 length}}
+    (structs BatchProcCpuOpFromBufArgs and CpuSoBuf, program.cc).
+    """
+    memory = context.memory
+    count, table = struct.unpack("<IQ", context.args.bytes(0, 12))
+    rows = ctypes.string_at(memory.device_pointer(table, 24 * count, "list of AICPU libraries"), 24 * count)
+    for address, size, name, length in struct.iter_unpack("<QIQI", rows):
+        text = ctypes.string_at(memory.device_pointer(name, length, "name of an AICPU library"), length)
+        yield text.decode("utf-8", "replace"), address, size
 
 
 @dataclass(slots=True)
@@ -131,7 +144,24 @@ class Registry:
     """The kernels attached to one machine."""
 
     by_prefix: dict[bytes, list[Kernel]] = field(default_factory=dict)
-    aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=lambda: dict(_BUILT_IN_AICPU))
+    aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=dict)
+    libraries: dict[tuple[int, str], bytes] = field(default_factory=dict)
+    """What the AICPUs have open, by (device, name)."""
+
+    def __post_init__(self) -> None:
+        self.attach_aicpu("", "CheckKernelSupported", check_kernel_supported)
+        self.attach_aicpu("", "batchLoadsoFrombuf", self._open_libraries)
+        self.attach_aicpu("", "deleteCustOp", self._give_up_libraries)
+
+    def _open_libraries(self, context: Context) -> None:
+        for name, address, size in _libraries(context):
+            pointer = context.memory.device_pointer(address, size, f"AICPU library {name}")
+            self.libraries[context.device, name] = ctypes.string_at(pointer, size)
+
+    def _give_up_libraries(self, context: Context) -> None:
+        for name, _, _ in _libraries(context):
+            if self.libraries.pop((context.device, name), None) is None:
+                raise Fail(f"the AICPU of device {context.device} has no library {name} open")
 
     def attach(self, code: bytes, function: KernelFunction, *, name: str = "", grid: bool = False) -> Kernel:
         """Let `function` stand for the device code `code`; the same code again replaces it.

@@ -26,6 +26,8 @@ from runtime.core.pool import TaskPool
 from runtime.core.recycle import Recycler
 from runtime.core.refs import Children
 from runtime.core.signals import Signals
+from runtime.core.sq_pool import SqMemoryPool, SqPool
+from runtime.core.stacks import allocate
 from runtime.core.stream import Stream, StreamFlag
 from runtime.core.tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
 from runtime.driver.boot import DeviceDriver
@@ -40,9 +42,6 @@ if TYPE_CHECKING:
     from runtime.core.process import Runtime
     from runtime.memory.arguments import ArgumentBlock
 
-_STACK_BYTES = 32 * 1024
-_SMALL_STACK_BYTES = 16 * 1024
-_STACK_ALIGN = 128
 _BOOT_TIMEOUT_MS = 10_000
 _DEFAULT_SCHEDULER_VERSION = 16
 """What a scheduler that answers 0 is taken for (hal_trace 2)."""
@@ -122,35 +121,24 @@ class Device:
             undo.callback(self.kernel_pool.close)
         self.signals = Signals(self)
         undo.callback(self.signals.close)
+        self.sq_memory, self.sq_pool = SqMemoryPool(self), SqPool(self)
+        undo.callback(self.sq_memory.close)
+        undo.callback(self.sq_pool.close)
         self.env = self.runtime.timeouts.applied(self._environment())
         self._start()
 
     def _environment(self) -> EncodeEnv:
         """Allocate the core stacks and gather what SQE builders need."""
         facts = self.facts
-        large, small = self._stacks()
+        stacks = allocate(self.memory, self.chip, facts.die_count, self.runtime.limits, self._undo)
+        self.simt_stack = stacks.simt
         return EncodeEnv(
             chip=self.chip, device_id=self.device_id, phy_chip_id=facts.phy_chip_id, phy_die_id=facts.phy_die_id,
             die_count=facts.die_count, online=facts.on_host, ub_connected=facts.ub_connected,
             flat_addresses=facts.flat_address, ssid=facts.ssid, tsd_qos=facts.tsd_qos, stars_base=facts.stars_base,
-            stack_base_32k=large, stack_base_16k=small, sq_address_table=self.sq_registers.address,
+            stack_base_32k=stacks.large, stack_base_16k=stacks.small, custom_stack_base=stacks.custom,
+            custom_stack_size=stacks.custom_bytes, sq_address_table=self.sq_registers.address,
         )
-
-    def _stacks(self) -> tuple[int, int]:
-        """Return the bases of the 32 KiB and 16 KiB stack pools: one stack per core of the chip's full equipment."""
-        chip = self.chip
-        if chip.generation == "v100":
-            large = self._stack_pool(int(chip.prop("stackPhyBase")))
-            small = self._stack_pool(int(chip.prop("stackPhyBase")) * _SMALL_STACK_BYTES // _STACK_BYTES)
-            return large, small
-        cores = int(chip.prop("aicNum")) + int(chip.prop("aivNum"))
-        base = self._stack_pool(cores * _STACK_BYTES + _STACK_ALIGN)
-        return -(-base // _STACK_ALIGN) * _STACK_ALIGN, 0
-
-    def _stack_pool(self, size: int) -> int:
-        address = self.memory.alloc(size, internal_flags(huge=True))
-        self._undo.callback(self.memory.free, address)
-        return address
 
     def _start(self) -> None:
         """Make the primary stream and the control stream, then tell the scheduler what it must know."""
@@ -334,7 +322,7 @@ class Device:
             steps.callback(setattr, self, "closed", True)
             steps.callback(self._release_memory)
             for program in self.programs:
-                steps.callback(program.close)
+                steps.callback(program.close, with_device=True)
             for own in self.own_streams:
                 steps.callback(teardown.end_tasks, own, force=True)
 

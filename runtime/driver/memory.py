@@ -50,11 +50,13 @@ class MemoryDriver(HalCalls):
     def write(self, dst: int, data: bytes | bytearray | memoryview, capacity: int | None = None) -> None:
         """Copy host bytes to a device address now."""
         view = memoryview(data).cast("B")
-        if view.readonly:
-            buffer: Any = (ctypes.c_char * len(view)).from_buffer_copy(view)
-        else:
-            buffer = (ctypes.c_char * len(view)).from_buffer(view)
-        self.copy(dst, len(view) if capacity is None else capacity, ctypes.addressof(buffer), len(view))
+        size, whole = len(view), view.obj
+        if not view.readonly:
+            buffer: Any = (ctypes.c_char * size).from_buffer(view)
+        else:  # bytes are read where they are: libraries are large
+            buffer = whole if isinstance(whole, bytes) and len(whole) == size else bytes(view)
+        address = ctypes.cast(buffer, ctypes.c_void_p).value or 0
+        self.copy(dst, size if capacity is None else capacity, address, size)
 
     def read(self, src: int, size: int) -> bytes:
         """Copy device bytes to a new host object now."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chips.binary import AicpuKernel, Kernel, KernelAttribute, LoadOptions, MixType
 from runtime import errors
 from runtime.launch.program import AnyKernel, Program
-from runtime.launch.source import Entry, cpu_function, find, read
+from runtime.launch.source import Entry, cpu_function, find, libraries, read
 
 if TYPE_CHECKING:
     from runtime.core.context import Context
@@ -93,7 +93,8 @@ class Binary:
         """
         self.runtime = runtime
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else f"{len(source)} bytes")
-        self.content = read(source, runtime.machine.chip, self.name, options)
+        taken = frozenset() if context is None else libraries(context.device.programs)
+        self.content = read(source, runtime.machine.chip, self.name, options, taken)
         self._lock = threading.Lock()
         self._functions: dict[str, Function] = {}
         self._programs: dict[Device, Program] = {}

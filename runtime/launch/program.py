@@ -16,7 +16,8 @@ from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.launch.cpu import CpuKernel
 from runtime.launch.kernel import Kernel
-from runtime.launch.source import Content, cpu_function, fault_of, find, read
+from runtime.launch.library import send, withdraw
+from runtime.launch.source import Content, cpu_function, fault_of, find, libraries, read
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import fence
 
@@ -40,10 +41,11 @@ class Program:
         device.check_open()
         self.device = device
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else "kernel bytes")
-        self.binary = read(source, device.chip, self.name, options)
+        self.binary = read(source, device.chip, self.name, options, libraries(device.programs))
         self._kernels: dict[str, AnyKernel] = {}
         self._lock = threading.Lock()
         self._block: tuple[int, int, bool] | None = None
+        self._library_sent = False
         self.address = 0
         """Where the load image starts on the device; 0 before it is loaded, and for AICPU programs."""
         self.closed = False
@@ -105,6 +107,7 @@ class Program:
             with self._lock:
                 kernel = self._kernels.get(name)
                 if kernel is None:
+                    self._need_loaded()
                     kernel = self._kernels[name] = CpuKernel(self, cpu_function(self.binary, name, function))
         else:
             kernel = self.entry(name)
@@ -158,7 +161,7 @@ class Program:
     @property
     def loaded(self) -> bool:
         """Whether kernels of the program can run."""
-        return not self.closed and (self._block is not None or isinstance(self.binary, AicpuProgram))
+        return not self.closed and not self._incomplete
 
     @property
     def load_size(self) -> int:
@@ -183,8 +186,21 @@ class Program:
         self.load()
         return DeviceBuffer(self.device, self.address + found.offset, found.size)
 
+    @property
+    def _incomplete(self) -> bool:
+        """Whether something of the program has yet to go to the device."""
+        if isinstance(self.binary, AicpuProgram):
+            return self.binary.library is not None and not self._library_sent
+        return self._block is None
+
     def _need_loaded(self) -> None:
-        if self._block is None and not isinstance(self.binary, AicpuProgram):
+        if not self._incomplete:
+            return
+        if isinstance(self.binary, AicpuProgram):
+            assert self.binary.library is not None
+            send(self.device, self.binary.library_name, self.binary.library)
+            self._library_sent = True
+        else:
             self._load(self.binary)
 
     def _load(self, binary: CoreProgram) -> None:
@@ -220,27 +236,33 @@ class Program:
         else:
             self.device.memory.free(address)
 
-    def close(self) -> None:
+    def close(self, *, with_device: bool = False) -> None:
         """Unload; kernels of it cannot be launched any more.
 
-        Launches that are queued still run: the code goes when they are done.
+        Launches that are queued still run: the code goes when they are done. With the device, an AICPU library goes
+        of itself.
         """
         with self._lock:
             if self.closed:
                 return
             self.closed = True
             block, self._block = self._block, None
+            library, self._library_sent = self._library_sent and not with_device, False
         self.device.programs.remove(self)
         streams = self.device.streams()
         for stream in streams:  # prepared launches would keep the kernels, and so the file
             for key in [key for key in list(stream.launchers) if key[0].program is self]:
                 stream.launchers.pop(key, None)
-        if block is None:
+        if block is not None:
+            release = partial(self._give_back, block)
+        elif library and isinstance(self.binary, AicpuProgram) and self.binary.library is not None:
+            release = partial(withdraw, self.device, self.binary.library_name, len(self.binary.library))
+        else:
             return
         if fence(streams)():
-            self._give_back(block)
+            release()
         else:
-            self.device.orphans.drop(partial(self._give_back, block))
+            self.device.orphans.drop(release)
 
     def _check_open(self) -> None:
         if self.closed:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runtime.launch.options import LaunchOptions
 
 _IMPLICIT = struct.Struct("<Q3I3I")
-"""What precedes the arguments: a counter for synchronising blocks, the grid, the threads of a block."""
+"""What precedes the arguments: a counter for synchronising blocks, the threads of a block, the grid; z, y, x each."""
 
 Dim3 = tuple[int, int, int]
 
@@ -97,7 +97,7 @@ def launch(
         _check_dims(call, name, dims)
     kernel.check_stream(stream)
     size = _IMPLICIT.size
-    data = _IMPLICIT.pack(0, *grid, *threads) + block.data
+    data = _IMPLICIT.pack(0, *reversed(threads), *reversed(grid)) + block.data
     task = replace(kernel.task(prod(grid), options), simt_args_offset=size)
     pointers = tuple((slot + size, offset + size) for slot, offset in block.pointers)
     make_block_launcher(kernel, stream, task, len(data))(HostBlock(data, pointers))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuKernel, AicpuProgram, BinaryError, LoadOptions, Program, load_data, load_file
 from chips.binary.kernels import Kernel
@@ -18,8 +19,14 @@ Content = Program | AicpuProgram
 Entry = Kernel | AicpuKernel
 
 
-def read(source: str | Path | bytes | Content, chip: Chip, name: str, options: LoadOptions | None = None) -> Content:
+def read(
+    source: str | Path | bytes | Content, chip: Chip, name: str, options: LoadOptions | None = None,
+    taken: frozenset[str] = frozenset(),
+) -> Content:
     """Return the content of a file or of bytes; what was read before is returned as it is.
+
+    Args:
+        taken: names of AICPU libraries that are in use; one that is given as data gets another.
 
     Raises:
         InvalidArgument 107000: the file is missing (EE1012), a directory (EE1013), no sound kernel file (EE1014), or
@@ -30,9 +37,14 @@ def read(source: str | Path | bytes | Content, chip: Chip, name: str, options: L
             return load_file(source, chip, options)
         if isinstance(source, (Program, AicpuProgram)):
             return source
-        return load_data(source, chip, options)
+        return load_data(source, chip, options, taken=taken)
     except BinaryError as error:
         raise fault_of(error, name) from error
+
+
+def libraries(programs: Iterable[Any]) -> frozenset[str]:
+    """Return the names of the AICPU libraries among programs."""
+    return frozenset(each.binary.library_name for each in programs if isinstance(each.binary, AicpuProgram))
 
 
 def find(content: Content, which: str | int, name: str) -> Entry:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from chips.memory_rules import internal_flags
+from fakes.kernels import Fail
 from runtime.api.aclrt import Out
+from runtime.api.aclrt.kernel import binary_of
 from runtime.cli.sample import minimal_kernel
 from tests.tools.elf_writer import ElfWriter, u32
 from tests.unit.runtime.api.kernel_calls import (
@@ -54,11 +59,11 @@ def test_grids_and_threads_precede_the_arguments(simt: Caller) -> None:
     simt.wait()
     (blocks, first), (more, second) = seen
     assert (blocks, more) == (6, 4)
-    assert struct.unpack("<Q3I3I", first[:32]) == (0, 2, 3, 1, 32, 1, 1)
+    assert struct.unpack("<Q3I3I", first[:32]) == (0, 1, 1, 32, 1, 3, 2)
     pointer, value = struct.unpack("<QQ", first[32:])
     assert value == 6
     assert pointer
-    assert struct.unpack("<Q3I3IQQ", second) == (0, 1, 1, 4, 8, 8, 1, 8, 9)
+    assert struct.unpack("<Q3I3IQQ", second) == (0, 1, 8, 8, 4, 1, 1, 8, 9)
 
 
 def test_what_simt_launches_refuse(simt: Caller) -> None:
@@ -128,6 +133,57 @@ def test_names_are_written_to_the_device_once(api: Caller, op_list: int) -> None
     host_args(api, function, bytes(8))
     assert names == (device.names.address_of("libsum.so"), device.names.address_of("RunSum"))
     api.wait()
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_libraries_go_to_the_device_and_back(api: Caller, tmp_path: Path, from_file: bool) -> None:
+    library, ops = bytes(range(256)) * 20, """{"Own": {"opInfo": {"functionName": "Run", "kernelSo": "libown.so"}}}"""
+    (tmp_path / "libown.so").write_bytes(library)
+    (tmp_path / "libown.json").write_text(ops)
+    held = api.fake.kernels.libraries
+    before = len(held)
+    if from_file:
+        handle = api.step("aclrtBinaryLoadFromFile", 0, binPath=str(tmp_path / "libown.so"),
+                          options=api.options((3, 1)), binHandle=Out())
+        names = ["libown.so"]
+    else:
+        handle = api.load(library, options=api.options((3, 2)))
+        other = api.load(library, options=api.options((3, 2)))  # another name: the first is taken
+        names = [binary_of(api.acl, each).content.library_name for each in (handle, other)]
+        assert all(name.endswith(f"_{len(library)}.so") for name in names)
+    assert held == {(0, name): library for name in names}
+    assert len(held) == before + len(names) == len(set(names))
+    device = api.acl.runtime.device(0)
+    blocks = device.memory.space()
+    api.step("aclrtBinaryUnLoad", 0, binHandle=handle)
+    assert (0, names[0]) not in held
+    assert device.memory.space() == blocks
+    api.step("aclrtResetDevice", 0, deviceId=0)  # the rest goes with the device, without a task
+    assert len(held) == len(names) - 1
+
+
+def test_large_libraries_are_sent_from_where_they_are(api: Caller) -> None:
+    memory, library = api.acl.runtime.device(0).memory, bytes(8 << 20)
+    address = memory.alloc(len(library), internal_flags(hbm=True))
+    tracemalloc.start()
+    try:
+        memory.write(address, memoryview(library).toreadonly())
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    memory.free(address)
+
+
+def test_a_library_that_the_device_refuses_is_not_registered(api: Caller) -> None:
+    def refuse(context: Any) -> None:
+        raise Fail("no such symbol")
+
+    api.fake.attach_aicpu("", "batchLoadsoFrombuf", refuse)
+    device = api.acl.runtime.device(0)
+    programs = len(device.programs)
+    assert api.acl.call("aclrtBinaryLoadFromData", data=api.memory(b"library"), length=7,
+                        options=api.options((3, 2)), binHandle=Out()) != 0
+    assert len(device.programs) == programs
 
 
 def test_registering_functions_of_libraries(api: Caller, op_list: int) -> None:

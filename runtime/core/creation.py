@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from chips.memory_rules import internal_flags
 from npuhal import constants as c
 from runtime import errors
 from runtime.core import census
@@ -16,7 +17,7 @@ from runtime.core.observers import StreamState
 from runtime.core.pool import PooledRing
 from runtime.core.ring import RingV100, RingV200, TaskRing
 from runtime.core.route import DEVICE_FED, HOST_ONLY, NORMAL, Route, RouteRank
-from runtime.core.software import DEPTH, GROWTH_BYTES, SoftwareRoute
+from runtime.core.software import DEPTH, SoftwareRoute
 from runtime.core.stream import Stream, StreamFlag
 from runtime.driver import ids as id_kinds
 from runtime.driver.queues import NO_ID, QueueOptions, QueuePair
@@ -33,6 +34,7 @@ HIGHEST_FLAG_VALUE = 0xFFFF
 
 _INTERNAL = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
 _GROUP_UNSET = 0xFF
+_WORD_BYTES = 8
 _PLACEHOLDER_ID = 0x7FFFFFFF
 """Stream id of FORBIDDEN_DEFAULT."""
 
@@ -113,17 +115,20 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
         return _Kind(depth, (HOST_ONLY,), has_queue=False)
     v200 = chip.generation != "v100"
     persistent = bool(flags & StreamFlag.PERSISTENT)
-    dynamic = device.driver.info.supports("FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND")
-    if (
-        persistent and dynamic and chip.has("MODEL_PERSISTENT_STREAM_UNLIMITED_DEPTH")
-        and device.scheduler_has("SOFTWARE_SQ_ENABLE")
-    ):
-        route = SoftwareRoute("software SQ, split when full", RouteRank.SPLIT, GROWTH_BYTES)
+    if persistent and binds_dynamically(device) and chip.has("MODEL_PERSISTENT_STREAM_UNLIMITED_DEPTH"):
+        route = SoftwareRoute("software SQ, split when full", RouteRank.SPLIT)
         return _Kind(DEPTH, (route, NORMAL), pooled=True, queue_flags=c.TSDRV_FLAG_NO_SQ_MEM)
     if flags & StreamFlag.HUGE and chip.limits.huge_stream_depth:
         depth = chip.limits.huge_stream_depth
     routes: tuple[Route, ...] = (DEVICE_FED,) if flags & StreamFlag.DEVICE_USE_ONLY else (NORMAL,)
     return _Kind(depth, routes, queue_flags=c.TSDRV_FLAG_TASK_SINK_SQ if persistent and v200 else 0)
+
+
+def binds_dynamically(device: Device) -> bool:
+    """Whether driver and task scheduler can let queues take their entries from memory of streams."""
+    return device.scheduler_has("SOFTWARE_SQ_ENABLE") and device.driver.info.supports(
+        "FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND"
+    )
 
 
 def create(
@@ -166,6 +171,44 @@ def create(
     return stream
 
 
+def create_software(context: Context, *, flags: StreamFlag, priority: int, name: str) -> Stream:
+    """Set up a stream of a graph: it keeps its entries on the host and is lent a queue when the graph is executed.
+
+    Raises:
+        ResourceExhausted: no stream id left.
+        OutOfMemory 207001: no room for its words on the device.
+    """
+    device = context.device
+    with ExitStack() as undo:
+        stream_id = _take_id(device, priority, undo)
+        device.executed_words.take(stream_id)
+        undo.callback(device.executed_words.give_back, stream_id)
+        logic_cq_id = _open_logic_cq(device, stream_id, undo)
+        device.sq_pool.reserve()
+        word = device.memory.alloc(_WORD_BYTES, internal_flags(hbm=True))
+        undo.callback(device.memory.free, word)
+        env = replace(
+            device.env, stream_id=stream_id, sq_id=NO_ID, persistent=True, bound=True, sq_depth=DEPTH,
+        )
+        stream = device.stream_type(
+            context, stream_id, QueuePair(NO_ID, NO_ID, logic_cq_id, DEPTH, 0, 0), env,
+            PooledRing(DEPTH, device.task_pool), flags=flags, priority=priority, name=name,
+            routes=(SoftwareRoute("software SQ", RouteRank.NORMAL),),
+        )
+        stream.sq_word = word
+        stream.resources.callback(device.memory.free, word)
+        undo.pop_all()
+    return stream
+
+
+def _open_logic_cq(device: Device, stream_id: int, undo: ExitStack, keep: QueuePair | None = None) -> int:
+    logic_cq_id = device.queues.create_logic_cq(stream_id, threading.get_ident(), keep=keep)
+    undo.callback(device.queues.free_logic_cq, logic_cq_id)
+    device.ids.bind_logic_cq(stream_id, logic_cq_id)
+    undo.callback(device.ids.unbind_logic_cq, stream_id)
+    return logic_cq_id
+
+
 def _take_id(device: Device, priority: int, undo: ExitStack) -> int:
     try:
         stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
@@ -182,7 +225,7 @@ def options_of(device: Device, stream_id: int, priority: int, flags: StreamFlag,
     return QueueOptions(
         stream_id, priority, inf_nan=device.saturation is SaturationMode.INF_NAN,
         overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=v100, group_id=0 if v100 else _GROUP_UNSET,
-        control=control and not v100,
+        control=control and not v100, sq_lock=bool(flags & StreamFlag.SQ_LOCK), simt_stack=device.simt_stack,
     )
 
 
@@ -209,12 +252,11 @@ def open_queues(
     undo.callback(queues.free, sq_id, cq_id)
     ring_base = 0 if v100 or flags & c.TSDRV_FLAG_NO_SQ_MEM else queues.ring_base(sq_id)
     if group is None:
-        logic_cq_id = queues.create_logic_cq(stream_id, threading.get_ident(), keep=keep)
-        undo.callback(queues.free_logic_cq, logic_cq_id)
+        logic_cq_id = _open_logic_cq(device, stream_id, undo, keep)
     else:
         logic_cq_id = group.logic_cq_id
-    device.ids.bind_logic_cq(stream_id, logic_cq_id)
-    undo.callback(device.ids.unbind_logic_cq, stream_id)
+        device.ids.bind_logic_cq(stream_id, logic_cq_id)
+        undo.callback(device.ids.unbind_logic_cq, stream_id)
     register_base = 0
     if v100:
         register_base = queues.register_base(sq_id)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import struct
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from chips import registry
+from chips import credit, registry
 from chips.env import EncodeEnv
 from chips.memory_rules import internal_flags
-from chips.tasks import AicpuKernel, AicpuMessageVersion, GetStarsVersion, RingBufferControl
+from chips.tasks import AicpuMessageVersion, GetStarsVersion, RingBufferControl
 from runtime import errors
-from runtime.core import creation, teardown
+from runtime.core import aicpu_monitor, creation, teardown
 from runtime.core.context import Context
 from runtime.core.failure import FailureMode
 from runtime.core.group import DvppGroup
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 _BOOT_TIMEOUT_MS = 10_000
 _DEFAULT_SCHEDULER_VERSION = 16
 """What a scheduler that answers 0 is taken for (hal_trace 2)."""
-_AICPU_CHECK = "CheckKernelSupported"
-_AICPU_MONITOR = "tsKernel:CloseAicpuMonitor"
 
 
 SelfDevice = TypeVar("SelfDevice", bound="Device")
@@ -74,6 +71,8 @@ class Device:
         """Mode of streams that users make from now on."""
         self.scheduler_features: frozenset[str] = frozenset()
         """What the task scheduler can do, by the names of `driver.scheduler.CAPABILITIES`."""
+        self.aicpu_monitor_off = False
+        """Whether STARS alone watches how long AICPU kernels take."""
         self.core_sync_address = 0
         """Where the cores of a mix kernel synchronise; 0 on chips without such registers."""
         self.task_pool = TaskPool(self.chip.limits.max_tasks)
@@ -153,11 +152,23 @@ class Device:
         self.core_counts = self.driver.core_counts()
         self.core_limits = CoreLimits(self.core_counts)
         self._start_error_ring()
-        for stream in (primary, self.control_stream):
-            stream.env = replace(stream.env, ts_version=self.env.ts_version)
+        self._heed_scheduler()
         if self.chip.generation == "v200":
             primary.submit(AicpuMessageVersion())
             primary.synchronize(_BOOT_TIMEOUT_MS)
+
+    def _heed_scheduler(self) -> None:
+        """Pass on what the task scheduler has said of itself to whoever builds SQEs."""
+        interval_us = 0.0
+        if self.chip.has("TASK_EXEC_TIMEOUT_SCALE_MODIFY") and self.scheduler_has("OP_EXEC_TIMEOUT_MS"):
+            interval_us = self.driver.operator_interval_ns() / 1000
+        facts: dict[str, Any] = {
+            "ts_version": self.env.ts_version, "ts_features": self.scheduler_features, "credit_interval_us": interval_us,
+            "op_timeout_fine": credit.is_fine(interval_us),
+        }  # fmt: skip
+        self.env = replace(self.env, **facts)
+        for stream in self.own_streams:
+            stream.env = replace(stream.env, **facts)
 
     def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
         stream = creation.create(self.context, flags=flags, control=control, name=name)
@@ -195,29 +206,9 @@ class Device:
             self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
 
     def primary_set_up(self) -> None:
-        """Do what belongs to the primary context only, when it is set up.
-
-        Ask the AICPU scheduler whether it can switch its own time-out monitor off (a built-in kernel).
-        """
-        if not self.chip.has("STARS_MONITOR_AICPU_TIMEOUT"):
-            return
-        memory, flags = self.memory, internal_flags(hbm=True)
-        name = _AICPU_MONITOR.encode()
-        with ExitStack() as undo:
-            blocks = []
-            for size in (len(name), 4, 24):
-                blocks.append(memory.alloc(size, flags))
-                undo.callback(memory.free, blocks[-1])
-            where, result, request = blocks
-            memory.write(where, name)
-            memory.write(result, b"\xff\xff\xff\xff")
-            memory.write(request, struct.pack("<QIQI", where, len(name), result, 4))
-            self.control_stream.submit(
-                AicpuKernel(so_name=0, func_name=self.names.address_of(_AICPU_CHECK), args=request)
-            )
-            with contextlib.suppress(errors.KernelFault):  # an older scheduler does not know the question
-                self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
-            self.aicpu_monitor_switch = memory.read(result, 4) == bytes(4)
+        """Do what belongs to the primary context only, when it is set up: agree who watches AICPU kernels, and how long."""
+        self.aicpu_monitor_off = self.aicpu_monitor_off or aicpu_monitor.switch_off(self)
+        self.runtime.timeouts.announce(self)
 
     # -- use -------------------------------------------------------------------------------------------------------
 

@@ -62,30 +62,46 @@ class DeviceLimit(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
+    """How a size that is asked for becomes the one in force.
+
+    Attributes:
+        default: bytes in force where nothing was set.
+        unit: what is asked for is raised to a multiple of this.
+        times: and multiplied by this: the threads of a warp.
+        smallest, largest: outside of these a size is refused.
+        ignored: sizes up to this one change nothing.
+    """
+
     default: int
+    unit: int = 1
+    times: int = 1
     smallest: int = 0
-    raised: bool = False
-    """Whether a smaller value is raised to the smallest; otherwise it is refused."""
+    largest: int = (1 << 32) - 1
+    ignored: int = -1
 
 
 _RULES = {
-    DeviceLimit.SIMT_STACK: _Rule(2 << 20, 2 << 20, raised=True),
-    DeviceLimit.SIMT_DIVERGENCE_STACK: _Rule(64 << 10),
-    DeviceLimit.SIMD_STACK: _Rule(32 << 10),
-    DeviceLimit.SIMD_PRINT_BUFFER: _Rule(1 << 20),
-    DeviceLimit.SIMT_PRINT_BUFFER: _Rule(2 << 20, 2 << 20),
+    DeviceLimit.SIMT_STACK: _Rule(32 * 1152, unit=128, times=32),
+    DeviceLimit.SIMT_DIVERGENCE_STACK: _Rule(1 << 10, unit=128),
+    DeviceLimit.SIMD_STACK: _Rule(32 << 10, unit=16 << 10, ignored=32 << 10),
+    DeviceLimit.SIMD_PRINT_BUFFER: _Rule(32 << 10, unit=8, smallest=1 << 10, largest=64 << 20),
+    DeviceLimit.SIMT_PRINT_BUFFER: _Rule(2 << 20, unit=8, smallest=1 << 20, largest=64 << 20),
 }
 _SIMT = frozenset({DeviceLimit.SIMT_STACK, DeviceLimit.SIMT_DIVERGENCE_STACK, DeviceLimit.SIMT_PRINT_BUFFER})
+_SIMT_STACKS = (DeviceLimit.SIMT_STACK, DeviceLimit.SIMT_DIVERGENCE_STACK)
 
 
 class DeviceLimits:
-    """The process's sizes by `DeviceLimit`, in bytes; those of SIMT kernels exist only on chips that have them."""
+    """The process's sizes by `DeviceLimit`, in bytes; those of SIMT kernels exist only on chips that have them.
+
+    Stack sizes are per core, per warp for SIMT_STACK, which is set per thread. They are taken when a device is opened.
+    """
 
     def __init__(self) -> None:
         self._values: dict[DeviceLimit, int] = {}
 
     def get(self, kind: int, chip: Chip) -> int:
-        """Return a size as it was set, or its default."""
+        """Return the size in force: as it was set and rounded, or its default."""
         known = self._known(kind, chip)
         return self._values.get(known, _RULES[known].default)
 
@@ -94,16 +110,27 @@ class DeviceLimits:
 
         Raises:
             NotSupported 207000: the chip has no such size.
-            InvalidArgument 107000: the size is too small.
+            InvalidArgument 107000: the size is out of range (EE1003), or both stacks of SIMT would be 0 (EE1011).
         """
         known = self._known(kind, chip)
         rule = _RULES[known]
-        if value < rule.smallest and not rule.raised:
+        if not rule.smallest <= value <= rule.largest:
+            allowed = f"[{rule.smallest}, {rule.largest}]"
             raise errors.fault(
-                "RT_ERROR_INVALID_VALUE", f"{known.name} of {value} bytes: it must be at least {rule.smallest}",
-                ee="EE1003", params=("set device limit", value, known.name, f"at least {rule.smallest}"),
+                "RT_ERROR_INVALID_VALUE", f"{known.name} of {value} bytes: it must be in {allowed}",
+                ee="EE1003", params=("set device limit", value, known.name, allowed),
+                hint="pass a size in that range",
             )
-        self._values[known] = max(value, rule.smallest)
+        if value <= rule.ignored:
+            return
+        rounded = -(-value // rule.unit) * rule.unit * rule.times
+        if known in _SIMT_STACKS and not rounded and not self.get(_SIMT_STACKS[1 - _SIMT_STACKS.index(known)], chip):
+            raise errors.fault(
+                "RT_ERROR_INVALID_VALUE", f"{known.name} of 0 bytes: the other stack of SIMT kernels is 0 already",
+                ee="EE1011", params=("set device limit", value, known.name, "not both stacks of SIMT may be 0"),
+                hint="leave one of SIMT_STACK and SIMT_DIVERGENCE_STACK above 0",
+            )
+        self._values[known] = rounded
 
     def _known(self, kind: int, chip: Chip) -> DeviceLimit:
         if kind not in tuple(DeviceLimit) or (kind in _SIMT and not chip.has("DEVICE_SIMT")):

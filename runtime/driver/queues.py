@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,25 @@ READ_FAILED = 0xFFFF
 NO_ID = 0xFFFFFFFF
 """Id of a queue that is not there."""
 
+_EXT_INFO = struct.Struct("<64xQIIIII16x")
+"""struct trs_ext_info_header (all zero for an ordinary queue), then the runtime's body, packed to 4 bytes: u64 which
+parts are valid, u32 stream flags, SIMT stack base low and high, bytes per warp, bytes per diverged warp, and 16 bytes
+of pool ids and stack bases that only virtual machines state."""
+
+_BODY_STREAM, _SQ_AND_WAIT_LOCK = 1, 3
+"""Bits of the body: its stream flags are valid; they are sqLock and waitLock."""
+
 _REREADS = 100
 _RECV_BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SimtStack:
+    """The stack pool of SIMT kernels: its base, and the bytes that each warp has, undivided and diverged."""
+
+    base: int
+    warp_bytes: int
+    diverged_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +54,9 @@ class QueueOptions:
     software_queue: bool = True
     group_id: int = 0
     control: bool = False
+    sq_lock: bool = False
+    simt_stack: SimtStack | None = None
+    """What queues of chips with SIMT kernels are told besides the five words."""
 
     def words(self) -> tuple[int, int, int, int, int]:
         """Return the five words; bit 0 overflow, 1 INF/NAN mode, 3 software queue, 4..19 group, 20 control queue."""
@@ -43,6 +64,15 @@ class QueueOptions:
             self.overflow | self.inf_nan << 1 | self.software_queue << 3 | self.group_id << 4 | self.control << 20
         )
         return self.stream_id, self.priority, flags, 1, NO_ID
+
+    def extension(self) -> bytes:
+        """Return the 108 bytes of extended information that STARS v2 takes."""
+        stack = self.simt_stack
+        if stack is None:
+            return bytes(_EXT_INFO.size)
+        valid, locks = (_BODY_STREAM, _SQ_AND_WAIT_LOCK) if self.sq_lock else (0, 0)
+        low, high = stack.base & 0xFFFFFFFF, stack.base >> 32 & 0xFFFF
+        return _EXT_INFO.pack(valid, locks, low, high, stack.warp_bytes, stack.diverged_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +111,9 @@ class QueueDriver(HalCalls):
             info.flag |= c.TSDRV_FLAG_SPECIFIED_SQ_ID | c.TSDRV_FLAG_SPECIFIED_CQ_ID
             info.sqId, info.cqId = keep.sq_id, keep.cq_id
         info.info[:] = options.words()
-        extension = ctypes.create_string_buffer(_EXT_INFO_BYTES)
+        extension = ctypes.create_string_buffer(options.extension(), _EXT_INFO.size)
         if extended:
-            info.ext_info, info.ext_info_len = ctypes.addressof(extension), _EXT_INFO_BYTES
+            info.ext_info, info.ext_info_len = ctypes.addressof(extension), _EXT_INFO.size
         out = s.halSqCqOutputInfo()
         rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
         del extension
@@ -174,6 +204,10 @@ class QueueDriver(HalCalls):
         """Move the head over a failed task."""
         self._configure(sq_id, "DRV_SQCQ_PROP_SQ_HEAD", position)
 
+    def set_tail(self, sq_id: int, position: int) -> None:
+        """Say how far the entries of a queue go that were not sent, but lie in memory bound to it."""
+        self._configure(sq_id, "DRV_SQCQ_PROP_SQ_TAIL", position)
+
     def enable(self, sq_id: int) -> None:
         """Let a disabled queue run again."""
         self._configure(sq_id, "DRV_SQCQ_PROP_SQ_STATUS", 1)
@@ -187,6 +221,28 @@ class QueueDriver(HalCalls):
     def _property(self, info: Any, sq_id: int, prop: str) -> Any:
         info.type, info.tsId, info.sqId, info.prop = c.DRV_NORMAL_TYPE, self.ts_id, sq_id, getattr(c, prop)
         return info
+
+    # -- memory of streams -----------------------------------------------------------------------------------------
+
+    def switch(self, bindings: Sequence[tuple[int, int, int, int]]) -> None:
+        """Let queues take their entries from memory of streams (struct sq_switch_stream_info), all in one call.
+
+        Args:
+            bindings: SQ id, stream id (NO_ID takes the queue away from its stream), depth, address of the memory.
+        """
+        rows = (s.sq_switch_stream_info * len(bindings))()
+        for row, (sq_id, stream_id, depth, address) in zip(rows, bindings, strict=True):
+            row.sq_id, row.stream_id, row.sq_depth, row.stream_mem = sq_id, stream_id, depth, address
+        rc = self.hal.halSqSwitchStreamBatch(self.device_id, rows, len(bindings))
+        self.check(rc, "halSqSwitchStreamBatch", f"{len(bindings)} queues")
+
+    def fill(self, stream_id: int, address: int, sqes: bytearray | memoryview) -> None:
+        """Copy SQEs into the memory of a stream that has a queue."""
+        view = memoryview(sqes)
+        source = (ctypes.c_char * len(view)).from_buffer(view)
+        count = len(view) // SQE_BYTES
+        rc = self.hal.halStreamTaskFill(self.device_id, stream_id, address, ctypes.addressof(source), count)
+        self.check(rc, "halStreamTaskFill", f"{count} SQEs of stream id {stream_id}")
 
     # -- completion entries ----------------------------------------------------------------------------------------
 
@@ -249,9 +305,6 @@ class QueueDriver(HalCalls):
         words = memoryview(memory)[kind.value.offset :][:4].cast("I")
         return self.hal.raw("halSqCqQuery"), self.device_id, ctypes.byref(info), words
 
-
-_EXT_INFO_BYTES = 108
-"""struct trs_ext_info_header (64 bytes) and the runtime's 44-byte body, packed to 4 bytes."""
 
 
 class MappedRing:

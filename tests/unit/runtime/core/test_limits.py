@@ -10,7 +10,7 @@ import chips
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.creation import StreamFlag, options_of
-from runtime.core.limits import CoreLimits, DeviceLimit, DeviceLimits, SaturationMode
+from runtime.core.limits import CoreLimits, DeviceLimits, SaturationMode
 from tests.unit.runtime.machines import OpenMachine
 
 SOCS = {"910B": "Ascend910B1", "950": "Ascend950PR_9599"}
@@ -63,11 +63,31 @@ def test_sizes_as_recorded_when_65536_is_asked_for(soc: str, kind: int, set_code
         assert limits.get(kind, chip) == read
 
 
-def test_large_enough_sizes_are_kept() -> None:
+@pytest.mark.parametrize(
+    ("kind", "asked", "code", "read"),
+    [
+        (0, None, 0, 36864), (0, 1, 0, 4096), (0, 128, 0, 4096), (0, 129, 0, 8192), (0, 0, 0, 0),
+        (1, None, 0, 1024), (1, 1000, 0, 1024), (1, 1025, 0, 1152),
+        (2, None, 0, 32768), (2, 0, 0, 32768), (2, 32768, 0, 32768), (2, 32769, 0, 49152), (2, 98304, 0, 98304),
+        (3, None, 0, 32768), (3, 1023, 107000, 32768), (3, 1024, 0, 1024), (3, 1025, 0, 1032),
+        (3, 64 << 20, 0, 64 << 20), (3, (64 << 20) + 1, 107000, 32768), (3, -1, 107000, 32768),
+        (4, None, 0, 2 << 20), (4, (1 << 20) - 1, 107000, 2 << 20), (4, 1 << 20, 0, 1 << 20),
+    ],
+)  # fmt: skip
+def test_how_sizes_are_rounded_and_refused(kind: int, asked: int | None, code: int, read: int) -> None:
     limits, chip = DeviceLimits(), chips.find_chip(SOCS["950"])
-    for kind in DeviceLimit:
-        limits.set(kind, 4 << 20, chip)
-        assert limits.get(kind, chip) == 4 << 20
+    if asked is not None:
+        assert _code(lambda: limits.set(kind, asked, chip)) == code
+    assert limits.get(kind, chip) == read
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
+def test_not_both_stacks_of_simt_may_be_0(first: int, second: int) -> None:
+    limits, chip = DeviceLimits(), chips.find_chip(SOCS["950"])
+    limits.set(first, 0, chip)
+    with pytest.raises(errors.InvalidArgument) as caught:
+        limits.set(second, 0, chip)
+    assert (caught.value.code, caught.value.message_id) == (107000, "EE1011")
 
 
 def test_a_stream_goes_before_the_device_and_that_before_the_hardware(device: Device) -> None:

@@ -36,6 +36,7 @@ def _kernel(task: CoreKernel, env: EncodeEnv, facts: HwtsFacts) -> Fields:
     return {
         "func": task.pc,
         "args": task.args,
+        "literal_src": task.block_offset,
         "block_dim": task.block_dim,
         "schem": task.schem_mode,
         "priority": facts.priority,

@@ -52,12 +52,13 @@ class CoreKernel(Task):
 
     ``pc`` and ``args`` are device addresses (48 bits), ``args_size`` in bytes, ``timeout_us`` 0 = default,
     NEVER_TIMEOUT_US = none, ``min_stack_size`` in bytes from the kernel's meta data (0 = unknown), ``prefetch`` in
-    units of the chip's instruction-cache prefetch.
+    units of the chip's instruction-cache prefetch, ``block_offset`` the number of the first block (310P only).
     """
 
     pc: int
     args: int
     block_dim: int
+    block_offset: int = 0
     args_size: int = 0
     timeout_us: int = 0
     schem_mode: int = 0

@@ -12,11 +12,11 @@ from chips.binary import KernelAttribute, MixType
 from chips.binary import Program as Content
 from chips.binary.arguments import Argument, ArgumentKind
 from chips.binary.placement import prefetch_counts
-from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind
+from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
-from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
@@ -145,14 +145,14 @@ class Kernel:
             return _nothing
         self._check_blocks(blocks)
         self.check_stream(stream)
-        return make_launcher(self, stream, self.task(blocks, options), self._count(count))
+        return self._led(make_launcher(self, stream, self.task(blocks, options), self._count(count)), stream, options)
 
     def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN,
                               ) -> Callable[[int], None]:
         """Prepare launches whose argument block is in device memory already: the function takes its address."""
         self._check_blocks(blocks)
         self.check_stream(stream)
-        return make_device_args_launcher(self, stream, self.task(blocks, options))
+        return self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
 
     def launch_at(self, stream: Stream, blocks: int, address: int, size: int, options: LaunchOptions = PLAIN) -> None:
         """Launch with `size` bytes of arguments that lie on the device; `blocks` is not looked at."""
@@ -161,7 +161,8 @@ class Kernel:
         if launch is None:
             self.check_stream(stream)
             task = replace(self.task(blocks, options), args_size=size)
-            launch = stream.launchers[key] = make_device_args_launcher(self, stream, task)
+            launch = self._led(make_device_args_launcher(self, stream, task), stream, options)
+            stream.launchers[key] = launch
         launch(address)
 
     def launch_block(self, stream: Stream, blocks: int, block: HostBlock, options: LaunchOptions = PLAIN) -> None:
@@ -171,8 +172,28 @@ class Kernel:
         if launch is None:
             self.check_stream(stream)
             task = self.task(blocks, options)
-            launch = stream.launchers[key] = make_block_launcher(self, stream, task, len(block.data))
+            launch = self._led(make_block_launcher(self, stream, task, len(block.data)), stream, options)
+            stream.launchers[key] = launch
         launch(block)
+
+    def launch_simt(self, stream: Stream, blocks: int, block: HostBlock, offset: int, options: LaunchOptions) -> None:
+        """Launch with a block of arguments that begins, `offset` bytes long, with what SIMT code wants to know."""
+        self.check_stream(stream)
+        task = replace(self.task(blocks, options), simt_args_offset=offset)
+        self._led(make_block_launcher(self, stream, task, len(block.data)), stream, options)(block)
+
+    def _led(self, launch: Callable[..., None], stream: Stream, options: LaunchOptions) -> Callable[..., None]:
+        """Return a launcher that leads each launch with empty tasks, where the options want it."""
+        if not options.prefetch_blocks:
+            return launch
+        count = int(self.program.device.chip.prop("taskPrefetchCount"))
+
+        def led(*arguments: Any) -> None:
+            for _ in range(count):
+                stream.submit(Nop(), owner=f"time to fetch kernel {self.name}")
+            launch(*arguments)
+
+        return led
 
     def _count(self, count: int | None) -> int:
         own = self.argument_count
@@ -198,12 +219,15 @@ class Kernel:
         prefetch, prefetch2 = prefetch_counts(binary, chip)
         common: dict[str, Any] = {
             "pc": self.address, "args": 0, "block_dim": blocks, "profile": options.profile,
-            "timeout_us": self._timeout(options.timeout_us), "schem_mode": options.schedule or binary.sched_mode,
+            "timeout_us": self._timeout(options.timeout_us),
+            "schem_mode": binary.sched_mode if options.schedule is None else options.schedule,
             "min_stack_size": binary.min_stack, "flags": 2 if options.dump else 0, "early_start": binary.early_start,
             "prefetch": prefetch,
         }
-        if chip.generation != "v100":
+        if chip.generation not in ("v100", "hwts"):
             common["simt_memory"] = self._simt_memory(options.dynamic_ub_bytes)
+        if chip.has("KERNEL_LAUNCH_CANNOT_MIX"):
+            return self._one_engine(common, check_engine("launch", chip, binary.mix, options))
         if binary.mix is not MixType.NONE:
             pc2 = self.program.address + binary.offset2 if binary.second else 0
             return MixKernel(
@@ -212,6 +236,13 @@ class Kernel:
                 small_stack=self.content.stack_size == 16384,
             )
         return (AivKernel if binary.attribute is KernelAttribute.VECTOR else AicKernel)(**common)
+
+    def _one_engine(self, common: dict[str, Any], options: LaunchOptions) -> CoreKernel:
+        """Describe a launch on a chip where even a mix kernel runs on one kind of core, which the launch chooses."""
+        common["block_offset"] = options.block_offset or 0
+        if self.binary.mix is MixType.NONE or options.engine != VECTOR_ENGINE:
+            return (AivKernel if self.binary.attribute is KernelAttribute.VECTOR else AicKernel)(**common)
+        return AivKernel(**common | {"pc": self.program.address + self.binary.offset2})
 
     @property
     def runs_simt(self) -> bool:
@@ -287,7 +318,7 @@ class Kernel:
     def _timeout(self, limit_us: int) -> int:
         """Return the limit as the task carries it: a scheduler that knows no kernel without limit gets the longest."""
         has = self.program.device.scheduler_has
-        if limit_us == NEVER_TIMEOUT_US and not (has("OP_EXEC_TIMEOUT_MS") and has("AICORE_NEVER_TIMEOUT")):
+        if limit_us == NEVER_TIMEOUT_US and not (has("OP_EXEC_TIMEOUT_MS") or has("AICORE_NEVER_TIMEOUT")):
             return NEVER_TIMEOUT_US - 1
         return limit_us
 

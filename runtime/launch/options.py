@@ -5,12 +5,17 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chips.binary import MixType
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
 
+if TYPE_CHECKING:
+    from chips import Chip
+
 _MICROSECONDS = 1_000_000
+_MOST_OFFSET = (1 << 32) - 1
 _FLAG = (0, 1)
 
 
@@ -20,18 +25,24 @@ class LaunchOptions:
 
     Attributes:
         timeout_us: time limit of the task in microseconds; 0 takes the device's default, NEVER_TIMEOUT_US sets none.
-        schedule: 0 normal, 1 batch (all blocks must be resident at once).
+        schedule: 0 normal, 1 batch (all blocks must be resident at once); None is as the kernel was compiled.
         dynamic_ub_bytes: unified-buffer bytes beyond what the kernel was compiled with (950).
         dump: let the task scheduler dump data around the task.
         profile: keep the hardware's log of the kernel while profiling is on.
+        prefetch_blocks: put so many empty tasks before the kernel that the hardware has fetched its code in time.
+        engine: the kind of core that runs a mix kernel on 310P, where it cannot run on both (aclrtEngineType).
+        block_offset: number of the first block, for a kernel that 310P runs in two parts, one on each kind of core.
         empty_ok: a launch on 0 blocks does nothing, instead of failing.
     """
 
     timeout_us: int = 0
-    schedule: int = 0
+    schedule: int | None = None
     dynamic_ub_bytes: int = 0
     dump: bool = False
     profile: bool = False
+    prefetch_blocks: bool = False
+    engine: int | None = None
+    block_offset: int | None = None
     empty_ok: bool = False
 
     def __post_init__(self) -> None:
@@ -39,12 +50,15 @@ class LaunchOptions:
         for name, value, low, high in (
             ("timeout_us", self.timeout_us, 0, NEVER_TIMEOUT_US), ("schedule", self.schedule, 0, 1),
             ("dynamic_ub_bytes", self.dynamic_ub_bytes, 0, SIMT_MEMORY_BYTES),
+            ("block_offset", self.block_offset, 0, _MOST_OFFSET),
         ):
-            if not low <= value <= high:
+            if value is not None and not low <= value <= high:
                 raise _out_of_range("LaunchOptions", f"LaunchOptions.{name}", value, f"{low} to {high}")
 
 
 PLAIN = LaunchOptions()
+VECTOR_ENGINE = 1
+"""aclrtEngineType: the vector cores; 0 are the AI cores."""
 
 
 class LaunchAttribute(enum.IntEnum):
@@ -64,7 +78,7 @@ class LaunchAttribute(enum.IntEnum):
 def from_attributes(call: str, attributes: Iterable[tuple[int, int, int]]) -> LaunchOptions:
     """Return the options that attributes say: (id, first word of the value, second word); the last of an id counts.
 
-    Engine type, block offset and prefetch have no place in the SQEs of STARS chips and change nothing there.
+    Engine type and block offset have no place in the SQEs of STARS chips and change nothing there.
 
     Raises:
         InvalidArgument 107000: an unknown id (EE1001), a value out of range (EE1003), both time limits (EE1017).
@@ -93,9 +107,28 @@ def from_attributes(call: str, attributes: Iterable[tuple[int, int, int]]) -> La
     if dynamic > SIMT_MEMORY_BYTES:
         raise _out_of_range(call, LaunchAttribute.DYN_UBUF_SIZE.name, dynamic, f"0 to {SIMT_MEMORY_BYTES}")
     return LaunchOptions(
-        timeout_us=_timeout(given), schedule=words.get(LaunchAttribute.SCHEM_MODE, 0), dynamic_ub_bytes=dynamic,
+        timeout_us=_timeout(given), schedule=words.get(LaunchAttribute.SCHEM_MODE), dynamic_ub_bytes=dynamic,
         dump=bool(words.get(LaunchAttribute.DATA_DUMP)), profile=bool(words.get(LaunchAttribute.ENABLE_PROFILING)),
+        prefetch_blocks=bool(words.get(LaunchAttribute.BLOCK_TASK_PREFETCH)),
+        engine=words.get(LaunchAttribute.ENGINE_TYPE), block_offset=words.get(LaunchAttribute.BLOCKDIM_OFFSET),
     )
+
+
+def check_engine(call: str, chip: Chip, mix: MixType, options: LaunchOptions) -> LaunchOptions:
+    """Return options with which a kernel can be launched on a chip.
+
+    Raises:
+        InvalidArgument 107000: a mix kernel on a chip with vector cores of their own (310P) whose launch does not say
+            which kind of core runs it, and from which block on (EE1017).
+    """
+    missing = options.engine is None or options.block_offset is None
+    if missing and mix is not MixType.NONE and chip.has("DEVICE_EXTRA_VECTOR_CORE"):
+        why = f"on {chip.soc} a mix kernel needs the attributes ENGINE_TYPE and BLOCKDIM_OFFSET"
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {why}", ee="EE1017", params=(call, "cfg->attrs", why),
+            hint="launch it once for the AI cores and once for the vector cores, each with its blocks",
+        )
+    return options
 
 
 def _timeout(given: dict[LaunchAttribute, tuple[int, int]]) -> int:

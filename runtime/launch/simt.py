@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from chips.tasks.kernel import SIMT_MEMORY_BYTES
 from runtime import errors
 from runtime.launch.block import HostBlock
-from runtime.launch.launcher import make_block_launcher
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
@@ -95,12 +94,10 @@ def launch(
     check_parameters(call, kernel)
     for name, dims in (("gridDim", grid), ("blockDim", threads)):
         _check_dims(call, name, dims)
-    kernel.check_stream(stream)
     size = _IMPLICIT.size
     data = _IMPLICIT.pack(0, *reversed(threads), *reversed(grid)) + block.data
-    task = replace(kernel.task(prod(grid), options), simt_args_offset=size)
     pointers = tuple((slot + size, offset + size) for slot, offset in block.pointers)
-    make_block_launcher(kernel, stream, task, len(data))(HostBlock(data, pointers))
+    kernel.launch_simt(stream, prod(grid), HostBlock(data, pointers), size, options)
 
 
 def _check_dims(call: str, name: str, dims: Sequence[int]) -> None:

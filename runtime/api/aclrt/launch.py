@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 
+from chips.binary import AicpuKernel, MixType
 from runtime import errors
 from runtime.api.aclrt.arguments import lists_of
 from runtime.api.aclrt.entry import entry, need, need_rt
@@ -18,20 +19,22 @@ from runtime.launch.binary import Function
 from runtime.launch.block import HostBlock
 from runtime.launch.cpu import CpuKernel
 from runtime.launch.kernel import Kernel
-from runtime.launch.options import PLAIN, LaunchOptions, from_attributes
+from runtime.launch.options import PLAIN, LaunchOptions, check_engine, from_attributes
 from runtime.launch.simt import Dim3
 
 _LOG = logging.getLogger(__name__)
 _BLOCK_MASK = 0xFFFF
 
 
-def _options(call: str, address: int | None) -> LaunchOptions:
-    if not address:
-        return PLAIN
-    first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
-    need_rt(call, **{"cfg->attrs": first})
-    data = ctypes.string_at(first, count * CHOICE.size)
-    return from_attributes(call, [row[:3] for row in CHOICE.iter_unpack(data)])
+def _options(acl: Acl, call: str, function: Function, address: int | None) -> LaunchOptions:
+    options = PLAIN
+    if address:
+        first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
+        need_rt(call, **{"cfg->attrs": first})
+        data = ctypes.string_at(first, count * CHOICE.size)
+        options = from_attributes(call, [row[:3] for row in CHOICE.iter_unpack(data)])
+    mix = MixType.NONE if isinstance(function.entry, AicpuKernel) else function.entry.mix
+    return check_engine(call, acl.runtime.machine.chip, mix, options)
 
 
 def _blocks(call: str, function: Function, count: int | None) -> int:
@@ -81,7 +84,7 @@ def _at(
 ) -> None:
     need(call, funcHandle=funcHandle, argsData=argsData)
     function = function_of(acl, funcHandle or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(call, cfg)
+    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
     if not argsSize:
         HostBlock(b"").check(call)
     target = own_stream_of(acl, call, stream)
@@ -105,7 +108,7 @@ def aclrtLaunchKernelWithConfig(
             params=(call, reserve, "reserve", "it must be NULL"), hint="pass NULL",
         )
     function = function_of(acl, funcHandle or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(call, cfg)
+    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
     target = own_stream_of(acl, call, stream)
     block = lists_of(acl).find(argsHandle or 0).block(target.context)
     function.on(target.device).launch_block(target, blocks, block, options)
@@ -120,7 +123,7 @@ def aclrtLaunchKernelWithHostArgs(
     call = "aclrtLaunchKernelWithHostArgs"
     need(call, funcHandle=funcHandle, hostArgs=hostArgs)
     function = function_of(acl, funcHandle or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(call, cfg)
+    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
     block = _host_block(call, hostArgs, argsSize, placeHolderArray, placeHolderNum)
     target = own_stream_of(acl, call, stream)
     function.on(target.device).launch_block(target, blocks, block, options)
@@ -141,7 +144,7 @@ def aclrtLaunchKernelWithArgsArray(
     call = "aclrtLaunchKernelWithArgsArray"
     need(call, func=func)
     function = function_of(acl, func or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(call, cfg)
+    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
     target = own_stream_of(acl, call, stream)
     kernel = _core_kernel(call, function, target)
     kernel.launch_block(target, blocks, simt.gather(call, kernel, args or 0), options)
@@ -180,7 +183,7 @@ def _simt(
     acl: Acl, call: str, func: int, stream: int | None, cfg: int | None, dynamic: int
 ) -> tuple[Stream, Kernel, LaunchOptions]:
     function = function_of(acl, func)
-    options = simt.with_dynamic(call, _options(call, cfg), dynamic)
+    options = simt.with_dynamic(call, _options(acl, call, function, cfg), dynamic)
     target = own_stream_of(acl, call, stream)
     return target, _core_kernel(call, function, target), options
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.api.aclrt import Out
+from runtime.core.stream import Stream
 from tests.unit.runtime.api.kernel_calls import (
     Caller,
     api,
@@ -159,6 +160,18 @@ def test_attributes_of_launches(api: Caller, function: int, attributes: Any, cod
     ):  # fmt: skip
         api.step(name, code, message, funcHandle=function, numBlocks=1, stream=api.stream,
                  cfg=api.config(*attributes), **given)
+
+
+def test_prefetch_leads_the_kernel_with_empty_tasks(api: Caller, function: int) -> None:
+    ring = api.acl.runtime.handles.get(api.stream, Stream).ring
+    leading = int(api.acl.runtime.machine.chip.prop("taskPrefetchCount"))
+    for attributes, count in (((), 1), (((5, 0, 0),), 1), (((5, 1, 0),), leading + 1)):
+        before = ring.submitted
+        api.step("aclrtLaunchKernelV2", 0, funcHandle=function, numBlocks=1, stream=api.stream, argsData=0x1000,
+                 argsSize=8, cfg=api.config(*attributes) if attributes else None)
+        assert ring.submitted - before == count
+    assert leading > 1
+    api.wait()
 
 
 @pytest.mark.parametrize(("count", "code", "message"), [(0, 107000, "EE1003"), (1, 0, ""), (65536 + 3, 0, "")])

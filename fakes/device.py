@@ -55,6 +55,8 @@ class Device:
         self.rng = random.Random(f"{machine.options.seed}/transient/{index}")
         self.status = _WORKING
         self.sticky = False
+        self.failed_memory: list[tuple[int, int]] = []
+        """Ranges (address, bytes) that memory errors beyond correction have hit; a repair takes them out."""
         self.opened = False
         self.daemon_open = False
         self.held = False

@@ -105,10 +105,17 @@ def transfer(task: Task, opcode: int, dst: int, src: int, size: int) -> None:
         raise TaskFault(f"the SDMA engine has no operation {opcode:#04x}", Effect.SQE_ERROR.value)
 
 
+def _address_at(task: Task, address: int) -> int:
+    word = task.machine.memory.device_pointer(address, 8, "address read")
+    return int.from_bytes(ctypes.string_at(word, 8), "little")
+
+
 def sdma(task: Task) -> int:
     """SDMA copy, reduce, memset and cache operations of both generations."""
     fields = task.fields
     src, dst = fields["src"], fields["dst"]
+    if fields["pre_p"]:  # the scheduler looks up first what lies at the two addresses
+        src, dst = (_address_at(task, at) for at in (src, dst))
     if fields.get("d2d_offset") or fields.get("d2d_offset_flag"):
         src += fields["src_offset_high"] << 32 | fields["src_offset_low"]
         dst += fields["dst_offset_high"] << 32 | fields["dst_offset_low"]

@@ -22,12 +22,22 @@ _SOC_VERSION_LEN = 32
 _FIRST_BUS = 0x81
 _REAL_TIME = 64
 """SYSTEM/REAL_TIME: the device's clock; newer than the enumerators of ascend_hal_base.h."""
+_FAILED_MEMORY = 34
+"""MEMORY: the addresses that errors beyond correction have hit; as new."""
 
 
 def soc_value(device: Device, key: str, default: int) -> int:
     """Return a number of the chip's description, section SoCInfo."""
     value = device.chip.ini.get("SoCInfo", {}).get(key, default)
     return value if isinstance(value, int) else default
+
+
+def _failed(device: Device) -> Any:
+    rows = device.failed_memory[: c.MEM_REPAIR_MAX_CNT]
+    block = s.MemRepairInPara(devid=device.index, count=len(rows))
+    for entry, (address, size) in zip(block.repairAddrs, rows, strict=False):
+        entry.ptr, entry.len = address, size
+    return block
 
 
 def _version(device: Device) -> int:
@@ -92,9 +102,11 @@ class InfoCalls(Chapter):
         device = self.device(devid)
         if device is None or not buf or size is None:
             return c.DRV_ERROR_INVALID_VALUE
-        if module != c.MODULE_TYPE_SYSTEM:
+        if module == c.MODULE_TYPE_MEMORY and info == _FAILED_MEMORY:
+            block = bytes(_failed(device))
+        elif module != c.MODULE_TYPE_SYSTEM:
             return c.DRV_ERROR_NOT_SUPPORT
-        if info == c.INFO_TYPE_UUID:
+        elif info == c.INFO_TYPE_UUID:
             block = hashlib.md5(f"{self.machine.options.seed}/{device.chip.soc}/{devid}".encode()).digest()
         elif info == c.INFO_TYPE_PCIE_ID_INFO:
             block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))

@@ -10,6 +10,7 @@ from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.memory import Block, Kind, Pool
 from npuhal import constants as c
+from npuhal import structs as s
 
 _KIND_SHIFT, _KIND_MASK = c.MEM_VIRT_BIT, (1 << c.MEM_VIRT_WIDTH) - 1
 _HOST_KINDS = (c.MEM_HOST_VAL, c.MEM_HOST_UVA_VAL)
@@ -89,6 +90,8 @@ class MemoryCalls(Chapter):
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE
+        if self.machine.checks is not None:
+            self.machine.checks.host_copy(dst, src, size, call)
         for device in self.machine.devices:
             if device.waiting:
                 device.wake()
@@ -155,6 +158,8 @@ class MemoryCalls(Chapter):
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE
+        if self.machine.checks is not None:
+            self.machine.checks.host_copy(dst, 0, count, "drvMemsetD8")
         return 0
 
     def drvFlushCache(self, _base: int, _length: int) -> None:
@@ -272,11 +277,27 @@ class MemoryCalls(Chapter):
             return 0
         if kind == c.CTRL_TYPE_ADDR_MAP:
             return self._map_registers(param, size, out, out_size)
+        if kind == c.CTRL_TYPE_MEM_REPAIR:
+            return self._repair(param, size)
         if kind == c.CTRL_TYPE_ADDR_UNMAP:
             return self._unmap_registers(param, size)
         if kind in (c.CTRL_TYPE_GET_DCACHE_ADDR, c.CTRL_TYPE_PROCESS_CP_MMAP, c.CTRL_TYPE_PROCESS_CP_MUNMAP):
             return c.DRV_ERROR_NOT_SUPPORT
         return c.DRV_ERROR_NOT_SUPPORT if kind >= 0 else c.DRV_ERROR_INVALID_VALUE
+
+    def _repair(self, param: int, size: int) -> int:
+        """Replace pages that have failed (MemRepairInPara): they work again, and hold zeros."""
+        if not param or size != ctypes.sizeof(s.MemRepairInPara):
+            return c.DRV_ERROR_INVALID_VALUE
+        asked = s.MemRepairInPara.from_address(param)
+        device = self.device(asked.devid)
+        rows = [(row.ptr, row.len) for row in asked.repairAddrs[: min(asked.count, c.MEM_REPAIR_MAX_CNT)]]
+        if device is None or not set(rows) <= set(device.failed_memory):
+            return c.DRV_ERROR_INVALID_VALUE
+        for address, length in rows:
+            ctypes.memset(self.machine.memory.pointer(address, length, "repair of"), 0, length)
+        device.failed_memory[:] = [row for row in device.failed_memory if row not in rows]
+        return 0
 
     def _features(self) -> int:
         features = c.CTRL_SUPPORT_GIANT_PAGE_MASK | c.CTRL_SUPPORT_DEV_MEM_REGISTER_MASK

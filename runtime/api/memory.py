@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from npuhal import constants as c
 from runtime import errors
+from runtime.api.pool import Pool
 from runtime.core import device as core
 from runtime.core.census import creation_site
 from runtime.driver.peers import PeerDriver
@@ -17,60 +18,25 @@ from runtime.driver.virtual import PhysicalKind, VirtualDriver
 from runtime.launch.copy import copy_now, size_of
 from runtime.launch.fill import fill_now
 from runtime.memory import ipc, registered
-from runtime.memory.allocator import HUGE_FIRST, Allocator, SegmentSource
+from runtime.memory.allocator import HUGE_FIRST, Allocator
 from runtime.memory.buffer import Buffer
-from runtime.memory.device import DeviceBuffer, PooledBuffer
+from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 from runtime.memory.ledger import Ledger
-from runtime.memory.ordered import OrderedPool
+from runtime.memory.location import Location
+from runtime.memory.ordered import OrderedPool, PoolAttribute
 from runtime.memory.orphans import Orphans
-from runtime.memory.pool import CachingPool
+from runtime.memory.report import MemoryReport
 from runtime.memory.virtual import AddressRange, PhysicalMemory
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from runtime.core.stream import Stream
-
 AnyBuffer = TypeVar("AnyBuffer", bound=Buffer)
 
-
-class Pool(CachingPool):
-    """`device.pool`: buffers without driver calls, in the order of streams.
-
-    >>> with device.pool.alloc(1 << 20, stream) as scratch:
-    ...     kernel[8](scratch, stream=stream)
-
-    A buffer may be closed while work that uses it is still queued in its stream; the memory is used again in order.
-    """
-
-    def __init__(self, device: DeviceMemory) -> None:
-        super().__init__(SegmentSource(device.allocator), device.allocator.padded)
-        self._device = device
-
-    def alloc(self, size: int, stream: Stream | None = None) -> PooledBuffer:
-        """Return a buffer for work of a stream, the default stream by default; its contents are undefined.
-
-        `buffer.record_stream(other)` tells that a further stream uses it.
-
-        Raises:
-            InvalidArgument 100000: the size is not positive.
-            OutOfMemory 207001: neither the pool nor, within `limit`, the device has that much left.
-        """
-        device = self._device
-        device.check_open()
-        device.orphans.sweep()
-        owner = device.context.default_stream if stream is None else stream
-        owner.check_open()
-        block = self.take(size, owner)
-        give = partial(self._give, block, owner)
-        buffer = PooledBuffer(device, block.address, size, give, record_stream=partial(self.record, block))
-        return device.adopt(buffer, give)
-
-    def _give(self, block: Any, stream: Stream, _address: int = 0) -> None:
-        if not self._device.closed:
-            self.give(block, stream)
+_COMPONENTS = 128
+"""More than a driver counts apart."""
 
 
 class DeviceMemory(core.Device):
@@ -196,6 +162,20 @@ class DeviceMemory(core.Device):
 
     mem_get_info = memory_info
     """The same under the name that users of torch.npu know."""
+
+    def memory_report(self) -> MemoryReport:
+        """Return whom the device's memory belongs to: this process's buffers, pools and graphs, and the rest."""
+        free, total = self.memory_info()
+        graphs = self.pool.graph_bytes()
+        try:
+            components = tuple(self.memory.usage(_COMPONENTS))
+        except errors.NotSupported:
+            components = ()
+        return MemoryReport(
+            total, free, self.ledger.total(Location.DEVICE, Location.MANAGED),
+            self.pool.memory_reserved() - sum(graphs.values()), graphs,
+            sum(pool.get(PoolAttribute.RESERVED_CURRENT, "memory_report") for pool in self.ordered_pools), components,
+        )
 
     # -- peers -----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runtime.api.devices import Device
 from runtime.core import process
 from runtime.launch.arguments import ArgumentLists
+from runtime.launch.symbols import SymbolTable
 
 shutdown = process.shutdown
 
@@ -19,6 +20,8 @@ class Runtime(process.Runtime):
         super().__init__(url)
         self.argument_lists = ArgumentLists(self, {})
         """Kernel arguments that are being put together."""
+        self.symbols = SymbolTable()
+        """Host variables that stand for device variables."""
 
     def device(self, index: int = 0) -> Device:
         """Return a device by its index, opening it on first use.

@@ -179,6 +179,13 @@ class Notify(_Signal):
         for pid in pids:
             self._names(self.device).allow(name, pid)
 
+    def allow_server(self, server: int, pids: Iterable[int]) -> None:
+        """Let processes of another server of the super-pod open it; `server` is its super-pod device id."""
+        self.check_open()
+        name = self.export()
+        for pid in pids:
+            self._names(self.device).allow_server(name, server, pid)
+
     def _give_back(self) -> None:
         names = self._names(self.device)
         if self._import_name:

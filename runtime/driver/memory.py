@@ -69,6 +69,11 @@ class MemoryDriver(HalCalls):
         rc = self.hal.drvMemsetD8(dst, capacity, value, count)
         self.check(rc, "drvMemsetD8", f"{dst:#x}, {count} of {capacity} bytes")
 
+    def map_for(self, address: int, size: int, other: int) -> None:
+        """Map memory for another device (the driver's number) ahead of its use."""
+        rc = self.hal.drvMemPrefetchToDevice(address, size, other)
+        self.check(rc, "drvMemPrefetchToDevice", f"{size} bytes at {address:#x} for device {other}")
+
     def attribute(self, address: int) -> tuple[int, int, int] | None:
         """Return (DV_MEM_* class, device id, page size) of an address; None where the driver knows nothing there."""
         attribute = s.DVattribute()

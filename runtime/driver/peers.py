@@ -34,6 +34,11 @@ class PeerDriver(HalCalls):
         self.check(self.hal.drvGetP2PStatus(self.device_id, peer, ctypes.byref(value)), "drvGetP2PStatus")
         return value.value == c.DRV_P2P_STATUS_ENABLE
 
+    def reach(self, peer: int, *, own: int) -> None:
+        """Let the device reach the peer's memory unless it does so already; `own` is the device's physical id."""
+        if peer != own and not self.enabled(peer):
+            self.enable(peer)
+
     def link(self, other: int) -> int:
         """Return the link to another logic device: HCCS 0, PIX 1, PIB 2, PHB 3, SYS 4, SIO 5, HCCS_SW 6, UB 7."""
         value = ctypes.c_int64(0)

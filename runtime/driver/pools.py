@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 from npuhal import structs as s
@@ -22,6 +23,18 @@ class ManagedDriver(HalCalls):
         """Move a range to a location."""
         rc = self.hal.halMemManagedPrefetch(address, size, _location(kind, number), 0)
         self.check(rc, "halMemManagedPrefetch", f"{size} bytes at {address:#x}")
+
+    def prefetch_many(
+        self, ranges: Sequence[tuple[int, int]], locations: Sequence[tuple[int, int]], starts: Sequence[int]
+    ) -> None:
+        """Move ranges (address, size): location k, a (kind, number), is for the ranges from `starts[k]` on."""
+        count = len(ranges)
+        starts_at, sizes = ((ctypes.c_uint64 * count)(*column) for column in zip(*ranges, strict=True))
+        places = (s.drv_uvm_location * len(locations))(*(_location(*place) for place in locations))
+        rc = self.hal.halMemManagedPrefetchBatch(
+            starts_at, sizes, count, places, (ctypes.c_uint64 * len(starts))(*starts), len(starts), 0
+        )
+        self.check(rc, "halMemManagedPrefetchBatch", f"{count} ranges")
 
     def attributes(self, address: int, size: int, kinds: list[int], sizes: list[int]) -> list[bytes]:
         """Return attributes of a range (DEVMM_MEM_RANGE_ATTRIBUTE), each in as many bytes as asked for."""

@@ -46,6 +46,10 @@ class SharedIdDriver(HalCalls):
         rc = self.hal.halShrIdSetPid(name, ctypes.byref(value), 1)
         self.check(rc, "halShrIdSetPid", f"{name!r}, pid {pid}")
 
+    def allow_server(self, name: bytes, server: int, pid: int) -> None:
+        """Let a process of another server of the super-pod open a name."""
+        self.check(self.hal.halShrIdSetPodPid(name, server, pid), "halShrIdSetPodPid", f"{name!r}, pid {pid}")
+
     def allow_all(self, name: bytes) -> None:
         """Let every process open a name."""
         attribute: Any = s.shrIdAttr()

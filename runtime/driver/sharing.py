@@ -32,6 +32,11 @@ class ShareDriver(HalCalls):
         rows = (ctypes.c_int32 * len(pids))(*pids)
         self.check(self.hal.halShmemSetPidHandle(key, rows, len(pids)), "halShmemSetPidHandle", repr(key))
 
+    def allow_server(self, key: bytes, server: int, pids: Sequence[int]) -> None:
+        """Let processes of another server of the super-pod open a key; `server` is its super-pod device id."""
+        rows = (ctypes.c_int32 * len(pids))(*pids)
+        self.check(self.hal.halShmemSetPodPid(key, server, rows, len(pids)), "halShmemSetPodPid", repr(key))
+
     def allow_all(self, key: bytes) -> None:
         """Let every process of the machine open a key, without a list of them."""
         self.set_attribute(key, c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER, c.SHMEM_NO_WLIST_ENABLE)

@@ -116,13 +116,14 @@ class VirtualDriver(HalCalls):
         rc = self.hal.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, 0, ctypes.byref(shared))
         self.check(rc, "halMemExportToShareableHandle", f"handle {handle:#x}")
         if anybody:
-            attribute = s.ShareHandleAttr()
-            attribute.enableFlag = c.SHR_HANDLE_NO_WLIST_ENABLE
-            rc = self.hal.halMemShareHandleSetAttribute(
-                shared.value, c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER, attribute
-            )
-            self.check(rc, "halMemShareHandleSetAttribute", f"handle {shared.value:#x}")
+            self._open_to_all(shared.value)
         return shared.value
+
+    def _open_to_all(self, shared: int) -> None:
+        attribute = s.ShareHandleAttr()
+        attribute.enableFlag = c.SHR_HANDLE_NO_WLIST_ENABLE
+        rc = self.hal.halMemShareHandleSetAttribute(shared, c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER, attribute)
+        self.check(rc, "halMemShareHandleSetAttribute", f"handle {shared:#x}")
 
     def allow(self, shared: int, pids: Sequence[int]) -> None:
         """Let processes import; pids as their own namespace's root sees them (bare tgid)."""
@@ -136,3 +137,56 @@ class VirtualDriver(HalCalls):
         rc = self.hal.halMemImportFromShareableHandle(shared, self.device_id, ctypes.byref(handle))
         self.check(rc, "halMemImportFromShareableHandle", f"handle {shared:#x}")
         return handle.value or 0
+
+    def export_fabric(self, handle: int, *, anybody: bool = False) -> bytes:
+        """Return the 128 bytes under which processes of other servers import a handle; see `export`."""
+        shared = s.MemShareHandle()
+        rc = self.hal.halMemExportToShareableHandleV2(handle, c.MEM_HANDLE_TYPE_FABRIC, 0, ctypes.byref(shared))
+        self.check(rc, "halMemExportToShareableHandleV2", f"handle {handle:#x}")
+        block = bytes(shared)
+        if anybody:
+            self._open_to_all(self.fabric_number(block)[1])
+        return block
+
+    def fabric_number(self, block: bytes) -> tuple[int, int]:
+        """Return (server, number there) of a fabric handle."""
+        shared = s.MemShareHandle.from_buffer_copy(block)
+        server, number = ctypes.c_uint32(0), ctypes.c_uint64(0)
+        rc = self.hal.halMemTransShareableHandle(
+            c.MEM_HANDLE_TYPE_FABRIC, ctypes.byref(shared), ctypes.byref(server), ctypes.byref(number)
+        )
+        self.check(rc, "halMemTransShareableHandle")
+        return server.value, number.value
+
+    def import_fabric(self, block: bytes) -> int:
+        """Return a handle of memory behind a fabric handle."""
+        shared, handle = s.MemShareHandle.from_buffer_copy(block), ctypes.c_void_p(0)
+        rc = self.hal.halMemImportFromShareableHandleV2(
+            c.MEM_HANDLE_TYPE_FABRIC, ctypes.byref(shared), self.device_id, ctypes.byref(handle)
+        )
+        self.check(rc, "halMemImportFromShareableHandleV2")
+        return handle.value or 0
+
+    def exporter(self, shared: int) -> int | None:
+        """Return the physical id of the device whose memory a number stands for; None where the driver cannot tell."""
+        info = s.ShareHandleGetInfo()
+        rc = self.hal.halMemShareHandleInfoGet(shared, ctypes.byref(info))
+        if rc == c.DRV_ERROR_NOT_SUPPORT:
+            return None
+        self.check(rc, "halMemShareHandleInfoGet", f"handle {shared:#x}")
+        return int(info.phyDevid)
+
+    # -- links -----------------------------------------------------------------------------------------------------
+
+    def link(self, handle: int) -> int:
+        """Return over which link later mappings of a handle go (HANDLE_ATTR_MEM_MAP_ROUTE)."""
+        attribute = s.HandleAttr()
+        rc = self.hal.halMemHandleGetAttribute(handle, c.HANDLE_ATTR_MEM_MAP_ROUTE, ctypes.byref(attribute))
+        self.check(rc, "halMemHandleGetAttribute", f"handle {handle:#x}")
+        return int(attribute.mem_map_route)
+
+    def set_link(self, handle: int, link: int) -> None:
+        """Choose over which link later mappings of a handle go."""
+        attribute = s.HandleAttr(mem_map_route=link)
+        rc = self.hal.halMemHandleSetAttribute(handle, c.HANDLE_ATTR_MEM_MAP_ROUTE, attribute)
+        self.check(rc, "halMemHandleSetAttribute", f"handle {handle:#x}, link {link}")

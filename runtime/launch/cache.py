@@ -24,6 +24,11 @@ class CacheOperation(enum.IntEnum):
 _FIRST_OPCODE = 6  # prefetch; the others follow in the same order
 
 
+def op_code(operation: int) -> int:
+    """Return the copy engine's number of a cache operation (rt_external_stars_define.h, rtCmoOpCode_t)."""
+    return _FIRST_OPCODE + operation
+
+
 def queue_cache(stream: Stream, address: int, size: int, operation: int, call: str) -> None:
     """Queue a cache operation.
 
@@ -36,5 +41,5 @@ def queue_cache(stream: Stream, address: int, size: int, operation: int, call: s
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: cache operation {operation} does not exist",
             hint="0 prefetch, 1 write back, 2 invalidate, 3 flush",
         )
-    task = Cmo(op_code=_FIRST_OPCODE + operation, src=address, length=size)
+    task = Cmo(op_code=op_code(operation), src=address, length=size)
     stream.submit(task, owner=f"cache {CacheOperation(operation).name.lower()}")

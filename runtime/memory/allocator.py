@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from chips import Chip
 from chips.memory_rules import Allocation, BadAllocation, allocation, rounded_size
+from npuhal.errors import HalError
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.memory.ledger import Ledger
@@ -17,6 +19,11 @@ HUGE_FIRST = 0
 _LIMIT = 1 << 64
 MANAGED_UNIT = 2 << 20
 """Managed memory comes in multiples of this."""
+
+
+def below(fault: errors.RuntimeFault | None) -> HalError | None:
+    """Return the driver's answer that a fault was made of."""
+    return fault.__cause__ if fault is not None and isinstance(fault.__cause__, HalError) else None
 
 
 class Allocator:
@@ -62,30 +69,33 @@ class Allocator:
             OutOfMemory 207001: there is not that much; the message says what is free, and who holds the rest.
         """
         plan = self.plan(size, policy, call, module)
-        address = self._try(plan)
-        if address is None:
+        try:
+            address = self.first(plan)
+        except errors.OutOfMemory:
             self.trim()
-            address = self._try(plan)
-        if address is None:
-            raise self._exhausted(size, plan)
-        self._ledger.add(address, plan.size_bytes, Location.DEVICE)
-        return address
+            try:
+                address = self.first(plan)
+            except errors.OutOfMemory as empty:
+                raise self._exhausted(size, plan, empty) from empty
+        return self._enter(address, plan.size_bytes, Location.DEVICE, size)
 
-    def _try(self, plan: Allocation) -> int | None:
-        for flags in plan.attempts:
+    def first(self, plan: Allocation) -> int:
+        """Return memory on the first kind of pages that has that much; the last kind's fault is raised."""
+        *others, last = plan.attempts
+        for flags in others:
             try:
                 return self.memory.alloc(plan.size_bytes, flags)
             except errors.OutOfMemory:
                 continue
-        return None
+        return self.memory.alloc(plan.size_bytes, last)
 
-    def _exhausted(self, size: int, plan: Allocation) -> errors.RuntimeFault:
+    def _exhausted(self, size: int, plan: Allocation, empty: errors.OutOfMemory) -> errors.RuntimeFault:
         return errors.fault(
             "ACL_ERROR_RT_MEMORY_ALLOCATION",
             f"device {self.memory.device_id} has no {size} bytes left (asked the driver for {plan.size_bytes} on "
             f"{plan.page} pages, policy {plan.policy}): {self.shortage()}",
             hint="close buffers that are no longer used; `npuhal info` shows what other processes hold",
-            details={"asked": size, "padded": plan.size_bytes},
+            details={"asked": size, "padded": plan.size_bytes}, hal=below(empty),
         )
 
     def shortage(self) -> str:
@@ -99,11 +109,22 @@ class Allocator:
         return f"{', '.join(parts) or 'the driver does not say what is free'}; {self._ledger.largest()}"
 
     def host(self, size: int, call: str = "malloc_host", module: int | None = None) -> int:
-        """Return the address of new pinned host memory; faults as in `plan`, OutOfMemory 207001 of the driver."""
+        """Return the address of new pinned host memory; faults as in `plan`.
+
+        Raises:
+            OutOfMemory 207001: no more can be pinned; the message says who in this process holds most.
+        """
         plan = self.plan(size, HUGE_FIRST, call, module)
-        address = self.memory.alloc(plan.size_bytes, plan.flags)
-        self._ledger.add(address, plan.size_bytes, Location.HOST)
-        return address
+        try:
+            address = self.memory.alloc(plan.size_bytes, plan.flags)
+        except errors.OutOfMemory as empty:
+            raise errors.fault(
+                "ACL_ERROR_RT_MEMORY_ALLOCATION", f"no {size} bytes of host memory can be pinned for device "
+                f"{self.memory.device_id}: {self._ledger.largest(Location.HOST)}",
+                hint="close host buffers that are no longer used; the system limits what can be pinned",
+                details={"asked": size, "padded": plan.size_bytes}, hal=below(empty),
+            ) from empty
+        return self._enter(address, plan.size_bytes, Location.HOST, size)
 
     def managed(self, size: int) -> int:
         """Return the address of new memory that host and device share, in units of 2 MiB.
@@ -113,7 +134,12 @@ class Allocator:
         """
         rounded = -(-size // MANAGED_UNIT) * MANAGED_UNIT
         address = self.memory.alloc_managed(rounded)
-        self._ledger.add(address, rounded, Location.MANAGED)
+        return self._enter(address, rounded, Location.MANAGED, size)
+
+    def _enter(self, address: int, size: int, location: Location, asked: int) -> int:
+        """Enter a block in the ledger, and tell tools how much of it the user has asked for."""
+        held = self._ledger.add(address, size, location)
+        self.memory.hal.annotate(("mem", address), replace(held, size=asked))
         return address
 
     def free(self, address: int) -> None:
@@ -130,15 +156,7 @@ class SegmentSource:
 
     def take(self, size: int) -> int:
         """Return new memory, on huge pages where there are some."""
-        plan = self._allocator.plan(size, HUGE_FIRST, "malloc_align32")
-        last: errors.OutOfMemory | None = None
-        for flags in plan.attempts:
-            try:
-                return self._allocator.memory.alloc(plan.size_bytes, flags)
-            except errors.OutOfMemory as fault:
-                last = fault
-        assert last is not None
-        raise last
+        return self._allocator.first(self._allocator.plan(size, HUGE_FIRST, "malloc_align32"))
 
     def give(self, address: int) -> None:
         """Take memory back."""

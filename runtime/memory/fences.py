@@ -12,12 +12,42 @@ Fence = Callable[[], bool]
 class Timeline(Protocol):
     """A stream, as far as memory cares: its ring counts what was submitted and what is done (absolute numbers)."""
 
-    closed: bool
-    handle: int
-    ring: Any
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended: everything in it is done."""
+
+    @property
+    def handle(self) -> int:
+        """A number that only this one has."""
+
+    @property
+    def ring(self) -> Any:
+        """What counts: `submitted` and `reclaimed`."""
 
     def drain(self) -> None:
         """Look at what has been done since."""
+
+
+class Lifetime:
+    """A timeline that is passed only as a whole, when its owner ends: what a graph uses, it uses at each execution."""
+
+    __slots__ = ("_ended", "handle", "ring")
+
+    class _Ring(NamedTuple):
+        submitted: int = 1
+        reclaimed: int = 0
+
+    def __init__(self, handle: int, ended: Callable[[], bool]) -> None:
+        """Begin; `handle` is a number that no stream has, `ended` tells whether the owner is gone."""
+        self.handle, self._ended, self.ring = handle, ended, self._Ring()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the owner has ended."""
+        return self._ended()
+
+    def drain(self) -> None:
+        """Nothing can be looked at."""
 
 
 class Mark(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.memory.location import Location
@@ -42,13 +42,14 @@ class Ledger:
         self.current: Counter[Location] = Counter()
         self.peak: Counter[Location] = Counter()
 
-    def add(self, address: int, size: int, location: Location) -> None:
+    def add(self, address: int, size: int, location: Location) -> Held:
         """Enter a block."""
         held = Held(size, location, self._site() if self.traces else "")
         with self._lock:
             self._held[address] = held
             self.current[location] += size
             self.peak[location] = max(self.peak[location], self.current[location])
+        return held
 
     def remove(self, address: int) -> Held | None:
         """Strike a block out; None for one that was never entered."""
@@ -70,6 +71,11 @@ class Ledger:
     def __len__(self) -> int:
         return len(self._held)
 
+    def total(self, *locations: Location) -> int:
+        """Return the bytes that are held at locations."""
+        with self._lock:
+            return sum(self.current[location] for location in locations)
+
     def by_site(self, location: Location = Location.DEVICE) -> list[tuple[str, int, int]]:
         """Return (place, bytes, blocks) of what is held, largest first."""
         size: Counter[str] = Counter()
@@ -88,8 +94,12 @@ class Ledger:
         if not rows:
             return "this process holds none"
         total, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
-        text = f"this process holds {total} bytes in {blocks} blocks"
-        named = [row for row in rows if row[0]]
-        if not named:
-            return f"{text} ({VARIABLE}=1 tells where they were asked for)"
-        return f"{text}, most at " + ", ".join(f"{site} ({size} in {count})" for site, size, count in named[:_PLACES])
+        return f"this process holds {total} bytes in {blocks} blocks{most(rows)}"
+
+
+def most(rows: Sequence[tuple[str, int, int]]) -> str:
+    """Say where those who hold most have asked: rows are (place, bytes, blocks), largest first."""
+    named = [row for row in rows if row[0]]
+    if not named:
+        return f" ({VARIABLE}=1 tells where they were asked for)"
+    return ", most at " + ", ".join(f"{site} ({size} in {count})" for site, size, count in named[:_PLACES])

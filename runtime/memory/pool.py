@@ -10,22 +10,16 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from runtime import errors
+from runtime.memory.allocator import below
+from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
 from runtime.memory.fences import Mark, Timeline, mark
+from runtime.memory.ledger import most
 from runtime.memory.statistics import Statistics, amount
-
-UNIT = 512
-"""Block sizes and addresses are multiples of this, as those of the driver."""
-SMALL = 1 << 20
-"""Requests up to this share segments of SMALL_SEGMENT bytes."""
-SMALL_SEGMENT = 2 << 20
-LARGE_SEGMENT = 20 << 20
-"""Segments of larger requests; one above half of this gets a segment of its own, in steps of SMALL_SEGMENT."""
-
-_ANYBODY = 0  # stream handle under which blocks lie that no stream has to wait for
 
 
 class Source(Protocol):
@@ -41,53 +35,19 @@ class Source(Protocol):
         """Say in words how much there is and who holds it."""
 
 
-class Block:
-    """A piece of a segment: in use, free for one stream (`home`), or free for everybody."""
-
-    __slots__ = ("address", "after", "before", "free", "home", "marks", "requested", "segment", "size", "users")
-
-    def __init__(self, segment: Segment, address: int, size: int) -> None:
-        self.segment, self.address, self.size = segment, address, size
-        self.before: Block | None = None
-        self.after: Block | None = None
-        self.free = True
-        self.home = _ANYBODY
-        """Handle of the stream whose order protects it."""
-        self.requested = 0
-        self.marks: tuple[Mark, ...] = ()
-        """Points that must be passed before everybody may use it."""
-        self.users: list[Timeline] = []
-        """Streams that use it beside its own."""
-
-
-class Segment(NamedTuple):
-    """Memory from one driver call."""
-
-    address: int
-    size: int
-    small: bool
-
-
-class Snapshot(NamedTuple):
-    """One block as `memory_snapshot` shows it."""
-
-    segment: int
-    address: int
-    size: int
-    state: str
-    """active_allocated, active_pending_free or inactive."""
-
-
 class CachingPool:
     """The pool of one device; all methods may be called from any thread."""
 
-    def __init__(self, source: Source, rounded: Callable[[int], int]) -> None:
+    def __init__(
+        self, source: Source, rounded: Callable[[int], int], site: Callable[[], str] = lambda: ""
+    ) -> None:
         """Start empty.
 
         Args:
             rounded: what a request becomes by the chip's rule (multiples of 32, padding).
+            site: names the place in the user's program that is running now; "" when that is not traced.
         """
-        self._source, self._rounded = source, rounded
+        self._source, self._rounded, self._site = source, rounded, site
         self._lock = threading.RLock()
         self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
         self._blocks: dict[int, Block] = {}
@@ -137,7 +97,7 @@ class CachingPool:
                 block = self._find(wanted, small, stream.handle) or self._grow(wanted, small, size)
         with self._lock:
             self._cut(block, wanted)
-            block.home, block.requested = stream.handle, size
+            block.home, block.requested, block.site = stream.handle, size, self._site()
             block.marks = ()
             self._taken(block)
         return block
@@ -165,7 +125,7 @@ class CachingPool:
         """Take the smallest block that fits, of the stream's own or of everybody's, out of the lists."""
         best: tuple[int, int] | None = None
         chosen: list[tuple[int, int]] = []
-        for home in (handle, _ANYBODY):
+        for home in (handle, NOBODY):
             rows = self._free.get((home, small), [])
             index = bisect_left(rows, (wanted, 0))
             if index < len(rows) and (best is None or rows[index][0] < best[0]):
@@ -198,12 +158,12 @@ class CachingPool:
                 size = exact
         try:
             address = self._source.take(size)
-        except errors.OutOfMemory as fault:
+        except errors.OutOfMemory:
             self._retry(0)
             try:
                 address = self._source.take(size)
-            except errors.OutOfMemory:
-                raise self._exhausted(asked) from fault
+            except errors.OutOfMemory as empty:
+                raise self._exhausted(asked, empty) from empty
         self.statistics.num_driver_allocs += 1
         self.statistics.segment.add(1)
         held.add(size)
@@ -217,18 +177,29 @@ class CachingPool:
         self._settle(self._reached())
         self.trim(keep)
 
-    def _exhausted(self, asked: int) -> errors.RuntimeFault:
+    def _exhausted(self, asked: int, empty: errors.RuntimeFault | None = None) -> errors.RuntimeFault:
         statistics = self.statistics
         statistics.num_ooms += 1
         limit = "" if self._limit is None else f", limit {self._limit}"
         held, used = statistics.reserved_bytes.current, statistics.allocated_bytes.current
         return errors.fault(
             "ACL_ERROR_RT_MEMORY_ALLOCATION",
-            f"the pool has no {asked} bytes ({amount(asked)}) left: {used} of its {held} bytes are in use{limit}; "
-            f"{self._source.shortage()}",
+            f"the pool has no {asked} bytes ({amount(asked)}) left: {used} of its {held} bytes are in use"
+            f"{self._holders()}{limit}; {self._source.shortage()}",
             hint="close buffers, raise `pool.limit`, or free other memory on the device",
             details={"asked": asked, "allocated": used, "reserved": held, "limit": self._limit},
+            hal=below(empty),
         )
+
+    def _holders(self) -> str:
+        """Say where the blocks in use were asked for, the largest share first."""
+        size: Counter[str] = Counter()
+        count: Counter[str] = Counter()
+        for block in self._blocks.values():
+            if not block.free and block not in self._pending:
+                size[block.site] += block.size
+                count[block.site] += 1
+        return most([(site, share, count[site]) for site, share in size.most_common()]) if size else ""
 
     def _cut(self, block: Block, wanted: int) -> None:
         """Leave what a request does not need as a block of its own."""
@@ -247,7 +218,7 @@ class CachingPool:
     def _put(self, block: Block) -> None:
         """Enter a free block, joined with free neighbours of the same stream or of nobody."""
         for other in (block.before, block.after):
-            if other is not None and other.free and (other.home in (block.home, _ANYBODY) or block.home == _ANYBODY):
+            if other is not None and other.free and (other.home in (block.home, NOBODY) or block.home == NOBODY):
                 self._leave(other)
                 block = self._join(*((other, block) if other.address < block.address else (block, other)))
         self._enter(block)
@@ -294,7 +265,7 @@ class CachingPool:
             else:
                 self._pending.remove(block)
                 self._rests(block)
-            block.home, block.marks = _ANYBODY, ()
+            block.home, block.marks = NOBODY, ()
         for block in settled:
             self._put(block)
 
@@ -332,7 +303,7 @@ class CachingPool:
             held, before = self.statistics.reserved_bytes, self.statistics.reserved_bytes.current
             whole = [
                 self._blocks[address]
-                for (home, _), rows in self._free.items() if home == _ANYBODY
+                for (home, _), rows in self._free.items() if home == NOBODY
                 for size, address in rows if size == self._whole(address)
             ]  # fmt: skip
             for block in sorted(whole, key=lambda block: block.size):
@@ -395,6 +366,11 @@ class CachingPool:
     def empty_cache(self) -> None:
         """Give back to the driver what is not in use; the same as `trim()`."""
         self.trim()
+
+    def held_for(self, home: int) -> int:
+        """Return the bytes of blocks that only one stream, or one graph, may use: in use, or kept for it."""
+        with self._lock:
+            return sum(block.size for block in self._blocks.values() if block.home == home)
 
     def memory_snapshot(self) -> list[Snapshot]:
         """Return every block, by address."""

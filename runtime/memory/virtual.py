@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from npuhal import constants as c
 from runtime import errors
@@ -11,8 +11,38 @@ from runtime.driver.virtual import PhysicalKind, VirtualDriver
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 
+if TYPE_CHECKING:
+    from runtime.driver.memory import MemoryDriver
+
 HUGE_PAGES = 0x1
 """Flag of a reservation: for huge pages."""
+
+
+def map_again(driver: VirtualDriver, memory: MemoryDriver, target: int, size: int, source: int, link: int) -> None:
+    """Map what is mapped from `source` on, block by block, from `target` on as well, reached over another link.
+
+    Raises:
+        InvalidArgument 107000: a block does not begin where the one before it ends, or nothing is mapped there.
+    """
+    done = 0
+    while done < size:
+        base, length = memory.address_range(source + done)
+        if base != source + done:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"no mapped block begins at {source + done:#x}; one begins at {base:#x}",
+                hint="pass the first address of a mapping, and a size that ends with one",
+            )
+        handle = driver.retain(base)
+        try:
+            before = driver.link(handle)
+            driver.set_link(handle, link)
+            try:
+                driver.map(target + done, length, handle)
+            finally:
+                driver.set_link(handle, before)
+        finally:
+            driver.destroy(handle)
+        done += length
 
 
 class PhysicalMemory:

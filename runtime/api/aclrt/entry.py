@@ -21,8 +21,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 CHAPTERS = (
     "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
-    "timeout", "memory", "registration", "managed", "copying", "virtual", "ipc", "pools", "kernel", "arguments",
-    "launch", "capture", "model", "snapshot", "overflow", "faults", "miscellaneous",
+    "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual", "shareable", "ipc",
+    "health", "pools", "random", "kernel", "arguments", "launch", "capture", "model", "branching", "snapshot",
+    "overflow", "faults", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, need
-from runtime.api.aclrt.memory import device_of
+from runtime.api.aclrt.entry import Out, entry, need, need_rt
+from runtime.api.aclrt.memory import device_of, need_size
 from runtime.api.aclrt.state import Acl
-from runtime.core.device import Device
 from runtime.driver.peers import PeerDriver
 from runtime.driver.sharing import ShareDriver
 from runtime.memory import ipc
 
 _ACCESS_LINK = 0
 """aclrtIpcMemAttrType: over which link accesses go."""
+_SERVER_PIDS = struct.Struct("<I4xQQ")
+"""aclrtServerPid: super-pod device id, address of process ids, how many."""
 
 
 def _key(key: int | str | bytes) -> bytes:
@@ -67,14 +69,9 @@ def aclrtIpcMemImportByKey(acl: Acl, devPtr: Out | None, key: int, flags: int) -
         raise _out_of_range(call, flags, "flags", "0 or 1")
     device, text = device_of(acl), _key(key)
     if flags:
-        _reach(device, device.shared, text)
+        peers = PeerDriver(device.hal, device.device_id)
+        peers.reach(device.shared.exporter(text), own=device.driver.info.physical_id())
     devPtr.value = acl.runtime.open_keys.open(device.shared, text)
-
-
-def _reach(device: Device, driver: ShareDriver, key: bytes) -> None:
-    peers, exporter = PeerDriver(device.hal, device.device_id), driver.exporter(key)
-    if exporter != device.driver.info.physical_id() and not peers.enabled(exporter):
-        peers.enable(exporter)
 
 
 @entry(waits_for_snapshot=True)
@@ -94,3 +91,49 @@ def aclrtIpcMemSetAttr(acl: Acl, key: int, type: int, attr: int) -> None:
     if (type or 0) != _ACCESS_LINK:
         raise _out_of_range(call, type, "type", "0")
     acl.runtime.open_keys.set_attribute(device_of(acl).shared, _key(key), attr or 0)
+
+
+@entry(waits_for_snapshot=True)
+def aclrtIpcMemImportPidInterServer(acl: Acl, key: int, serverPids: int, num: int) -> None:
+    """Let processes of other servers of a super-pod open a key; only forms of Ascend 910_93 are in one."""
+    call = "aclrtIpcMemImportPidInterServer"
+    need_rt(call, key=key, serverPids=serverPids)
+    if not num:
+        raise _out_of_range(call, 0, "num", "more than 0")
+    driver, text = device_of(acl).shared, _key(key)
+    for server, pids, count in server_pids(call, serverPids, num):
+        driver.allow_server(text, server, list((ctypes.c_int32 * count).from_address(pids)))
+
+
+def server_pids(call: str, address: int, count: int) -> list[tuple[int, int, int]]:
+    """Read aclrtServerPid rows: (super-pod device id, address of process ids, how many); 107000 for a NULL address."""
+    rows = list(_SERVER_PIDS.iter_unpack(ctypes.string_at(address, _SERVER_PIDS.size * count)))
+    for number, (_, pids, _) in enumerate(rows):
+        need_rt(call, **{f"serverPids[{number}].pid": pids})
+    return rows
+
+
+# -- processes and peers -------------------------------------------------------------------------------------------
+
+
+@entry
+def aclrtDeviceGetBareTgid(acl: Acl, pid: Out | None) -> None:
+    """Return this process's id as the driver knows it, outside of any container: what lists of processes take."""
+    need("aclrtDeviceGetBareTgid", pid=pid)
+    assert pid is not None
+    pid.value = ShareDriver(acl.runtime.hal, 0).bare_pid()
+
+
+@entry(waits_for_snapshot=True)
+def aclrtMemP2PMap(acl: Acl, devPtr: int, size: int, dstDevId: int, flags: int) -> None:
+    """Map memory for another device ahead of use; peer access must be enabled before."""
+    call = "aclrtMemP2PMap"
+    need(call, devPtr=devPtr)
+    asked = need_size(call, size)
+    if flags:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: flags is {flags}, it must be 0", ee="EH0009",
+            params=(call, flags, "flags", "it is reserved"), hint="pass 0",
+        )
+    other = acl.runtime.visible.ids[acl.runtime.slot(dstDevId or 0, call).index]
+    device_of(acl).memory.map_for(devPtr, asked, other)

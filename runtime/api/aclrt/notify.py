@@ -7,6 +7,7 @@ import struct
 
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream_of
+from runtime.api.aclrt.ipc import server_pids
 from runtime.api.aclrt.state import Acl
 from runtime.core import notify as core
 from runtime.core.notify import CountNotify, Notify
@@ -156,6 +157,23 @@ def aclrtNotifySetImportPid(acl: Acl, notify: int | None, pid: int | None, num: 
             hint="pass one or more process ids",
         )
     found.allow((ctypes.c_int32 * num).from_address(pid))
+
+
+@entry
+def aclrtNotifySetImportPidInterServer(
+    acl: Acl, notify: int | None, serverPids: int | None, num: int | None
+) -> None:
+    """Let processes of other servers of a super-pod open the notify; only forms of Ascend 910_93 are in one."""
+    call = "aclrtNotifySetImportPidInterServer"
+    need_rt(call, notify=notify, serverPids=serverPids)
+    assert serverPids is not None
+    if not num:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: num is 0", ee="EE1003", params=(call, num, "num", "at least 1"),
+        )
+    found = _notify(acl, call, notify)
+    for server, pids, count in server_pids(call, serverPids, num):
+        found.allow_server(server, (ctypes.c_int32 * count).from_address(pids))
 
 
 # -- count-notifies ----------------------------------------------------------------------------------------------------

@@ -13,15 +13,15 @@ from runtime.api.aclrt.memory import device_of, need_size
 from runtime.api.aclrt.state import Acl
 from runtime.driver.virtual import PhysicalKind, VirtualDriver
 from runtime.memory.information import attribute_of, physical_kind
+from runtime.memory.virtual import map_again
 
 _GRANT = struct.Struct("<III12x")
 """aclrtMemAccessDesc: flags, location id and type, 12 reserved bytes."""
 _LOCATION = struct.Struct("<II")
 """aclrtMemLocation: id, type (0 host, 1 device)."""
 _HOST, _DEVICE = 0, 1
-_HANDLE_NONE, _SHARE_DEFAULT = 0, 1
-_ANYBODY = 0x1
-"""Export flag: no list of processes."""
+_HANDLE_NONE = 0
+_LAST_LINK = 3
 
 
 def _driver(acl: Acl) -> VirtualDriver:
@@ -199,47 +199,48 @@ def aclrtMemGetAccess(acl: Acl, virPtr: int, location: int, flag: Out | None) ->
     flag.value = _driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)
 
 
-# -- sharing -------------------------------------------------------------------------------------------------------
+@entry(waits_for_snapshot=True)
+def aclrtMemMapNoAccess(acl: Acl, virPtr: int, size: int, offset: int, handle: int, flags: int) -> None:
+    """Map without access; the headers of the drivers that are supported have no such function."""
+    call = "aclrtMemMapNoAccess"
+    need(call, virPtr=virPtr, handle=handle)
+    need_size(call, size)
+    _zero(call, flags=flags)
+    raise errors.fault(
+        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the driver maps memory with access for its own device only",
+        hint="use aclrtMapMem; other devices need aclrtMemSetAccess",
+    )
+
+
+# -- links ---------------------------------------------------------------------------------------------------------
 
 
 @entry(waits_for_snapshot=True)
-def aclrtMemExportToShareableHandle(
-    acl: Acl, handle: int, handleType: int, flags: int, shareableHandle: Out | None
-) -> None:
-    """Return the number under which other processes import a handle; flag 1 needs no list of them."""
-    call = "aclrtMemExportToShareableHandle"
-    need(call, handle=handle, shareableHandle=shareableHandle)
-    assert shareableHandle is not None
-    if handleType:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: handleType is {handleType}; only 0 exists", ee="EH0007",
-            params=(call, handleType, "handleType", 0), hint="pass ACL_MEM_HANDLE_TYPE_NONE",
-        )
-    if (flags or 0) & ~_ANYBODY:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags is {flags}; 0 and 1 exist", ee="EE1003",
-            params=(call, flags, "flags", "0 or 1"),
-        )
-    shareableHandle.value = _driver(acl).export(handle, anybody=bool(flags))
-
-
-@entry(waits_for_snapshot=True)
-def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: int, deviceId: int, handle: Out | None) -> None:
-    """Return a handle of memory that another process has exported, for one device."""
-    call = "aclrtMemImportFromShareableHandle"
-    if handle is not None:
-        handle.value = None
+def aclrtMemMapSetLink(acl: Acl, handle: int, adviceLink: int) -> None:
+    """Choose over which link later mappings of a handle go: 0 SIO, 1 HCCS, 2 and 3 UB."""
+    call = "aclrtMemMapSetLink"
     need(call, handle=handle)
-    assert handle is not None
-    slot = acl.runtime.slot(deviceId or 0, call)
-    driver = VirtualDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index])
-    handle.value = driver.import_(shareableHandle or 0)
+    if not 0 <= (adviceLink or 0) <= _LAST_LINK:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: adviceLink is {adviceLink}; 0 to {_LAST_LINK} exist", ee="EE1003",
+            params=(call, adviceLink, "adviceLink", f"[0, {_LAST_LINK}]"),
+        )
+    _driver(acl).set_link(handle, adviceLink or 0)
 
 
 @entry(waits_for_snapshot=True)
-def aclrtMemSetPidToShareableHandle(acl: Acl, shareableHandle: int, pid: int, pidNum: int) -> None:
-    """Let processes import a shared handle; pids are bare tgids."""
-    call = "aclrtMemSetPidToShareableHandle"
-    need(call, pid=pid)
-    count = need_size(call, pidNum, "pidNum")
-    _driver(acl).allow(shareableHandle or 0, list((ctypes.c_int32 * count).from_address(pid)))
+def aclrtMemMapSelectedLink(acl: Acl, virPtrDst: int, size: int, virPtrSrc: int, linkIdx: int) -> None:
+    """Map memory that is mapped at `virPtrSrc` at `virPtrDst` as well, over SIO (0) or HCCS (1)."""
+    call = "aclrtMemMapSelectedLink"
+    need(call, virPtrDst=virPtrDst, virPtrSrc=virPtrSrc)
+    if not size:
+        raise _refused(call, "size", 0, "more than 0 is needed")
+    if not 0 <= (linkIdx or 0) <= 1:
+        raise _refused(call, "linkIdx", linkIdx, "0 and 1 exist")
+    map_again(_driver(acl), device_of(acl).memory, virPtrDst, size, virPtrSrc, linkIdx or 0)
+
+
+def _refused(call: str, name: str, value: int, why: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}: {why}", ee="EH0001", params=(name, value, why),
+    )

@@ -1,0 +1,95 @@
+"""The pool of a device as users see it: buffers in the order of streams, and of graphs while those are captured."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from runtime.core.census import creation_site
+from runtime.memory.allocator import SegmentSource
+from runtime.memory.device import PooledBuffer
+from runtime.memory.fences import Lifetime, Timeline
+from runtime.memory.pool import CachingPool
+
+if TYPE_CHECKING:
+    from runtime.api.memory import DeviceMemory
+    from runtime.core.stream import Stream
+    from runtime.memory.blocks import Block
+
+_FIRST_GRAPH_HOME = -2  # -1 is that of blocks which several streams use
+
+
+class Pool(CachingPool):
+    """`device.pool`: buffers without driver calls, in the order of streams.
+
+    >>> with device.pool.alloc(1 << 20, stream) as scratch:
+    ...     kernel[8](scratch, stream=stream)
+
+    A buffer may be closed while work that uses it is still queued in its stream; the memory is used again in order.
+
+    What is taken for a stream that is being captured belongs to the graph: closed buffers serve later requests of the
+    same capture and stream, and nobody else before the graph is closed, because each execution uses them again.
+    """
+
+    def __init__(self, device: DeviceMemory) -> None:
+        super().__init__(SegmentSource(device.allocator), device.allocator.padded, self._place)
+        self._device = device
+        self._homes = itertools.count(_FIRST_GRAPH_HOME, -1)
+        self._captures: dict[int, tuple[Any, Lifetime]] = {}
+
+    def _place(self) -> str:
+        return creation_site() if self._device.ledger.traces else ""
+
+    def alloc(self, size: int, stream: Stream | None = None) -> PooledBuffer:
+        """Return a buffer for work of a stream, the default stream by default; its contents are undefined.
+
+        `buffer.record_stream(other)` tells that a further stream uses it.
+
+        Raises:
+            InvalidArgument 100000: the size is not positive.
+            OutOfMemory 207001: neither the pool nor, within `limit`, the device has that much left.
+        """
+        device = self._device
+        device.check_open()
+        device.orphans.sweep()
+        user = device.context.default_stream if stream is None else stream
+        user.check_open()
+        owner: Timeline = user if user.branch is None else self._of_capture(user.branch)
+        block = self.take(size, owner)
+        give = partial(self._give, block, owner)
+        buffer = PooledBuffer(device, block.address, size, give, record_stream=partial(self.record, block))
+        return device.adopt(buffer, give)
+
+    def _give(self, block: Block, owner: Timeline, _address: int = 0) -> None:
+        if not self._device.closed:
+            self.give(block, owner)
+
+    # -- graphs ----------------------------------------------------------------------------------------------------
+
+    def _of_capture(self, branch: Any) -> Lifetime:
+        """Return the timeline of what a stream takes while it is captured: it lasts as long as the graph."""
+        with self._lock:
+            known = self._captures.get(id(branch))
+            if known is not None and known[0] is branch:
+                return known[1]
+            self._forget_graphs()
+            lifetime = Lifetime(next(self._homes), lambda: bool(branch.graph.closed))
+            self._captures[id(branch)] = (branch, lifetime)
+            return lifetime
+
+    def _forget_graphs(self) -> None:
+        """Let go of graphs that were closed."""
+        for key, (_, lifetime) in list(self._captures.items()):
+            if lifetime.closed:
+                del self._captures[key]
+
+    def graph_bytes(self) -> dict[int, int]:
+        """Return the bytes that each graph keeps, by model id."""
+        found: Counter[int] = Counter()
+        with self._lock:
+            self._forget_graphs()
+            for branch, lifetime in self._captures.values():
+                found[branch.graph.model_id] += self.held_for(lifetime.handle)
+        return dict(found)

@@ -34,6 +34,7 @@ _NO_START_VALUE = 0xFFFF
 _SCALE_UNKNOWN = 0.001  # KernelCreditScale of chips that count in cycles of 1 GHz
 _CYCLES_UNKNOWN_US = 4294967.296
 _SCALE_MIN = 0.001
+_FINE_US = 100_000.0
 _SCALE_MC62 = 33554.43359375  # the value of MC62CM12A, 33554.432 rounded to single precision; MC32DM11A keeps it exact
 _SCALE_BS9 = 18641.351
 _TOLERANCE = 1e-5
@@ -50,6 +51,11 @@ def interval_us(env: EncodeEnv) -> float:
     if env.credit_interval_us and chip.has("TASK_EXEC_TIMEOUT_SCALE_MODIFY") and env.ts_has("OP_EXEC_TIMEOUT_MS"):
         return env.credit_interval_us
     return _CYCLES_UNKNOWN_US
+
+
+def is_fine(interval_us: float) -> bool:
+    """Tell whether steps of this many microseconds, as the scheduler has answered, are fine: below 100 ms."""
+    return _SCALE_MIN < interval_us < _FINE_US
 
 
 def from_time(time_us: int, env: EncodeEnv, most: int = MAX_CREDIT) -> int:
@@ -76,7 +82,7 @@ def aicore(time_us: int, env: EncodeEnv) -> int:
         return started(from_time(time_us, env), env)
     if env.op_timeout_us is None:
         return started(int(env.chip.prop("starsDefaultKernelCredit")), env)
-    if env.op_timeout_in_ms and env.op_timeout_us == 0:
+    if env.op_timeout_fine and env.op_timeout_us == 0:
         return started(NEVER_CREDIT, env)
     return started(from_time(env.op_timeout_us, env), env)
 
@@ -84,7 +90,7 @@ def aicore(time_us: int, env: EncodeEnv) -> int:
 def sdma(env: EncodeEnv) -> int:
     """Credit of a copy engine entry."""
     limit = env.op_timeout_us
-    if limit is not None and (env.op_timeout_in_ms or env.chip.has("KERNEL_CREDIT_CALC_FROM_EXE_TIMEOUT")):
+    if limit is not None and (env.op_timeout_fine or env.chip.has("KERNEL_CREDIT_CALC_FROM_EXE_TIMEOUT")):
         return started(from_time(limit, env), env)
     return started(MAX_CREDIT, env)
 

@@ -112,8 +112,8 @@ class EncodeEnv:
     # --- time limits
     op_timeout_us: int | None = None
     """Time limit of an operator set for the process in microseconds; None when none was set."""
-    op_timeout_in_ms: bool = False
-    """The limit was set with millisecond resolution (0 then means: never)."""
+    op_timeout_fine: bool = False
+    """The scheduler counts operators in steps far below a second (`credit.is_fine`): a limit of 0 then means never."""
     credit_interval_us: float = 0.0
     """Microseconds per credit as answered by the task scheduler; 0.0 before it was asked."""
 

@@ -110,19 +110,7 @@ class Kernel:
     grid: bool
 
 
-def check_kernel_supported(context: Context) -> None:
-    """The AICPU scheduler's own kernel: which built-in kernels does it have?
-
-    The packed argument block is {u64 name, u32 name length, u64 result, u32 result length}; the result word becomes 0
-    for a kernel it has and 1 for any other (struct CheckKernelSupportedConfig, aicpusd_info.h).
-    """
-    name, length, result, _ = struct.unpack("<QIQI", context.args.bytes(0, 24))
-    text = ctypes.string_at(context.memory.device_pointer(name, length, "name of an AICPU kernel"), length)
-    answer = struct.pack("<I", 0 if text.decode("utf-8", "replace") in _AICPU_HAS else 1)
-    ctypes.memmove(context.memory.device_pointer(result, 4, "answer of the AICPU scheduler"), answer, 4)
-
-
-_AICPU_HAS = frozenset({"tsKernel:CloseAicpuMonitor"})
+_BUILT_IN = "tsKernel:"
 
 
 def _libraries(context: Context) -> Iterator[tuple[str, int, int]]:
@@ -149,9 +137,21 @@ class Registry:
     """What the AICPUs have open, by (device, name)."""
 
     def __post_init__(self) -> None:
-        self.attach_aicpu("", "CheckKernelSupported", check_kernel_supported)
+        self.attach_aicpu("", "CheckKernelSupported", self._check_supported)
         self.attach_aicpu("", "batchLoadsoFrombuf", self._open_libraries)
         self.attach_aicpu("", "deleteCustOp", self._give_up_libraries)
+
+    def _check_supported(self, context: Context) -> None:
+        """The AICPU scheduler's own kernel: is there another built-in kernel of this name?
+
+        The packed argument block is {u64 name, u32 name length, u64 result, u32 result length}; the result word becomes
+        0 for a kernel that is attached and 1 for any other (struct CheckKernelSupportedConfig, aicpusd_info.h).
+        """
+        name, length, result, _ = struct.unpack("<QIQI", context.args.bytes(0, 24))
+        text = ctypes.string_at(context.memory.device_pointer(name, length, "name of an AICPU kernel"), length)
+        known = ("", text.decode("utf-8", "replace").removeprefix(_BUILT_IN)) in self.aicpu
+        place = context.memory.device_pointer(result, 4, "answer of the AICPU scheduler")
+        ctypes.memmove(place, struct.pack("<I", not known), 4)
 
     def _open_libraries(self, context: Context) -> None:
         for name, address, size in _libraries(context):

@@ -17,7 +17,7 @@ ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
-          "fault", "scenario", "features", "callback_groups", "ts_capability", "ts_version", "compiled",
+          "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
           "swsq")  # fmt: skip
 
 
@@ -49,6 +49,8 @@ class FakeOptions:
     """`ts_capability=00000000000000`: what the task scheduler says it can do, bit by bit; `none`: it says nothing."""
     ts_version: int = 0
     """Firmware version of the task scheduler; 0: drawn from the seed."""
+    op_interval_ns: int = 1 << 32
+    """`op_interval=1000000`: the step in which the task scheduler counts how long operators run, in nanoseconds."""
     callback_groups: int = 1024
     """Groups of threads that may take host callbacks."""
     features: int | None = None
@@ -83,6 +85,7 @@ def parse(url: HalUrl) -> FakeOptions:
         features=_mask(url, "features"),
         ts_capability=_capability(url),
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
+        op_interval_ns=url.integer("op_interval", 1 << 32, 1, (1 << 64) - 1),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
         software_sq=url.flag("swsq", default=True),
         compiled=url.flag("compiled"),

@@ -121,7 +121,7 @@ def env(inputs: Inputs, at: Machine) -> EncodeEnv:
         sq_address_table=constants()["sq_address_table"],
         profiling_switch=at.place("profiling_switch"),
         op_timeout_us=inputs.get("global_op_exec_timeout_us", 0) if has_limit else None,
-        op_timeout_in_ms=bool(inputs.get("global_timeout_is_ms")),
+        op_timeout_fine=bool(inputs.get("global_timeout_is_ms")),
     )
 
 

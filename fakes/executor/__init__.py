@@ -92,7 +92,11 @@ class Executor:
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
         self.wr_cqe = 1 << self.header.field("wr_cqe").offset
-        self.credit_ns = int(credit.interval_us(EncodeEnv(chip=machine.chip)) * 1000)
+        counted = EncodeEnv(
+            chip=machine.chip, ts_features=frozenset({"OP_EXEC_TIMEOUT_MS"}),
+            credit_interval_us=machine.options.op_interval_ns / 1000,
+        )
+        self.credit_ns = int(credit.interval_us(counted) * 1000)
         """Virtual time of one unit of kernel credit; 0 when the chip states none."""
         self.identify = Reader(machine.plugin.layouts).identify
         self.stream_ids = "stream_id" in self.header

@@ -64,7 +64,12 @@ def kernel(task: Task) -> int:
 
 def message(task: Task) -> int:
     """Control message to the AICPU scheduler: accepted, nothing in the fake depends on it."""
-    task.detail = f"command {task.fields['message'] if 'message' in task.fields else task.fields['cmd_type']}"
+    fields = task.fields
+    task.detail = f"command {fields['message'] if 'message' in fields else fields['cmd_type']}"
+    for what in ("wait", "execute"):
+        if fields.get(f"{what}_en"):
+            limit = fields.get(f"{what}_timeout", fields.get(what))
+            task.detail += f", {what} limit {limit}"
     task.occupy(_MESSAGE_NS, AICPU)
     return 1
 

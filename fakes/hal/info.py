@@ -227,7 +227,11 @@ class InfoCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         operation = ctypes.c_uint32.from_address(message).value
         identity = device.identity
-        answers = {5: (identity.stars_base,), 6: (identity.ts_version,), 16: (identity.swap_base, identity.swap_size)}
+        interval = self.machine.options.op_interval_ns
+        answers = {
+            5: (identity.stars_base,), 6: (identity.ts_version,), 16: (identity.swap_base, identity.swap_size),
+            11: (interval >> 32 | (interval & 0xFFFFFFFF) << 32,),  # the high word first
+        }  # fmt: skip
         if operation in answers:
             data = struct.pack(f"<I{len(answers[operation])}Q", operation, *answers[operation])
         else:

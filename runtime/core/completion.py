@@ -1,10 +1,16 @@
-"""What the device reported: reading CQEs, naming the failed task, and letting the queue run again."""
+"""What the device reported: reading CQEs, naming the failed task, and letting the queue run again.
+
+The hardware stops a queue at every report with an error bit, also where the report names no failure (an overflow, the
+end of a sequence). It may take a while; nobody waits for that under a lock: the queue is noted as `Halted`, and each
+look at the stream tries again.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,12 +27,23 @@ if TYPE_CHECKING:
 _DISABLE_WAIT_S = 300.0
 """How long the hardware may take to stop a queue with a failed task (core_spec 10.4)."""
 
-_POLL_S = 20e-6
-
 NO_STREAM = 0xFFFFFFFF
 """Stream id of a receiver that takes the entries of all streams."""
 
-_FAILURES = frozenset({OutcomeKind.ERROR, OutcomeKind.OVERFLOW})
+_RESULTS = frozenset({OutcomeKind.ERROR, OutcomeKind.OVERFLOW, OutcomeKind.END_OF_SEQUENCE, OutcomeKind.ABORTED})
+"""Outcomes that the next synchronize raises."""
+
+_SILENT = frozenset({OutcomeKind.END_OF_SEQUENCE, OutcomeKind.ABORTED})
+"""Those of them that no exception callback is told of (core_spec 18.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """A queue that the hardware stops at a report: where it goes on, whether it does, and how long that may take."""
+
+    head: int
+    enable: bool
+    deadline: float
 
 
 def drain(stream: Stream) -> None:
@@ -49,7 +66,11 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
     """
     told: deque[Finished] = deque()
     with stream.reports:
-        if stream.closed or not stream.route.immediate or not (timeout_ms or stream.has_report()):
+        if stream.closed or not stream.route.immediate:
+            return told
+        if stream.halted is not None:
+            _resume(stream, stream.halted)
+        if not (timeout_ms or stream.has_report()):
             return told
         receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
         while raw_entries := receive(cq_id, stream_id, timeout_ms):
@@ -85,12 +106,19 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
     position = _position(stream, cqe)
     owner = stream.ring.owners[position] if position is not None else None
     outcome = stream.plugin.classify(cqe, owner.type if owner is not None else TaskType.NOP)
-    if outcome.kind in _FAILURES:
+    goes_on = True
+    if outcome.kind in _RESULTS:
         fault = _fault(stream, cqe, outcome, owner, position)
         stream.failure.keep(fault)
-        told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault, position)))
-        goes_on = stream.context.failure.enter(stream, fault)
-        _resume(stream, cqe, outcome, enable=goes_on)
+        if outcome.kind not in _SILENT:
+            told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault, position)))
+        if outcome.kind is OutcomeKind.ERROR:
+            goes_on = stream.context.failure.enter(stream, fault)
+    if cqe.failed:
+        advance = outcome.head_advance or _entries_of(stream, cqe.sq_head)
+        head = (cqe.sq_head + advance) % stream.queues.depth
+        stream.halted = Halted(head, goes_on, time.monotonic() + _DISABLE_WAIT_S)
+        _resume(stream, stream.halted)
 
 
 def _position(stream: Stream, cqe: Cqe) -> int | None:
@@ -125,27 +153,26 @@ def _fault(
     )
 
 
-def _resume(stream: Stream, cqe: Cqe, outcome: Outcome, *, enable: bool) -> None:
-    """Move the head over the failed task and enable the queue, once the hardware has stopped it.
+def _resume(stream: Stream, halted: Halted) -> None:
+    """Move the head over the task and enable the queue, if the hardware has stopped it by now.
 
-    The queue of a stream that has stopped for good stays disabled; `enable` says which it is.
+    The queue of a stream that has stopped for good stays disabled.
     """
     queues, sq_id = stream.device.queues, stream.queues.sq_id
-    deadline = time.monotonic() + _DISABLE_WAIT_S
-    while queues.enabled(sq_id):
-        if time.monotonic() > deadline:
+    if queues.enabled(sq_id):
+        if time.monotonic() > halted.deadline:
+            stream.halted = None
             stream.failure.keep(errors.fault(
                 "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
                 f"the queue of stream {stream.stream_id} reported a failed task but was not stopped by the hardware",
                 hint="close the stream with force=True or reset the device",
             ))
-            return
-        time.sleep(_POLL_S)
+        return
+    stream.halted = None
     if queues.head(sq_id) == queues.tail(sq_id):
         return  # the queue is being torn down: there is nothing to go on with
-    advance = outcome.head_advance or _entries_of(stream, cqe.sq_head)
-    queues.set_head(sq_id, (cqe.sq_head + advance) % stream.queues.depth)
-    if enable:
+    queues.set_head(sq_id, halted.head)
+    if halted.enable:
         queues.enable(sq_id)
 
 

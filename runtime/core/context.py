@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from contextlib import ExitStack
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from runtime import errors
-from runtime.core import creation, teardown
+from runtime.core import creation, sync, teardown
 from runtime.core.capture_gate import CaptureGate, CaptureMode
 from runtime.core.failure import ContextFailure
 from runtime.core.observers import StreamState
@@ -186,9 +187,12 @@ class Context:
         for stream in self.streams:
             stream.check_not_captured("synchronize of a device or context", posted=False)
         first: errors.RuntimeFault | None = None
+        sync.check_timeout(timeout_ms, "synchronize")
+        deadline = time.monotonic() + timeout_ms / 1000
         for stream in self.all_streams():
+            left_ms = timeout_ms if timeout_ms < 0 else max(1, int((deadline - time.monotonic()) * 1000))
             try:
-                stream.synchronize(timeout_ms)
+                stream.synchronize(left_ms)
             except errors.Timeout:
                 raise
             except errors.RuntimeFault as fault:

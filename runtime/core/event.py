@@ -28,7 +28,7 @@ class Event:
     With TIME_LINE the device writes a time stamp, so that two events can be subtracted.
     """
 
-    __slots__ = ("__weakref__", "_latest", "_lock", "_signal", "_waits", "closed", "device", "flags", "handle", "name",
+    __slots__ = ("__weakref__", "_handle", "_latest", "_lock", "_signal", "_waits", "closed", "device", "flags", "name",
                  "renewed", "shadow", "was_reset")  # fmt: skip
 
     def __init__(
@@ -43,8 +43,8 @@ class Event:
         Raises:
             ResourceExhausted 207007: a plain event takes its id now, and there is none left.
         """
+        self.closed = True
         self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
-        self.closed = False
         self.was_reset = False
         self.shadow: Any = None
         """What stands for the event in the graph that it was last recorded into, while that is captured."""
@@ -57,8 +57,17 @@ class Event:
             self._signal = SharedWords(device, shared)
         elif not self._per_record:
             self._signal = self._first_signal()
-        self.handle = device.runtime.handles.add(self)
-        device.signals.events.add(self)
+        self._handle = 0
+        self.closed = False
+        device.signals.adopt(self)
+
+    @property
+    def handle(self) -> int:
+        """The number by which the C API knows the event; whoever has asked for it must close the event."""
+        if not self._handle and not self.closed:
+            with self._lock:
+                self._handle = self._handle or self.device.runtime.handles.add(self)
+        return self._handle
 
     # -- what it is made of ----------------------------------------------------------------------------------------
 
@@ -461,13 +470,17 @@ class Event:
         """Give the event up; tasks that are already queued keep its signal until they are done."""
         if not self.closed:
             self.closed = True
-            self.device.runtime.handles.remove(self.handle)
+            self.device.runtime.handles.remove(self._handle)
             self.device.signals.events.remove(self)
             self._latest = None
             self._waits.clear()
             if self._signal is not None:
                 self._signal.drop()
                 self._signal = None
+
+    def __del__(self) -> None:
+        if not self.closed:
+            self.device.signals.abandoned.append(self)
 
     def __enter__(self) -> Event:
         return self
@@ -478,7 +491,7 @@ class Event:
     def check_open(self) -> None:
         """Raise where the event was closed, or its device was."""
         if self.closed:
-            raise dead_handle("event", f"event {self.name or hex(self.handle)}")
+            raise dead_handle("event", f"event {self.name or hex(self._handle)}")
 
     def __repr__(self) -> str:
         record = self._latest
@@ -488,4 +501,4 @@ class Event:
             state = "not recorded"
         else:
             state = "done" if record.done else "pending"
-        return f"<event {self.name or hex(self.handle)} of device {self.device.user_id}, {state}>"
+        return f"<event {self.name or hex(self._handle or id(self))} of device {self.device.user_id}, {state}>"

@@ -89,6 +89,7 @@ class EventIds:
     def _reclaim(self) -> bool:
         """Take back what is finished on all streams; tells whether an id became free or may have."""
         before = self.held
+        self._device.signals.bury()
         for stream in self._device.streams():
             stream.drain()
         return self.held < before

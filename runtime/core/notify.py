@@ -52,15 +52,22 @@ class WaitMode(enum.IntEnum):
 class _Signal:
     """What both kinds share: an id of one device, from creation to close."""
 
-    __slots__ = ("__weakref__", "closed", "device", "handle", "notify_id")
+    __slots__ = ("__weakref__", "_handle", "closed", "device", "notify_id")
 
     what = "notify"
 
     def __init__(self, device: Device, notify_id: int) -> None:
         self.device, self.notify_id = device, notify_id
+        self._handle = 0
         self.closed = False
-        self.handle = device.runtime.handles.add(self)
-        device.signals.events.add(self)
+        device.signals.adopt(self)
+
+    @property
+    def handle(self) -> int:
+        """The number by which the C API knows it; whoever has asked for it must close it."""
+        if not self._handle and not self.closed:
+            self._handle = self.device.runtime.handles.add(self)
+        return self._handle
 
     def check_open(self, stream: Stream | None = None) -> None:
         """Raise where it was closed, or the stream was."""
@@ -73,12 +80,16 @@ class _Signal:
         """Give the id back, also while a stream waits for it. Closing twice does nothing."""
         if not self.closed:
             self.closed = True
-            self.device.runtime.handles.remove(self.handle)
+            self.device.runtime.handles.remove(self._handle)
             self.device.signals.events.remove(self)
             self._give_back()
 
     def _give_back(self) -> None:
         raise NotImplementedError
+
+    def __del__(self) -> None:
+        if not getattr(self, "closed", True):
+            self.device.signals.abandoned.append(self)
 
     def __enter__(self: SelfSignal) -> SelfSignal:
         return self

@@ -58,6 +58,18 @@ class Recycler:
             if self._thread is None:
                 self._start()
 
+    def look_around(self) -> None:
+        """Have a round made for somebody who waits: what it waits for may stand behind another stream's failed task."""
+        if self._threaded:
+            self.wake()
+        else:
+            self._round()
+
+    def _round(self) -> None:
+        for stream in self._streams():
+            if stream.ring.pending and not stream.closed:
+                _look(stream)
+
     def _start(self) -> None:
         with self._starting:
             if self._thread is None and self._threaded and not self._closed:
@@ -71,9 +83,7 @@ class Recycler:
             if self._closed:
                 return
             self.rounds += 1
-            for stream in self._streams():
-                if stream.ring.pending and not stream.closed:
-                    _look(stream)
+            self._round()
 
     def close(self) -> None:
         """End the thread; what is pending is left to whoever closes the streams."""
@@ -92,6 +102,10 @@ def _look(stream: Stream) -> None:
     except errors.RuntimeFault as fault:
         if not stream.closed:
             stream.failure.keep(fault)
+    except Exception as failure:  # of a callback; the thread has to go on
+        fault = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"a callback of stream {stream.stream_id} raised {failure!r}")
+        fault.__cause__ = failure
+        stream.failure.keep(fault)
 
 
 def try_recycle(stream: Stream) -> None:

@@ -8,6 +8,7 @@ to the event and to the tasks that use it; the last one to let go gives it back.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -227,7 +228,7 @@ class Waiting:
 class Signals:
     """What signals are made of on one device, and the events that use them."""
 
-    __slots__ = ("_counters", "_device", "_lock", "bytes", "events", "ids", "wait_slots")
+    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "wait_slots")
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -236,8 +237,29 @@ class Signals:
         self.wait_slots = WaitSlots(device.memory)
         self.events: Children = Children()
         """Events and notifies that are alive; they end with the device."""
+        self.abandoned: deque[Any] = deque()
+        """Those that nobody has closed or knows any more, until somebody makes another one; see `adopt`."""
         self._counters: dict[int, Counter] = {}
         self._lock = threading.Lock()
+
+    def adopt(self, event: Any) -> None:
+        """Take a new event or notify in, and close those that were dropped without a close.
+
+        The collector may drop one in the middle of anything, under any lock, so that its end is left to a later call.
+        """
+        self.events.add(event)
+        self.bury()
+
+    def bury(self) -> bool:
+        """Close what was dropped without a close; tells whether there was any."""
+        found = bool(self.abandoned)
+        while self.abandoned:
+            try:
+                event = self.abandoned.popleft()
+            except IndexError:
+                break  # another thread took the last one
+            event.close()
+        return found
 
     def counter(self, stream: Stream) -> Counter:
         """Return the counter of a stream: made with the first record in it, given back with the stream."""
@@ -255,6 +277,7 @@ class Signals:
         """Close events and notifies that are still alive, then free everything; all streams are idle."""
         for event in self.events:
             event.close()
+        self.bury()
         self.ids.trim()
         self.bytes.close()
         self.wait_slots.close()

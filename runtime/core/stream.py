@@ -76,7 +76,8 @@ class Stream:
     __slots__ = (
         "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "barred", "bound", "branch",
         "closed", "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "group",
-        "handle", "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin", "priority",
+        "halted", "handle", "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin",
+        "priority",
         "queues", "read_head", "reports", "resources", "ring", "route", "routes", "senders", "separate", "site",
         "stream_id", "tick", "user_tag",
     )  # fmt: skip
@@ -110,6 +111,8 @@ class Stream:
         self.has_report = device.queues.report_asker(queues.sq_id)
         self.expected: dict[int, Callable[[Any], None]] = {}
         self.failure = errors.FirstError()
+        self.halted: completion.Halted | None = None
+        """What the queue waits for after a failed task, until the hardware has stopped it."""
         self.launchers: dict[Any, Callable[..., None]] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
         self.resources = ExitStack()

@@ -163,6 +163,7 @@ def make_room(stream: Stream, count: int) -> None:
         try:
             stream.drain()
             if tries > _FREE_TRIES:
+                stream.device.recycler.look_around()
                 time.sleep(_PAUSE_S)
         finally:
             stream.lock.acquire()

@@ -28,6 +28,9 @@ _SLICE_MS = 200
 _FIRST_PAUSE_S = 20e-6
 _LONGEST_PAUSE_S = 1e-3
 _POLLS_PER_CHECK = 1000
+_POLLS_PER_ROUND = 16
+"""Polls of a waiting thread between two rounds over all streams."""
+
 
 
 def check_timeout(timeout_ms: int, call: str) -> None:
@@ -98,6 +101,8 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
         if stream.ring.reclaimed != seen:
             seen, pause = stream.ring.reclaimed, _FIRST_PAUSE_S
         elif polls > free_polls:
+            if polls % _POLLS_PER_ROUND == 0:
+                stream.device.recycler.look_around()
             if stream.group is not None:
                 left_ms = _SLICE_MS if deadline is None else int((deadline - now) * 1000)
                 tell(completion.take(stream, max(1, min(left_ms, _SLICE_MS))))

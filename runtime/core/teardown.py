@@ -52,6 +52,7 @@ def _wait_idle(stream: Stream) -> None:
         if not stream.ring.pending:
             return
         if attempt:
+            stream.device.recycler.look_around()
             time.sleep(_TRY_S)
     raise errors.fault(
         "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",

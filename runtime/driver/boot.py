@@ -19,6 +19,7 @@ from runtime.driver.memory import MemoryDriver
 
 _OP_QUERY_STARS_REG_BASE_ADDR = 5
 _OP_QUERY_TSFW_VERSION = 6
+_OP_QUERY_OP_EXEC_TIMEOUT_INTERVAL = 11
 _OP_QUERY_SWAP_BUFFER_INFO = 16
 _CTRL_BODY_BYTES = 44
 """Body of a TSDRV_CTL_CMD_CTRL_MSG: a u32 operation, then a 40-byte union."""
@@ -177,6 +178,11 @@ class DeviceDriver:
     def scheduler_version(self) -> int:
         """Return the firmware version that the scheduler states by control message (STARS v2)."""
         return self.control_message(_OP_QUERY_TSFW_VERSION, "<I")
+
+    def operator_interval_ns(self) -> int:
+        """Return the time of one step in which the hardware counts how long operators run, in nanoseconds."""
+        words = self.control_message(_OP_QUERY_OP_EXEC_TIMEOUT_INTERVAL, "<Q")  # the high word comes first
+        return words >> 32 | (words & 0xFFFFFFFF) << 32
 
     def core_counts(self) -> tuple[int, int]:
         """Return (cube cores, vector cores)."""

@@ -36,17 +36,19 @@ _LABELS = {CopyKind.HOST_TO_DEVICE: "copy to the device", CopyKind.DEVICE_TO_HOS
 class Keeper:
     """What a copy needs until all its pieces are done: freed with the last one, whether it was sent or not."""
 
-    __slots__ = ("_free", "_held", "_left")
+    __slots__ = ("_free", "_held", "_left", "_lock")
 
     def __init__(self, *held: object, free: Callable[[], None] | None = None) -> None:
         """Hold objects; `free` is called in the end."""
         self._held = list(held)
         self._free = free
         self._left = 1
+        self._lock = threading.Lock()
 
     def piece(self, after: Callable[[], None] | None = None) -> Callable[[], None]:
         """Return the callback of one more piece; `after` frees what only that piece needs."""
-        self._left += 1
+        with self._lock:
+            self._left += 1
         return partial(self._done, after)
 
     def _done(self, after: Callable[[], None] | None) -> None:
@@ -56,8 +58,10 @@ class Keeper:
 
     def release(self) -> None:
         """Let go; the caller does so once after the last piece was queued."""
-        self._left -= 1
-        if not self._left:
+        with self._lock:
+            self._left -= 1
+            last = not self._left
+        if last:
             self._held.clear()
             if self._free is not None:
                 self._free()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from chips import credit
 from chips.env import EncodeEnv
 from runtime.api.aclrt.entry import Out, entry, need
 from runtime.api.aclrt.state import Acl
 
 _US_PER_S, _US_PER_MS = 1_000_000, 1000
+_MOST_MS = 1_000_000
+"""Limits stated in milliseconds are cut to this (RT_MAX_OP_TIMEOUT_FOR_MS)."""
+_NEVER_MS = (1 << 32) - 1
 
 
 @entry
@@ -25,7 +30,7 @@ def aclrtSetOpExecuteTimeOut(acl: Acl, timeout: int | None) -> None:
 @entry
 def aclrtSetOpExecuteTimeOutWithMs(acl: Acl, timeout: int | None) -> None:
     """Limit operators: milliseconds."""
-    acl.runtime.timeouts.set_operator((timeout or 0) * _US_PER_MS, in_ms=True)
+    acl.runtime.timeouts.set_operator(min(timeout or 0, _MOST_MS) * _US_PER_MS)
 
 
 @entry
@@ -34,8 +39,9 @@ def aclrtSetOpExecuteTimeOutV2(acl: Acl, timeout: int | None, actualTimeout: Out
     need("aclrtSetOpExecuteTimeOutV2", actualTimeout=actualTimeout)
     assert actualTimeout is not None
     env = acl.runtime.current_context().device.env
-    acl.runtime.timeouts.set_operator(timeout or 0, in_ms=True)
-    actualTimeout.value = int(acl.runtime.timeouts.operator_us(env))
+    acl.runtime.timeouts.set_operator(timeout or 0)
+    limit = acl.runtime.timeouts.operator_us(env)
+    actualTimeout.value = credit.NEVER_US if math.isinf(limit) else int(limit)
 
 
 @entry
@@ -52,4 +58,6 @@ def aclrtGetOpExecuteTimeout(acl: Acl, timeoutMs: Out | None) -> None:
     """Give the limit of operators in milliseconds; needs no context."""
     need("aclrtGetOpExecuteTimeout", timeoutMs=timeoutMs)
     assert timeoutMs is not None
-    timeoutMs.value = acl.runtime.timeouts.operator_ms(EncodeEnv(chip=acl.runtime.machine.chip))
+    devices = acl.runtime.open_devices()
+    limit = acl.runtime.timeouts.operator_ms(devices[0].env if devices else EncodeEnv(chip=acl.runtime.machine.chip))
+    timeoutMs.value = _NEVER_MS if math.isinf(limit) else int(limit)

@@ -48,7 +48,7 @@ def test_no_limit_needs_a_scheduler_that_knows_it() -> None:
     [(500_000, True, 0, 0, 4), (0, True, 255, 253, 253), (10 * SECOND, False, 2, 253, 6)],
 )
 def test_process_limits(limit_us: int, in_ms: bool, kernel: int, copy: int, aicpu: int) -> None:
-    limited = env(op_timeout_us=limit_us, op_timeout_in_ms=in_ms)
+    limited = env(op_timeout_us=limit_us, op_timeout_fine=in_ms)
     assert credit.aicore(0, limited) == kernel
     assert credit.sdma(limited) == copy
     assert credit.aicpu(0, 2, limited) == aicpu

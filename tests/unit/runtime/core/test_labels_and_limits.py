@@ -94,8 +94,9 @@ _INTERVAL_US = 4294967.296
 
 def _limits(soc: str = "Ascend910B1") -> tuple[Timeouts, EncodeEnv, Any]:
     env = EncodeEnv(chip=find_chip(soc))
-    stream = SimpleNamespace(env=env, launchers={"kept": object()})
-    device = SimpleNamespace(env=env, streams=lambda: [stream])
+    prepared = {"kept": object()}
+    stream = SimpleNamespace(env=env, launchers=prepared, drop_prepared=prepared.clear)
+    device = SimpleNamespace(env=env, chip=env.chip, streams=lambda: [stream], aicpu_monitor_off=True)
     return Timeouts(lambda: [device]), env, stream  # type: ignore[list-item, return-value]
 
 

@@ -6,6 +6,7 @@ work entry per piece; inside a device, and everywhere on generations without hos
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING

@@ -83,7 +83,7 @@ def test_a_monitor_that_does_not_end_keeps_the_device_closed(open_machine: OpenM
     machine.hal.fake.kernels.attach_aicpu("", "CloseAicpuMonitor", _write_result([], 3))
     with pytest.raises(errors.RuntimeFault, match="does not switch its monitor off: result 3") as caught:
         machine.device(0)
-    assert caught.value.code == 507033
+    assert caught.value.code == 507900
 
 
 @pytest.mark.parametrize(

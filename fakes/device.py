@@ -127,6 +127,8 @@ class Device:
             budget = self.policy.budget(occasion)
             if budget and not self.run(budget) and occasion == POLL:
                 self.pass_time(IDLE_POLL_NS)
+                if self.machine.checks is not None:
+                    self.machine.checks.idle()
 
     def pass_time(self, nanoseconds: int) -> None:
         """Time goes by while nothing can run: waits and hanging tasks with a limit run into it."""
@@ -300,6 +302,8 @@ class Device:
         if self.active:
             self.turn(POLL)
         self.observe(sq)
+        if self.machine.checks is not None:
+            self.machine.checks.looked(sq)
         return sq.head
 
     def reset(self) -> None:

@@ -89,8 +89,19 @@ class FakeApi(HalApi):
         """Return the starter of device-side processes."""
         return FakeDaemon(self.fake)
 
+    def annotate(self, key: tuple[str, int], obj: object) -> None:
+        """Remember what an id or address stands for, and how many bytes of a block of memory were asked for."""
+        if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:
+            block.asked = min(getattr(obj, "size", 0), block.size)
+        if self.fake.checks is not None:
+            self.fake.checks.names.tell(key, obj)
+
     def close(self) -> None:
-        """Close the machine: its memory is given back, addresses become invalid."""
+        """Close the machine: its memory is given back, addresses become invalid.
+
+        Raises:
+            CheckFailed: checkers have found mistakes, and nobody has taken their reports.
+        """
         self.fake.close()
 
     def function(self, name: str) -> Call:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class FakeError(Exception):
     """Base of everything the fake raises in Python; a driver error code is never one of these."""
@@ -22,6 +24,16 @@ class NotModelled(FakeError):
 
 class MemoryFault(FakeError):
     """An address was used that the fake can name as wrong: freed, out of range, or of another kind."""
+
+    def __init__(
+        self, message: str, use: str = "access", address: int = 0, size: int = 0, block: Any = None, behind: int = 0
+    ) -> None:
+        self.use, self.address, self.size = use, address, size
+        self.block = block
+        """The block that the address lies in, if any."""
+        self.behind = behind
+        """Bytes that the access goes behind the end of the block."""
+        super().__init__(message)
 
 
 class OutOfDeviceMemory(FakeError):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fakes.checkers.race import READ, WRITE
 from fakes.errors import FakeError, Hang, MemoryFault, TaskFault
 from fakes.faults import Effect
 from fakes.views import view
@@ -19,9 +20,12 @@ from fakes.views import view
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from fakes.executor import Task
     from fakes.memory import Memory
 
     Array = NDArray[Any]
+
+Slots = Collection[int] | None
 
 _PREFIX = 16
 
@@ -43,10 +47,15 @@ class Trap(TaskFault):
 class Arguments:
     """The argument block of a launch: 8-byte slots, as kernels take pointers and 64-bit scalars."""
 
-    def __init__(self, memory: Memory, address: int) -> None:
+    def __init__(
+        self, memory: Memory, address: int, task: Task | None = None, reads: Slots = None, writes: Slots = None
+    ) -> None:
         self.address = address
         self._memory = memory
-        self._writes: list[tuple[int, int]] = []
+        self._task = None if task is None or task.touched is None else task
+        """The task whose accesses somebody watches."""
+        self._reads, self._writes = reads, writes
+        self._of_graph = self._task is not None and self._task.sq in self._task.device.models
 
     def __getitem__(self, slot: int) -> int:
         """Return slot `slot` as an unsigned 64-bit number (a pointer, usually)."""
@@ -55,6 +64,8 @@ class Arguments:
     def bytes(self, offset: int, size: int) -> bytes:
         """Return raw bytes of the block, from a byte offset."""
         at = self.address + offset
+        if self._of_graph and self._task is not None:
+            self._task.touch(at, size, READ)
         return ctypes.string_at(self._memory.device_pointer(at, size, "argument read"), size)
 
     def scalar(self, offset: int, dtype: DTypeLike = "int32") -> Any:
@@ -67,7 +78,7 @@ class Arguments:
     def array(self, slot: int, dtype: DTypeLike = "float32", count: int | None = None) -> Array:
         """Return the device memory that slot `slot` points to as a writable view.
 
-        Without `count` it reaches to the end of the allocation. A pointer that is not device, pinned or registered
+        Without `count` it reaches to the end of what was asked for. A pointer that is not device, pinned or registered
         memory fails the kernel, with the reason.
         """
         import numpy as np
@@ -76,9 +87,21 @@ class Arguments:
         pointer = self[slot]
         if count is None:
             block = self._memory.find(pointer)
-            count = 0 if block is None else (block.base + block.size - pointer) // kind.itemsize
+            count = 0 if block is None else (block.base + (block.asked or block.size) - pointer) // kind.itemsize
         size = count * kind.itemsize
-        return view(self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel"), kind, count)
+        array = view(self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel"), kind, count)
+        return array if self._task is None else self._watched(self._task, array, slot, pointer)
+
+    def _watched(self, task: Task, array: Array, slot: int, pointer: int) -> Array:
+        """Take note of what the kernel says that it does with an argument, or let the view tell what is done to it."""
+        if self._reads is None and self._writes is None:
+            from fakes.checkers.tracked import track
+
+            return track(array, pointer, task.touch)
+        for slots, how in ((self._reads, READ), (self._writes, WRITE)):
+            if slots is not None and slot in slots and array.nbytes:
+                task.touch(pointer, array.nbytes, how)
+        return array
 
 
 @dataclass(slots=True)
@@ -108,6 +131,9 @@ class Kernel:
     code: bytes
     function: KernelFunction
     grid: bool
+    reads: Slots = None
+    """Slots of the arguments it reads and writes, where it says so; by default its views tell."""
+    writes: Slots = None
 
 
 _BUILT_IN = "tsKernel:"
@@ -163,15 +189,19 @@ class Registry:
             if self.libraries.pop((context.device, name), None) is None:
                 raise Fail(f"the AICPU of device {context.device} has no library {name} open")
 
-    def attach(self, code: bytes, function: KernelFunction, *, name: str = "", grid: bool = False) -> Kernel:
+    def attach(
+        self, code: bytes, function: KernelFunction, *, name: str = "", grid: bool = False, reads: Slots = None,
+        writes: Slots = None,
+    ) -> Kernel:  # fmt: skip
         """Let `function` stand for the device code `code`; the same code again replaces it.
 
         `code` are the bytes of the kernel function as loaded, at least 16. With `grid` the function runs once per
-        launch, else once per block.
+        launch, else once per block. Checkers see what it reads and writes by what it does to its views; a function
+        that hands them to other code says it instead: `reads` and `writes` are the slots of those arguments.
         """
         if len(code) < _PREFIX:
             raise FakeError(f"a kernel needs at least {_PREFIX} code bytes to be told apart, got {len(code)}")
-        kernel = Kernel(name or getattr(function, "__name__", "kernel"), bytes(code), function, grid)
+        kernel = Kernel(name or getattr(function, "__name__", "kernel"), bytes(code), function, grid, reads, writes)
         known = self.by_prefix.setdefault(kernel.code[:_PREFIX], [])
         known[:] = [other for other in known if other.code != kernel.code]
         known.append(kernel)

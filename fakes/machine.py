@@ -14,7 +14,9 @@ from typing import Any
 from chips.chip import Chip
 from chips.registry import plugin
 from fakes import identity, kernels
+from fakes.checkers import Checks, Reports
 from fakes.device import Device
+from fakes.errors import FakeError
 from fakes.executor import Executor
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
@@ -24,6 +26,7 @@ from fakes.options import FakeOptions
 from fakes.scheduler import POLICIES
 
 _LOG = logging.getLogger("npuhal.fake")
+_LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
 _LOG_ENTRIES = 1_000_000
 _PROBLEMS = 1000
 _REVISIONS = {
@@ -49,6 +52,8 @@ class Machine:
         self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
         self._finalizer = weakref.finalize(self, self.memory.close)
         self._finalizer.atexit = False
+        self.checks = self.memory.watch = Checks(self, options.check) if options.check else None
+        """The checkers that are on; None when none is."""
         self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
         self.dies = 2 if chip.generation != "v100" else 1
         self.chip_revision = _REVISIONS.get(chip.soc, 0)
@@ -84,10 +89,11 @@ class Machine:
         return self.devices[index]
 
     def attach(
-        self, code: bytes, function: kernels.KernelFunction, *, name: str = "", grid: bool = False
-    ) -> kernels.Kernel:
+        self, code: bytes, function: kernels.KernelFunction, *, name: str = "", grid: bool = False,
+        reads: kernels.Slots = None, writes: kernels.Slots = None,
+    ) -> kernels.Kernel:  # fmt: skip
         """Let a Python function stand for device code; see `kernels.Registry.attach`."""
-        return self.kernels.attach(code, function, name=name, grid=grid)
+        return self.kernels.attach(code, function, name=name, grid=grid, reads=reads, writes=writes)
 
     def attach_aicpu(self, so_name: str, function_name: str, function: kernels.KernelFunction) -> None:
         """Let a Python function stand for an AICPU kernel by its library and function name."""
@@ -107,6 +113,13 @@ class Machine:
     def virtual(self, address: int, device: int) -> int:
         """Return the device address behind a physical one."""
         return address - self.devices[device].identity.physical_base + self.memory.device_base(device)
+
+    @property
+    def reports(self) -> Reports:
+        """What the checkers have found until now; FakeError when the machine was opened without any."""
+        if self.checks is None:
+            raise FakeError("no checker is on; open the fake with check=all, or with the names of some")
+        return self.checks.reports
 
     def problem(self, text: str) -> None:
         """Record what went wrong on the device in words, for people and tests; it also goes to the log."""
@@ -132,6 +145,8 @@ class Machine:
             self._runner.join()
             self._runner = None
         self._finalizer()
+        if self.checks is not None:
+            self.checks.finish()
 
     def _free_run(self) -> None:
         with self.lock:

@@ -11,10 +11,14 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 from fakes.address_space import BackingFile, Extents, Reservation, mapped
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from npuhal import constants
+
+if TYPE_CHECKING:
+    from fakes.checkers import Checks
 
 MiB = 1 << 20
 GiB = 1 << 30
@@ -63,6 +67,10 @@ class Block:
     users: int = 0
     alias: bool = False
     """The bytes belong to somebody else: mapped physical memory, or memory of another process."""
+    asked: int = 0
+    """Bytes that the program wanted, where it has said so: rounding and padding made `size` of it. Else 0."""
+    place: Any = None
+    """Where the program has asked for it, when that is watched."""
 
     def __str__(self) -> str:
         name = f" '{self.label}'" if self.label else ""
@@ -176,6 +184,8 @@ class Memory:
         self._bases: list[int] = []
         self._blocks: dict[int, Block] = {}
         self._freed: dict[int, str] = {}
+        self.watch: Checks | None = None
+        """Who wants to know when blocks come and go."""
 
     def close(self) -> None:
         """Give everything back to the system."""
@@ -293,6 +303,8 @@ class Memory:
         block = self._blocks.get(address)
         if block is None:
             return None
+        if self.watch is not None:
+            self.watch.freed(block)
         self._forget(block)
         self._freed[address] = str(block)
         if len(self._freed) > _FREED_KEPT:
@@ -352,6 +364,8 @@ class Memory:
         self._blocks[block.base] = block
         self._count(block, block.span)
         self._freed.pop(block.base, None)
+        if self.watch is not None:
+            self.watch.allocated(block)
         return block
 
     # -- access -------------------------------------------------------------------------------------------------------
@@ -372,16 +386,20 @@ class Memory:
             offset = address - block.base
             if offset < block.span:
                 if offset + size > block.size:
+                    behind = offset + size - block.size
                     raise MemoryFault(
-                        f"{use} of {size} bytes at {address:#x} ends {offset + size - block.size} bytes behind {block}"
-                    )
+                        f"{use} of {size} bytes at {address:#x} ends {behind} bytes behind {block}",
+                        use, address, size, block, behind,
+                    )  # fmt: skip
                 return block.pointer + offset
         if self.base <= address < self.end:
-            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {self._describe_hole(address)}")
+            reason = self._describe_hole(address)
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         if address < 4096:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
         if not mapped(address, size):
-            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: no memory of this process is there")
+            reason = "no memory of this process is there"
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         return address
 
     def device_pointer(self, address: int, size: int, use: str) -> int:

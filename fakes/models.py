@@ -18,6 +18,8 @@ class Model:
     streams: set[int] = field(default_factory=set)
     executing: SubmissionQueue | None = None
     position: int = 0
+    end_notify: int | None = None
+    """What the last task of the model sets; whoever executes it waits for that."""
 
 
 class Models:
@@ -27,6 +29,10 @@ class Models:
         self._device = device
         self._models: dict[int, Model] = {}
         self._of_stream: dict[int, Model] = {}
+
+    def __contains__(self, sq: SubmissionQueue) -> bool:
+        """Whether a queue is bound to a model."""
+        return sq.stream_id in self._of_stream
 
     def bind(self, model_id: int, stream_id: int) -> bool:
         """Add a stream to a model; False when the stream has no queue."""
@@ -50,19 +56,38 @@ class Models:
             sq.enabled = True
             self._device.activate(sq)
 
+    def prepare(self, model_id: int, end_notify: int) -> None:
+        """Remember how the end of a model shows."""
+        self._models.setdefault(model_id, Model(model_id)).end_notify = end_notify
+
+    def busy(self, model_id: int) -> bool:
+        """Whether an execution is going on, or its end was not seen yet: another one waits (the model lock)."""
+        model = self._models.get(model_id)
+        if model is None:
+            return False
+        signal = None if model.end_notify is None else self._device.notifies.get(model.end_notify)
+        queues = (self._device.by_stream.get(stream_id) for stream_id in model.streams)
+        return bool(signal and signal.value) or any(sq is not None and sq.enabled and sq.pending for sq in queues)
+
     def execute(self, model_id: int, sq: SubmissionQueue, position: int) -> None:
         """Remember who executes a model: an error in it is reported there."""
         model = self._models.setdefault(model_id, Model(model_id))
         model.executing, model.position = sq, position
 
-    def abort(self, model_id: int) -> None:
-        """Stop the queues of a model where they are and empty them."""
+    def abort(self, model_id: int) -> SubmissionQueue | None:
+        """Stop the queues of a model, as if they were through; returns the queue that waits for its end, if one does."""
         model = self._models.get(model_id)
-        for stream_id in () if model is None else model.streams:
+        if model is None:
+            return None
+        for stream_id in model.streams:
             sq = self._device.by_stream.get(stream_id)
             if sq is not None:
+                sq.reset(sq.tail, sq.tail)
                 sq.enabled = False
-                sq.hung = ""
+                self._device.activate(sq)
+        runner, model.executing = model.executing, None
+        waits = runner is not None and runner.pending and runner.head == (model.position + 1) % runner.depth
+        return runner if waits else None
 
     def of_queue(self, sq: SubmissionQueue) -> Model | None:
         """Return the model a queue is bound to, if it is being executed."""

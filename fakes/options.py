@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fakes.checkers.report import CHECKS
 from fakes.device import ID_KINDS
 from fakes.scheduler import POLICIES
 from npuhal.errors import BadUrl
@@ -18,6 +19,7 @@ _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
+          "check",
           "swsq")  # fmt: skip
 
 
@@ -53,6 +55,8 @@ class FakeOptions:
     """`op_interval=1000000`: the step in which the task scheduler counts how long operators run, in nanoseconds."""
     callback_groups: int = 1024
     """Groups of threads that may take host callbacks."""
+    check: frozenset[str] = frozenset()
+    """`check=race,uaf`: names of `fakes.checkers.CHECKS`, or `all`."""
     features: int | None = None
     """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
     software_sq: bool = True
@@ -82,6 +86,7 @@ def parse(url: HalUrl) -> FakeOptions:
         physical=_physical(url),
         fault=url.options.get("fault", ""),
         scenario=url.options.get("scenario", ""),
+        check=_checks(url),
         features=_mask(url, "features"),
         ts_capability=_capability(url),
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
@@ -101,6 +106,15 @@ def _physical(url: HalUrl) -> tuple[int, ...]:
     if words and len(words) != url.integer("devices", 1):
         raise BadUrl(f"HAL URL {url.text!r}: physical has {len(words)} ids; give one for each device")
     return tuple(map(int, words))
+
+
+def _checks(url: HalUrl) -> frozenset[str]:
+    text = url.options.get("check", "")
+    wanted = frozenset(CHECKS if text == "all" else text.split(",") if text else ())
+    if not wanted <= set(CHECKS):
+        wrong = sorted(wanted - set(CHECKS))[0]
+        raise BadUrl(f"HAL URL {url.text!r}: check={wrong!r} is none of all, {', '.join(CHECKS)}")
+    return wanted
 
 
 def _capability(url: HalUrl) -> bytes:

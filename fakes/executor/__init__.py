@@ -55,6 +55,13 @@ class Task:
     kernel_name: str = ""
     error_code: int = 0
     warning: bool = False
+    touched: list[tuple[int, int, int]] | None = None
+    """Address, bytes and how (fakes.checkers.race) of what it has touched; kept only while that is watched."""
+
+    def touch(self, address: int, size: int, how: int) -> None:
+        """Note that the task reads or writes memory."""
+        if self.touched is not None:
+            self.touched.append((address, size, how))
 
     def occupy(self, cost: int, *engines: str) -> None:
         """Spend `cost` virtual nanoseconds on the engines, all at once; none means the queue alone."""
@@ -111,6 +118,9 @@ class Executor:
         while arrivals and arrivals[0][0] <= sq.done:
             sq.clock = max(sq.clock, arrivals.popleft()[1])
         task = self.decode(device, sq)
+        checks = self.machine.checks
+        if checks is not None:
+            checks.begin(task)
         try:
             lost = bool(self.machine.faults.tasks) and self.machine.faults.strike(task)
             taken = 1 if lost else task.handler(task)
@@ -126,6 +136,8 @@ class Executor:
             self._fail(task, fault)
             return True
         if taken == WAIT:
+            if checks is not None:
+                checks.waits(task)
             return False
         self._finish(task, taken)
         return True
@@ -151,6 +163,11 @@ class Executor:
             return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
         kind = layout.task or layout.name
         return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), kind, control.unmodelled)
+
+    def peek(self, device: Device, sq: SubmissionQueue, position: int) -> Task | None:
+        """Return the entry at a position if it is a copy, decoded; None for everything else."""
+        layout = self.identify(ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES))
+        return None if layout is None or layout.name not in copy.COPIES else self.decode_at(device, sq, position)
 
     def describe(self, task: Task) -> str:
         """Name a task for a message."""
@@ -179,11 +196,18 @@ class Executor:
             self._fail(self.decode(device, sq), TaskFault("stopped on request", Effect.SOFTWARE.value, _STOPPED))
             self.machine.changed.notify_all()
 
+    def stop(self, device: Device, sq: SubmissionQueue, error_type: int, code: int) -> None:
+        """End the task at the head of a queue with an error that the scheduler has decided on."""
+        self._fail(self.decode(device, sq), TaskFault("stopped by the scheduler", error_type, code))
+        self.machine.changed.notify_all()
+
     def _finish(self, task: Task, taken: int) -> None:
         sq = task.sq
         if task.start < 0:
             task.occupy(CONTROL_NS)
         sq.wait_since = -1
+        if self.machine.checks is not None:
+            self.machine.checks.done(task)
         sq.head = (sq.head + taken) % sq.depth
         sq.done += taken
         self._log(task)
@@ -200,6 +224,8 @@ class Executor:
         if isinstance(fault, TaskFault):
             error_type, code = fault.error_type, fault.code
         self.machine.problem(f"{self.describe(task)} failed: {fault}")
+        if self.machine.checks is not None:
+            self.machine.checks.failed(task, fault)
         sq.enabled = False
         task.detail = f"error {error_type:#x}"
         self._log(task)

@@ -46,7 +46,7 @@ def perform(task: Task, fields: Mapping[str, int]) -> None:
         )
     if attached is not None:
         blocks = max(fields["block_dim"], 1)
-        arguments = Arguments(machine.memory, fields["param"])
+        arguments = Arguments(machine.memory, fields["param"], task)
         context = Context(0, blocks, AICPU, task.device.index, arguments, machine.memory)
         for block in range(blocks):
             context.block = block
@@ -99,6 +99,8 @@ def host_callback(task: Task) -> int:
             function, fields["data"],
         )
     )  # fmt: skip
+    if task.machine.checks is not None:
+        task.machine.checks.calls(task, cq_id)
     task.detail = f"cq {cq_id}"
     task.occupy(_MESSAGE_NS, AICPU)
     return 1

@@ -10,6 +10,7 @@ from chips.cond.device import CondDevice, generation_of
 from chips.cond.execute import execute
 from chips.cond.stream import ENABLE_OFFSET, HEAD_OFFSET
 from chips.env import EncodeEnv
+from fakes.checkers.race import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
 from fakes.scheduler import CONTROL_NS
@@ -89,10 +90,25 @@ class _Reach:
     """What one program reaches (chips.cond.execute.Machine); a move of its own queue's head is kept for the end."""
 
     def __init__(self, task: Task) -> None:
-        registers = task.device.registers
-        self.load, self.store = registers.load, registers.store
+        self._registers = task.device.registers
         self._task = task
         self.head: int | None = None
+
+    def load(self, address: int, size: int, physical: bool) -> bytes:
+        """Read registers or memory."""
+        data = self._registers.load(address, size, physical)
+        self._note(address, size, physical, LOAD)
+        return data
+
+    def store(self, address: int, data: bytes, physical: bool) -> None:
+        """Write registers or memory."""
+        self._registers.store(address, data, physical)
+        self._note(address, len(data), physical, RELEASE)
+
+    def _note(self, address: int, size: int, physical: bool, how: int) -> None:
+        task = self._task
+        if task.touched is not None and not physical and task.machine.memory.owns(address):
+            task.touch(address, size, how)
 
     def goto(self, sq_id: int, head: int) -> int:
         """Move the head of a queue; 1 when there is no such queue."""
@@ -119,6 +135,8 @@ class _Reach:
         if sq is None:
             return 1
         sq.enabled = on
+        if on and self._task.machine.checks is not None:
+            self._task.machine.checks.activates(self._task, sq)
         sq.clock = max(sq.clock, self._task.sq.clock)
         device.activate(sq)
         return 0
@@ -126,6 +144,8 @@ class _Reach:
 
 def program(task: Task) -> int:
     """Run a condition entry; a faulting program fails the task with the status word it left."""
+    if task.layout == "model_execute" and task.device.models.busy(task.fields["model_id"]):
+        return 0
     reach = _Reach(task)
     run = execute(task.raw[_PROGRAM_OFFSET:], reach, generation_of(task.device.chip))
     if run.fault is not None:

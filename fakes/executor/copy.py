@@ -7,9 +7,11 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fakes.errors import MemoryFault, NotModelled, TaskFault
+from fakes.checkers.race import READ, WRITE
+from fakes.errors import MemoryFault, TaskFault
 from fakes.faults import Effect
 from fakes.memory import Kind
+from fakes.queues import SQE_BYTES
 from fakes.scheduler import D2H, H2D, SDMA, copy_ns
 from fakes.views import view
 
@@ -48,9 +50,16 @@ def reach(task: Task, address: int, size: int, use: str) -> int:
     return pointer
 
 
+def carry(task: Task, dst: int, src: int, size: int) -> None:
+    """Copy bytes; the caller charges the engine."""
+    ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
+    task.touch(src, size, READ)
+    task.touch(dst, size, WRITE)
+
+
 def move(task: Task, dst: int, src: int, size: int, pieces: int = 1) -> None:
     """Copy bytes and charge the engine for them."""
-    ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
+    carry(task, dst, src, size)
     engine = engine_for(task, dst, src)
     task.device.wake()
     task.detail = f"{engine} {size} bytes {src:#x} -> {dst:#x}" if pieces == 1 else f"{engine} {pieces} pieces"
@@ -72,6 +81,8 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
         dtype = np.dtype(_DTYPES[kind])
         left, right = (view(at, dtype, size // dtype.itemsize) for at in (to, origin))
         left[:] = getattr(np, _OPERATIONS[operation])(left, right)
+    task.touch(src, size, READ)
+    task.touch(dst, size, WRITE)
     task.device.wake()
     task.detail = f"reduce {opcode:#04x} {size} bytes {src:#x} -> {dst:#x}"
     task.occupy(copy_ns(SDMA, size), SDMA)
@@ -84,6 +95,7 @@ def _memset(task: Task, dst: int, size: int, word: int) -> None:
         ctypes.memset(pointer, pattern[0], size)
     else:
         ctypes.memmove(pointer, (pattern * (size // 4 + 1))[:size], size)
+    task.touch(dst, size, WRITE)
     task.device.wake()
     task.detail = f"memset {size} bytes at {dst:#x}"
     task.occupy(copy_ns(SDMA, size), SDMA)
@@ -123,12 +135,27 @@ def sdma(task: Task) -> int:
     return 1
 
 
+def _into_queue(task: Task) -> int:
+    """Write over part of an entry that waits in a queue; `dst` is the queue's id and, low, the entry's position."""
+    fields = task.fields
+    sq_id, position = fields["dst"] >> 32, fields["dst"] & 0xFFFFFFFF
+    sq = task.device.queues.get(sq_id)
+    if sq is None or position >= sq.depth or fields["offset"] + fields["length"] > SQE_BYTES:
+        raise TaskFault(f"no bytes {fields['offset']}.. at position {position} of queue {sq_id}",
+                        Effect.SQE_ERROR.value)  # fmt: skip
+    source = task.machine.memory.device_pointer(fields["src"], fields["length"], "copy from")
+    ctypes.memmove(sq.ring.base + position * SQE_BYTES + fields["offset"], source, fields["length"])
+    task.detail = f"{D2H} {fields['length']} bytes {fields['src']:#x} -> entry {position} of queue {sq_id}"
+    task.occupy(copy_ns(D2H, fields["length"]), D2H)
+    return 1
+
+
 def pcie_dma(task: Task) -> int:
     """PCIe DMA: by addresses that the driver converts, or by the chain that drvMemConvertAddr built."""
     fields = task.fields
     if not (fields["is_converted"] if "is_converted" in fields else fields["converted"]):
         if fields.get("sqe_update") or fields.get("dsa_update"):
-            raise NotModelled("PCIe DMA into a queue slot")
+            return _into_queue(task)
         move(task, fields["dst"], fields["src"], fields["length"])
         return 1
     address = fields["sq_addr"]
@@ -140,7 +167,7 @@ def pcie_dma(task: Task) -> int:
         raise TaskFault(text, Effect.SQE_ERROR.value)
     total = 0
     for dst, src, size in chain:
-        ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
+        carry(task, dst, src, size)
         total += size
     engine = engine_for(task, chain[0][0], chain[0][1])
     task.device.wake()
@@ -184,6 +211,29 @@ def by_cpu(task: Task) -> int:
     """A copy that a CPU does in place of SDMA."""
     move(task, task.fields["dst"], task.fields["src"], task.fields["length"])
     return 1
+
+
+COPIES = frozenset({"sdma", "pcie_dma", "memcpy_cpu", "async_dma", "ub_doorbell"})
+"""Layouts of entries whose ends can be told before they run."""
+
+
+def ends(task: Task) -> list[tuple[int, int, int]]:
+    """Return (destination, source, bytes) of the pieces that a queued copy will move; source 0 for a memset."""
+    from fakes.executor import ub
+
+    fields = task.fields
+    if task.layout in ("async_dma", "ub_doorbell"):
+        return list(task.device.dma.get(ub.chain_of(task) or 0, ()))
+    if task.layout == "pcie_dma" and (fields["is_converted"] if "is_converted" in fields else fields["converted"]):
+        return list(task.device.dma.get(fields["sq_addr"], ()))
+    if task.layout != "sdma":
+        return [(fields["dst"], fields["src"], fields["length"])]
+    if fields["pre_p"] or fields.get("d2d_offset") or fields.get("d2d_offset_flag"):
+        return []  # known only when it runs
+    if fields["opcode"] in _CACHE_OPERATIONS:
+        return []
+    src, dst = fields["src"], fields["dst"]
+    return [(src, 0, fields["length"])] if fields["opcode"] == _MEMSET else [(dst, src, fields["length"])]
 
 
 Handler = Callable[["Task"], int]

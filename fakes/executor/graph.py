@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from chips import ffts
+from fakes.checkers.race import RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import copy, kernel, sync
 from fakes.faults import Effect
@@ -61,11 +62,13 @@ def _run(task: Task, name: str, fields: Mapping[str, int]) -> None:
         copy.transfer(task, header, fields["dst"] + fields["dst_offset"], fields["src"] + fields["src_offset"],
                       fields["length"])  # fmt: skip
     elif name == "notify_record":
-        sync.give(task, task.device.signal(task.device.notifies, fields["notify_id_base"]), 1)
+        number = fields["notify_id_base"]
+        sync.give(task, task.device.signal(task.device.notifies, number), 1, ("notify", task.device.index, number))
     elif name == "write_value":
         size = 1 << fields["aw_size"]
         data = b"".join(fields[f"values[{index}]"].to_bytes(4, "little") for index in range(4))[:size]
         task.machine.memory.write(fields["address"], data, "value write")
+        task.touch(fields["address"], size, RELEASE)
     elif name not in ("label", "flush_data", "invalidate_data", "writeback_data", "persistent_cache"):
         raise NotModelled(f"FFTS+ context {name}")
 

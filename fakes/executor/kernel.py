@@ -36,7 +36,8 @@ def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...
     if machine.faults.tasks and machine.faults.strike(task):
         return None
     core = engines[0] if len(engines) == 1 else "MIX"
-    context = Context(0, blocks, core, task.device.index, Arguments(machine.memory, args), machine.memory)
+    arguments = Arguments(machine.memory, args, task, kernel.reads, kernel.writes)
+    context = Context(0, blocks, core, task.device.index, arguments, machine.memory)
     for block in range(1 if kernel.grid else blocks):
         context.block = block
         kernel.function(context)

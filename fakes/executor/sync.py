@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
 from chips.v201.notify import IPC_BY_ADDRESS, notify_at
+from fakes.checkers.race import RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.scheduler import CONTROL_NS
@@ -25,9 +27,19 @@ _NOTIFY_BY_ID = 4
 """Sub type of a value write of STARS v2 that records a notify."""
 
 
-def give(task: Task, signal: Signal, value: int) -> None:
-    """Set a signal, and let the queues look again that wait."""
+def give(
+    task: Task, signal: Signal, value: int, key: tuple[str, int, int], *, adds: bool = False, counts: bool = False
+) -> None:
+    """Set a signal, and let the queues look again that wait.
+
+    Args:
+        key: kind, card and number of the signal.
+        adds: the value was changed rather than stored.
+        counts: waits look for a certain value.
+    """
     task.occupy(CONTROL_NS)
+    if task.machine.checks is not None:
+        task.machine.checks.gives(task, key, signal, value, adds=adds, counts=counts)
     signal.value = value
     signal.time = task.end
     task.device.wake()
@@ -44,8 +56,10 @@ def _wait(task: Task) -> int:
     return 0
 
 
-def _proceed(task: Task, signal: Signal) -> None:
+def _proceed(task: Task, signal: Signal, reached: Callable[[int], bool] | None = None) -> None:
     """The wait is over: go on, not before the signal was given."""
+    if task.machine.checks is not None:
+        task.machine.checks.takes(task, signal, reached)
     if signal.time > task.sq.clock:
         task.sq.clock = signal.time
     task.occupy(CONTROL_NS)
@@ -54,7 +68,7 @@ def _proceed(task: Task, signal: Signal) -> None:
 def event_record(task: Task) -> int:
     """Event record of STARS v1: the event is set and stays set until it is reset."""
     number = task.fields["event_id"]
-    give(task, task.device.signal(task.device.events, number), 1)
+    give(task, task.device.signal(task.device.events, number), 1, ("event", task.device.index, number))
     task.detail = f"event {number}"
     return 1
 
@@ -73,7 +87,7 @@ def event_wait(task: Task) -> int:
 def notify_record_v1(task: Task) -> int:
     """Notify record of STARS v1."""
     number = task.fields["notify_id"]
-    give(task, task.device.signal(task.device.notifies, number), 1)
+    give(task, task.device.signal(task.device.notifies, number), 1, ("notify", task.device.index, number))
     task.detail = f"notify {number}"
     return 1
 
@@ -124,16 +138,18 @@ def notify_v2(task: Task) -> int:
     signal = device.signal(device.counters if counted else device.notifies, number)
     name = "count notify" if counted else "notify"
     if fields["type"] == 6:
+        key = (name, device.index, number)
         if fields["clr_flag"]:
-            give(task, signal, 0)
+            give(task, signal, 0, key)
             task.detail = f"{name} {number}"
         else:
-            give(task, signal, _recorded(fields["record_mode"], signal.value, fields["cnt_value"]) if counted else 1)
+            value = _recorded(fields["record_mode"], signal.value, fields["cnt_value"]) if counted else 1
+            give(task, signal, value, key, adds=counted and fields["record_mode"] != _STORE, counts=counted)
             task.detail = f"{name} {number} = {signal.value}"
         return 1
     if not (_reached(fields, signal.value) if counted else signal.value):
         return _wait(task)
-    _proceed(task, signal)
+    _proceed(task, signal, partial(_reached, fields) if counted else None)
     if fields["clr_flag"]:
         signal.value = 0
     task.detail = f"{name} {number}"
@@ -158,7 +174,7 @@ def notify_remote(task: Task) -> int:
 def _record_elsewhere(task: Task, card: Device, number: int) -> int:
     if number not in card.ids["notify"].used:
         raise TaskFault(f"notify {number} of card {card.index} does not exist", Effect.SQE_ERROR.value)
-    give(task, card.signal(card.notifies, number), 1)
+    give(task, card.signal(card.notifies, number), 1, ("notify", card.index, number))
     card.wake()
     task.detail = f"notify {number} of card {card.index}"
     return 1
@@ -178,6 +194,7 @@ def write_value(task: Task) -> int:
     if whole is None:
         whole = sum(fields[f"value[{index}]"] << 32 * index for index in range(8))
     task.machine.memory.write(fields["addr"], whole.to_bytes(32, "little")[:size], "value write")
+    task.touch(fields["addr"], size, RELEASE)
     task.device.wake()
     task.detail = f"{size} bytes at {fields['addr']:#x}"
     return 1
@@ -197,7 +214,7 @@ def write_by_pointer(task: Task) -> int:
 def event_reset_v1(task: Task) -> int:
     """Event reset of STARS v1: a write to the event's register; the event is named beside it."""
     number = task.fields["event_id"]
-    give(task, task.device.signal(task.device.events, number), 0)
+    give(task, task.device.signal(task.device.events, number), 0, ("event", task.device.index, number))
     task.detail = f"event {number}"
     return 1
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.errors import NotModelled, TaskFault
-from fakes.executor.copy import engine_for, reach
+from fakes.executor.copy import carry, engine_for
 from fakes.faults import Effect
 from fakes.scheduler import copy_ns
 
@@ -27,12 +26,22 @@ def _follow(task: Task, address: int) -> None:
         raise TaskFault(f"no copy is kept at {address:#x}: never created, or destroyed", Effect.SQE_ERROR.value)
     total = 0
     for dst, src, size in chain:
-        ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
+        carry(task, dst, src, size)
         total += size
     engine = engine_for(task, chain[0][0], chain[0][1])
     task.device.wake()
     task.detail = f"{engine} {total} bytes over UB {chain[0][1]:#x} -> {chain[0][0]:#x}"
     task.occupy(copy_ns(engine, total), engine)
+
+
+def chain_of(task: Task) -> int | None:
+    """Return where the copies of a queued UB entry are kept; None where that is not known."""
+    if task.layout == "async_dma":
+        mark, address, _size = WQE.unpack(task.following(1))
+        return int(address) if mark == WQE_MARK else None
+    queued = task.device.jetties.get(task.fields["jetty_1"], [])
+    index = task.fields["pi_1"]
+    return queued[index - 1] if 1 <= index <= len(queued) else None
 
 
 def direct(task: Task) -> int:

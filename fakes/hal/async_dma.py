@@ -144,4 +144,6 @@ class AsyncDmaCalls(Chapter):
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INNER_ERR
+        if self.machine.checks is not None:
+            self.machine.checks.host_copy(dst, src, size, "halMemCpyAsync")
         return 0

@@ -77,6 +77,8 @@ class DeviceCalls(Chapter):
             return c.DRV_ERROR_UNINIT
         if in_ is not None and in_.close_type == c.DEV_CLOSE_ONLY_HOST:
             return c.DRV_ERROR_NOT_SUPPORT
+        if self.machine.checks is not None:
+            self.machine.checks.closing(device)
         device.opened = False
         device.reset()
         for forget in self.machine.on_close:

@@ -103,6 +103,8 @@ class DmaCalls(Chapter):
             for dst, src, size in found[1]:
                 to, origin = memory.pointer(dst, size, "halMemcpySumbit to"), memory.pointer(src, size, "from")
                 ctypes.memmove(to, origin, size)
+                if self.machine.checks is not None:
+                    self.machine.checks.host_copy(dst, src, size, "halMemcpySumbit")
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INNER_ERR

@@ -122,6 +122,8 @@ class EventCalls(Chapter):
         if device is None or in_ is None or out is None or in_.cqId not in device.callback_groups:
             return c.DRV_ERROR_INVALID_VALUE
         waiting = device.callbacks.get(in_.cqId) or ()
+        if self.machine.checks is not None:
+            self.machine.checks.heard(device, c.DRV_CALLBACK_TYPE, in_.cqId)
         data = b"".join(waiting)
         buffer = ctypes.create_string_buffer(data, max(len(data), 1))
         self._given[in_.cqId] = buffer

@@ -28,7 +28,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
     unpack = _SEND_INFO.unpack_from
     memmove = ctypes.memmove
     owns = machine.memory.owns
-    faults = machine.faults
+    faults, checks = machine.faults, machine.checks
     normal, invalid = c.DRV_NORMAL_TYPE, c.DRV_ERROR_INVALID_VALUE
     no_resources, paused, bus_down = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL, c.DRV_ERROR_BUS_DOWN
 
@@ -81,6 +81,8 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
         sq.sent += number
         device.active[sq_id] = sq
         info.pos = tail
+        if checks is not None:
+            checks.submitted(device, sq, tail, number)
         if machine.options.free_run:
             machine.changed.notify_all()
         return 0

@@ -65,7 +65,8 @@ class QueueCalls(Chapter):
             device.ids["sq"].give(sq_id)
             return c.DRV_ERROR_NO_RESOURCES
         stream = in_.info[0]
-        ring = self.machine.memory.allocate_host(in_.sqeDepth * SQE_BYTES, device=device.index, label=f"SQ {sq_id}")
+        entries = 1 if in_.flag & c.TSDRV_FLAG_NO_SQ_MEM else in_.sqeDepth
+        ring = self.machine.memory.allocate_host(entries * SQE_BYTES, device=device.index, label=f"SQ {sq_id}")
         old = self.machine.plugin.name == "v100"
         sq = SubmissionQueue(
             sq_id, cq_id, stream, in_.sqeDepth, ring, in_.cqeSize, in_.cqeDepth, device.index,
@@ -134,6 +135,8 @@ class QueueCalls(Chapter):
         return 0
 
     def _destroy(self, device: Device, sq: SubmissionQueue) -> None:
+        if self.machine.checks is not None:
+            self.machine.checks.destroyed(sq)
         sq.destroyed = True
         del device.queues[sq.sq_id]
         device.active.pop(sq.sq_id, None)
@@ -184,6 +187,7 @@ class QueueCalls(Chapter):
         if device is None or info is None or info.tsId > 1:
             return c.DRV_ERROR_INVALID_VALUE
         prop, value = info.prop, info.value[0]
+        checks = self.machine.checks
         if info.type == c.DRV_LOGIC_TYPE and prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
             logic = device.logic.get(info.cqId)
             if logic is None:
@@ -202,6 +206,8 @@ class QueueCalls(Chapter):
         elif prop == c.DRV_SQCQ_PROP_SQ_HEAD:
             if sq.paused or value >= sq.depth:
                 return c.DRV_ERROR_STATUS_FAIL
+            if checks is not None and (value - sq.head) % sq.depth:
+                checks.giving_up(sq)
             sq.reset(value, sq.tail)
         elif prop == c.DRV_SQCQ_PROP_SQ_TAIL:
             if sq.paused or value >= sq.depth:
@@ -211,6 +217,8 @@ class QueueCalls(Chapter):
             return self._enable_when_disabled(sq, value)
         elif prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
             if self.machine.plugin.name != "v100":
+                if checks is not None:
+                    checks.giving_up(sq)
                 sq.reset()
         else:
             return c.DRV_ERROR_INVALID_VALUE
@@ -284,6 +292,8 @@ class QueueCalls(Chapter):
                 info.report_cqe_num = len(reports)
                 for sq in device.queues.values():
                     device.observe(sq)
+                if self.machine.checks is not None:
+                    self.machine.checks.heard(device, info.type, info.cqId)
                 return 0
             if timeout == 0:
                 return 0

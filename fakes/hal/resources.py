@@ -99,14 +99,20 @@ class ResourceCalls(Chapter):
         if kind not in tables:
             return c.DRV_ERROR_INVALID_VALUE
         if para.prop == c.DRV_ID_RECORD:
-            device.signal(tables[kind], number).value = 1
+            signal = device.signal(tables[kind], number)
+            signal.value = 1
+            if self.machine.checks is not None:
+                self.machine.checks.fired((kind.replace("cnt_", "count "), devid, number), signal, 1)
             device.wake()
             return 0
         if para.prop == c.DRV_ID_RESET:
             if number == 0xFFFFFFFF:
                 tables[kind].clear()
-            else:
-                device.signal(tables[kind], number).value = 0
+                return 0
+            signal = device.signal(tables[kind], number)
+            signal.value = 0
+            if self.machine.checks is not None:
+                self.machine.checks.fired((kind.replace("cnt_", "count "), devid, number), signal, 0)
             return 0
         return c.DRV_ERROR_INVALID_VALUE
 

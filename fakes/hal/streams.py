@@ -103,6 +103,8 @@ class StreamCalls(Chapter):
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE
+        if self.machine.checks is not None:
+            self.machine.checks.filled(device, sq, memory, size)
         return 0
 
     # -- backup and restore -------------------------------------------------------------------------------------------

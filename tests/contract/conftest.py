@@ -15,6 +15,7 @@ from zlib import crc32
 import pytest
 
 from chips import find_chip
+from fakes.checkers import CheckFailed
 from runtime.api import Device, Kernel, Runtime
 from runtime.cli.sample import minimal_kernel
 
@@ -53,11 +54,19 @@ def generation(url: str) -> str:
 
 
 @pytest.fixture
-def machine(url: str) -> Iterator[Runtime]:
-    """A runtime of its own on the machine; what a test leaves open is closed by force."""
-    runtime = Runtime(url)
+def machine(url: str, request: pytest.FixtureRequest) -> Iterator[Runtime]:
+    """A runtime of its own on the machine; what a test leaves open is closed by force.
+
+    All checkers of the fake are on. What they find fails the test, but for the checks that a mark `misuse(...)` names.
+    """
+    runtime = Runtime(f"{url}&check=all" if url.startswith("fake") else url)
     yield runtime
-    runtime.close(force=True)
+    try:
+        runtime.close(force=True)
+    except CheckFailed as failed:
+        meant = {check for mark in request.node.iter_markers("misuse") for check in mark.args}
+        if found := [str(report) for report in failed.reports if report.check not in meant]:
+            pytest.fail("\n".join(found), pytrace=False)
 
 
 @pytest.fixture

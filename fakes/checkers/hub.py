@@ -1,0 +1,363 @@
+"""The one thing that the fake tells what happens; it asks the checkers that are on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+from fakes.checkers import leaks
+from fakes.checkers.lifetime import Lifetimes
+from fakes.checkers.names import Names, at, place
+from fakes.checkers.order import HOST, Actor, Stamp
+from fakes.checkers.race import LOAD, READ, RELEASE, WRITE, Races
+from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, RACE, SOURCE, STALE, UAF, UPDATE, CheckFailed, Report, Reports
+from fakes.checkers.shadow import Work
+from fakes.checkers.signals import Handover
+from fakes.checkers.source import Piece, Sources
+from fakes.checkers.waits import Waits, recorded
+from npuhal import constants
+
+if TYPE_CHECKING:
+    from fakes.checkers.names import Place
+    from fakes.device import Device, Signal
+    from fakes.errors import MemoryFault, TaskFault
+    from fakes.executor import Task
+    from fakes.machine import Machine
+    from fakes.memory import Block
+    from fakes.queues import SubmissionQueue
+
+SQE_BYTES = 64
+_LOG = logging.getLogger("npuhal.fake.check")
+
+
+class Queue(Actor):
+    """What is known of one queue: its clock, and per ring position what the host knew when it filled it."""
+
+    __slots__ = ("last_kind", "loads", "submitted")
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.submitted: dict[int, tuple[Stamp, Place | None, list[Piece]]] = {}
+        self.last_kind = ""
+        self.loads: tuple[int, ...] = ()
+        """Addresses that a wait for a value has looked at last."""
+
+
+class Checks:
+    """The checkers of one machine. Everything here runs under the machine's lock."""
+
+    def __init__(self, machine: Machine, wanted: Collection[str] = CHECKS) -> None:
+        self.machine = machine
+        self.wanted = frozenset(wanted)
+        self.names = Names()
+        self.serial = 0
+        """Number of the last access."""
+        self._reports = Reports()
+        self._host = Actor(HOST)
+        self._queues: dict[SubmissionQueue, Queue] = {}
+        self._count = 1
+        self._calls: dict[tuple[int, int], list[Stamp]] = {}
+        self.races = Races(self)
+        self._handover = Handover()
+        self._lifetimes = Lifetimes(self)
+        self._sources = Sources(self)
+        self._waits = Waits(self)
+        self._follows = bool(self.wanted & {RACE, UAF, SOURCE, STALE, UPDATE})
+
+    def on(self, check: str) -> bool:
+        """Whether a checker is on."""
+        return check in self.wanted
+
+    # -- reports ------------------------------------------------------------------------------------------------------
+
+    @property
+    def reports(self) -> Reports:
+        """What was found until now; waits that stand still are looked at first."""
+        with self.machine.lock:
+            if DEADLOCK in self.wanted:
+                self._waits.look()
+        return self._reports
+
+    def report(self, report: Report, same: object) -> bool:
+        """Keep a report unless the same was made before."""
+        new = self._reports.add(report, same)
+        if new:
+            _LOG.error("%s", report)
+        return new
+
+    def finish(self) -> None:
+        """The machine was closed.
+
+        Raises:
+            CheckFailed: there are reports that nobody has taken.
+        """
+        if left := self._reports.take():
+            raise CheckFailed(left)
+
+    # -- the host -----------------------------------------------------------------------------------------------------
+
+    def _step(self) -> Stamp:
+        """Return the host's next step."""
+        self._host.tick += 1
+        return self._host.stamp()
+
+    def submitted(self, device: Device, sq: SubmissionQueue, position: int, count: int) -> None:
+        """The host has filled ring positions."""
+        self._waits.moved()
+        queue = self._queue(sq)
+        stamp, where = self._host.stamp(), place()
+        executor = self.machine.executor
+        sources = SOURCE in self.wanted and sq not in device.models
+        for step in range(count):
+            at_position = (position + step) % sq.depth
+            pieces: list[Piece] = []
+            if sources:
+                task = executor.peek(device, sq, at_position)
+                if task is not None:
+                    pieces = self._sources.look(task)
+            queue.submitted[at_position] = (stamp, where, pieces)
+
+    def looked(self, sq: SubmissionQueue) -> None:
+        """The host has read how far a queue is."""
+        self._host.join(self._queue(sq).stamp())
+
+    def heard(self, device: Device, kind: int, cq_id: int) -> None:
+        """The host has received what lay in a completion queue."""
+        if kind == constants.DRV_CALLBACK_TYPE:
+            for stamp in self._calls.pop((device.index, cq_id), ()):
+                self._host.join(stamp)
+            return
+        for sq in device.queues.values():
+            if sq.cq_id == cq_id if kind == constants.DRV_NORMAL_TYPE else sq.logic is device.logic.get(cq_id):
+                self.looked(sq)
+
+    def host_copy(self, dst: int, src: int, size: int, call: str) -> None:
+        """The host copies by a call of the driver, at once; source 0: it fills."""
+        self._waits.moved()
+        if src:
+            self._host_access(src, size, False, call)
+        self._host_access(dst, size, True, call)
+
+    def filled(self, device: Device, sq: SubmissionQueue, address: int, size: int) -> None:
+        """The host writes entries into the memory of a queue that is bound to a stream."""
+        self.submitted(device, sq, (address - sq.ring.base) // SQE_BYTES, size // SQE_BYTES)
+        self._host_access(address, size, True, "halStreamTaskFill")
+
+    def _host_access(self, address: int, size: int, write: bool, call: str) -> None:
+        if not self._follows or not size:
+            return
+        self._step()
+        block = self.machine.memory.find(address)
+        if block is None:
+            return  # memory of the program itself: how the program uses it is not ours to see
+        low = block.pointer + address - block.base
+        self.races.touch(self._host, self._host_work(call, block.device), block, low, low + size,
+                         WRITE if write else READ)  # fmt: skip
+
+    def _host_work(self, call: str, device: int) -> Work:
+        self.serial += 1
+        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, place())
+
+    def fired(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
+        """The host sets a signal itself."""
+        self._waits.moved()
+        self._handover.give(signal, value, self._step())
+        self._waits.happened(key, "recorded" if value else "reset", None, place())
+
+    def allocated(self, block: Block) -> None:
+        """A block came into being."""
+        self._waits.moved()
+        block.place = place()
+        self.names.forget(("mem", block.base))
+        self._lifetimes.allocated(block, self._step().tick)
+        if not block.alias:
+            self.races.shadow.forget(block.pointer, block.pointer + block.span)
+
+    def freed(self, block: Block) -> None:
+        """The host frees a block."""
+        self._waits.moved()
+        self._step()
+        if block.alias:
+            return
+        low, high = block.pointer, block.pointer + block.span
+        users = self.races.users(self._host, low, high)
+        self._lifetimes.freed(self._host, block, place(), users, self._queued_on(block))
+        self.races.shadow.forget(low, high)
+
+    def _queued_on(self, block: Block) -> list[str]:
+        """Name the queued copies that read or write a block."""
+        from fakes.executor import copy
+
+        found = []
+        executor = self.machine.executor
+        for device in self.machine.devices:
+            for sq in device.queues.values():
+                if sq in device.models:
+                    continue
+                for step in range(sq.pending):
+                    task = executor.peek(device, sq, (sq.head + step) % sq.depth)
+                    if task is not None and any(
+                        at < block.base + block.span and block.base < at + size
+                        for dst, src, size in copy.ends(task) for at in (dst, src)
+                    ):
+                        found.append(self.names.work(self._work(task, self._queue(sq))))
+        return found
+
+    def giving_up(self, sq: SubmissionQueue) -> None:
+        """The host ends what a queue still has to do."""
+        if DEADLOCK in self.wanted:
+            self._waits.look(sq)
+        self._host.join(self._queue(sq).stamp())
+
+    def closing(self, device: Device) -> None:
+        """The process closes a card."""
+        if LEAK in self.wanted:
+            leaks.look(self, device)
+        for sq in list(device.queues.values()):
+            self.giving_up(sq)
+
+    # -- queues -------------------------------------------------------------------------------------------------------
+
+    def _queue(self, sq: SubmissionQueue) -> Queue:
+        queue = self._queues.get(sq)
+        if queue is None:
+            queue = self._queues[sq] = Queue(self._count)
+            self._count += 1
+        return queue
+
+    def destroyed(self, sq: SubmissionQueue) -> None:
+        """A queue is gone."""
+        self.giving_up(sq)
+        self._queues.pop(sq, None)
+
+    def begin(self, task: Task) -> None:
+        """A task is about to be tried: it comes after its submission."""
+        queue = self._queue(task.sq)
+        known = queue.submitted.get(task.position)
+        if known is not None:
+            queue.join(known[0])
+        task.touched = []
+
+    def waits(self, task: Task) -> None:
+        """A task cannot go on yet."""
+        if task.touched:
+            self._queue(task.sq).loads = tuple(address for address, _, _ in task.touched)
+
+    def done(self, task: Task) -> None:
+        """A task was executed."""
+        self._waits.moved()
+        queue = self._queue(task.sq)
+        queue.last_kind = task.kind
+        known = queue.submitted.get(task.position)
+        if self._follows and (task.touched or task.sq in task.device.models):
+            self._follow(task, queue, known)
+        queue.tick += 1
+        if DEADLOCK in self.wanted and (signal := recorded(task)) is not None:
+            number = 0 if signal[0] == "value" else task.device.index
+            self._waits.happened((signal[0], number, signal[1]), "recorded", task, None if known is None else known[1])
+
+    def failed(self, task: Task, fault: TaskFault | MemoryFault) -> None:
+        """A task has failed; an address may have been the reason."""
+        from fakes.errors import MemoryFault
+
+        queue = self._queue(task.sq)
+        if isinstance(fault, MemoryFault):
+            self._lifetimes.fault(task, fault, self._work(task, queue))
+        self.done(task)
+
+    def _work(self, task: Task, queue: Queue) -> Work:
+        known = queue.submitted.get(task.position)
+        what = f"{task.kind} '{task.kernel_name}'" if task.kernel_name else task.kind
+        self.serial += 1
+        return Work(queue.index, queue.tick, self.serial, what, task.sq.stream_id, task.device.index, task.position,
+                    None if known is None else known[1])  # fmt: skip
+
+    def _follow(self, task: Task, queue: Queue, known: tuple[Stamp, Place | None, list[Piece]] | None) -> None:
+        """Bring what a task has touched to the checkers."""
+        work = self._work(task, queue)
+        memory, races = self.machine.memory, self.races
+        waits = task.layout in _POLLING
+        for address, size, how in _united(task.touched or []):
+            block = memory.find(address)
+            low = address if block is None else block.pointer + address - block.base
+            if how == LOAD:
+                races.awaited(queue, low, low + size)
+                continue
+            races.touch(queue, work, block, low, low + size, RELEASE if waits else how)
+            if block is not None and known is not None:
+                self._lifetimes.used(task, known[0], block, work)
+            if block is not None and 0 < block.asked < address + size - block.base:
+                self._lifetimes.behind(block, address, size, work)
+        if task.sq in task.device.models:
+            ring = task.sq.ring
+            low = ring.pointer + task.position * SQE_BYTES
+            races.touch(queue, work, ring, low, low + SQE_BYTES, READ)
+        if known is not None and known[2]:
+            self._sources.compare(queue, known[0], known[2], work)
+
+    def activates(self, task: Task, sq: SubmissionQueue) -> None:
+        """A task lets another queue run."""
+        self._queue(sq).join(self._queue(task.sq).stamp())
+
+    def gives(
+        self, task: Task, key: tuple[str, int, int], signal: Signal, value: int, *, adds: bool = False,
+        counts: bool = False,
+    ) -> None:  # fmt: skip
+        """A task sets a signal."""
+        self._handover.give(signal, value, self._queue(task.sq).stamp(), adds=adds, counts=counts)
+        if not value:
+            queue = self._queue(task.sq)
+            known = queue.submitted.get(task.position)
+            self._waits.happened(key, "reset", task, None if known is None else known[1])
+
+    def takes(self, task: Task, signal: Signal, reached: Callable[[int], bool] | None = None) -> None:
+        """A wait of a task for a signal is over."""
+        self._handover.take(self._queue(task.sq), signal, reached)
+
+    def calls(self, task: Task, cq_id: int) -> None:
+        """A task asks the host to call a function."""
+        self._calls.setdefault((task.device.index, cq_id), []).append(self._queue(task.sq).stamp())
+
+    def idle(self) -> None:
+        """A poll of the host has found nothing that can run; CheckFailed when it has waited long enough."""
+        if DEADLOCK in self.wanted:
+            self._waits.idle()
+
+    # -- questions of the checkers ------------------------------------------------------------------------------------
+
+    def last_kind(self, sq: SubmissionQueue) -> str:
+        """Return the kind of the task that a queue has executed last."""
+        return self._queue(sq).last_kind
+
+    def looked_at(self, sq: SubmissionQueue) -> tuple[int, ...]:
+        """Return the addresses that a wait at the head of a queue has looked at."""
+        return self._queue(sq).loads
+
+    def submitted_at(self, sq: SubmissionQueue, position: int) -> str:
+        """Return where the program submitted what lies at a ring position, as text."""
+        known = self._queue(sq).submitted.get(position)
+        return "" if known is None else at(known[1], "submitted at")
+
+    def ring_owner(self, block: Block) -> SubmissionQueue | None:
+        """Return the queue of a graph whose ring a block is."""
+        return next((sq for sq in self._queues if sq.ring is block), None)
+
+
+_POLLING = frozenset({"memory_wait", "mem_wait", "stream_switch", "stream_switch_ex", "model_execute", "stream_active",
+                      "label_switch", "label_switch_by_index", "capture_condition", "capture_jump_back",
+                      "float_status"})  # fmt: skip
+"""Layouts of condition programs: what they store is for others that look at it the same way."""
+
+
+def _united(touched: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Join neighbouring and overlapping ranges of the same kind; reads come first."""
+    if len(touched) < 2:
+        return touched
+    united: list[Any] = []
+    for address, size, how in sorted(touched, key=lambda each: (each[2], each[0])):
+        if united and united[-1][2] == how and address <= united[-1][0] + united[-1][1]:
+            united[-1][1] = max(united[-1][1], address + size - united[-1][0])
+        else:
+            united.append([address, size, how])
+    return [(address, size, how) for address, size, how in united]

@@ -1,0 +1,35 @@
+"""What a process still holds on a card when it closes it: the card takes it back, the program has forgotten it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakes.checkers.report import LEAK, Report
+from fakes.memory import Kind
+
+if TYPE_CHECKING:
+    from fakes.checkers.hub import Checks
+    from fakes.device import Device
+
+_SHOWN = 5
+
+
+def look(checks: Checks, device: Device) -> None:
+    """Report queues, ids and memory of a card that is being closed."""
+    names = checks.names
+    held: dict[str, list[str]] = {}
+    if device.queues:
+        held["queues"] = [names.stream(sq.stream_id, device.index) for sq in device.queues.values()]
+    blocks = [
+        block for block in checks.machine.memory.blocks
+        if block.device == device.index and block.kind is Kind.DEVICE and not block.alias and not block.label
+    ]  # fmt: skip
+    if blocks:
+        held["memory"] = [names.block(block) for block in blocks]
+    for kind, pool in device.ids.items():
+        if pool.used and kind not in ("sq", "cq"):
+            held[f"{kind} ids"] = [f"{number}{names.name(kind, number)}" for number in sorted(pool.used)]
+    for what, items in held.items():
+        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+        text = f"device {device.index} is closed with {what} in use: {', '.join(items[:_SHOWN])}{more}"
+        checks.report(Report(LEAK, text, "Close or free them before the device", tuple(items)), (device.index, what))

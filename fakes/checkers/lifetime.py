@@ -1,0 +1,103 @@
+"""Memory that is used when it is not the program's: freed too early, used too late, or too small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakes.checkers.order import Actor, Stamp
+from fakes.checkers.report import BOUNDS, STALE, UAF, Report
+from fakes.checkers.shadow import Work
+
+if TYPE_CHECKING:
+    from fakes.checkers.hub import Checks
+    from fakes.checkers.names import Place
+    from fakes.errors import MemoryFault
+    from fakes.executor import Task
+    from fakes.memory import Block
+
+_KEPT = 1024
+
+
+class Lifetimes:
+    """When blocks came and went, in steps of the host, and who had them before."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._born: dict[Block, int] = {}
+        self._freed: dict[int, tuple[Block, str, Place | None]] = {}
+        """First address -> what was there, how it is named, and where it was freed."""
+
+    def allocated(self, block: Block, tick: int) -> None:
+        """A block came into being."""
+        self._born[block] = tick
+
+    def freed(self, host: Actor, block: Block, where: Place | None, users: list[Work], waiting: list[str]) -> None:
+        """The host frees a block; `users` are accesses that it has not waited for, `waiting` tasks still queued."""
+        names = self._checks.names
+        self._born.pop(block, None)
+        self._freed[block.base] = (block, names.block(block), where)
+        if len(self._freed) > _KEPT:
+            del self._freed[next(iter(self._freed))]
+        parties = tuple(waiting) or tuple(names.work(user) for user in users if user.stream >= 0)
+        if parties and self._checks.on(UAF):
+            state = "which is still queued" if waiting else "and nobody has waited for that task"
+            text = f"{names.block(block)} is freed{_by(where)} while it is used by {parties[0]}, {state}"
+            if len(parties) > 1:
+                text += f" ({len(parties)} such tasks)"
+            cure = "Free it after the stream was synchronized, or use memory of a pool, which is given back in order"
+            self._checks.report(Report(UAF, text, cure, parties), (block.base, host.tick))
+
+    def used(self, task: Task, submitted: Stamp | None, block: Block, work: Work) -> None:
+        """A task touches a block: it must have been there when the task was submitted."""
+        born = self._born.get(block, 0)
+        if submitted is None or submitted.tick >= born or block.alias:
+            return
+        names, old = self._checks.names, self._freed.get(block.base)
+        check = STALE if task.sq in task.device.models else UAF
+        if not self._checks.on(check):
+            return
+        what = "" if old is None else f"; when it was submitted, {old[1]} was there, freed{_by(old[2])}"
+        text = f"{names.work(work)} uses {names.block(block)}, which was allocated later{what}"
+        self._checks.report(Report(check, text, _STALE_CURE if check is STALE else _UAF_CURE, (names.work(work),)),
+                            (block.base, work.stream, work.position))  # fmt: skip
+
+    def behind(self, block: Block, address: int, size: int, work: Work) -> None:
+        """A task touches the padding of a block, which no hardware would notice."""
+        if self._checks.on(BOUNDS):
+            names, who = self._checks.names, self._checks.names.work(work)
+            over = address + size - block.base - block.asked
+            text = f"{who} touches {size} bytes at {address:#x}, {over} bytes more than {names.block(block)} has"
+            self._checks.report(Report(BOUNDS, f"{text}: they are padding", _BOUNDS_CURE, (who,)),
+                                (work.stream, work.position, address))  # fmt: skip
+
+    def fault(self, task: Task, fault: MemoryFault, work: Work) -> None:
+        """A task has used an address that is no good."""
+        names = self._checks.names
+        who = names.work(work)
+        if fault.behind and fault.block is not None:
+            if self._checks.on(BOUNDS):
+                text = f"{who}: {fault.use} of {fault.size} bytes at {fault.address:#x} needs {fault.behind} bytes more"
+                text += f" than {names.block(fault.block)} has"
+                self._checks.report(Report(BOUNDS, text, _BOUNDS_CURE, (who,)),
+                                    (work.stream, work.position, fault.address))  # fmt: skip
+            return
+        found = next((old for old in self._freed.values() if old[0].base <= fault.address < old[0].base + old[0].span),
+                     None)  # fmt: skip
+        if found is None:
+            return
+        check = STALE if task.sq in task.device.models else UAF
+        if self._checks.on(check):
+            text = f"{who}: {fault.use} of {fault.size} bytes at {fault.address:#x} in {found[1]}, freed{_by(found[2])}"
+            cure = _STALE_CURE if check is STALE else _UAF_CURE
+            self._checks.report(Report(check, text, cure, (who,)), (work.stream, work.position, fault.address))
+
+
+_UAF_CURE = "Keep the memory until the stream was synchronized"
+_BOUNDS_CURE = "Allocate what the task touches"
+_STALE_CURE = "A graph keeps the addresses it was captured with: keep that memory, or capture again"
+
+
+def _by(where: Place | None) -> str:
+    from fakes.checkers.names import at
+
+    return at(where)

@@ -1,0 +1,74 @@
+"""What things are called in reports: by the names that the program has given, and the places where it made them."""
+
+from __future__ import annotations
+
+import sys
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+if TYPE_CHECKING:
+    from fakes.checkers.shadow import Work
+    from fakes.memory import Block
+
+_OURS = frozenset({"fakes", "npuhal", "chips", "runtime", "ctypes", "contextlib", "threading", "weakref"})
+"""Top packages whose code is not the program."""
+
+Place = tuple[CodeType, int]
+"""Code and line."""
+
+
+def place() -> Place | None:
+    """Return where the program is that has called into us."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
+            return frame.f_code, frame.f_lineno
+        frame = frame.f_back
+    return None
+
+
+def at(where: Place | None, word: str = "at") -> str:
+    """Return " (at file:line)", or nothing for a place that is not known."""
+    return "" if where is None else f" ({word} {where[0].co_filename}:{where[1]})"
+
+
+class Names:
+    """Names by (kind, number), as HalApi.annotate tells them; objects are not kept alive."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, int], Any] = {}
+
+    def tell(self, key: tuple[str, int], thing: object) -> None:
+        """Remember what an id or address stands for."""
+        try:
+            self._told[key] = ref(thing)
+        except TypeError:
+            self._told[key] = lambda: thing
+
+    def forget(self, key: tuple[str, int]) -> None:
+        """What it stood for is gone."""
+        self._told.pop(key, None)
+
+    def name(self, kind: str, number: int) -> str:
+        """Return " 'name'" or nothing."""
+        told = self._told.get((kind, number))
+        thing = None if told is None else told()
+        name = thing if isinstance(thing, str) else getattr(thing, "name", "")
+        return f" '{name}'" if name else ""
+
+    def stream(self, number: int, device: int) -> str:
+        """Name a stream."""
+        return f"stream {number}{self.name('stream', number)} of device {device}"
+
+    def work(self, work: Work) -> str:
+        """Name a task, or what the host did."""
+        if work.stream < 0:
+            return f"{work.what} by the host{at(work.place)}"
+        where = self.stream(work.stream, work.device)
+        return f"{work.what} at position {work.position} of {where}{at(work.place, 'submitted at')}"
+
+    def block(self, block: Block) -> str:
+        """Name a piece of memory."""
+        asked = f" ({block.asked} bytes were asked for)" if 0 < block.asked < block.size else ""
+        return f"{block}{asked}{self.name('mem', block.base)}{at(block.place, 'allocated at')}"

@@ -33,14 +33,15 @@ if TYPE_CHECKING:
         current_device,
         device,
         device_count,
+        on_device,
         reset_device,
-    set_device,
+        set_device,
         shutdown,
         start,
     )
 
 __all__ = [
-    "start", "shutdown", "device", "device_count", "set_device", "reset_device", "current_device",
+    "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "DeviceBuffer", "HostBuffer", "Program", "Kernel",
     "LaunchOptions", "RuntimeFault",
 ]  # fmt: skip

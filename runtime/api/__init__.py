@@ -8,6 +8,7 @@ from runtime.api.process import (
     current_device,
     device,
     device_count,
+    on_device,
     reset_device,
     set_device,
     shutdown,
@@ -24,7 +25,7 @@ from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer
 
 __all__ = [
-    "start", "shutdown", "device", "device_count", "set_device", "reset_device", "current_device",
+    "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "DeviceBuffer", "HostBuffer", "Program", "Kernel",
     "LaunchOptions", "RuntimeFault",
 ]  # fmt: skip

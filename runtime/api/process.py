@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from runtime.api.devices import Device
-from runtime.core import process
+from runtime.core import lifetime, process
 from runtime.launch.arguments import ArgumentLists
 from runtime.launch.symbols import SymbolTable
 
-shutdown = process.shutdown
+shutdown = lifetime.shutdown
 
 
 class Runtime(process.Runtime):
@@ -37,7 +40,7 @@ class Runtime(process.Runtime):
 
 def start(url: str | None = None) -> Runtime:
     """Return the process's runtime, on the machine behind `url` if this is the first use."""
-    found = process.get(url, Runtime)
+    found = lifetime.get(Runtime, url)
     assert isinstance(found, Runtime)
     return found
 
@@ -69,3 +72,24 @@ def current_device() -> Device:
     found = start().current_context().device
     assert isinstance(found, Device)
     return found
+
+
+@contextmanager
+def on_device(index: int = 0) -> Iterator[Device]:
+    """Work on a device in this thread, and afterwards where it worked before; for threads of a pool.
+
+    The device is set at the start and reset at the end, so that it stays open while any thread works on it.
+
+    Raises:
+        InvalidArgument 107001: no device has this index.
+        DeviceUnavailable 507033: it could not be opened.
+    """
+    runtime = start()
+    before = runtime.current.context, runtime.current.slot
+    device = runtime.set_device(index)
+    assert isinstance(device, Device)
+    try:
+        yield device
+    finally:
+        runtime.reset_device(index)
+        runtime.current.context, runtime.current.slot = before

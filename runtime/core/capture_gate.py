@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.core.context import CurrentState
+    from runtime.core.current import CurrentState
 
 
 class CaptureMode(enum.IntEnum):

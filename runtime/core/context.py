@@ -1,9 +1,8 @@
-"""Contexts: who owns streams on a device, and which one a thread works in (core_spec 2.7, 3.3, 4)."""
+"""Contexts: who owns streams on a device, and in which order what they own ends (core_spec 3.3, 4)."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from contextlib import ExitStack
 from enum import IntEnum
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.core import creation, sync, teardown
-from runtime.core.capture_gate import CaptureGate, CaptureMode
+from runtime.core.capture_gate import CaptureGate
 from runtime.core.failure import ContextFailure
 from runtime.core.observers import StreamState
 from runtime.core.refs import Children, dead_handle
@@ -21,7 +20,6 @@ from runtime.core.stream import StreamFlag
 if TYPE_CHECKING:
     from runtime.core.device import Device
     from runtime.core.group import DvppGroup
-    from runtime.core.primary import DeviceSlot
     from runtime.core.stream import Stream
 
 _OVERFLOW_BYTES = 512
@@ -207,32 +205,3 @@ class Context:
     def __repr__(self) -> str:
         state = f"{len(self.streams)} streams" if not self.closed else self.state.name.lower().replace("_", " ")
         return f"<{self._kind} of device {self.device.user_id}, {state}>"
-
-
-class CurrentState(threading.local):
-    """What each thread has set: a context by handle, or a device, whose primary context it then follows."""
-
-    context: Context | None = None
-    slot: DeviceSlot | None = None
-    capture_mode = CaptureMode.GLOBAL
-    """How far the thread lets captures of others hinder it."""
-
-    def use_context(self, context: Context) -> None:
-        """Work in a context from now on."""
-        self.context, self.slot = context, None
-
-    def use_device(self, slot: DeviceSlot) -> None:
-        """Work in a device's primary context, whenever there is one."""
-        self.context, self.slot = None, slot
-
-    def clear(self) -> None:
-        """Work in no context."""
-        self.context = self.slot = None
-
-    def find(self) -> Context | None:
-        """Return the context that the thread works in, or None; a context that has ended is let go."""
-        if self.context is not None:
-            if not self.context.closed:
-                return self.context
-            self.context = None
-        return self.slot.primary if self.slot is not None else None

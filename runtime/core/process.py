@@ -1,18 +1,17 @@
-"""The process-wide runtime: made on first use, one per process, stopped in order at exit."""
+"""A runtime: a HAL door, the machine behind it, and the devices and contexts that its threads use."""
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
 import threading
-import weakref
+from typing import TYPE_CHECKING
 
 import npuhal
 from runtime import errors
-from runtime.core import blocking
+from runtime.core import blocking, hang, lifetime, logs
 from runtime.core.callback import HostCallbacks
-from runtime.core.context import Context, CurrentState
+from runtime.core.context import Context
+from runtime.core.current import CurrentState, no_context
 from runtime.core.device import Device, serials
 from runtime.core.exceptions import ExceptionCallbacks
 from runtime.core.label import LabelIds
@@ -26,6 +25,9 @@ from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
+
+if TYPE_CHECKING:
+    from runtime.core.tracing import Tracer
 
 
 class Runtime:
@@ -44,6 +46,12 @@ class Runtime:
             npuhal.errors.LibraryNotFound: no driver; the message names every place searched.
             chips.UnknownChip: the machine's SoC is none that this package knows.
         """
+        self.logs = logs.configure()
+        """What the log variables ask for."""
+        self.hang_s = hang.patience(os.environ)
+        """Seconds of waiting after which a stream is described; infinity never does."""
+        self.tracer: Tracer | None = None
+        """Who watches streams and devices of this runtime."""
         self.hal = npuhal.open_hal(url)
         self.pid = os.getpid()
         try:
@@ -94,16 +102,19 @@ class Runtime:
         self.monitor = Monitor(threaded=not self.hal.stepped)
         """Looks after the devices that are open."""
         self.closed = False
+        self.opened = False
+        """Whether a device was ever opened."""
         self.leaving = False
         """Set when the process exits: nobody waits for running tasks to be ended any more, the driver does the rest."""
         self.slots = tuple(
             DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
         )
         """What holds each device, by user device id."""
-        _alive.add(self)
+        lifetime.alive.add(self)
 
     def _open(self, index: int) -> Device:
         """Open a device, for its slot."""
+        self.opened = True
         if self.soc_name and self.soc_name != self.machine.soc_name:
             raise errors.fault(
                 "RT_ERROR_DEVICE_RETAIN",
@@ -138,11 +149,11 @@ class Runtime:
         return len(self.slots)
 
     def check_process(self) -> None:
-        """Refuse a child of fork: the driver's mappings do not come along."""
+        """Refuse a child of fork whose parent had opened a device: the driver's mappings do not come along."""
         if os.getpid() != self.pid:
             raise errors.fault(
                 "ACL_ERROR_INTERNAL_ERROR",
-                f"this process was forked from {self.pid} after that one had started its runtime",
+                f"this process was forked from {self.pid} after that one had opened a device",
                 hint="start workers before the first use of a device, or with multiprocessing's spawn method",
             )
 
@@ -261,21 +272,7 @@ class Runtime:
             return context
         if had is None and self.default_device is not None:
             return self.set_device(self.default_device).context
-        problem = "RT_ERROR_CONTEXT_DEL" if had is not None else "ACL_ERROR_RT_CONTEXT_NULL"
-        reason = "its context was destroyed by another thread" if had is not None else "it has no device set"
-        thread = threading.current_thread()
-        raise errors.fault(
-            problem, f"thread {thread.name!r} ({thread.ident}) cannot make this call: {reason}; {self._in_use()}",
-            ee="EE1018", params=("call that needs a context", "no valid context bound to the thread"),
-            hint="call runtime.set_device(0) in this thread, or use the methods of a Device object",
-        )
-
-    def _in_use(self) -> str:
-        used = [
-            f"{len(slot.contexts)} contexts and {slot.references} settings of device {slot.index}"
-            for slot in self.slots if slot.device is not None
-        ]
-        return f"the process has {', '.join(used)}" if used else "no device is in use in this process"
+        raise no_context(self.slots, destroyed=had is not None)
 
     def wait_unlocked(self) -> None:
         """Return when the process is not locked for a snapshot."""
@@ -307,7 +304,13 @@ class Runtime:
             raise first
 
     def disown(self) -> None:
-        """In a child of fork: mark everything closed without a call to the driver, which knows this process not."""
+        """In a child of fork: mark everything closed without a call to the driver, which knows this process not.
+
+        A runtime that has opened no device becomes the child's own.
+        """
+        if not self.opened:
+            self.pid = os.getpid()
+            return
         for slot in self.slots:
             device = slot.device
             if device is not None:
@@ -319,73 +322,3 @@ class Runtime:
 
     def __repr__(self) -> str:
         return f"<Runtime {self.url}: {len(self.slots)} x {self.machine.soc_name or 'no device'}>"
-
-
-_alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
-"""All runtimes of the process, for the child of a fork."""
-_the_one: Runtime | None = None
-_making = threading.Lock()
-_leaving = threading.Event()
-"""Set when the process has begun to exit."""
-
-
-def get(url: str | None = None, kind: type[Runtime] = Runtime) -> Runtime:
-    """Return the process's runtime, making one of `kind` on first use.
-
-    A failure to make it is raised, and the next call tries again; threads that come meanwhile wait for the outcome.
-
-    Args:
-        url: which HAL to use; only the first call may choose, a later one must not ask for another.
-    """
-    global _the_one
-    with _making:
-        if _leaving.is_set():
-            raise errors.fault(
-                "ACL_ERROR_INTERNAL_ERROR", "the process is exiting: its runtime is gone",
-                hint="end the use of devices before the interpreter exits",
-            )
-        if _the_one is None or _the_one.closed:
-            _the_one = kind(url)
-        elif url is not None and url != _the_one.url:
-            raise errors.fault(
-                "ACL_ERROR_REPEAT_INITIALIZE", f"this process already runs on {_the_one.url}; {url} was asked for",
-                hint="call runtime.shutdown() first",
-            )
-        _the_one.check_process()
-        return _the_one
-
-
-def shutdown(*, force: bool = False) -> None:
-    """Close the process's runtime; the next use makes a new one.
-
-    A runtime that cannot be closed, because tasks do not end and `force` was not given, stays the process's own.
-    """
-    global _the_one
-    one = _the_one
-    if one is not None:
-        one.check_process()
-        one.close(force=force)
-        with _making:
-            if _the_one is one:
-                _the_one = None
-
-
-@atexit.register
-def _at_exit() -> None:
-    """Leave without hanging: end what still runs, and let nothing raise on the way out."""
-    _leaving.set()
-    for one in list(_alive):
-        one.leaving = True
-    with contextlib.suppress(Exception):  # the process ends anyway, and the driver cleans up behind it
-        shutdown(force=True)
-
-
-def _in_child() -> None:
-    """After fork: this process has none of the parent's devices, and none of the threads that may hold our locks."""
-    global _making
-    _making = threading.Lock()
-    for one in list(_alive):
-        one.disown()
-
-
-os.register_at_fork(after_in_child=_in_child)

@@ -11,7 +11,7 @@ import pytest
 
 import runtime
 from runtime import errors
-from runtime.core import process
+from runtime.core import lifetime
 from tests.unit.runtime.machines import V100
 
 URL = f"fake://{V100}?devices=2&seed=2"
@@ -20,7 +20,7 @@ URL = f"fake://{V100}?devices=2&seed=2"
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[runtime.Runtime]:
     """The process's runtime on a fake machine."""
-    monkeypatch.setattr(process, "_the_one", None)
+    monkeypatch.setattr(lifetime, "_the_one", None)
     monkeypatch.setenv("NPUHAL_URL", URL)
     yield runtime.start()
     runtime.shutdown(force=True)
@@ -62,6 +62,18 @@ def test_the_device_of_a_thread() -> None:
         runtime.current_device()
 
 
+def test_a_thread_of_a_pool_works_on_a_device_for_a_while(started: runtime.Runtime) -> None:
+    runtime.set_device(1)
+    with runtime.on_device(0) as device:
+        assert runtime.current_device() is device
+        assert device.user_id == 0
+    assert runtime.current_device().user_id == 1
+    assert started.slots[0].device is None
+    with pytest.raises(ZeroDivisionError), runtime.on_device(1):
+        _ = 1 / 0
+    assert started.slots[1].references == 1
+
+
 @pytest.mark.usefixtures("started")
 def test_devices_are_context_managers() -> None:
     with runtime.device(0) as device:
@@ -74,8 +86,8 @@ def test_devices_are_context_managers() -> None:
 
 
 def test_a_url_that_is_none_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_the_one", None)
+    monkeypatch.setattr(lifetime, "_the_one", None)
     for url in ("nonsense", "fake://nochip", "fake://ascend910b1?nooption=1", "ftp://x"):
         with pytest.raises(Exception, match=r"nonsense|nochip|nooption|ftp"):
             runtime.start(url)
-    assert process._the_one is None
+    assert lifetime._the_one is None

@@ -99,8 +99,8 @@ def test_a_thread_without_a_context_is_told_who_it_is_and_what_there_is(machine:
     thread.start()
     thread.join(10)
     assert "thread 'reader'" in messages[0]
-    assert "1 settings of device 1" in messages[0]
-    assert "set_device(0) in this thread" in messages[0]
+    assert "the primary context of device 1" in messages[0]
+    assert "set_device(0) in it" in messages[0]
 
 
 def test_threads_on_one_device_share_its_context(machine: Runtime) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from runtime import errors
 from runtime.api import Runtime
-from runtime.core import process
+from runtime.core import lifetime
 from tests.unit.runtime.machines import V100, V200, OpenMachine, holdings
 
 URL = f"fake://{V100}?seed=1"
@@ -22,9 +22,9 @@ URL = f"fake://{V100}?seed=1"
 @pytest.fixture
 def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process without a runtime, before and after."""
-    monkeypatch.setattr(process, "_the_one", None)
+    monkeypatch.setattr(lifetime, "_the_one", None)
     yield
-    process.shutdown(force=True)
+    lifetime.shutdown(force=True)
 
 
 def in_child(check: Callable[[], bool]) -> bool:
@@ -53,22 +53,22 @@ def refused(use: Callable[[], object]) -> bool:
 
 @pytest.mark.usefixtures("clean")
 def test_the_first_use_makes_it_and_later_ones_find_it() -> None:
-    first = process.get(URL)
-    assert process.get() is first
-    assert process.get(URL) is first
+    first = lifetime.get(Runtime, URL)
+    assert lifetime.get(Runtime) is first
+    assert lifetime.get(Runtime, URL) is first
     with pytest.raises(errors.RuntimeFault, match="already runs on") as caught:
-        process.get(f"fake://{V200}")
+        lifetime.get(Runtime, f"fake://{V200}")
     assert "shutdown" in caught.value.hint
 
 
 @pytest.mark.usefixtures("clean")
 def test_shutdown_makes_room_for_another() -> None:
-    first = process.get(URL)
+    first = lifetime.get(Runtime, URL)
     device = first.device(0)
-    process.shutdown()
-    process.shutdown()
+    lifetime.shutdown()
+    lifetime.shutdown()
     assert device.closed
-    assert process.get(f"fake://{V200}") is not first
+    assert lifetime.get(Runtime, f"fake://{V200}") is not first
     with pytest.raises(errors.RuntimeFault, match="was closed"):
         first.device(0)
 
@@ -76,18 +76,18 @@ def test_shutdown_makes_room_for_another() -> None:
 @pytest.mark.usefixtures("clean")
 def test_a_runtime_that_cannot_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Exception, match="nosuchchip"):
-        process.get("fake://nosuchchip")
-    assert process.get(URL).device_count == 1
+        lifetime.get(Runtime, "fake://nosuchchip")
+    assert lifetime.get(Runtime, URL).device_count == 1
 
 
 @pytest.mark.usefixtures("clean")
 def test_threads_that_come_at_once_get_the_same_one() -> None:
-    found: list[process.Runtime] = []
+    found: list[object] = []
     barrier = threading.Barrier(4)
 
     def ask() -> None:
         barrier.wait()
-        found.append(process.get(URL))
+        found.append(lifetime.get(Runtime, URL))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
@@ -102,18 +102,18 @@ def test_a_shutdown_that_fails_leaves_a_usable_runtime(monkeypatch: pytest.Monke
     from runtime.core import teardown
 
     monkeypatch.setattr(teardown, "_TRIES", 3)
-    one = process.get(URL, Runtime)
+    one = lifetime.get(Runtime, URL)
     device = one.device(0)
     fake = one.hal.fake.device(0)
     stream = device.context.create_stream()
     fake.hold()
     stream.submit(process_task())
     with pytest.raises(errors.Timeout, match="cannot be closed"):
-        process.shutdown()
-    assert process.get() is one
+        lifetime.shutdown()
+    assert lifetime.get(Runtime) is one
     fake.release()
     stream.synchronize()
-    process.shutdown()
+    lifetime.shutdown()
     assert one.closed
 
 
@@ -154,16 +154,16 @@ def test_indices_of_no_device(open_machine: OpenMachine, index: object) -> None:
 
 @pytest.mark.usefixtures("clean")
 def test_a_child_of_fork_is_told_what_is_wrong() -> None:
-    one = process.get(URL, Runtime)
+    one = lifetime.get(Runtime, URL)
     device = one.device(0)
     stream = device.context.create_stream()
-    assert in_child(lambda: refused(process.get))
+    assert in_child(lambda: refused(lambda: lifetime.get(Runtime)))
     assert in_child(lambda: refused(lambda: one.device(0)))
     assert in_child(lambda: refused(lambda: one.set_device(0)))
     assert in_child(lambda: refused(lambda: one.current_context()))
     assert in_child(lambda: refused(device.check_open))
     assert in_child(lambda: refused(lambda: device.alloc(8)))  # type: ignore[attr-defined]
-    assert in_child(lambda: refused(process.shutdown))
+    assert in_child(lambda: refused(lifetime.shutdown))
     assert in_child(lambda: stream.closed)
     stream.submit(process_task())
     stream.synchronize()
@@ -192,8 +192,32 @@ def test_a_child_of_fork_ends_without_touching_the_driver(open_machine: OpenMach
 
 
 @pytest.mark.usefixtures("clean")
+def test_a_child_of_a_parent_that_opened_no_device_goes_on() -> None:
+    one = lifetime.get(Runtime, URL)
+    assert one.device_count == 1
+    assert in_child(lambda: lifetime.get(Runtime) is one and one.device(0).core_counts[0] > 0)
+    assert not one.opened
+    one.device(0).create_stream().synchronize()
+
+
+@pytest.mark.usefixtures("clean")
+def test_a_fork_while_work_is_under_way_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    one = lifetime.get(Runtime, URL)
+    stream = one.device(0).context.create_stream()
+    one.hal.fake.device(0).hold()
+    stream.submit(process_task())
+    assert in_child(lambda: stream.closed)
+    assert "1 streams have work under way" in caplog.text
+    one.hal.fake.device(0).release()
+    stream.synchronize()
+    caplog.clear()
+    assert in_child(lambda: stream.closed)
+    assert caplog.text == ""
+
+
+@pytest.mark.usefixtures("clean")
 def test_a_fork_before_the_first_use_is_fine() -> None:
-    assert in_child(lambda: process.get(URL).device(0).core_counts[0] > 0)
+    assert in_child(lambda: lifetime.get(Runtime, URL).device(0).core_counts[0] > 0)
 
 
 # -- the end ------------------------------------------------------------------------------------------------------
@@ -265,6 +289,6 @@ def test_an_exit_by_force_gives_everything_back() -> None:
 def test_nothing_starts_once_the_process_exits(monkeypatch: pytest.MonkeyPatch) -> None:
     leaving = threading.Event()
     leaving.set()
-    monkeypatch.setattr(process, "_leaving", leaving)
+    monkeypatch.setattr(lifetime, "_leaving", leaving)
     with pytest.raises(errors.RuntimeFault, match="is exiting"):
-        process.get(URL)
+        lifetime.get(Runtime, URL)

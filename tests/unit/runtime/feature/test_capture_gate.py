@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from runtime.core.capture_gate import CaptureGate, CaptureMode
-from runtime.core.context import CurrentState
+from runtime.core.current import CurrentState
 
 GLOBAL, LOCAL, RELAXED = CaptureMode
 

@@ -16,6 +16,7 @@ from fakes.hal.peers import PeerCalls
 from fakes.hal.pools import PoolCalls
 from fakes.hal.queues import QueueCalls
 from fakes.hal.resources import ResourceCalls
+from fakes.hal.segments import SegmentCalls
 from fakes.hal.snapshot import SnapshotCalls
 from fakes.hal.streams import StreamCalls
 from fakes.hal.vmm import VmmCalls
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 CHAPTERS = (
     DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,
     VmmCalls, IpcCalls, AsyncDmaCalls, SnapshotCalls, PoolCalls,
+    SegmentCalls,
 )  # fmt: skip
 
 

@@ -168,6 +168,8 @@ def create(
         if group is not None:
             group.join(stream)
         undo.pop_all()
+    if flags & StreamFlag.FAST_LAUNCH and device.arguments.give_own(stream, kind.depth):
+        stream.resources.callback(device.arguments.take_own, stream)
     return stream
 
 

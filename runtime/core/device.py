@@ -34,6 +34,7 @@ from runtime.driver.calls import HalCalls
 from runtime.driver.ids import IdDriver
 from runtime.driver.queues import QueueDriver
 from runtime.driver.scheduler import capabilities
+from runtime.driver.windows import WindowDriver
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
 
@@ -111,7 +112,10 @@ class Device:
         self.executed_words = ExecutedWords(self.memory)
         self.facts = self.driver.identify()
         self.health = Health(self)
-        self.arguments = ArgumentPools(self.memory, chip, bar=self.facts.bar_arguments)
+        self.arguments = ArgumentPools(
+            self.memory, WindowDriver(self.hal, self.device_id), chip, bar=self.facts.bar_arguments,
+            ub=self.facts.ub_connected, on_host=self.facts.on_host,
+        )
         undo.callback(self.arguments.close)
         self.names = NamePool(self.memory)
         undo.callback(self.names.close)

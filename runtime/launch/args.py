@@ -14,7 +14,6 @@ from runtime import errors
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
     from runtime.core.stream import Stream
     from runtime.memory.arguments import ArgumentBlock, ArgumentPool
 
@@ -71,13 +70,23 @@ def all_slots(arguments: Sequence[Any]) -> list[int]:
     return words
 
 
-def mover(device: Device, size: int) -> Callable[[ArgumentBlock], None]:
-    """Return the function that brings `size` bytes of a filled block to the device, the way that the HAL decided.
+def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[ArgumentBlock], None]:
+    """Return the function that brings `size` bytes of a filled block of a pool to the device, as the pool does it.
 
     It raises when the driver refuses. Stores over the BAR were done when the block was filled, whole 64-byte units at a
     time; a DMA descriptor always carries its whole block.
     """
-    hal, memory, way = device.hal, device.memory, device.arguments.way
+    device = stream.device
+    hal, memory, way = device.hal, device.memory, "copy" if pool is None else pool.way
+    if way == "ub" and stream.route.immediate:
+        queue_copy, device_id, sq_id = hal.raw("halSqTaskArgsAsyncCopy"), device.device_id, stream.queues.sq_id
+
+        def over_ub(block: ArgumentBlock) -> None:
+            block.descriptor.sqId, block.descriptor.size = sq_id, size
+            if rc := queue_copy(device_id, block.reference):
+                raise memory.fault(rc, "halSqTaskArgsAsyncCopy", f"arguments of {size} bytes")
+
+        return over_ub
     if way == "dma":
         submit, wait = hal.raw("halMemcpySumbit"), hal.raw("halMemcpyWait")
 
@@ -97,9 +106,9 @@ def mover(device: Device, size: int) -> Callable[[ArgumentBlock], None]:
     return by_copy
 
 
-def filler(device: Device, count: int) -> Callable[..., None]:
+def filler(pool: ArgumentPool | None, count: int) -> Callable[..., None]:
     """Return the function that writes `count` words into a block: `fill(block.view, block.offset, *words)`."""
-    if device.arguments.way != "bar":
+    if pool is None or pool.way != "bar":
         return struct.Struct(f"<{count}Q").pack_into
     # Device memory takes whole aligned 64-byte stores only: the words are staged and copied in such units. The
     # staging bytes are new each time, because threads share a launcher.

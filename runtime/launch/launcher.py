@@ -58,8 +58,8 @@ def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: 
 
         return _as_set(general, stream)
     device = stream.device
-    pool = device.arguments.pool_for(size)
-    move = mover(device, size)
+    pool = device.arguments.pool_for(size, stream)
+    move = mover(stream, pool, size)
 
     def launch(block: HostBlock) -> None:
         taken = take_block(stream, pool, size)
@@ -86,11 +86,11 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     if put is None:
         return general
     size = max(count * SLOT_BYTES, SLOT_BYTES)
-    pool = stream.device.arguments.pool_for(size)
+    pool = stream.device.arguments.pool_for(size, stream)
     if pool is None or any(kernel.hidden_words()):
         return general
     pop, give_back = pool.free.pop, pool.free.append
-    fill, move = filler(stream.device, count), mover(stream.device, size)
+    fill, move = filler(pool, count), mover(stream, pool, size)
 
     def launch(*arguments: Any) -> None:
         words = []
@@ -315,7 +315,7 @@ def _submit_with(
     device = stream.device
     try:
         task, image = laid_out()
-        _write(device, block, image, mover(device, len(image)))
+        _write(device, block, image, mover(stream, block.pool, len(image)))
     except BaseException:
         device.release_arguments([block])
         raise

@@ -1,25 +1,44 @@
 """Where kernel arguments wait for the device: pools of equal blocks, made once when a device is opened.
 
-Three sizes as the vendor's loader has them (chip properties argsItemSize and *AllocatorSize); a block larger than the
-last is allocated on its own. How the bytes get from the host to a block depends on the machine:
+Sizes are those of the vendor's loaders; a block larger than the last pool's is allocated on its own. How the bytes get
+from the host to a block is the pool's business:
 
+* `bar`: device memory that the host may store to, for small blocks where the PCIe BAR is large enough;
 * `dma`: a pinned host block beside each device block, joined by a DMA descriptor that is built once;
-* `bar`: device memory that the host may store to;
-* `copy`: a synchronous driver copy (STARS v2 without a BAR).
+* `ub`: the same over a UB link, where the copy is queued with the stream's own tasks;
+* `copy`: a synchronous driver copy, where the chip or its place knows none of these.
+
+Streams made for fast launches have a pool of their own, one block for each place in their queue, while the device has
+some left. The vendor cuts that memory into pieces of any length, in the order of the tasks; equal blocks need no order.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
+import platform
+import threading
 from typing import Any
 
 from chips import Chip
 from chips.memory_rules import internal_flags
+from runtime import errors
 from runtime.driver.memory import MemoryDriver
+from runtime.driver.windows import WindowDriver
+
+_LOG = logging.getLogger(__name__)
 
 SUPER_BYTES = 15360
 _INCREMENT = 40960
 _HUGE_ABOVE = 1 << 20
+_BAR_BYTES = 1024 if platform.machine() in ("x86_64", "AMD64") else 4096
+"""Largest block that is stored over the BAR."""
+_BAR_COUNT = 1024
+_UB_POOLS = ((4096, 1024), (16384, 128))
+"""Bytes and number of blocks over UB."""
+_OWN_BYTES = 1024
+_MOST_OWN = 8
+"""Bytes of a block of a stream's own pool, and streams of a device that have one."""
 
 
 class ArgumentBlock:
@@ -34,6 +53,7 @@ class ArgumentBlock:
         self.target, self.source = ctypes.c_uint64(address), ctypes.c_uint64(_address_of(view, offset))
         """Both ends of a driver copy, as objects that an untyped call may take."""
         self.descriptor = descriptor
+        """What the driver made of both ends: a DMA chain, or a copy over UB."""
         self.reference = ctypes.byref(descriptor) if descriptor is not None else None
 
 
@@ -44,11 +64,13 @@ def _address_of(view: memoryview, offset: int) -> int:
 class ArgumentPool:
     """Equal blocks. Taking one is a list pop, giving it back an append: both are atomic without a lock."""
 
-    __slots__ = ("_blocks", "_free", "_memory", "_spans", "free", "size", "way")
+    __slots__ = ("_blocks", "_memory", "_segments", "_spans", "_window", "_windows", "free", "size", "way")
 
-    def __init__(self, memory: MemoryDriver, way: str, size: int, count: int) -> None:
-        self._memory, self.way, self.size = memory, way, size
+    def __init__(self, memory: MemoryDriver, windows: WindowDriver, way: str, size: int, count: int) -> None:
+        self._memory, self._windows, self.way, self.size = memory, windows, way, size
         self._spans: list[int] = []
+        self._segments: list[Any] = []
+        self._window = 0
         self._blocks: list[ArgumentBlock] = []
         self.free: list[ArgumentBlock] = []
         try:
@@ -58,23 +80,29 @@ class ArgumentPool:
             raise
 
     def _fill(self, count: int) -> None:
-        total = self.size * count
-        base = self._memory.alloc(total, internal_flags(huge=total > _HUGE_ABOVE, hbm=True))
-        self._spans.append(base)
-        if self.way == "dma":
-            host = self._memory.alloc(total, internal_flags(host=True))
-            self._spans.append(host)
-            view = memoryview((ctypes.c_char * total).from_address(host)).cast("B")
-        elif self.way == "bar":
-            view = memoryview((ctypes.c_char * total).from_address(base)).cast("B")
-        else:
-            host = 0
-            view = memoryview(bytearray(total))
-        for index in range(count):
-            offset = index * self.size
-            dma = self._memory.convert(host + offset, base + offset, self.size) if self.way == "dma" else None
-            self._blocks.append(ArgumentBlock(self, base + offset, self.size, view, offset, dma))
+        total, way = self.size * count, self.way
+        base = self._allocate(internal_flags(huge=total > _HUGE_ABOVE, hbm=True, p2p=way == "bar"), total)
+        host = self._allocate(internal_flags(host=True), total) if way in ("dma", "ub") else 0
+        if way == "bar":
+            host = self._windows.open(base, total)
+            self._window = base
+        if way == "ub":
+            for address in (host, base):
+                self._segments.append(self._windows.segment(address, total, host=address == host))
+        view = memoryview((ctypes.c_char * total).from_address(host) if host else bytearray(total)).cast("B")
+        for offset in range(0, total, self.size):
+            descriptor = self._join(host + offset, base + offset)
+            self._blocks.append(ArgumentBlock(self, base + offset, self.size, view, offset, descriptor))
         self.free.extend(reversed(self._blocks))
+
+    def _allocate(self, flags: int, size: int) -> int:
+        self._spans.append(self._memory.alloc(size, flags))
+        return self._spans[-1]
+
+    def _join(self, host: int, device: int) -> Any:
+        if self.way == "dma":
+            return self._memory.convert(host, device, self.size)
+        return self._windows.ub_copy(host, device, *self._segments) if self.way == "ub" else None
 
     def take(self) -> ArgumentBlock | None:
         """Return a free block, or None."""
@@ -86,39 +114,81 @@ class ArgumentPool:
     def close(self) -> None:
         """Free descriptors and memory."""
         for block in self._blocks:
-            if block.descriptor is not None:
+            if self.way == "dma":
                 self._memory.destroy_dma(block.descriptor)
         self._blocks.clear()
         self.free.clear()
+        while self._segments:
+            self._windows.release(self._segments.pop())
+        if self._window:
+            self._windows.close(self._window)
+            self._window = 0
         while self._spans:
             self._memory.free(self._spans.pop())
 
 
 class ArgumentPools:
-    """The three pools of a device, smallest first."""
+    """The pools of a device, smallest first, and those of single streams."""
 
-    __slots__ = ("_memory", "pools", "way")
+    __slots__ = ("_lock", "_memory", "_own", "_windows", "pools", "way")
 
-    def __init__(self, memory: MemoryDriver, chip: Chip, *, bar: bool) -> None:
-        self._memory = memory
-        self.way = "bar" if bar else "dma" if chip.generation == "v100" else "copy"
-        item = int(chip.prop("argsItemSize"))
+    def __init__(self, memory: MemoryDriver, windows: WindowDriver, chip: Chip, *, bar: bool = False, ub: bool = False,
+                 on_host: bool = True) -> None:
+        """Make the pools.
+
+        Args:
+            bar: whether the host can store to device memory. ub: whether a UB link joins the two. on_host: whether
+                this process runs on a host at all, rather than on the device's own cores.
+        """
+        self._memory, self._windows, self._lock = memory, windows, threading.Lock()
+        dma = on_host and not chip.has("MEM_H2D_MANAGER_POLICY_SYNC_FORCE")
+        self.way = "ub" if ub and windows.copies_over_ub else "bar" if bar else "dma" if dma else "copy"
+        """How small blocks reach the device."""
         self.pools: list[ArgumentPool] = []
-        plan = (
-            (item, int(chip.prop("argInitCountSize"))),
-            (SUPER_BYTES, int(chip.prop("superArgAllocatorSize"))),
+        self._own: dict[Any, ArgumentPool] = {}
+        item = int(chip.prop("argsItemSize"))
+        plan = [
+            (item, int(chip.prop("argInitCountSize"))), (SUPER_BYTES, int(chip.prop("superArgAllocatorSize"))),
             (item + _INCREMENT, int(chip.prop("maxArgAllocatorSize"))),
-        )
+        ]  # fmt: skip
+        ways = [(self.way, *each) for each in _UB_POOLS] if self.way == "ub" else [
+            *((self.way, _BAR_BYTES, _BAR_COUNT) for _ in range(self.way == "bar")),
+            *(("dma" if dma else "copy", *each) for each in plan),
+        ]  # fmt: skip
         try:
-            for size, count in plan:
+            for way, size, count in ways:
                 if count:
-                    self.pools.append(ArgumentPool(memory, self.way, size, count))
+                    self.pools.append(ArgumentPool(memory, windows, way, size, count))
         except BaseException:
             self.close()
             raise
 
-    def pool_for(self, size: int) -> ArgumentPool | None:
-        """Return the smallest pool whose blocks hold `size` bytes, or None when none does."""
+    def give_own(self, stream: Any, depth: int) -> bool:
+        """Make a pool for a stream that is made for fast launches; False where the device has none to give."""
+        with self._lock:
+            if self.way not in ("bar", "ub") or len(self._own) >= _MOST_OWN:
+                return False
+            try:
+                self._own[stream] = ArgumentPool(self._memory, self._windows, self.way, _OWN_BYTES, depth)
+            except errors.RuntimeFault as fault:
+                _LOG.warning("%r launches with arguments in the pools of its device: %s", stream, fault)
+                return False
+            return True
+
+    def take_own(self, stream: Any) -> None:
+        """Free the pool of a stream that has ended."""
+        with self._lock:
+            self._own.pop(stream).close()
+
+    def pool_for(self, size: int, stream: Any = None) -> ArgumentPool | None:
+        """Return the smallest pool whose blocks hold `size` bytes, or None when none does.
+
+        Args:
+            stream: the stream that the tasks go to, where they go there at once: it may have blocks of its own.
+        """
+        own = self._own.get(stream)
+        if own is not None and size <= own.size:
+            return own
         for pool in self.pools:
             if size <= pool.size:
                 return pool
@@ -139,5 +209,7 @@ class ArgumentPools:
 
     def close(self) -> None:
         """Free all pools."""
+        while self._own:
+            self._own.popitem()[1].close()
         while self.pools:
             self.pools.pop().close()

@@ -49,8 +49,9 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
     device, clock = stream.device, time.perf_counter_ns
     words = all_slots(arguments)
     size = max(len(words), 1) * SLOT_BYTES
-    fill, move = filler(device, len(words)), mover(device, size)
-    block = take_block(stream, device.arguments.pool_for(size), size)  # may drain the stream: not under its lock
+    pool = device.arguments.pool_for(size)
+    fill, move = filler(pool, len(words)), mover(stream, pool, size)
+    block = take_block(stream, pool, size)  # may drain the stream: not under its lock
     route = stream.route
     marks = [clock()]
     task = replace(kernel.task(blocks, options), args_size=size)

@@ -23,15 +23,17 @@ from runtime import errors
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
 from runtime.core.route import RouteRank, Verdict
+from runtime.core.stream import StreamFlag
 from tests.unit.runtime.machines import V100, V200, MakeKernel, OpenMachine, holdings
 
 BYREF = type(ctypes.byref(ctypes.c_int()))
-WAYS = {"dma": f"fake://{V100}?args=dma", "bar": f"fake://{V100}?args=bar", "copy": f"fake://{V200}"}
+WAYS = {"dma": f"fake://{V100}?args=dma", "bar": f"fake://{V100}?args=bar", "copy": f"fake://{V200}",
+        "ub": f"fake://{V200}?args=ub"}
 
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, open_machine: OpenMachine) -> Device:
-    """A device whose arguments travel in one of the three ways."""
+    """A device whose arguments travel in one of the ways."""
     device = open_machine(WAYS[request.param]).device(0)
     assert device.arguments.way == request.param
     return device
@@ -427,3 +429,42 @@ def test_a_route_that_records_gets_what_prepared_launchers_send(device: Device, 
     with_device_arguments(block.address)
     stream.synchronize()
     assert ran == [8, 9]
+
+
+@pytest.mark.parametrize("way", ["bar", "ub"], indirect=True)
+def test_fast_streams_take_their_own_blocks_first(way: Device) -> None:
+    seen: list[tuple[int, ...]] = []
+    kernel = words_kernel(way, "own", 2, seen)
+    before = holdings(way.runtime)
+    shared = [len(pool.free) for pool in way.arguments.pools]
+    with way.create_stream(flags=StreamFlag.FAST_LAUNCH) as stream:
+        own = way.arguments.pool_for(16, stream)
+        assert own is not None
+        assert own not in way.arguments.pools
+        way.hal.fake.device(0).hold()
+        for number in range(3):
+            kernel[1](number, number + 1, stream=stream)
+        assert len(own.free) == stream.ring.depth - 3
+        assert [len(pool.free) for pool in way.arguments.pools] == shared
+        way.hal.fake.device(0).release()
+        stream.synchronize()
+        assert seen == [(0, 1), (1, 2), (2, 3)]
+        assert len(own.free) == stream.ring.depth
+    assert holdings(way.runtime) == before
+
+
+@pytest.mark.parametrize("way", ["ub"], indirect=True)
+def test_over_ub_arguments_go_ahead_on_the_queue_of_their_stream(way: Device) -> None:
+    seen: list[tuple[int, ...]] = []
+    kernel, free = words_kernel(way, "queued", 1, seen), way.arguments.pools[0].free
+    with way.create_stream() as stream:
+        block = free[-1]
+        kernel[1](7, stream=stream)
+        assert (block.descriptor.sqId, block.descriptor.size) == (stream.queues.sq_id, 8)
+        assert (block.descriptor.dst, block.descriptor.src) == (block.target.value, block.source.value)
+        way.hal.fake.faults.on_call("halSqTaskArgsAsyncCopy", "DRV_ERROR_INNER_ERR")
+        with pytest.raises(errors.RuntimeFault, match="arguments of 8 bytes"):
+            kernel[1](8, stream=stream)
+        stream.synchronize()
+    assert seen == [(7,)]
+    assert len(free) == 1024

@@ -37,5 +37,28 @@ class FakeMemory:
         self.descriptors.add(id(descriptor))
         return descriptor
 
+    # -- windows and segments --------------------------------------------------------------------------------------
+
+    copies_over_ub = True
+
+    def open(self, address: int, size: int) -> int:
+        self._count()
+        self.descriptors.add(address)
+        return address
+
+    def close(self, address: int) -> None:
+        self.descriptors.remove(address)
+
+    def segment(self, address: int, size: int, *, host: bool) -> Any:
+        self._count()
+        self.descriptors.add(address)
+        return address
+
+    def release(self, segment: Any) -> None:
+        self.descriptors.remove(segment)
+
+    def ub_copy(self, src: int, dst: int, source: Any, target: Any) -> Any:
+        return ctypes.c_uint64(src)
+
     def destroy_dma(self, descriptor: Any) -> None:
         self.descriptors.remove(id(descriptor))

@@ -1,4 +1,4 @@
-"""Argument pools: sizes, the three ways to the device, what a failure leaves, and the end."""
+"""Argument pools: sizes, the ways to the device, pools of single streams, what a failure leaves, and the end."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ import ctypes
 import pytest
 
 from chips import find_chip
+from runtime.memory import arguments
 from runtime.memory.arguments import ArgumentPools
 from tests.unit.runtime.machines import V100, V200
 from tests.unit.runtime.memory.bench import FakeMemory
 
-WAYS = {"dma": (V100, False), "bar": (V100, True), "copy": (V200, False)}
-COUNTS = (1024, 128, 64)
+WAYS: dict[str, tuple[str, dict[str, bool]]] = {
+    "dma": (V100, {}), "bar": (V100, {"bar": True}), "copy": (V200, {}), "ub": (V200, {"ub": True}),
+}  # fmt: skip
+LARGE = ((6208, 1024), (15360, 128), (47168, 64))
+BAR = ("bar", arguments._BAR_BYTES, 1024)
+POOLS = {
+    "dma": [("dma", *each) for each in LARGE], "copy": [("copy", *each) for each in LARGE],
+    "bar": [BAR, *(("dma", *each) for each in LARGE)], "ub": [("ub", 4096, 1024), ("ub", 16384, 128)],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -21,16 +29,17 @@ def memory() -> FakeMemory:
 
 
 def make(memory: FakeMemory, way: str) -> ArgumentPools:
-    soc, bar = WAYS[way]
-    return ArgumentPools(memory, find_chip(soc), bar=bar)  # type: ignore[arg-type]
+    soc, link = WAYS[way]
+    return ArgumentPools(memory, memory, find_chip(soc), **link)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_three_sizes_and_their_ends(memory: FakeMemory, way: str) -> None:
+def test_sizes_and_their_ends(memory: FakeMemory, way: str) -> None:
     pools = make(memory, way)
     assert pools.way == way
-    assert [(pool.size, len(pool.free)) for pool in pools.pools] == list(zip((6208, 15360, 47168), COUNTS, strict=True))
-    assert len(memory.descriptors) == (sum(COUNTS) if way == "dma" else 0)
+    assert [(pool.way, pool.size, len(pool.free)) for pool in pools.pools] == POOLS[way]
+    chains = sum(count for kind, _, count in POOLS[way] if kind == "dma")
+    assert len(memory.descriptors) == chains + {"bar": 1, "ub": 4}.get(way, 0)
     pools.close()
     assert (memory.blocks, memory.descriptors, pools.pools) == ({}, set(), [])
 
@@ -90,11 +99,35 @@ def test_a_block_of_its_own_is_freed_with_its_task(memory: FakeMemory) -> None:
     assert len(memory.blocks) == before
 
 
+def test_only_a_process_on_a_host_has_dma(memory: FakeMemory) -> None:
+    pools = ArgumentPools(memory, memory, find_chip(V100), on_host=False)  # type: ignore[arg-type]
+    assert {pool.way for pool in pools.pools} == {"copy"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_eight_streams_have_a_pool_of_their_own(memory: FakeMemory, way: str) -> None:
+    pools = make(memory, way)
+    given = [pools.give_own(stream, 16) for stream in range(9)]
+    if way in ("dma", "copy"):
+        assert not any(given)
+        return
+    assert given == [True] * 8 + [False]
+    own = pools.pool_for(1024, 3)
+    assert own is not None
+    assert (own.way, own.size, len(own.free)) == (way, 1024, 16)
+    assert pools.pool_for(1025, 3) in pools.pools
+    assert pools.pool_for(8, 8) is pools.pool_for(8) is pools.pools[0]
+    pools.take_own(3)
+    assert pools.give_own(8, 16)
+    pools.close()
+    assert (memory.blocks, memory.descriptors) == ({}, set())
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("allowed", [0, 1, 2, 3, 5, 500])
 def test_pools_that_cannot_be_made_leave_nothing(memory: FakeMemory, way: str, allowed: int) -> None:
-    if way != "dma" and allowed > 2:
-        allowed = 2
+    if way in ("copy", "ub") and allowed > 2:
+        allowed = {"copy": 2, "ub": 7}[way]
     memory.allowed = allowed
     with pytest.raises(MemoryError):
         make(memory, way)

@@ -1,0 +1,51 @@
+"""Ways to put kernel arguments on the device without a copy call: windows over the PCIe BAR, and UB segments."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from npuhal import constants as c
+from npuhal import structs as s
+from runtime.driver.calls import HalCalls
+
+
+class WindowDriver(HalCalls):
+    """halHostRegister for device memory, and halSqTaskArgsAsyncCopy with the segments that it names."""
+
+    def open(self, address: int, size: int) -> int:
+        """Let the host store to P2P device memory; return the address at which it does."""
+        where = ctypes.c_void_p(0)
+        rc = self.hal.halHostRegister(address, size, c.DEV_SVM_MAP_HOST, self.device_id, ctypes.byref(where))
+        self.check(rc, "halHostRegister", f"{size} bytes at {address:#x}, DEV_SVM_MAP_HOST")
+        return where.value or address
+
+    def close(self, address: int) -> None:
+        """Undo `open`."""
+        self.check(self.hal.halHostUnregister(address, self.device_id), "halHostUnregister", f"address {address:#x}")
+
+    @property
+    def copies_over_ub(self) -> bool:
+        """Whether the driver can copy arguments over UB."""
+        return all(map(self.hal.has, ("halGetTsegInfoByVa", "halPutTsegInfo", "halSqTaskArgsAsyncCopy")))
+
+    def segment(self, address: int, size: int, *, host: bool) -> Any:
+        """Return the UB segment of a block (struct halTsegInfo); give it back with `release`."""
+        info = s.halTsegInfo()
+        rc = self.hal.halGetTsegInfoByVa(self.device_id, address, size, int(host), ctypes.byref(info))
+        self.check(rc, "halGetTsegInfoByVa", f"{size} bytes at {address:#x}")
+        return info
+
+    def release(self, segment: Any) -> None:
+        """Give a segment back."""
+        self.check(self.hal.halPutTsegInfo(self.device_id, ctypes.byref(segment)), "halPutTsegInfo")
+
+    def ub_copy(self, src: int, dst: int, source: Any, target: Any) -> Any:
+        """Describe a copy from host to device memory (struct halSqTaskArgsInfo); queue and size are the launch's.
+
+        The segments have to outlive it.
+        """
+        return s.halSqTaskArgsInfo(
+            type=c.DRV_NORMAL_TYPE, src=src, dst=dst, srcTsegInfo=ctypes.addressof(source),
+            dstTsegInfo=ctypes.addressof(target),
+        )

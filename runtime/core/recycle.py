@@ -102,9 +102,9 @@ def _look(stream: Stream) -> None:
     except errors.RuntimeFault as fault:
         if not stream.closed:
             stream.failure.keep(fault)
-    except Exception as failure:  # of a callback; the thread has to go on
-        fault = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"a callback of stream {stream.stream_id} raised {failure!r}")
-        fault.__cause__ = failure
+    except Exception as raised:  # by a callback; the thread has to go on
+        fault = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"stream {stream.stream_id}: a callback raised {raised!r}")
+        fault.__cause__ = raised
         stream.failure.keep(fault)
 
 

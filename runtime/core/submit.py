@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import Flip
 from npuhal import constants as c
+from npuhal.errors import HalError
 from runtime import errors
 from runtime.core import completion
 from runtime.core.ring import TICK, Finished, Label, RingV100, tell
@@ -192,15 +193,25 @@ def send_again(stream: Stream, sender: Sender, rc: int) -> None:
     tries = 0
     while rc:
         if final_codes and rc != c.DRV_ERROR_NO_RESOURCES:
-            raise stream.device.driver.memory.fault(rc, "halSqTaskSend", f"stream id {stream.stream_id}")
+            raise _refused(stream, rc)
         tries += 1
         if tries % _TRIES_PER_CHECK == 0:
             check_device(stream)
             if stream.aborting or stream.device.aborting:
                 raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
-            stream.ring.owed += completion.take(stream)  # for whoever holds no lock
+            for member in stream.device.streams():  # the queue may wait for one that stands still itself
+                member.ring.owed += completion.take(member)  # for whoever holds no lock
             time.sleep(_PAUSE_S)
         rc = sender.send(sender.device_id, sender.reference)
+
+
+def _refused(stream: Stream, rc: int) -> errors.RuntimeFault:
+    """Return the fault of a send that the driver does not take: a general driver error, whatever it says (9.2)."""
+    cause = stream.device.driver.memory.fault(rc, "halSqTaskSend", f"stream id {stream.stream_id}")
+    below = cause.__cause__
+    return errors.fault(
+        "RT_ERROR_DRV_ERR", cause.message, hal=below if isinstance(below, HalError) else None, hint=cause.hint
+    )
 
 
 def was_sent(stream: Stream, submitted: int) -> bool:

@@ -11,7 +11,9 @@ from chips.tasks import EventRecord, Nop
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Stream
-from tests.unit.runtime.machines import MakeKernel
+from runtime.core import completion
+from runtime.driver.queues import QueueDriver
+from tests.unit.runtime.machines import MakeKernel, OpenMachine
 
 
 def test_a_report_reaches_the_task_that_asked_for_it(device: Device, stream: Stream) -> None:
@@ -133,3 +135,123 @@ def test_threads_that_wait_together_share_one_report(device: Device, stream: Str
     for thread in threads:
         thread.join()
     assert sorted(outcomes) == ["failed", "fine", "fine", "fine"]
+
+
+def test_every_error_that_a_device_can_report_has_its_public_code(device: Device, stream: Stream) -> None:
+    expected, found = {}, {}
+    for code, row in errors.tables.device_codes().items():
+        if row.public:
+            device.hal.fake.faults.on_task(Effect.SOFTWARE, stream=stream.stream_id, code=code)
+            stream.submit(Nop())
+            with pytest.raises(errors.RuntimeFault) as caught:
+                stream.synchronize(1000)
+            expected[code], found[code] = row.public, caught.value.code
+            device.hal.fake.faults.clear()
+    assert len(expected) > 130
+    assert found == expected
+    stream.synchronize()
+
+
+@pytest.mark.parametrize(
+    ("code", "public"),
+    [(0x2F, 207003), (0x33, 207016), (0x35, 207017), (0x95, 507005), (0x99, 507023)],
+    ids=["cube overflow", "vector overflow", "SDMA overflow", "end of sequence", "model abort"],
+)
+def test_results_that_are_no_failures_stop_no_context(device: Device, stream: Stream, code: int, public: int) -> None:
+    """Even in stop mode; the queue goes on, and who asks is told once. Ends of sequences call no exception callback."""
+    stream.set_failure_mode(1)
+    told: list[Any] = []
+    device.runtime.exceptions.add(told.append)
+    with device.create_notify() as notify:
+        device.hal.fake.faults.on_task(Effect.SOFTWARE, stream=stream.stream_id, code=code)
+        notify.record(device.default_stream)
+        notify.wait(stream)
+        stream.submit(Nop())
+        with pytest.raises(errors.RuntimeFault) as caught:
+            stream.synchronize(1000)
+        assert caught.value.code == public
+        stream.submit(Nop())
+        stream.synchronize(1000)
+        assert stream.context.failure.first is None
+        assert len(told) == (0 if code in (0x95, 0x99) else 1)
+
+
+def test_a_queue_that_is_not_stopped_yet_holds_nobody_up(
+    device: Device, stream: Stream, make_kernel: MakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hardware takes its time to stop the queue; each look tries again, and no look waits."""
+    looks = 0
+
+    def late(_queues: QueueDriver, sq_id: int) -> bool:
+        nonlocal looks
+        looks += sq_id == stream.queues.sq_id
+        return looks < 5
+
+    monkeypatch.setattr(QueueDriver, "enabled", late)
+    monkeypatch.setattr(completion.time, "sleep", lambda _seconds: pytest.fail("somebody waited under a lock"))
+    device.hal.fake.faults.on_task(Effect.EXCEPTION, kernel="late")
+    make_kernel("late")[1](0, stream=stream)
+    stream.submit(Nop())
+    while stream.failure.first is None:
+        stream.drain()
+    assert (looks, stream.ring.pending) == (1, 2)
+    assert stream.reports.acquire(blocking=False)
+    stream.reports.release()
+    for look in range(2, 6):
+        assert stream.halted is not None
+        stream.drain()
+        assert looks == look
+    assert stream.halted is None
+    while stream.ring.pending:
+        stream.drain()
+
+
+def test_a_queue_that_never_stops_is_a_failure_of_its_own(device: Device, stream: Stream, make_kernel: MakeKernel,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QueueDriver, "enabled", lambda _queues, _sq_id: True)
+    monkeypatch.setattr(completion, "_DISABLE_WAIT_S", 0.0)
+    device.hal.fake.faults.on_task(Effect.EXCEPTION, kernel="stubborn")
+    make_kernel("stubborn")[1](0, stream=stream)
+    stream.submit(Nop())
+    with pytest.raises(errors.Timeout):
+        stream.synchronize(50)
+    first = stream.failure.first
+    assert first is not None
+    assert first.details["task"] == "kernel stubborn"
+    assert ["was not stopped by the hardware" in later.message for later in stream.failure.later] == [True]
+
+
+@pytest.mark.parametrize("free_run", [0, 1], ids=["stepped", "free running"])
+def test_who_waits_for_one_stream_gets_on_when_another_one_has_failed(
+    chip: str, open_machine: OpenMachine, free_run: int
+) -> None:
+    """The record that is waited for stands behind a failed task of a stream that nobody looks at."""
+    device = open_machine(f"fake://{chip}?kernels=noop&free_run={free_run}").device(0)
+    fake = device.hal.fake.device(0)
+    with device.create_stream() as failing, device.create_stream() as waiting, device.create_event() as event:
+        fake.hold()
+        device.hal.fake.faults.on_task(Effect.EXCEPTION, stream=failing.stream_id)
+        failing.submit(Nop())
+        failing.record(event)
+        waiting.wait(event)
+        fake.release()
+        waiting.synchronize(30_000)
+        with pytest.raises(errors.DeviceFault):
+            failing.synchronize(30_000)
+
+
+def test_a_full_ring_gets_room_when_another_stream_has_failed(device: Device) -> None:
+    fake = device.hal.fake.device(0)
+    with device.create_stream() as failing, device.create_stream() as waiting, device.create_event() as event:
+        fake.hold()
+        device.hal.fake.faults.on_task(Effect.EXCEPTION, stream=failing.stream_id)
+        failing.submit(Nop())
+        failing.record(event)
+        waiting.wait(event)
+        while waiting.ring.fits(1):
+            waiting.submit(Nop())
+        fake.release()
+        waiting.submit(Nop())
+        waiting.synchronize(30_000)
+        with pytest.raises(errors.DeviceFault):
+            failing.synchronize(30_000)

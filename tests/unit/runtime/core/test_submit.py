@@ -77,8 +77,10 @@ def test_a_task_that_the_chip_has_no_builder_for_is_refused(stream: Stream, witn
     assert stream.ring.submitted == 0
 
 
-def test_a_refused_send_is_undone_on_v2_and_repeated_on_v1(device: Device, stream: Stream, witness: Witness) -> None:
-    device.hal.fake.faults.on_call("halSqTaskSend", "DRV_ERROR_INNER_ERR", times=2)
+@pytest.mark.parametrize("code", ["DRV_ERROR_INNER_ERR", "DRV_ERROR_INVALID_VALUE", "DRV_ERROR_NO_DEVICE"])
+def test_a_refused_send_is_undone_on_v2_and_repeated_on_v1(device: Device, stream: Stream, witness: Witness,
+                                                           code: str) -> None:
+    device.hal.fake.faults.on_call("halSqTaskSend", code, times=2)
     if device.chip.generation == "v100":
         stream.submit(Nop(), **witness.options())
         stream.synchronize()
@@ -88,7 +90,8 @@ def test_a_refused_send_is_undone_on_v2_and_repeated_on_v1(device: Device, strea
     for attempt in (1, 2):
         with pytest.raises(errors.RuntimeFault) as caught:
             stream.submit(task, finished=witness.finish, reported=lambda _cqe: None)
-        assert caught.value.hal_call == "halSqTaskSend"
+        assert (caught.value.hal_call, caught.value.hal_name) == ("halSqTaskSend", code)
+        assert caught.value.code == 507899
         assert (witness.finished, stream.ring.submitted, stream.expected) == (attempt, 0, {})
     assert stream.submit(Nop()).task_id == 0
     stream.synchronize()

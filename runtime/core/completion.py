@@ -105,6 +105,8 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
         taker(cqe)
     position = _position(stream, cqe)
     owner = stream.ring.owners[position] if position is not None else None
+    if stream.tracer is not None:
+        stream.tracer.reported(stream, position, cqe.timestamp)
     outcome = stream.plugin.classify(cqe, owner.type if owner is not None else TaskType.NOP)
     goes_on = True
     if outcome.kind in _RESULTS:
@@ -143,13 +145,14 @@ def _fault(
     stream: Stream, cqe: Cqe, outcome: Outcome, owner: Label | None, position: int | None
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
+    place = "" if stream.tracer is None else stream.tracer.place(stream, position)
     return errors.fault(
         errors.device_code(outcome.code).public,
         f"{what} failed on stream {stream.stream_id} of device {stream.device.user_id} "
         f"(task id {cqe.task_id}, ring position {position}, error type {cqe.error_type:#x}, "
-        f"error code {cqe.error_code:#x})",
+        f"error code {cqe.error_code:#x}){f', submitted at {place}' if place else ''}",
         details={"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
-                 "error_type": cqe.error_type, "error_code": cqe.error_code},
+                 "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": place},
     )
 
 

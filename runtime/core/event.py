@@ -109,6 +109,16 @@ class Event:
         return CountSignal(device.signals.counter(stream))
 
     @property
+    def signal(self) -> Signal | None:
+        """What the newest record sets; None where there is none yet."""
+        return self._signal
+
+    @property
+    def recorded_in(self) -> Stream | None:
+        """The stream of the newest record."""
+        return None if self._latest is None else self._latest.stream
+
+    @property
     def event_id(self) -> int:
         """The device id of the newest record, or of the event itself.
 
@@ -363,7 +373,7 @@ class Event:
         sync.check_timeout(timeout_ms, "Event.synchronize")
         if not self.query():
             stream = self.device.context.default_stream if self._latest is None else self._latest.stream
-            sync.wait(stream, self.query, timeout_ms, "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT")
+            sync.wait(stream, self.query, timeout_ms, sync.EVENT_TIMEOUT)
 
     def share(self) -> bytes:
         """Return the name by which other processes open an IPC event, at most 64 bytes.

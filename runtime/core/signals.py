@@ -213,16 +213,16 @@ class Recording:
 class Waiting:
     """One wait of a stream, for as long as it lasts."""
 
-    __slots__ = ("_signal", "done", "stream")
+    __slots__ = ("done", "signal", "stream")
 
     def __init__(self, stream: Stream, signal: Signal) -> None:
-        self.stream, self._signal = stream, signal
+        self.stream, self.signal = stream, signal
         self.done = False
 
     def finished(self) -> None:
         """The wait's own task was reclaimed."""
         self.done = True
-        self._signal.drop()
+        self.signal.drop()
 
 
 class Signals:

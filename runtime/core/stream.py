@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from runtime.core.context import Context
     from runtime.core.device import Device
     from runtime.core.group import DvppGroup
+    from runtime.core.tracing import Tracer
 
 
 class StreamFlag(enum.IntFlag):
@@ -79,7 +80,7 @@ class Stream:
         "halted", "handle", "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin",
         "priority",
         "queues", "read_head", "reports", "resources", "ring", "route", "routes", "senders", "separate", "site",
-        "stream_id", "tick", "user_tag",
+        "stream_id", "tick", "tracer", "user_tag",
     )  # fmt: skip
 
     def __init__(
@@ -138,6 +139,10 @@ class Stream:
         )
         """What senders call every 64 places."""
         self.site = creation_site()
+        self.tracer: Tracer | None = None
+        """Who watches what happens here; launchers are built for it."""
+        if device.runtime.tracer is not None:
+            device.runtime.tracer.attach(self)
         self.handle = device.runtime.handles.add(self)
         device.hal.annotate(("stream", stream_id), self)
         device.hal.annotate(("sq", queues.sq_id), self)
@@ -241,7 +246,7 @@ class Stream:
     @property
     def sq_path(self) -> str:
         """Which way out tasks take: into the mapped ring, through the driver, or what a feature has installed."""
-        return f"{self.route.name}, {self.senders.way}" if self.route is NORMAL else self.route.name
+        return f"{self.route.name}, {self.senders.way}" if self.route.name == NORMAL.name else self.route.name
 
     # -- settings --------------------------------------------------------------------------------------------------
 

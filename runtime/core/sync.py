@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.core import completion, submit
+from runtime.core import completion, hang, submit
 from runtime.core.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.ring import tell
 
@@ -31,6 +32,7 @@ _POLLS_PER_CHECK = 1000
 _POLLS_PER_ROUND = 16
 """Polls of a waiting thread between two rounds over all streams."""
 
+EVENT_TIMEOUT = "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT"
 
 
 def check_timeout(timeout_ms: int, call: str) -> None:
@@ -67,11 +69,24 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
     """Drain a stream until `finished()`; interruptible, and without burning a core while nothing moves.
 
     A stream that belongs to a DVPP group gets a report for every task and waits for the next one in slices; the others
-    poll the head. Whoever has waited for 180 s tells the exception callbacks, and again after each further 180 s.
+    poll the head. Whoever has waited for 180 s tells the exception callbacks, and again after each further 180 s; a
+    wait that passes `Runtime.hang_s` has the stream described, once.
     """
+    if stream.tracer is None:
+        _wait(stream, finished, timeout_ms, timeout_code)
+        return
+    began_ns = time.perf_counter_ns()
+    try:
+        _wait(stream, finished, timeout_ms, timeout_code)
+    finally:
+        stream.tracer.waited(stream, began_ns, "event" if timeout_code == EVENT_TIMEOUT else "stream")
+
+
+def _wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str) -> None:
     began = time.monotonic()
     deadline = None if timeout_ms < 0 else began + timeout_ms / 1000
     report_at, aborts = began + _REPORT_EVERY_S, stream.aborts
+    hang_at = began + stream.device.runtime.hang_s
     free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
     while True:
@@ -86,6 +101,9 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
         if now >= report_at:
             report_at += _REPORT_EVERY_S
             _tell_waiting(stream)
+        if now >= hang_at:
+            hang_at = math.inf
+            hang.report(stream, now - began)
         if deadline is not None and now >= deadline:
             raise errors.fault(
                 timeout_code,

@@ -27,7 +27,6 @@ from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
-    from runtime.core.device import Device
     from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
@@ -37,12 +36,12 @@ _TICK_MASK = TICK - 1
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
-    return _as_set(_host_args_launcher(kernel, stream, task, count), stream)
+    return _as_set(_host_args_launcher(kernel, stream, task, count), stream, _label(kernel, task))
 
 
 def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     """Return `launch(address)` for argument blocks that are on the device already."""
-    return _as_set(_device_args_launcher(kernel, stream, task), stream)
+    return _as_set(_device_args_launcher(kernel, stream, task), stream, _label(kernel, task))
 
 
 def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
@@ -56,25 +55,27 @@ def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: 
             kernel.check_loaded()
             submit_block(stream, task, block, label)
 
-        return _as_set(general, stream)
+        return _as_set(general, stream, label)
     device = stream.device
     pool = device.arguments.pool_for(size, stream)
-    move = mover(stream, pool, size)
+    write = _writer(stream, mover(stream, pool, size))
 
     def launch(block: HostBlock) -> None:
         taken = take_block(stream, pool, size)
         try:
-            _write(device, taken, block.placed(taken.address), move)
+            write(taken, block.placed(taken.address))
         except BaseException:
             device.release_arguments([taken])
             raise
         put(taken.address, taken)
 
-    return _as_set(launch, stream)
+    return _as_set(launch, stream, label)
 
 
-def _as_set(launch: Callable[..., None], stream: Stream) -> Callable[..., None]:
-    """Return a launcher that waits for the stream, if launches in it block."""
+def _as_set(launch: Callable[..., None], stream: Stream, label: Label) -> Callable[..., None]:
+    """Return a launcher that is watched if the stream is, and waits for the stream if launches in it block."""
+    if stream.tracer is not None:
+        launch = stream.tracer.launcher(launch, stream, label)
     return blocking(launch, stream) if blocks(stream) else launch
 
 
@@ -91,6 +92,8 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         return general
     pop, give_back = pool.free.pop, pool.free.append
     fill, move = filler(pool, count), mover(stream, pool, size)
+    if stream.tracer is not None:
+        pop, move = stream.tracer.arguments(pop, move)
 
     def launch(*arguments: Any) -> None:
         words = []
@@ -170,8 +173,9 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, 
     assert isinstance(ring, RingV100)
     ids, owners, blocks, depth = ring.ids, ring.owners, ring.arguments, ring.depth
     sender = stream.senders[1]
-    buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
-    pack, (head, middle, tail) = template.struct.pack_into, template.runs
+    buffer, device_id, reference = sender.buffer, sender.device_id, sender.reference
+    pack, send = _watched(stream, template.struct.pack_into, sender.send)
+    head, middle, tail = template.runs
     bias = template.bias[1]
     program, lock, tick = kernel.program, stream.lock, stream.tick
 
@@ -210,10 +214,11 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
               ) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV200)
-    pack = _publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
     firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
     sender = stream.senders[1]
-    buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
+    buffer, device_id, reference = sender.buffer, sender.device_id, sender.reference
+    pack = _publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
+    pack, send = _watched(stream, pack, sender.send)
     head, middle, tail = template.runs
     bias = template.bias[1]
     serial = stream.device.next_serial
@@ -245,6 +250,12 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
             tick()
 
     return put
+
+
+def _watched(stream: Stream, pack: Callable[..., None], send: Callable[..., int],
+             ) -> tuple[Callable[..., None], Callable[..., int]]:
+    """Return beats 5 and 6, watched if the stream is."""
+    return (pack, send) if stream.tracer is None else stream.tracer.queue(stream, pack, send)
 
 
 def _publishing(template: Template, ring: RingV200) -> Callable[..., None]:
@@ -315,7 +326,7 @@ def _submit_with(
     device = stream.device
     try:
         task, image = laid_out()
-        _write(device, block, image, mover(stream, block.pool, len(image)))
+        _writer(stream, mover(stream, block.pool, len(image)))(block, image)
     except BaseException:
         device.release_arguments([block])
         raise
@@ -336,14 +347,19 @@ def _with_context(
     return made, ffts.mix_context(made, stream.env) + arguments
 
 
-def _write(device: Device, block: ArgumentBlock, image: bytes, move: Callable[[ArgumentBlock], None]) -> None:
-    """Write an image into a block, in whole units of 64 bytes, and bring it to the device."""
-    padded = image + bytes(-len(image) % 64)
-    block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
-    if block.pool is None:
-        device.memory.write(block.address, image)
-    else:
-        move(block)
+def _writer(stream: Stream, move: Callable[[ArgumentBlock], None]) -> Callable[[ArgumentBlock, bytes], None]:
+    """Return the function that writes an image into a block, in units of 64 bytes, and brings it to the device."""
+    memory = stream.device.memory
+
+    def write(block: ArgumentBlock, image: bytes) -> None:
+        padded = image + bytes(-len(image) % 64)
+        block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
+        if block.pool is None:
+            memory.write(block.address, image)
+        else:
+            move(block)
+
+    return write if stream.tracer is None else stream.tracer.writer(write)
 
 
 def _label(kernel: Kernel, task: CoreKernel) -> Label:

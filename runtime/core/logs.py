@@ -1,0 +1,147 @@
+"""The log variables of CANN, honoured through the standard library's logging (core_spec 20).
+
+Loggers follow the packages: `runtime`, `npuhal` and what is below them. They are silent unless the program gives them a
+handler, or one of these variables is set:
+
+=========================== ============================================================================================
+ASCEND_GLOBAL_LOG_LEVEL     0 debug, 1 info, 2 warning, 3 error (default), 4 nothing; 0 and 1 log each launch, by beats
+ASCEND_MODULE_LOG_LEVEL     NAME=level:NAME=level for `MODULES`; wins over the above, and one bad part voids all of it
+ASCEND_GLOBAL_EVENT_ENABLE  0 leaves out the lines about devices that are opened and closed, which no level stops
+ASCEND_LOG_PRINT_TO_STDOUT  1 writes to standard output and to no file (old name: ASCEND_SLOG_PRINT_TO_STDOUT)
+ASCEND_PROCESS_LOG_PATH     folder of the files, before $ASCEND_WORK_PATH/log and $HOME/ascend/log
+ASCEND_HOST_LOG_FILE_NUM    files of 20 MB that are kept per process, 1 to 1000, 10 by default
+=========================== ============================================================================================
+
+A value out of range counts as not set (`npuhal doctor` names it). The others have nothing to act on here: lines are
+written when they arise (ASCEND_LOG_SYNC_SAVE), and there is one file per process (ASCEND_LOG_SAVE_MODE).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+EVENT = logging.CRITICAL + 10
+"""Level of lines about the life of devices; only ASCEND_GLOBAL_EVENT_ENABLE=0 stops them."""
+
+MODULES = {"RUNTIME": "runtime", "ASCENDCL": "runtime.api", "DRV": "npuhal"}
+"""Loggers by the names that ASCEND_MODULE_LOG_LEVEL uses; other names belong to other components."""
+
+_LEVELS = {0: logging.DEBUG, 1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR, 4: logging.CRITICAL + 1}
+_ERROR, _INFO = 3, 1
+_MODULE_LEVELS = re.compile(r"\w+=[0-4](:\w+=[0-4])*")
+_SWITCHES = (
+    "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_MODULE_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH", "ASCEND_LOG_PRINT_TO_STDOUT",
+    "ASCEND_SLOG_PRINT_TO_STDOUT",
+)  # fmt: skip
+_FILE_BYTES = 20 << 20
+_FORMAT = "[%(levelname)s] %(name)s(%(process)d,%(threadName)s):%(asctime)s.%(msecs)03d %(message)s"
+_TIME = "%Y-%m-%d-%H:%M:%S"
+_HANDLER = "npuhal: log variables"
+"""Name by which the handler made here is recognised."""
+
+logging.addLevelName(EVENT, "EVENT")
+for _name in ("runtime", "npuhal"):
+    logging.getLogger(_name).addHandler(logging.NullHandler())  # a library says nothing unless it is asked
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What the environment asks for.
+
+    Attributes:
+        wanted: whether any of the variables that switch logging on is set.
+        level: level of modules that are not listed, 0 to 4 as in the variable.
+        modules: levels by module name.
+        stdout: whether lines go to standard output and to no file.
+        folder: where the files go, otherwise.
+        files: how many files are kept.
+        events: whether the lives of devices are told.
+    """
+
+    wanted: bool
+    level: int = _ERROR
+    modules: Mapping[str, int] = field(default_factory=dict)
+    stdout: bool = False
+    folder: Path = Path()
+    files: int = 10
+    events: bool = True
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> LogSettings:
+        """Read the variables; what is out of range counts as not set."""
+        modules = environ.get("ASCEND_MODULE_LOG_LEVEL", "")
+        stdout = environ.get("ASCEND_LOG_PRINT_TO_STDOUT", environ.get("ASCEND_SLOG_PRINT_TO_STDOUT"))
+        return cls(
+            wanted=any(environ.get(name) for name in _SWITCHES),
+            level=_number(environ.get("ASCEND_GLOBAL_LOG_LEVEL"), 0, 4, _ERROR),
+            modules={name: int(level) for name, level in (part.split("=") for part in modules.split(":"))}
+            if _MODULE_LEVELS.fullmatch(modules) else {},
+            stdout=stdout == "1",
+            folder=_folder(environ),
+            files=_number(environ.get("ASCEND_HOST_LOG_FILE_NUM"), 1, 1000, 10),
+            events=environ.get("ASCEND_GLOBAL_EVENT_ENABLE") != "0",
+        )
+
+    @property
+    def launches(self) -> bool:
+        """Whether each launch is to be logged with its beats: the runtime's level is info or lower."""
+        return self.wanted and self.modules.get("RUNTIME", self.level) <= _INFO
+
+
+def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:
+    """Let the loggers write what the environment asks for, and return it; a second call changes nothing.
+
+    A folder that cannot be made is said once, on standard error; the program goes on without a log file.
+    """
+    settings = LogSettings.read(environ)
+    root = logging.getLogger("runtime")
+    if not settings.wanted or any(handler.name == _HANDLER for handler in root.handlers):
+        return settings
+    try:
+        handler = logging.StreamHandler(sys.stdout) if settings.stdout else _file(settings)
+    except OSError as problem:
+        print(f"npuhal: no log file can be written: {problem}; set ASCEND_PROCESS_LOG_PATH", file=sys.stderr)
+        return settings
+    handler.name = _HANDLER
+    handler.setFormatter(logging.Formatter(_FORMAT, _TIME))
+    if not settings.events:
+        handler.addFilter(lambda record: record.levelno != EVENT)
+    for name in ("runtime", "npuhal"):
+        logging.getLogger(name).addHandler(handler)
+        logging.getLogger(name).setLevel(_LEVELS[settings.level])
+    for module, level in settings.modules.items():
+        if module in MODULES:
+            logging.getLogger(MODULES[module]).setLevel(_LEVELS[level])
+    return settings
+
+
+def _file(settings: LogSettings) -> logging.StreamHandler[Any]:
+    """Return a handler for the files of this process; the first one is made with the first line."""
+    from logging.handlers import RotatingFileHandler
+
+    place = settings.folder / "debug" / "plog"
+    place.mkdir(parents=True, exist_ok=True)
+    name = f"plog-{os.getpid()}_{time.strftime('%Y%m%d%H%M%S')}.log"
+    return RotatingFileHandler(place / name, maxBytes=_FILE_BYTES, backupCount=settings.files - 1, delay=True)
+
+
+def _folder(environ: Mapping[str, str]) -> Path:
+    if named := environ.get("ASCEND_PROCESS_LOG_PATH"):
+        return Path(named)
+    if work := environ.get("ASCEND_WORK_PATH"):
+        return Path(work) / "log"
+    return Path(environ.get("HOME") or "/") / "ascend" / "log"
+
+
+def _number(text: str | None, lowest: int, highest: int, default: int) -> int:
+    if text is None or not re.fullmatch(r"\d+", text) or not lowest <= int(text) <= highest:
+        return default
+    return int(text)

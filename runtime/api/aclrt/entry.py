@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 CHAPTERS = (
     "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
     "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual", "shareable", "ipc",
-    "health", "pools", "random", "kernel", "arguments", "launch", "capture", "model", "branching", "snapshot",
+    "health", "pools", "random", "kernel", "arguments", "launch", "capture", "model", "branching", "graph", "snapshot",
     "overflow", "faults", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
@@ -84,6 +84,8 @@ def entry(function: Function | None = None, *, waits_for_snapshot: bool = False)
         signature = inspect.signature(made)
         parameters = tuple(signature.parameters)[1:]
         answers = signature.return_annotation != "None"  # annotations are text in these modules
+        if made.__name__ in _entries:
+            raise ValueError(f"{made.__module__}: {made.__name__} exists already")
         _entries[made.__name__] = Entry(made.__name__, made, parameters, waits_for_snapshot, answers)
         return made
 

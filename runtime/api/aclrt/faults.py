@@ -22,12 +22,6 @@ _NO_ERRORS = 0
 
 
 @entry
-def rtSetDeviceFailureMode(acl: Acl, mode: int) -> None:
-    """Choose the failure mode of streams made from now on."""
-    acl.runtime.current_context().device.set_failure_mode(mode or 0)
-
-
-@entry
 def aclrtStreamAbort(acl: Acl, stream: int) -> None:
     """End a stream's running task and drop what is queued; NULL does nothing."""
     if stream:

@@ -1,9 +1,8 @@
-"""Values in device memory, no-ops and cache operations by name."""
+"""Values in device memory, by name."""
 
 from __future__ import annotations
 
 from chips.cond.wait import WaitFor
-from chips.tasks import Cmo, Nop
 from runtime import errors
 from runtime.api.aclrt.entry import entry, need, stream_of
 from runtime.api.aclrt.state import Acl
@@ -11,8 +10,6 @@ from runtime.core import value as core
 
 _ON_DEVICE = (0x10, 0x20)
 """DVattribute.memType of device memory."""
-_OPERATIONS = (6, 7, 8, 9)
-"""Operation codes of aclrtCmoType: prefetch, write back, invalidate, flush."""
 
 
 def _check_address(acl: Acl, call: str, address: int) -> None:
@@ -58,25 +55,3 @@ def aclrtValueWait(acl: Acl, devAddr: int | None, value: int | None, flag: int |
     target = stream_of(acl, stream)
     _check_address(acl, call, devAddr)
     core.wait_value(target, devAddr, value or 0, test)
-
-
-@entry
-def rtNopTask(acl: Acl, stm: int | None) -> None:
-    """Queue a task that does nothing."""
-    stream_of(acl, stm).submit(Nop())
-
-
-@entry
-def aclrtCmoAsync(acl: Acl, src: int | None, size: int | None, cmoType: int | None, stream: int | None) -> None:
-    """Queue a cache operation on a range: 0 prefetch, 1 write back, 2 invalidate, 3 flush."""
-    call = "aclrtCmoAsync"
-    need(call, src=src, size=size)
-    assert src is not None
-    assert size is not None
-    kind = cmoType or 0
-    if not 0 <= kind < len(_OPERATIONS):
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: cmoType is {kind}", ee="EE1003",
-            params=(call, kind, "cmoType", "[0, 3]"), hint="0 prefetch, 1 write back, 2 invalidate, 3 flush",
-        )
-    stream_of(acl, stream).submit(Cmo(op_code=_OPERATIONS[kind], src=src, length=size), owner="cache operation")

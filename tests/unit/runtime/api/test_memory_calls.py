@@ -5,61 +5,20 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from runtime.api.aclrt import Acl, Out
+from runtime.api.aclrt import Out
 from runtime.core.stream import Stream
-from tests.unit.runtime.machines import CHIPS
+from tests.unit.runtime.api.memory_bench import D2, Bench, D, H, MiB, P, Row, S, bench, row_id, words
 
-MiB = 1 << 20
-D, D2, H, P, S = "device", "device 2", "host", "plain", "stream"
-"""Stand for an address or handle of the fixture."""
-
-
-class Bench:
-    """A C API on a fake, with one of each kind of memory."""
-
-    def __init__(self, soc: str) -> None:
-        self.acl = Acl(f"fake://{soc}?seed=2&devices=2")
-        assert self.acl.call("aclrtSetDevice", deviceId=0) == 0
-        self.plain = ctypes.create_string_buffer(b"\x11" * 4096, 4096)
-        self.named = {
-            D: self.made("aclrtMalloc", "devPtr", size=4096), D2: self.made("aclrtMalloc", "devPtr", size=4096),
-            H: self.made("aclrtMallocHost", "hostPtr", size=4096), P: ctypes.addressof(self.plain),
-            S: self.made("aclrtCreateStream", "stream"),
-        }  # fmt: skip
-
-    def made(self, call: str, output: str, **arguments: Any) -> int:
-        out = Out()
-        assert self.acl.call(call, **{output: out}, **arguments) == 0
-        return int(out.value)
-
-    def call(self, name: str, **arguments: Any) -> tuple[int, list[str]]:
-        self.acl.reports.take_text()
-        given = {key: self.named.get(value, value) if isinstance(value, str) else value
-                 for key, value in arguments.items()}  # fmt: skip
-        return self.acl.call(name, **given), list(self.acl.reports.message_ids())
-
-
-@pytest.fixture(params=CHIPS)
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    made = Bench(str(request.param))
-    yield made
-    made.acl.close()
-
-
-def words(*values: int) -> Any:
-    return (ctypes.c_uint64 * len(values))(*values)
-
+__all__ = ["bench"]
 
 COPY = {"dst": D, "destMax": 64, "src": H, "count": 64, "kind": 1}
 PLANE = {"dst": D, "dpitch": 64, "src": H, "spitch": 64, "width": 32, "height": 4, "kind": 1}
 MALLOC = {"size": 64, "policy": 0}
 
-Row = tuple[str, dict[str, Any], int, list[str]]
 ROWS: list[Row] = [
     # 13.1: what is no allocation
     *[(call, {"devPtr": Out(), **MALLOC, "size": 0}, 100000, ["EH0007"]) for call in (
@@ -69,7 +28,7 @@ ROWS: list[Row] = [
     ("aclrtMalloc", {"devPtr": Out(), "size": 1 << 50}, 207001, []),
     ("aclrtMalloc", {"devPtr": Out(), "size": 64, "policy": -1}, 0, []),
     ("aclrtFree", {}, 100000, ["EH0008"]),
-    ("aclrtFree", {"devPtr": P}, None, []),  # type: ignore[list-item]
+    ("aclrtFree", {"devPtr": P}, None, []),
     # 13.4: host memory
     ("aclrtMallocHost", {"hostPtr": Out(), "size": 0}, 100000, ["EH0007"]),
     ("aclrtMallocHost", {"size": 64}, 100000, ["EH0008"]),
@@ -134,12 +93,7 @@ ROWS: list[Row] = [
 ]  # fmt: skip
 
 
-def _id(row: Row) -> str:
-    given = ",".join(f"{key}={value}" for key, value in row[1].items() if not isinstance(value, Out))
-    return f"{row[0]}-{row[2]}-{given}"
-
-
-@pytest.mark.parametrize("row", ROWS, ids=_id)
+@pytest.mark.parametrize("row", ROWS, ids=row_id)
 def test_codes(bench: Bench, row: Row) -> None:
     call, arguments, code, messages = row
     if code is None:  # the driver's answer, which differs by generation

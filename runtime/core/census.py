@@ -14,6 +14,8 @@ from runtime import errors
 from runtime.driver.ids import COUNT_NOTIFY, EVENT, MODEL, NOTIFY, SQ, STREAM
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from runtime.core.device import Device
 
 _PLACES = 3
@@ -31,12 +33,18 @@ _WHERE = {
 }
 
 
-def creation_site() -> str:
-    """Return "file:line" of the nearest caller outside this package: where a user made something."""
+def caller() -> tuple[CodeType, int]:
+    """Return code and line of the nearest caller outside this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "runtime":
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return frame.f_code, frame.f_lineno
+
+
+def creation_site() -> str:
+    """Return "file:line" of the nearest caller outside this package: where a user made something."""
+    code, line = caller()
+    return f"{code.co_filename}:{line}"
 
 
 def report(device: Device, kind: str, sites: Counter[str]) -> str:

@@ -22,13 +22,14 @@ from runtime.core.refs import dead_handle
 from runtime.core.ring import Label, TaskRing, tell
 from runtime.core.route import NORMAL, Route, RouteRank, choose, stream_full
 from runtime.core.submit import aborted, submit
-from runtime.driver.queues import QueuePair
+from runtime.driver.queues import NO_ID, QueuePair
 
 if TYPE_CHECKING:
     from chips.tasks import Task, TaskType
     from runtime.core.context import Context
     from runtime.core.device import Device
     from runtime.core.group import DvppGroup
+    from runtime.core.shots import Put
     from runtime.core.tracing import Tracer
 
 
@@ -77,10 +78,10 @@ class Stream:
     __slots__ = (
         "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "barred", "bound", "branch",
         "closed", "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "group",
-        "halted", "handle", "has_report", "launch_blocking", "launchers", "lock", "name", "open_sections", "plugin",
-        "priority",
-        "queues", "read_head", "reports", "resources", "ring", "route", "routes", "senders", "separate", "site",
-        "stream_id", "tick", "tracer", "user_tag",
+        "halted", "handle", "has_report", "launch_blocking", "launchers", "lock", "lost_capture", "name",
+        "open_sections", "plugin", "priority", "queues", "read_head", "refill", "reports", "resources", "ring",
+        "route", "routes", "senders", "separate", "shots", "site", "split", "sq_word", "stream_id", "tick", "tracer",
+        "user_tag",
     )  # fmt: skip
 
     def __init__(
@@ -116,6 +117,8 @@ class Stream:
         """What the queue waits for after a failed task, until the hardware has stopped it."""
         self.launchers: dict[Any, Callable[..., None]] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
+        self.shots: dict[str, Put] = {}
+        """Other prepared sends by what they are; dropped with the launches."""
         self.resources = ExitStack()
         """What else goes with the stream: undone when it is closed, last added first."""
         self.failure_mode = FailureMode.CONTINUE
@@ -126,6 +129,14 @@ class Stream:
         """The model that keeps the stream's tasks, once the stream is bound to one."""
         self.branch: Any = None
         """The branch of a graph that takes the stream's tasks while it is captured."""
+        self.refill: Any = None
+        """The update of a task group that takes the stream's tasks."""
+        self.lost_capture = ""
+        """Why the last capture that the stream took part in has failed."""
+        self.split: Any = None
+        """What lets other streams go on when this one of a model is full."""
+        self.sq_word = 0
+        """Address of the device word with the id of the queue that the stream is lent; 0 where the queue is its own."""
         self.user_tag = 0
         self.closed = False
         self.aborting = False
@@ -148,6 +159,11 @@ class Stream:
         device.hal.annotate(("sq", queues.sq_id), self)
 
     # -- life ------------------------------------------------------------------------------------------------------
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether there is a hardware queue: streams of graphs have one only while they are lent it."""
+        return self.queues.sq_id != NO_ID
 
     @property
     def is_default(self) -> bool:
@@ -279,7 +295,7 @@ class Stream:
         """Let launches wait for the stream or not, whatever the environment says; holds for launchers built later."""
         self.check_open()
         self.launch_blocking = LaunchBlocking(mode)
-        self.launchers.clear()
+        self.drop_prepared()
 
     def non_blocking(self) -> blocking.NonBlockingSection:
         """Return a context manager: launches inside do not wait; leaving the outermost one waits once."""
@@ -289,7 +305,12 @@ class Stream:
         """Replace facts that SQE builders look at; prepared launches are dropped."""
         with self.lock:
             self.env = replace(self.env, **facts)
-            self.launchers.clear()
+            self.drop_prepared()
+
+    def drop_prepared(self) -> None:
+        """Forget prepared launches and sends: what they were made from has changed."""
+        self.launchers.clear()
+        self.shots.clear()
 
     # -- routes ----------------------------------------------------------------------------------------------------
 
@@ -310,7 +331,7 @@ class Stream:
         with self.lock:
             self.routes = tuple(ranked[rank] for rank in sorted(ranked))
             self.route = self.routes[0]
-            self.launchers.clear()
+            self.drop_prepared()
             self.bar()
 
     def choose_route(self, task_type: TaskType, label: Label) -> Route:
@@ -321,12 +342,23 @@ class Stream:
         """Return the fault for a task that finds no room in a stream that keeps its tasks."""
         return stream_full(self, "submit")
 
+    def use_queues(self, queues: QueuePair) -> None:
+        """Go on with other hardware queues: those that the stream is lent, or none."""
+        self.queues = queues
+        self.senders = _Senders(self.device, queues)
+        self.read_head = self.device.queues.head_reader(queues.sq_id)
+        self.has_report = self.device.queues.report_asker(queues.sq_id)
+        self.change_environment(sq_id=queues.sq_id, sq_register_base=queues.register_base)
+
     # -- gates -----------------------------------------------------------------------------------------------------
 
     @property
     def target(self) -> Stream:
-        """The stream whose queue takes what is submitted: another one while this one is captured."""
-        return self if self.branch is None else self.branch.stream
+        """The stream whose queue takes what is submitted: another one while this one is captured, or is full."""
+        if self.branch is not None:
+            taken: Stream = self.branch.ready()
+            return taken
+        return self if self.split is None else self.split.place()
 
     def check_not_captured(self, call: str, *, posted: bool = True) -> None:
         """Refuse what cannot be done to a stream that is being captured.
@@ -390,7 +422,7 @@ class Stream:
             return  # the id of its queue may be another stream's by now
         if self.failure_mode is FailureMode.ABORT:
             done = ring.pending
-        elif self.keeps_tasks or self._host_only or not self.route.immediate:
+        elif self.keeps_tasks or self._host_only or not self.routes[-1].immediate:
             done = 0
         else:
             done = ring.done(self.read_head(), limit)
@@ -430,7 +462,11 @@ class _Senders:
     def restart(self, ring_base: int) -> None:
         """Go on with a queue that was made anew, at its first position; the ring may lie elsewhere now."""
         if self.ring is not None:
-            self.ring.base, self.ring.tail = ring_base, 0
+            self.ring.move(ring_base)
+
+    def for_runs(self, longest: int) -> Any:
+        """Return a send of its own, with a staging buffer for so many SQEs; `info.sqe_num` says how many it sends."""
+        return self._make(longest)
 
     def __getitem__(self, count: int) -> Any:
         sender = self._by_count.get(count)

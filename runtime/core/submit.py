@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,17 +49,27 @@ def submit(
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
     """
-    if stream.branch is not None:
-        taken: TaskIds = stream.branch.submit(
+    if (taker := stream.branch or stream.refill) is not None:
+        taken: TaskIds = taker.submit(
             task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare
         )
         return taken
-    unsent: deque[Finished] = deque(() if finished is None else (finished,))
-    if arguments is not None:
-        unsent.append(partial(stream.device.release_arguments, [arguments]))
+    return send(stream, task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare)
+
+
+def send(
+    stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
+    reported: Callable[[Any], None] | None = None, arguments: Any = None,
+    prepare: Callable[[TaskIds], None] | None = None,
+) -> TaskIds:
+    """Encode one task and send it in this very stream, whoever takes what is submitted to it; see `submit`."""
+    unsent = _owed(stream, finished, arguments)
+    model = stream.bound
     try:
         operations = stream.plugin.ops(task)
         count = operations.count(task, stream.env)
+        if stream.split is not None:
+            stream = stream.split.place(count)
         if count > stream.env.chip.limits.max_sqe_per_task:
             raise errors.fault(
                 "RT_ERROR_INVALID_VALUE", f"a task of {count} SQEs: {stream.env.chip.soc} takes at most "
@@ -66,6 +77,8 @@ def submit(
             )
         if not isinstance(owner, Label):
             owner = Label(task.type, owner or task.type.name.lower().replace("_", " "))
+        if model is not None:
+            model.admit(stream, owner)
         with stream.lock:
             if stream.barred:
                 stream.check_send(task.type)
@@ -92,16 +105,41 @@ def submit(
                 raise
             ring.mark = None
             unsent.clear()
-            crossed = ring.submitted // TICK != (ring.submitted - count) // TICK
+            crossed = model is None and ring.submitted // TICK != (ring.submitted - count) // TICK
             if isinstance(ring, RingV100) and ring.next_id == 0 and route.immediate:
                 flip(stream)
+            if model is not None:
+                model.note(stream, task, owner, ids, count, arguments)
         _last.task_id = ids.task_id
+    except BaseException:
+        if model is not None:
+            model.spoil()
+        raise
     finally:
         if unsent:
             tell(unsent)
     if crossed:
         stream.tick()
     return ids
+
+
+def _owed(stream: Stream, finished: Finished | None, arguments: Any) -> deque[Finished]:
+    """Return what has to be called when a task is not sent."""
+    owed: deque[Finished] = deque(() if finished is None else (finished,))
+    if arguments is not None:
+        owed.append(partial(stream.device.release_arguments, [arguments]))
+    return owed
+
+
+@contextmanager
+def unsent(stream: Stream, options: dict[str, Any]) -> Iterator[Callable[[], None]]:
+    """Keep the promises of `submit` for a task that goes no further, unless the function that it gives was called."""
+    owed = _owed(stream, options.get("finished"), options.get("arguments"))
+    try:
+        yield owed.clear
+    finally:
+        if owed:
+            tell(owed)
 
 
 def flip(stream: Stream) -> None:

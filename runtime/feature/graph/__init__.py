@@ -1,7 +1,16 @@
 """Models and captured graphs: tasks that are recorded once and executed as often as wanted (core_spec 14, 17)."""
 
 from runtime.core.capture_gate import CaptureMode
-from runtime.feature.graph.capture import CaptureStatus, Graph, begin, end, exchange_mode, status
+from runtime.feature.graph.capture import begin, end, exchange_mode, status
+from runtime.feature.graph.captured import Captured, CaptureStatus, GraphState
+from runtime.feature.graph.condition import Condition, ConditionKind, Handle
+from runtime.feature.graph.graph import Graph
+from runtime.feature.graph.group import TaskGroup, begin_group, begin_update, end_group, end_update
 from runtime.feature.graph.model import Model
+from runtime.feature.graph.node import Node, NodeKind
 
-__all__ = ["CaptureMode", "CaptureStatus", "Graph", "Model", "begin", "end", "exchange_mode", "status"]
+__all__ = [
+    "CaptureMode", "CaptureStatus", "Captured", "Condition", "ConditionKind", "Graph", "GraphState",
+    "Handle", "Model", "Node", "NodeKind", "TaskGroup", "begin", "begin_group", "begin_update", "end",
+    "end_group", "end_update", "exchange_mode", "status",
+]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from chips.chip import Chip
 from chips.registry import plugin
-from fakes import identity, kernels
+from fakes import identity, kernels, plans
 from fakes.checkers import Checks, Reports
 from fakes.device import Device
 from fakes.errors import FakeError
@@ -23,7 +23,8 @@ from fakes.hal.dma import DmaCalls
 from fakes.journal import Executed
 from fakes.memory import Memory
 from fakes.options import FakeOptions
-from fakes.scheduler import POLICIES
+from fakes.plans import Planned
+from fakes.scheduler import POLICIES, Policy, RoundRobin
 
 _LOG = logging.getLogger("npuhal.fake")
 _LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
@@ -63,6 +64,8 @@ class Machine:
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
         self.closing = False
         self.executor = Executor(self)
+        self.planned: list[Planned] = []
+        """Per card what was decided, where a plan was given."""
         self.devices = [self._make_device(index) for index in range(options.devices)]
         self.log: deque[Executed] = deque(maxlen=_LOG_ENTRIES)
         self.problems: deque[str] = deque(maxlen=_PROBLEMS)
@@ -82,7 +85,14 @@ class Machine:
             card = replace(card, physical=options.physical[index])
         if options.ts_version:
             card = replace(card, ts_version=options.ts_version)
-        return Device(self, index, self.chip, card, POLICIES[options.policy](rng))
+        policy: Policy = POLICIES[options.policy](rng)
+        if options.plan is None:
+            return Device(self, index, self.chip, card, policy)
+        base = policy if type(policy) is RoundRobin else RoundRobin(rng)
+        plan = plans.parse(options.plan)
+        planned = Planned(index, policy, base, plan, lambda: self.executor.near(self.devices[index]))
+        self.planned.append(planned)
+        return Device(self, index, self.chip, card, planned)
 
     def device(self, index: int = 0) -> Device:
         """Return a card by its logic id."""
@@ -120,6 +130,11 @@ class Machine:
         if self.checks is None:
             raise FakeError("no checker is on; open the fake with check=all, or with the names of some")
         return self.checks.reports
+
+    @property
+    def plan(self) -> str:
+        """How the run has departed from the default order until now, as the option `plan` takes it."""
+        return plans.render({key: value for each in self.planned for key, value in each.departures.items()})
 
     def problem(self, text: str) -> None:
         """Record what went wrong on the device in words, for people and tests; it also goes to the log."""

@@ -16,10 +16,11 @@ MAX_DEVICES = 64
 """Cards of one machine: the driver's address plan has 64 slices."""
 ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
+_PLAN = re.compile(r"(\d+:\d+:\d+(,\d+:\d+:\d+)*)?")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
-          "check",
+          "check", "plan",
           "swsq")  # fmt: skip
 
 
@@ -55,6 +56,8 @@ class FakeOptions:
     """`op_interval=1000000`: the step in which the task scheduler counts how long operators run, in nanoseconds."""
     callback_groups: int = 1024
     """Groups of threads that may take host callbacks."""
+    plan: str | None = None
+    """`plan=0:12:1`: decisions unlike the policy's (`fakes.plans`); given, and be it empty, decisions are noted."""
     check: frozenset[str] = frozenset()
     """`check=race,uaf`: names of `fakes.checkers.CHECKS`, or `all`."""
     features: int | None = None
@@ -87,6 +90,7 @@ def parse(url: HalUrl) -> FakeOptions:
         fault=url.options.get("fault", ""),
         scenario=url.options.get("scenario", ""),
         check=_checks(url),
+        plan=_plan(url),
         features=_mask(url, "features"),
         ts_capability=_capability(url),
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
@@ -106,6 +110,13 @@ def _physical(url: HalUrl) -> tuple[int, ...]:
     if words and len(words) != url.integer("devices", 1):
         raise BadUrl(f"HAL URL {url.text!r}: physical has {len(words)} ids; give one for each device")
     return tuple(map(int, words))
+
+
+def _plan(url: HalUrl) -> str | None:
+    text = url.options.get("plan")
+    if text is not None and _PLAN.fullmatch(text) is None:
+        raise BadUrl(f"HAL URL {url.text!r}: plan={text!r} is not a list of card:decision:value such as 0:12:1,0:30:64")
+    return text
 
 
 def _checks(url: HalUrl) -> frozenset[str]:

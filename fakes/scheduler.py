@@ -80,6 +80,10 @@ class RoundRobin:
         self._last = best.sq_id
         return best
 
+    def resume(self, sq: SubmissionQueue) -> None:
+        """Go on behind a queue that somebody else has picked."""
+        self._last = sq.sq_id
+
 
 class DeviceAhead(RoundRobin):
     """The device has finished everything by the next host call."""

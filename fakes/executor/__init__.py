@@ -30,6 +30,11 @@ WAIT = 0
 Handler = Callable[["Task"], int]
 
 _INVALID = 63
+_ORDERING = frozenset({
+    "event_record", "event_wait", "event_reset", "notify_record", "notify_wait", "notify_reset", "write_value",
+    "memory_wait", "mem_wait", "host_callback", "model_execute", "stream_active",
+})  # fmt: skip
+"""Kinds of tasks that order queues among each other."""
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
 _STOPPED = 0x5B
@@ -163,6 +168,16 @@ class Executor:
             return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
         kind = layout.task or layout.name
         return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), kind, control.unmodelled)
+
+    def near(self, device: Device) -> bool:
+        """Whether a queue that could run is about to record or wait: points where the order of queues matters."""
+        for sq in device.active.values():
+            if sq.runnable:
+                raw = ctypes.string_at(sq.ring.pointer + sq.head * SQE_BYTES, SQE_BYTES)
+                layout = self.identify(raw)
+                if layout is not None and self.handlers.get(layout.name, ("",))[0] in _ORDERING:
+                    return True
+        return False
 
     def peek(self, device: Device, sq: SubmissionQueue, position: int) -> Task | None:
         """Return the entry at a position if it is a copy, decoded; None for everything else."""

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.runner import runtestprotocol
+
+from runtime.testing import search
+from runtime.testing.search import Schedule
 
 if TYPE_CHECKING:
+    from fakes.checkers import Reports
     from runtime.api import Device, Runtime
 
 _DEFAULT_URL = "fake://ascend910b3"
-_FIXTURES = frozenset({"npu", "npus", "npu_runtime", "fake_hal"})
-_POLICIES = ("round_robin", "random", "host_ahead", "device_ahead", "starved")
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the fake device interleaves its queues in one run of a test; `policy` "" is the device's default."""
-
-    seed: int
-    policy: str = ""
-
-    def __str__(self) -> str:
-        return f"seed={self.seed}" + (f"&policy={self.policy}" if self.policy else "")
+_REPLAY = pytest.StashKey[dict[str, Schedule]]()
+_SCHEDULE = pytest.StashKey[Schedule]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,7 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--npu-seed", type=int, default=0, help="seed of the fake's facts and schedule (default: 0)")
     group.addoption(
         "--npu-schedules", type=int, default=1, metavar="N",
-        help="run each test that uses a device over N schedules of the fake; a failure prints which",
+        help="search N schedules of the fake for one under which a test fails; it is shrunk and printed",
+    )
+    group.addoption(
+        "--npu-replay", metavar="FILE", help="run tests under the schedules that failing tests have printed, one a line"
+    )
+    group.addoption(
+        "--npu-check", default="all", metavar="NAMES",
+        help="checkers of the fake that are on: all, none, or names such as race,uaf (default: %(default)s)",
     )
 
 
@@ -44,25 +43,60 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "npu(soc, **options): the fake machine a test needs, e.g. npu('ascend950pr_9599', devices=2)"
     )
+    if path := config.getoption("--npu-replay"):
+        try:
+            config.stash[_REPLAY] = search.read(path)
+        except (OSError, ValueError) as wrong:
+            raise pytest.UsageError(f"--npu-replay: {wrong}") from None
     config.addinivalue_line("markers", "npu_faults: the test injects faults or stand-in kernels, so it needs the fake")
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Repeat tests that use a device over the schedules asked for."""
-    if not _FIXTURES.intersection(metafunc.fixturenames):
-        return
-    seed, count = metafunc.config.getoption("--npu-seed"), metafunc.config.getoption("--npu-schedules")
-    if count <= 1:
-        return
-    draw = random.Random(seed)
-    schedules = [Schedule(seed + number, draw.choice(_POLICIES)) for number in range(count)]
-    metafunc.parametrize("npu_schedule", schedules, ids=str, indirect=True)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test that uses a device again and again, under one schedule after the other; it is reported once."""
+    replayed = item.config.stash.get(_REPLAY, {}).get(item.nodeid)
+    if replayed is not None:
+        item.stash[_SCHEDULE] = replayed
+        return None
+    count = item.config.getoption("--npu-schedules")
+    if count <= 1 or "npu_schedule" not in getattr(item, "fixturenames", ()):
+        return None
+    reports: list[pytest.TestReport] = []
+
+    def run(schedule: Schedule) -> bool:
+        item.stash[_SCHEDULE] = schedule
+        item.npu_failed = False  # type: ignore[attr-defined]
+        item._initrequest()  # type: ignore[attr-defined]
+        reports[:] = runtestprotocol(item, nextitem=nextitem, log=False)
+        found.over = any(report.skipped for report in reports)
+        return any(report.failed for report in reports)
+
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    found = search.Search(run, item.config.getoption("--npu-seed"), count)
+    failing = found.failing()
+    for report in reports:
+        if report.failed and failing is not None:
+            report.sections.append(("npu schedules", _told(item, failing, found.runs)))
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _told(item: pytest.Item, failing: Schedule, runs: int) -> str:
+    decisions = len((failing.plan or "").split(",")) if failing.plan else 0
+    kind = f"with {decisions} decision(s) unlike the default ones" if decisions else "with the default order"
+    if failing.policy:
+        kind = f"of policy {failing.policy}"
+    return (
+        f"failed under a schedule {kind}, found in {runs} runs. To repeat it, put the next line into a file and run "
+        f"with --npu-replay=FILE\n{search.line(item.nodeid, failing)}"
+    )
 
 
 @pytest.fixture
 def npu_schedule(request: pytest.FixtureRequest) -> Schedule:
-    """The schedule of this run."""
-    return getattr(request, "param", None) or Schedule(request.config.getoption("--npu-seed"))
+    """The schedule of this run. A fixture that opens a fake of its own uses its `query` and sets its `machine`."""
+    return request.node.stash.get(_SCHEDULE, None) or Schedule(request.config.getoption("--npu-seed"))
 
 
 @pytest.fixture
@@ -72,18 +106,22 @@ def npu_runtime(request: pytest.FixtureRequest, npu_schedule: Schedule) -> Itera
 
     url = _url(request, npu_schedule)
     runtime = Runtime(url)
+    npu_schedule.machine = getattr(runtime.hal, "fake", None)
     yield runtime
     from runtime.testing.leaks import holdings, open_objects
 
     failed = getattr(request.node, "npu_failed", False)  # its traceback keeps the test's variables alive
     left = [] if failed else open_objects(runtime)
     cards = {device.device_id for device in runtime.open_devices()}
-    machine = getattr(runtime.hal, "fake", None)
+    machine = npu_schedule.machine
+    mistakes = [] if machine is None or machine.checks is None else [str(report) for report in machine.reports.take()]
     runtime.close(force=True)
     if machine is not None:
         left += [f"card {card} {kind}: {items}" for card in cards for kind, items in holdings(machine, card).items()]
     if left:
-        pytest.fail(f"left behind on {url}: {'; '.join(left)}", pytrace=False)
+        mistakes.append(f"left behind on {url}: {'; '.join(left)}")
+    if mistakes:
+        pytest.fail("\n".join(mistakes), pytrace=False)
 
 
 @pytest.fixture
@@ -107,17 +145,22 @@ def fake_hal(npu_runtime: Runtime) -> Any:
     return machine
 
 
+@pytest.fixture
+def npu_reports(fake_hal: Any) -> Reports:
+    """What the fake's checkers have found; `with npu_reports.expected("race") as found:` allows what a test provokes.
+
+    What is left there at the end of a test fails it.
+    """
+    reports: Reports = fake_hal.reports
+    return reports
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Say under which schedule a test failed, so that the run can be repeated."""
+    """Remember that a test failed: its traceback keeps its variables alive, which are no leak then."""
     report = yield
     if report.when == "call":
         item.npu_failed = report.failed  # type: ignore[attr-defined]
-    schedule = getattr(item, "funcargs", {}).get("npu_schedule")
-    if report.failed and schedule is not None:
-        report.sections.append((
-            "npu schedule", f"repeat with --npu-seed={schedule.seed}, policy {schedule.policy or 'default'}"
-        ))
     return report
 
 
@@ -132,9 +175,10 @@ def _url(request: pytest.FixtureRequest, schedule: Schedule) -> str:
         return str(base)
     soc, _, query = rest.partition("?")
     options = dict(pair.split("=", 1) for pair in query.split("&") if "=" in pair)
-    options["seed"] = str(schedule.seed)
-    if schedule.policy:
-        options["policy"] = schedule.policy
+    options |= schedule.query
+    check = request.config.getoption("--npu-check")
+    if check != "none":
+        options.setdefault("check", check)
     mark = request.node.get_closest_marker("npu")
     if mark is not None:
         soc = mark.args[0] if mark.args else soc

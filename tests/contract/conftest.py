@@ -18,6 +18,7 @@ from chips import find_chip
 from fakes.checkers import CheckFailed
 from runtime.api import Device, Kernel, Runtime
 from runtime.cli.sample import minimal_kernel
+from runtime.testing.search import Schedule
 
 TIERS = ("fake", "fake-abi")
 CHIPS = ("ascend910b1", "ascend910_9391", "ascend950pr_9599", "mc62cm12a", "ascend310b1")
@@ -54,12 +55,15 @@ def generation(url: str) -> str:
 
 
 @pytest.fixture
-def machine(url: str, request: pytest.FixtureRequest) -> Iterator[Runtime]:
+def machine(url: str, npu_schedule: Schedule, request: pytest.FixtureRequest) -> Iterator[Runtime]:
     """A runtime of its own on the machine; what a test leaves open is closed by force.
 
     All checkers of the fake are on. What they find fails the test, but for the checks that a mark `misuse(...)` names.
     """
-    runtime = Runtime(f"{url}&check=all" if url.startswith("fake") else url)
+    options = {"check": "all", **npu_schedule.query}
+    options.pop("seed")  # the machine's own is in the URL
+    runtime = Runtime(url + "".join(f"&{key}={value}" for key, value in options.items()) if "fake" in url else url)
+    npu_schedule.machine = getattr(runtime.hal, "fake", None)
     yield runtime
     try:
         runtime.close(force=True)

@@ -58,6 +58,22 @@ def slots(argument: Any) -> list[int]:
                  "pass buffers, ints, NumPy scalars or bytes")
 
 
+def single_slot(argument: Any) -> int | None:
+    """Return the word of an argument that plainly takes one slot; nothing is checked that the packing checks.
+
+    Raises:
+        ValueError: `slots` must decide.
+    """
+    if type(argument) is int:
+        return argument
+    if isinstance(argument, DeviceBuffer):
+        return argument.word
+    kind = getattr(argument, "dtype", None)
+    if kind is not None and kind.kind in _SCALAR_KINDS and kind.itemsize <= SLOT_BYTES and argument.ndim == 0:
+        return int.from_bytes(argument.tobytes(), "little")
+    raise ValueError(argument)
+
+
 def _unfit(argument: Any, rule: str, cure: str) -> errors.RuntimeFault:
     return errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"kernel argument {argument!r}: {rule}", hint=cure)
 
@@ -84,6 +100,7 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
         def over_ub(block: ArgumentBlock) -> None:
             block.descriptor.sqId, block.descriptor.size = sq_id, size
             if rc := queue_copy(device_id, block.reference):
+                stream.check_open()
                 raise memory.fault(rc, "halSqTaskArgsAsyncCopy", f"arguments of {size} bytes")
 
         return over_ub

@@ -6,6 +6,7 @@ driver costs a system call; `EventIds.release_idle` gives them back once nobody 
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ IDLE_S = 3.0
 
 _ROUNDS = 1000
 """Most rounds of reclaiming before missing ids are an error."""
+
+_PAUSE_S = 50e-6
 
 BUFFERS = 1024
 BUFFER_BYTES = 2 << 20
@@ -69,30 +72,35 @@ class EventIds:
 
     def _from_driver(self) -> int:
         for _ in range(_ROUNDS):
-            try:
+            with contextlib.suppress(errors.ResourceExhausted):
                 return self._device.ids.alloc(self.kind)
-            except errors.ResourceExhausted as cause:
-                exhausted = cause
             if not self._reclaim():
-                break
+                break  # nothing is pending that could end
             with self._lock:
                 if self._free:
                     return self._free.pop()
-        fault = errors.fault(
-            "RT_ERROR_DRV_NO_EVENT_RESOURCES",
-            f"device {self._device.user_id} has no event id left; {self.held} are held by events of this process",
-        )
-        posted = self.kind == id_kinds.NOTIFY
-        census.explain(self._device, self.kind, fault, "allocation of an event id", posted=posted)
-        raise fault from exhausted
+        try:
+            return self._device.ids.alloc(self.kind)
+        except errors.ResourceExhausted as exhausted:
+            fault = errors.fault(
+                "RT_ERROR_DRV_NO_EVENT_RESOURCES",
+                f"device {self._device.user_id} has no event id left; {self.held} are held by events of this process",
+            )
+            posted = self.kind == id_kinds.NOTIFY
+            census.explain(self._device, self.kind, fault, "allocation of an event id", posted=posted)
+            raise fault from exhausted
 
     def _reclaim(self) -> bool:
-        """Take back what is finished on all streams; tells whether an id became free or may have."""
+        """Take back what is finished on all streams; tells whether an id became free, or tasks go on that may free one."""
         before = self.held
         self._device.signals.bury()
-        for stream in self._device.streams():
+        streams = self._device.streams()
+        for stream in streams:
             stream.drain()
-        return self.held < before
+        if self.held < before:
+            return True
+        time.sleep(_PAUSE_S)
+        return any(stream.ring.pending and not stream.never_waited for stream in streams)
 
     def give_back(self, number: int) -> None:
         """Take an id back that no event and no task needs any more."""

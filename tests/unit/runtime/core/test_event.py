@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -147,3 +149,51 @@ def test_notifies_go_back(machine: Runtime, device: Device, stream: Stream) -> N
     assert holdings(machine) == before
     with pytest.raises(errors.InvalidHandle):
         notify.record(stream)
+
+
+def test_events_that_are_dropped_without_a_close_leave_nothing_behind(device: Device, stream: Stream) -> None:
+    """Neither a handle nor an id nor an object, however often; the ids of the last ones go with the next event."""
+    handles, ids = device.runtime.handles, device.signals.ids
+    device.create_event().record(stream)
+    stream.synchronize()
+    device.create_event().close()
+    known, held, alive = len(handles), ids.held, len(device.signals.events)
+    for _ in range(200):
+        with device.create_stream() as other:
+            event = device.create_event().record(stream)
+            other.wait(event)
+            device.create_notify().record(stream)
+            del event
+    stream.synchronize()
+    gc.collect()
+    device.create_event().close()
+    stream.synchronize()
+    assert (len(handles), len(device.signals.events)) == (known, alive)
+    assert ids.held <= held + 1
+    notifies = device.hal.fake.device(0).ids["notify"].used
+    assert len(notifies) <= ids.limit + 2
+
+
+def test_a_handle_keeps_an_event_alive(device: Device) -> None:
+    handles = device.runtime.handles
+    event = device.create_event()
+    handle, place = event.handle, weakref.ref(event)
+    assert event.handle == handle
+    del event
+    gc.collect()
+    kept = place()
+    assert kept is not None
+    assert handles.get(handle, type(kept)) is kept
+    kept.close()
+    assert not handles.holds(handle)
+    assert kept.handle == handle
+
+
+def test_ids_of_dropped_events_are_found_when_there_are_none_left(open_machine: OpenMachine) -> None:
+    device = open_machine("fake://ascend910b1?events=4").device(0)
+    stream = device.create_stream()
+    for _ in range(40):
+        device.create_event().record(stream)
+    with pytest.raises(errors.ResourceExhausted) as caught:
+        _ = [device.create_event().record(stream) for _ in range(5)]
+    assert caught.value.code == 207007

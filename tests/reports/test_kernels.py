@@ -6,7 +6,6 @@ import ctypes
 import struct
 from typing import Any
 
-import numpy as np
 import pytest
 
 from runtime import errors

@@ -91,7 +91,7 @@ class EventIds:
             raise fault from exhausted
 
     def _reclaim(self) -> bool:
-        """Take back what is finished on all streams; tells whether an id became free, or tasks go on that may free one."""
+        """Take back what is finished on all streams; tells whether an id became free, or tasks go on that may do so."""
         before = self.held
         self._device.signals.bury()
         streams = self._device.streams()

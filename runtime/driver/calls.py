@@ -6,7 +6,7 @@ from typing import Any
 
 import npuhal
 from npuhal import constants as c
-from npuhal.errors import HalError
+from npuhal.errors import error_class
 from runtime import errors
 
 
@@ -28,12 +28,13 @@ class HalCalls:
             raise self.fault(rc, call, detail)
 
     def fault(self, rc: int, call: str, detail: str = "") -> errors.RuntimeFault:
-        """Build the RuntimeFault for a HAL code without raising it."""
-        try:
-            npuhal.check(rc, call, detail)
-        except HalError as error:
-            return errors.from_hal(error, call)
-        return errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"{call} succeeded where a failure was expected")
+        """Build the RuntimeFault for a HAL code without raising it.
+
+        The driver error below it is not raised either: its traceback would keep everything alive that the callers hold.
+        """
+        if not rc:
+            return errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"{call} succeeded where a failure was expected")
+        return errors.from_hal(error_class(rc)(rc, call, detail), call)
 
     def call(self, name: str, *args: Any) -> None:
         """Call a HAL function whose first argument is the device id, and check its code."""

@@ -152,6 +152,7 @@ def stream_of(acl: Acl, handle: int | None) -> Any:
         ContextError 107002: the thread has no context.
         StreamError 107003: a stream of another context (EE1010).
     """
+    from runtime.core.current import foreign_stream
     from runtime.core.stream import Stream
 
     stream = handle_of(acl, handle, Stream) if handle else None
@@ -159,9 +160,5 @@ def stream_of(acl: Acl, handle: int | None) -> Any:
     if stream is None:
         return context.default_stream
     if stream.context is not context:
-        raise errors.fault(
-            "ACL_ERROR_RT_STREAM_CONTEXT", f"{stream!r} belongs to another context than the thread's, {context!r}",
-            ee="EE1010", params=("use of a stream", "stream", "it belongs to another context"),
-            hint="make the stream's context the thread's first",
-        )
+        raise foreign_stream("use of a stream", stream, context)
     return stream

@@ -19,8 +19,8 @@ D, D2, H, P, S = "device", "device 2", "host", "plain", "stream"
 class Bench:
     """A C API on a fake, with one of each kind of memory."""
 
-    def __init__(self, soc: str) -> None:
-        self.acl = Acl(f"fake://{soc}?seed=2&devices=2")
+    def __init__(self, soc: str, options: str = "") -> None:
+        self.acl = Acl(f"fake://{soc}?seed=2&devices=2{options}")
         assert self.acl.call("aclrtSetDevice", deviceId=0) == 0
         self.plain = ctypes.create_string_buffer(b"\x11" * 4096, 4096)
         self.named = {

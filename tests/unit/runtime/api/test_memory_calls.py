@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import struct
 from typing import Any
@@ -11,13 +12,23 @@ import pytest
 
 from runtime.api.aclrt import Out
 from runtime.core.stream import Stream
+from runtime.errors.tables import public_code
 from tests.unit.runtime.api.memory_bench import D2, Bench, D, H, MiB, P, Row, S, bench, row_id, words
 
 __all__ = ["bench"]
 
+POOL_OP_INVALID = public_code("RT_ERROR_POOL_OP_INVALID")
 COPY = {"dst": D, "destMax": 64, "src": H, "count": 64, "kind": 1}
 PLANE = {"dst": D, "dpitch": 64, "src": H, "spitch": 64, "width": 32, "height": 4, "kind": 1}
 MALLOC = {"size": 64, "policy": 0}
+_ATTRIBUTES = {number: ctypes.create_string_buffer(struct.pack("<IIIxxxx", number, int(number == 3), 0)[:12], 12)
+               for number in (1, 2, 3, 4, 9)}  # fmt: skip
+_CONFIGS = {number: words(ctypes.addressof(row), 1) for number, row in _ATTRIBUTES.items()}
+MODULES = {number: ctypes.addressof(config) for number, config in _CONFIGS.items()}
+"""aclrtMallocConfig with one attribute: 1 module, 2 device, 3 unified address."""
+_COLUMN, _STARTS = words(*[64] * 4097), words(0)
+BATCH = {**dict.fromkeys(("dsts", "destMaxs", "srcs", "sizes", "attrs"), ctypes.addressof(_COLUMN)), "numAttrs": 1,
+         "attrsIndexes": ctypes.addressof(_STARTS), "failIndex": Out()}  # fmt: skip
 
 ROWS: list[Row] = [
     # 13.1: what is no allocation
@@ -28,12 +39,18 @@ ROWS: list[Row] = [
     ("aclrtMalloc", {"devPtr": Out(), "size": 1 << 50}, 207001, []),
     ("aclrtMalloc", {"devPtr": Out(), "size": 64, "policy": -1}, 0, []),
     ("aclrtFree", {}, 100000, ["EH0008"]),
+    *[("aclrtMallocWithCfg", {"devPtr": Out(), **MALLOC, "cfg": MODULES[number]}, code, messages)
+      for number, code, messages in ((1, 0, []), (2, 0, []), (4, 107000, ["EE1003"]))],
     ("aclrtFree", {"devPtr": P}, None, []),
     # 13.4: host memory
     ("aclrtMallocHost", {"hostPtr": Out(), "size": 0}, 100000, ["EH0007"]),
     ("aclrtMallocHost", {"size": 64}, 100000, ["EH0008"]),
     ("aclrtFreeHost", {"hostPtr": D}, 107000, ["EE1011"]),
     ("aclrtFree", {"devPtr": H}, 0, []),
+    *[("aclrtMallocHostWithCfg", {"ptr": Out(), "size": 64, "cfg": MODULES[number]}, code, messages)
+      for number, code, messages in ((1, 0, []), (3, 0, []), (2, 107000, ["EE1003"]), (9, 107000, ["EE1003"]))],
+    ("aclrtMallocHostWithCfg", {"ptr": Out(), "size": 0}, 100000, ["EH0007"]),
+    ("aclrtFreeHost", {}, 100000, ["EH0008"]),
     ("aclrtHostRegisterV2", {"ptr": P, "size": 64, "flag": 0}, 107000, ["EE1011"]),
     ("aclrtHostRegisterV2", {"ptr": P, "size": 64, "flag": 1}, 107000, ["EE1011"]),
     ("aclrtHostRegister", {"ptr": P, "size": 64, "type": 2, "devPtr": Out()}, 207000, ["EE1001"]),
@@ -65,6 +82,10 @@ ROWS: list[Row] = [
     ("aclrtMemset", {"maxCount": 64, "value": 1, "count": 64}, 100000, ["EH0008"]),
     ("aclrtMemsetAsync", {"devPtr": D, "maxCount": 32, "value": 1, "count": 64, "stream": S}, 107000, ["EE1003"]),
     ("aclrtMemsetD32", {"ptr": D, "memSize": 8, "value": 1, "N": 4}, 100000, ["EH0009"]),
+    ("aclrtMemsetD32", {"ptr": D, "memSize": 64, "value": 1, "N": 0}, 0, []),
+    ("aclrtMemsetD32", {"memSize": 64, "value": 1, "N": 1}, 100000, ["EH0008"]),
+    ("aclrtMemsetD32Async", {"ptr": D, "memSize": 8, "value": 1, "N": 4, "stream": S}, 100000, ["EH0009"]),
+    ("aclrtMemsetAsync", {"devPtr": P, "maxCount": 64, "value": 1, "count": 64, "stream": S}, 0, []),
     # 13.9: rows
     *[("aclrtMemcpy2d", {**PLANE, "kind": kind}, 100000, ["EH0007"]) for kind in (-1, 0, 5, 6, 7, 8)],
     ("aclrtMemcpy2d", {**PLANE, "kind": 2}, 107000, ["EE1017"]),
@@ -73,9 +94,19 @@ ROWS: list[Row] = [
     ("aclrtMemcpy2d", {**PLANE, "height": 0}, 0, []),
     ("aclrtMemcpy2d", {**PLANE, "height": 5 * MiB + 1}, 107000, ["EE1003"]),
     ("aclrtMemcpy2d", {**PLANE, "width": 5_000_001, "dpitch": 1 << 23, "spitch": 1 << 23}, 107000, ["EE1003"]),
+    ("aclrtMemcpy2d", {**PLANE, "dpitch": 1 << 60, "spitch": 1 << 60, "height": 16}, 100000, []),
+    ("aclrtMemcpy2d", {**PLANE, "src": None}, 100000, ["EH0008"]),
     *[("aclrtMemcpy2dAsync", {**PLANE, "kind": kind, "stream": S}, 0, []) for kind in range(1, 5)],
+    *[("aclrtMemcpy2dAsync", {**PLANE, "kind": kind, "stream": S}, 100000, ["EH0007"]) for kind in (-1, 0, 5, 6, 7, 8)],
+    ("aclrtMemcpy2dAsync", {**PLANE, "spitch": 16, "stream": S}, 100000, ["EH0009"]),
+    ("aclrtMemcpy2dAsync", {**PLANE, "width": 0, "stream": S}, 0, []),
+    *[("aclrtMemcpyBatch", {**BATCH, "numBatches": 4097}, 107000, ["EE1003"])],
     # 13.10
     *[("aclrtGetMemInfo", {"attr": attr, "free": Out(), "total": Out()}, 107016, ["EE1003"]) for attr in (18, -1)],
+    ("aclrtGetMemInfo", {"attr": 1, "total": Out()}, 100000, ["EH0008"]),
+    ("aclrtMemGetAddressRange", {"ptr": D}, 107000, ["EE1022"]),
+    ("aclrtMemGetAddressRange", {"ptr": P, "pbase": Out(), "psize": Out()}, 107000, []),
+    ("aclrtCheckMemType", {"addrList": P, "size": 1, "memType": 4, "checkResult": Out()}, 107000, ["EE1003"]),
     # 13.11
     ("aclrtReserveMemAddress", {"virPtr": Out(), "size": 2 * MiB, "alignment": 8}, 107000, ["EE1003"]),
     ("aclrtMemSetAccess", {"size": 1, "desc": P, "count": 1}, 107000, ["EE1004"]),
@@ -218,7 +249,7 @@ def test_virtual_memory_from_reservation_to_release(bench: Bench, physical: Any)
     mapped: dict[str, Any] = {"virPtr": where, "size": 2 * MiB, "handle": handle}
     assert bench.call("aclrtMapMem", **mapped, offset=1) == (107000, ["EE1003"])
     assert bench.call("aclrtMapMem", **mapped) == (0, [])
-    assert bench.call("aclrtMapMem", **mapped)[0] != 0
+    assert bench.call("aclrtMapMem", **mapped) == (507899, [])
     assert bench.call("aclrtMemcpy", dst=where, destMax=64, src=P, count=64, kind=1) == (0, [])
     again = bench.made("aclrtMemRetainAllocationHandle", "handle", virPtr=where)
     assert again == handle
@@ -236,13 +267,26 @@ def test_virtual_memory_from_reservation_to_release(bench: Bench, physical: Any)
     assert bench.made("aclrtMemGetAccess", "flag", virPtr=where, location=ctypes.addressof(location)) == 3
     hole = bench.call("aclrtMemcpy", dst=where + 2 * MiB, destMax=64, src=P, count=64, kind=1)
     assert hole[0] == 107000
-    assert bench.call("aclrtReleaseMemAddress", virPtr=where)[0] != 0
+    assert bench.call("aclrtReleaseMemAddress", virPtr=where) == (507899, [])
     for name, arguments in (
         ("aclrtUnmapMem", {"virPtr": where}), ("aclrtFreePhysical", {"handle": handle}),
         ("aclrtFreePhysical", {"handle": handle}), ("aclrtReleaseMemAddress", {"virPtr": where}),
     ):  # fmt: skip
         assert bench.call(name, **arguments) == (0, [])
     assert bench.call("aclrtFreePhysical", handle=handle)[0] != 0
+    assert bench.call("aclrtUnmapMem", virPtr=where) == (507899, [])
+
+
+def test_host_memory_is_registered_once(bench: Bench) -> None:
+    area = mmap.mmap(-1, 1 << 17)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(area))
+    where = -(-start // 65536) * 65536
+    made = {"ptr": where, "size": 8192}
+    assert bench.call("aclrtHostRegisterV2", **made, flag=2) == (0, [])
+    assert bench.call("aclrtHostRegisterV2", ptr=where + 4096, size=8192, flag=2) == (507910, ["EE1018"])
+    assert bench.made("aclrtHostGetDevicePointer", "pDevice", pHost=where)
+    assert bench.call("aclrtHostUnregister", ptr=where) == (0, [])
+    assert bench.call("aclrtHostUnregister", ptr=where) == (507911, ["EE1018"])
 
 
 def test_memory_under_a_key(bench: Bench) -> None:
@@ -277,17 +321,25 @@ def test_stream_ordered_pool(bench: Bench) -> None:
     assert (value(5), value(6), value(7)) == (4 * MiB, 4 * MiB, 4 * MiB)
     assert bench.call("aclrtMemset", devPtr=first, maxCount=3 * MiB, value=1, count=3 * MiB) == (0, [])
     assert bench.call("aclrtMemPoolMallocAsync", ptr=Out(), size=5 * MiB, memPool=pool, stream=S) == (207001, [])
-    assert bench.call("aclrtMemPoolTrimTo", memPool=pool, minBytesToKeep=MiB)[0] != 0
+    assert bench.call("aclrtMemPoolTrimTo", memPool=pool, minBytesToKeep=MiB) == (POOL_OP_INVALID, [])
+    assert bench.call("aclrtMemPoolTrimTo", memPool=pool, minBytesToKeep=9 * MiB) == (POOL_OP_INVALID, [])
     assert bench.call("aclrtMemPoolFreeAsync", ptr=first, stream=S) == (0, [])
     assert (value(5), value(7)) == (4 * MiB, 0)
     assert bench.made("aclrtMemPoolMallocAsync", "ptr", size=4 * MiB, memPool=pool, stream=bench.named[S]) == first
     bench.call("aclrtMemPoolFreeAsync", ptr=first, stream=S)
     assert bench.call("aclrtMemPoolTrimTo", memPool=pool, minBytesToKeep=0) == (0, [])
     assert (value(5), value(6)) == (0, 4 * MiB)
-    for attribute, given, code in ((1, 1, 0), (1, 2, 107000), (4, 9 * MiB, 107000), (5, 0, 107000), (6, 0, 0)):
+    for attribute, given, messages in (
+        (1, 1, []), (1, 2, ["EE1001"]), (4, 8 * MiB, []), (4, 9 * MiB, ["EE1001"]), (5, 0, ["EE1001"]), (6, 0, []),
+        (6, 1, ["EE1001"]), (8, 0, []), (0, 0, ["EE1001"]), (9, 0, ["EE1001"]),
+    ):  # fmt: skip
         word = ctypes.c_uint64(given)
         answer = bench.call("aclrtMemPoolSetAttr", memPool=pool, attr=attribute, value=ctypes.addressof(word))
-        assert answer[0] == code, attribute
+        assert answer == (107000 if messages else 0, messages), attribute
+    too_large = ctypes.create_string_buffer(struct.pack("<IIIIQ64x", 0, 0, 0, 1, 1 << 50), 88)
+    assert bench.call("aclrtMemPoolCreate", memPool=Out(), poolProps=ctypes.addressof(too_large)) == (
+        107000, ["EE1011"],
+    )  # fmt: skip
     assert bench.call("aclrtMemPoolDestroy", memPool=pool) == (0, [])
     assert bench.call("aclrtMemPoolDestroy", memPool=pool) == (107017, ["EE1017"])
 

@@ -120,13 +120,19 @@ class Checks:
 
     def looked(self, sq: SubmissionQueue) -> None:
         """The host has read how far a queue is."""
-        self._host.join(self._queue(sq).stamp())
+        self._learn(self._queue(sq).past())
+
+    def _learn(self, stamp: Stamp) -> None:
+        known = self._host.known
+        self._host.join(stamp)
+        if self._host.known is not known:
+            self._host.tick += 1
 
     def heard(self, device: Device, kind: int, cq_id: int) -> None:
         """The host has received what lay in a completion queue."""
         if kind == constants.DRV_CALLBACK_TYPE:
             for stamp in self._calls.pop((device.index, cq_id), ()):
-                self._host.join(stamp)
+                self._learn(stamp)
             return
         for sq in device.queues.values():
             if sq.cq_id == cq_id if kind == constants.DRV_NORMAL_TYPE else sq.logic is device.logic.get(cq_id):
@@ -208,7 +214,7 @@ class Checks:
         """The host ends what a queue still has to do."""
         if DEADLOCK in self.wanted:
             self._waits.look(sq)
-        self._host.join(self._queue(sq).stamp())
+        self.looked(sq)
 
     def closing(self, device: Device) -> None:
         """The process closes a card."""

@@ -26,7 +26,7 @@ class Stamp(NamedTuple):
 
 
 class Actor:
-    """The host or one queue."""
+    """The host or one queue. A step is one task, or what the host does until it learns something new."""
 
     __slots__ = ("index", "known", "tick")
 
@@ -37,8 +37,12 @@ class Actor:
         """Never changed in place, since stamps share it."""
 
     def stamp(self) -> Stamp:
-        """Return the point it has reached."""
+        """Return the point it has reached: the step that it is in."""
         return Stamp(self.known, self.index, self.tick)
+
+    def past(self) -> Stamp:
+        """Return the point behind its last whole step."""
+        return Stamp(self.known, self.index, self.tick - 1)
 
     def join(self, stamp: Stamp) -> None:
         """Go on after a point of another actor: learn what it knew there."""

@@ -91,4 +91,4 @@ class Reports:
         self._found.extend(before)
         found = {report.check for report in expected.reports}
         if found != set(checks):
-            raise AssertionError(f"expected reports of {sorted(checks)}, got: {expected or 'none'}")
+            raise AssertionError(f"expected reports of {sorted(checks)}, got: {str(expected) or 'none'}")

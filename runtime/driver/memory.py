@@ -74,6 +74,16 @@ class MemoryDriver(HalCalls):
         rc = self.hal.drvMemPrefetchToDevice(address, size, other)
         self.check(rc, "drvMemPrefetchToDevice", f"{size} bytes at {address:#x} for device {other}")
 
+    def set_writable(self, address: int, size: int, *, writable: bool) -> None:
+        """Tell a driver over UB whether copies may write to a block that device code only reads; others need not know.
+
+        Drivers that do not tell the two apart answer that they cannot, which is no failure.
+        """
+        advice = c.ADVISE_ACCESS_READWRITE if writable else c.ADVISE_ACCESS_READONLY
+        rc = self.hal.halMemAdvise(address, size, advice, self.device_id)
+        if rc not in (c.DRV_ERROR_NOT_SUPPORT, c.DRV_ERROR_INVALID_VALUE):
+            self.check(rc, "halMemAdvise", f"{size} bytes at {address:#x}, advice {advice}")
+
     def attribute(self, address: int) -> tuple[int, int, int] | None:
         """Return (DV_MEM_* class, device id, page size) of an address; None where the driver knows nothing there."""
         attribute = s.DVattribute()

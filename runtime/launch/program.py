@@ -220,10 +220,15 @@ class Program:
             address = device.memory.alloc(plan.size, internal_flags(hbm=True, device_read_only=plan.read_only))
             block = (address, 0, False)
         start = aligned_base(address)
+        locked = plan.read_only and device.facts.ub_connected
         try:
+            if locked:
+                device.memory.set_writable(address, plan.size, writable=True)
             device.memory.write(start, binary.image)
             if zeros := binary.load_size - len(binary.image):
                 device.memory.fill(start + len(binary.image), zeros, 0, zeros)
+            if locked:
+                device.memory.set_writable(address, plan.size, writable=False)
         except BaseException:
             self._give_back(block)
             raise

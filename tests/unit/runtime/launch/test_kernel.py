@@ -9,7 +9,7 @@ import pytest
 from runtime import errors
 from runtime.api import Device, LaunchOptions, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
-from tests.unit.runtime.machines import MakeKernel, holdings
+from tests.unit.runtime.machines import V200, MakeKernel, OpenMachine, holdings
 
 
 def test_a_program_is_loaded_when_a_kernel_is_first_asked_for(machine: Runtime, device: Device) -> None:
@@ -105,3 +105,24 @@ def test_programs_go_with_their_device(machine: Runtime, device: Device) -> None
     assert holdings(machine) == {}
     with pytest.raises(errors.RuntimeFault):
         kernel[1](0)
+
+
+@pytest.mark.parametrize(("link", "code", "loads"), [
+    ("ub", "DRV_ERROR_NOT_SUPPORT", True), ("ub", "DRV_ERROR_INVALID_VALUE", True),
+    ("ub", "DRV_ERROR_IOCRL_FAIL", False), ("dma", "DRV_ERROR_IOCRL_FAIL", True),
+])  # fmt: skip
+def test_over_ub_code_is_made_writable_for_the_copy(
+    open_machine: OpenMachine, link: str, code: str, loads: bool
+) -> None:
+    machine = open_machine(f"fake://{V200}?args={link}&seed=1")
+    device = machine.device(0)
+    before = holdings(machine)["memory"]
+    program = device.load(minimal_kernel("locked", 1))
+    device.hal.fake.faults.on_call("halMemAdvise", code)
+    if loads:
+        assert program.kernel("locked").address
+    else:
+        with pytest.raises(errors.RuntimeFault, match="halMemAdvise"):
+            program.kernel("locked")
+    program.close()
+    assert holdings(machine)["memory"] == before

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuhal.daemon import DaemonError
+
 if TYPE_CHECKING:
     from fakes.machine import Machine
 
@@ -15,7 +17,10 @@ class FakeDaemon:
         self._machine = machine
 
     def open(self, device: int, rank_size: int = 0, mode: int | None = None) -> None:
-        """Start the device's processes."""
+        """Start the device's processes; a rule for a call of that name makes it fail."""
+        name = "TsdOpen" if mode is None else "TsdOpenEx"
+        if (code := self._machine.faults.code_for(name)) is not None:
+            raise DaemonError(name, code, device)
         self._machine.devices[device].daemon_open = True
 
     def capability_qos(self, device: int) -> int:

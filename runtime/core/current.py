@@ -12,6 +12,7 @@ from runtime.core.capture_gate import CaptureMode
 if TYPE_CHECKING:
     from runtime.core.context import Context
     from runtime.core.primary import DeviceSlot
+    from runtime.core.stream import Stream
 
 
 class CurrentState(threading.local):
@@ -51,8 +52,8 @@ def no_context(slots: Sequence[DeviceSlot], *, destroyed: bool) -> errors.Runtim
     """
     thread = threading.current_thread()
     reason = "its context was destroyed by another thread" if destroyed else "it has no device set"
-    there = [f"the primary context of device {slot.index}" for slot in slots if slot.primary is not None]
-    there += [f"context {context.handle:#x} of device {slot.index}" for slot in slots for context in slot.contexts]
+    there = [_named(slot.primary) for slot in slots if slot.primary is not None]
+    there += [_named(context) for slot in slots for context in slot.contexts]
     others = f"the process has {', '.join(there)}" if there else "no device is in use in this process"
     return errors.fault(
         "RT_ERROR_CONTEXT_DEL" if destroyed else "ACL_ERROR_RT_CONTEXT_NULL",
@@ -61,3 +62,19 @@ def no_context(slots: Sequence[DeviceSlot], *, destroyed: bool) -> errors.Runtim
         hint="a new thread starts without a context: call runtime.set_device(0) in it, make a context of another "
         "thread current, or use the methods of a Device object",
     )
+
+
+def foreign_stream(call: str, stream: Stream, context: Context) -> errors.RuntimeFault:
+    """Return the answer to a call that needs a stream of the thread's context, and was given another context's."""
+    theirs, ours = _named(stream.context), _named(context)
+    return errors.fault(
+        "ACL_ERROR_RT_STREAM_CONTEXT",
+        f"{call}: stream {stream.stream_id}, made at {stream.site}, belongs to {theirs}; the thread works in {ours}",
+        ee="EE1010", params=(call, "stream", f"made at {stream.site} in {theirs}, while the thread works in {ours}"),
+        hint="make the stream's context the thread's first; methods of the Stream object work from anywhere",
+    )
+
+
+def _named(context: Context) -> str:
+    kind = "the primary context" if context.primary else "context"
+    return f"{kind} {context.handle:#x} of device {context.device.user_id}"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips import credit, registry
 from chips.env import EncodeEnv
-from chips.memory_rules import internal_flags
 from chips.tasks import AicpuMessageVersion, GetStarsVersion, RingBufferControl
 from runtime import errors
 from runtime.core import aicpu_monitor, creation, teardown
@@ -21,6 +20,7 @@ from runtime.core.failure import FailureMode
 from runtime.core.group import DvppGroup
 from runtime.core.limits import CoreLimits
 from runtime.core.monitor import Health
+from runtime.core.opening import Opening
 from runtime.core.pool import TaskPool
 from runtime.core.recycle import Recycler
 from runtime.core.refs import Children
@@ -85,6 +85,8 @@ class Device:
         self.buffers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """Live buffers by address: what a leak report and `close` look at."""
         self.programs = Children()
+        self.opening = Opening(runtime, user_id, runtime.clock)
+        """How long each phase of the opening took."""
         self.context = Context(self, primary=True)
         """The primary context; it takes calls while the device is set (core_spec 3.2)."""
         self._undo = ExitStack()
@@ -100,13 +102,21 @@ class Device:
 
     def _boot(self) -> None:
         """core_spec 2.3: init, then start."""
-        undo, chip = self._undo, self.chip
+        phase = self.opening.phase
         self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id)
-        self.driver.open()
-        undo.callback(self.driver.close)
+        self.driver.open(phase)
+        self._undo.callback(self.driver.close)
         self.memory = self.driver.memory
         calls = HalCalls(self.hal, self.device_id)
         self.ids, self.queues = IdDriver(calls), QueueDriver(calls)
+        with phase("memory"):
+            self._take_memory()
+        with phase("first streams and tasks"):
+            self._start()
+
+    def _take_memory(self) -> None:
+        """Allocate what the device needs before its first stream, in the vendor's order."""
+        undo, chip = self._undo, self.chip
         self.sq_registers = SqRegisterTable(self.memory, chip.limits.rtsq_depth)
         undo.callback(self.sq_registers.close)
         self.executed_words = ExecutedWords(self.memory)
@@ -128,7 +138,6 @@ class Device:
         undo.callback(self.sq_memory.close)
         undo.callback(self.sq_pool.close)
         self.env = self.runtime.timeouts.applied(self._environment())
-        self._start()
 
     def _environment(self) -> EncodeEnv:
         """Allocate the core stacks and gather what SQE builders need."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import npuhal
@@ -23,6 +26,7 @@ from runtime.core.refs import HandleTable
 from runtime.core.timeouts import Timeouts
 from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
+from runtime.driver.numbers import DeviceNumbers
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
 
@@ -53,15 +57,21 @@ class Runtime:
         self.tracer: Tracer | None = None
         """Who watches streams and devices of this runtime."""
         self.hal = npuhal.open_hal(url)
+        self.clock = time.monotonic
+        """What the opening of devices is measured with."""
         self.pid = os.getpid()
         try:
             self.machine: MachineFacts = read_machine(self.hal)
             self.visible = visible.read_mask(os.environ.get(visible.VARIABLE), self.machine.device_count)
+            strict = os.environ.get(visible.STRICT) == "1"
+            visible.check(self.visible, self.machine.device_count, strict=strict)
             if self.machine.device_count:
                 self.hal.require(self.machine.chip.generation)
         except BaseException:
             self.hal.close()
             raise
+        self.numbers = DeviceNumbers(self.hal, self.visible.ids)
+        """Converters between user, driver and physical ids."""
         self.handles = HandleTable()
         self.next_serial = serials()
         self.timeouts = Timeouts(self.open_devices)
@@ -167,7 +177,10 @@ class Runtime:
         if self.closed:
             raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
         if not isinstance(index, int) or not 0 <= index < len(self.slots):
-            raise visible.no_such_device(self.visible, self.machine.device_count, index, call)
+            physical: Mapping[int, int] = {}
+            with contextlib.suppress(errors.RuntimeFault):  # only a hint depends on it
+                physical = self.numbers.by_physical()
+            raise visible.no_such_device(self.visible, self.machine.device_count, index, call, physical)
         return self.slots[index]
 
     def ask(self, index: int) -> DeviceInfo:

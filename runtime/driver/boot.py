@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +62,9 @@ _PROBED_FEATURES = (
 )
 
 
+Phase = Callable[[str], AbstractContextManager[object]]
+
+
 class DeviceDriver:
     """The opened device: facts, and the daemon that was started for it."""
 
@@ -71,19 +76,22 @@ class DeviceDriver:
         self._opened = self._daemon_opened = False
         self._seen: dict[str, Any] = {}
 
-    def open(self) -> None:
+    def open(self, phase: Phase = lambda _name: nullcontext()) -> None:
         """Start the device daemon and open the device.
+
+        Args:
+            phase: returns a context manager that measures a step of the given name.
 
         Raises RuntimeFault; a device that this process has already opened through another runtime is refused by
         name, and whatever was started is stopped again.
         """
         try:
-            self._open()
+            self._open(phase)
         except BaseException:
             self.close()
             raise
 
-    def _open(self) -> None:
+    def _open(self, phase: Phase) -> None:
         info, seen = self.info, self._seen
         seen["on_host"] = platform_is_host(self.hal)
         seen["environment"] = info.get("MODULE_TYPE_SYSTEM", "INFO_TYPE_ENV")
@@ -91,8 +99,10 @@ class DeviceDriver:
         seen["run_machine"] = info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_RUN_MACH", 0)
         seen["flat_address"] = info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_ADDR_MODE", 0) != 0
         self._check_range()
-        self._open_daemon()
-        self._open_device()
+        with phase("device helper process"):
+            self._open_daemon()
+        with phase("driver"):
+            self._open_device()
         seen["ssid"] = self._ssid()
         for feature in _PROBED_FEATURES:
             info.supports(feature)
@@ -134,8 +144,9 @@ class DeviceDriver:
             self._daemon.open(self.device_id, 0, mode)
         except DaemonError as error:
             raise errors.fault(
-                "RT_ERROR_DEVICE_RETAIN", str(error), layer="driver",
-                hint="check the device with `npu-smi info` and the daemon's log",
+                "RT_ERROR_DEVICE_RETAIN", f"the device helper process did not start: {error}", layer="driver",
+                hint="start fewer processes at once if many use the device; check it with `npu-smi info` and the "
+                "daemon's log",
             ) from error
         self._daemon_opened = True
 

@@ -161,7 +161,7 @@ def aclrtGetUserDevIdByLogicDevId(acl: Acl, logicDevId: int, userDevid: Out | No
     """Return the user id of a driver's id."""
     need("aclrtGetUserDevIdByLogicDevId", userDevid=userDevid)
     assert userDevid is not None
-    userDevid.value = _position(acl.runtime.visible.ids, logicDevId or 0, "the driver's")
+    userDevid.value = acl.runtime.numbers.user_of_driver(logicDevId or 0)
 
 
 @entry
@@ -170,7 +170,7 @@ def aclrtGetPhyDevIdByUserDevId(acl: Acl, userDevId: int, phyDevId: Out | None) 
     need("aclrtGetPhyDevIdByUserDevId", phyDevId=phyDevId)
     assert phyDevId is not None
     _logic_id(acl, "aclrtGetPhyDevIdByUserDevId", userDevId or 0)
-    phyDevId.value = acl.runtime.ask(userDevId or 0).physical_id()
+    phyDevId.value = acl.runtime.numbers.physical_id(userDevId or 0)
 
 
 @entry
@@ -178,8 +178,7 @@ def aclrtGetUserDevIdByPhyDevId(acl: Acl, phyDevId: int, userDevId: Out | None) 
     """Return the user id of a physical id."""
     need("aclrtGetUserDevIdByPhyDevId", userDevId=userDevId)
     assert userDevId is not None
-    physical = tuple(acl.runtime.ask(index).physical_id() for index in range(len(acl.runtime.slots)))
-    userDevId.value = _position(physical, phyDevId or 0, "a physical")
+    userDevId.value = acl.runtime.numbers.user_of_physical(phyDevId or 0)
 
 
 @entry
@@ -203,11 +202,3 @@ def _logic_id(acl: Acl, call: str, user_id: int) -> int:
             params=(call, user_id, "user device id", f"[0, {len(acl.runtime.slots)})"),
         )
     return acl.runtime.visible.ids[acl.runtime.slot(user_id, call).index]
-
-
-def _position(ids: tuple[int, ...], wanted: int, whose: str) -> int:
-    if wanted not in ids:
-        raise errors.fault(
-            "ACL_ERROR_RT_INVALID_DEVICEID", f"{wanted} is not {whose} id of a device that this process may use: {ids}"
-        )
-    return ids.index(wanted)

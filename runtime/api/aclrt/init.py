@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need, need_rt
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.topology import known_soc
+
+_LOG = logging.getLogger(__name__)
 
 _VERSION = (1, 17, 0)
 """Of the interface that these functions are (acl_rt.h): major, minor, patch."""
@@ -23,6 +26,9 @@ def aclInit(acl: Acl, configPath: str | None) -> None:
     """Initialise; a second call counts, ignores its file, and answers 100002."""
     if acl.initialised:
         acl.init_calls += 1
+        if (configPath or "") not in ("", acl.config_path):
+            first = acl.config_path or "no file"
+            _LOG.warning("aclInit with %s is ignored: this process was initialised with %s", configPath, first)
         raise errors.fault("ACL_ERROR_REPEAT_INITIALIZE")
     settings = _read_config(Path(configPath)) if configPath else {}
     if not acl.runtime.machine.device_count:
@@ -30,7 +36,7 @@ def aclInit(acl: Acl, configPath: str | None) -> None:
     default = _default_device(settings, configPath or "")
     if default is not None:
         acl.runtime.default_device = acl.runtime.slot(default, "aclInit").index
-    acl.initialised = True
+    acl.initialised, acl.config_path = True, configPath or ""
     acl.init_calls = 1
 
 

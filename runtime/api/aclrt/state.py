@@ -26,6 +26,8 @@ class Acl:
         self.initialised = False
         self.init_calls = 0
         """Successful and repeated aclInit calls since the last aclFinalize: what aclFinalizeReference counts down."""
+        self.config_path = ""
+        """The file of the first aclInit."""
         self.finalised = False
         """Whether an initialised process was finalised."""
 
@@ -61,6 +63,9 @@ class Acl:
             answer = entry.function(self, **{key: arguments.get(key) for key in entry.parameters})
         except errors.RuntimeFault as fault:
             return self._failed(fault)
+        except npuhal.errors.LibraryNotFound as missing:
+            text = f"{name}: driver library not found: {missing}"
+            return self._failed(errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,)))
         except (chips.UnknownChip, npuhal.errors.LoadError) as unusable:  # the machine, at its first use
             return self._failed(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}"))
         return answer if entry.answers else 0

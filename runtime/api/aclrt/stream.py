@@ -11,6 +11,7 @@ from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt
 from runtime.api.aclrt.layouts import STREAM_VALUE
 from runtime.api.aclrt.state import Acl
 from runtime.core import blocking
+from runtime.core.current import foreign_stream
 from runtime.core.group import DvppGroup
 from runtime.core.stream import Stream, StreamFlag
 from runtime.core.submit import last_task_id
@@ -41,12 +42,7 @@ def own_stream_of(acl: Acl, call: str, stream: int | None) -> Stream:
     found = stream_of(acl, stream)
     context = acl.runtime.current_context()
     if found.context is not context:
-        raise errors.fault(
-            "ACL_ERROR_RT_STREAM_CONTEXT", f"{call}: stream {found.stream_id} belongs to device "
-            f"{found.device.user_id}, context {found.context.handle:#x}; current is device {context.device.user_id}, "
-            f"context {context.handle:#x}", ee="EE1010", params=(call, "stream", "it belongs to another context"),
-            hint="make the stream's context current first",
-        )
+        raise foreign_stream(call, found, context)
     return found
 
 

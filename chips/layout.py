@@ -126,6 +126,13 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({', '.join(self.names)}; {len(self.row)} bytes)"
 
+    def varying(self, *names: str) -> Template:
+        """Return the template with only these words left open; the others keep the values of the row."""
+        return Template(self.row, {
+            word: int.from_bytes(self.row[word.offset : word.offset + word.width // 8], "little") - bias
+            for word, bias in zip(self.words, self.bias, strict=True) if word.name in names
+        })
+
     def render(self, **values: int) -> bytes:
         """Return the row with the words filled in; every name is required, FieldOverflow for a value too wide."""
         if values.keys() != set(self.names):
@@ -151,12 +158,21 @@ class Template:
         rows = np.empty((count, size), np.uint8)
         rows[:] = np.frombuffer(self.row, np.uint8)
         for word, bias in zip(self.words, self.bias, strict=True):
-            kind = f"<u{word.width // 8}"
-            column: NDArray[Any] = np.ndarray((count,), kind, buffer=rows.data, offset=word.offset, strides=(size,))
+            column = self.column(rows, word.name)
             column[...] = columns[word.name]
             if bias:
                 column += column.dtype.type(bias % (1 << word.width))
         return rows
+
+
+    def column(self, rows: NDArray[np.uint8], name: str) -> NDArray[Any]:
+        """Return one word of all rows as a view; values in it have the word's bias added."""
+        import numpy as np
+
+        word = next(word for word in self.words if word.name == name)
+        return np.ndarray(
+            (len(rows),), f"<u{word.width // 8}", buffer=rows.data, offset=word.offset, strides=(rows.shape[1],)
+        )
 
 
 class Layout:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chips.cond.wait import WaitFor
 from chips.tasks import MemWaitValue, WriteValue
 from runtime import errors
 from runtime.core import abort
 from runtime.core import stream as core
+from runtime.core.capture_gate import CaptureMode
 from runtime.core.value import submit_wait
 from runtime.driver.copies import Plane
+from runtime.feature.graph.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
 from runtime.launch.copy import copy_in_stream
 from runtime.launch.direction import inferred
 from runtime.launch.fill import queue_fill
@@ -22,6 +24,7 @@ from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from runtime.core.event import Event
+    from runtime.feature.graph import TaskGroup
     from runtime.launch.kernel import Kernel
     from runtime.memory.host import HostBuffer
 
@@ -99,6 +102,61 @@ class Stream(core.Stream):
     def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Launch a kernel; the same as `kernel[blocks](..., stream=self)`."""
         kernel.launch(self, blocks, *arguments, options=options)
+
+    def launch_many(
+        self, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions = PLAIN
+    ) -> None:
+        """Launch a kernel once per row of arguments, in order, for a fraction of what single launches cost.
+
+        Args:
+            arguments: an array of 64-bit integers (values and device addresses), one row per launch and one column
+                per argument; or a sequence of rows, each of what a single launch would be given. Buffers must stay
+                open until the launches are done.
+        """
+        kernel.launch_many(self, blocks, arguments, options)
+
+    # -- graphs ----------------------------------------------------------------------------------------------------
+
+    @overload
+    def capture(
+        self, mode: CaptureMode = CaptureMode.GLOBAL, *, places: bool | None = None, dry_run: Literal[False] = False
+    ) -> CaptureSection: ...
+
+    @overload
+    def capture(self, mode: CaptureMode = CaptureMode.GLOBAL, *, dry_run: Literal[True]) -> RehearsalSection: ...
+
+    def capture(
+        self, mode: CaptureMode = CaptureMode.GLOBAL, *, places: bool | None = None, dry_run: bool = False
+    ) -> CaptureSection | RehearsalSection:
+        """Capture what is submitted to the stream: `with stream.capture() as graph: ...`, then `graph.launch(stream)`.
+
+        Streams that wait for an event of the capture join it; each must lead back by an event that this stream waits
+        for. When the block is left by an error the graph is gone and all streams are as before.
+
+        Args:
+            mode: which threads may not wait for the device meanwhile.
+            places: whether nodes note where they were captured; by default as NPUHAL_TRACE_CREATION says.
+            dry_run: only count: nothing is taken from the device, and the block gets something with a `cost`.
+
+        Raises:
+            NotSupported 207000: it is the default stream. CaptureError 107027: it is being captured.
+            ResourceExhausted: no model, stream or queue left; the stream stays usable.
+        """
+        return RehearsalSection(self, mode) if dry_run else CaptureSection(self, mode, places)
+
+    def task_group(self) -> GroupSection:
+        """Group kernels of a capture that are to be changed later: `with stream.task_group() as group: ...`."""
+        return GroupSection(self)
+
+    def update(self, group: TaskGroup) -> UpdateSection:
+        """Launch the kernels of a group anew, in the same order: `with stream.update(group): ...`.
+
+        The change takes place in the stream, like a copy: an execution that reaches the kernels behind it takes the new
+        parameters, also one that was queued before. Order both by an event where that matters.
+        """
+        return UpdateSection(self, group)
+
+    # -- events ----------------------------------------------------------------------------------------------------
 
     def record(self, event: Event) -> Event:
         """Mark the point reached now; returns the event."""

@@ -18,6 +18,7 @@ from chips.tasks import (
 from runtime import errors
 from runtime.core import census
 from runtime.core.refs import dead_handle
+from runtime.core.shots import prepare
 from runtime.driver import ids as id_kinds
 from runtime.driver.shared_ids import SharedIdDriver
 
@@ -52,12 +53,14 @@ class WaitMode(enum.IntEnum):
 class _Signal:
     """What both kinds share: an id of one device, from creation to close."""
 
-    __slots__ = ("__weakref__", "_handle", "closed", "device", "notify_id")
+    __slots__ = ("__weakref__", "_handle", "_record_key", "closed", "device", "notify_id", "site")
 
-    what = "notify"
+    what, id_kind = "notify", id_kinds.NOTIFY
 
     def __init__(self, device: Device, notify_id: int) -> None:
         self.device, self.notify_id = device, notify_id
+        self._record_key = f"{self.what} record {notify_id}"
+        """What a stream keeps the prepared record under; a string, because it knows its hash."""
         self._handle = 0
         self.closed = False
         device.signals.adopt(self)
@@ -132,11 +135,22 @@ class Notify(_Signal):
 
     def record(self, stream: Stream) -> None:
         """Set the flag when the stream gets there."""
+        try:
+            sent = not self.closed and stream.shots[self._record_key]()
+        except KeyError:
+            sent = 0
+        if not sent:
+            self._record(stream)
+
+    def _record(self, stream: Stream) -> None:
         self.check_open(stream)
         task: Task = NotifyRecord(notify_id=self.notify_id)
-        if self._import_name or stream.device is not self.device:
+        local = not self._import_name and stream.device is self.device
+        if not local:
             task = self._from_elsewhere(stream)
         stream.submit(task, owner="notify record")
+        if local:
+            prepare(stream, self._record_key, task, "notify record")
 
     def _from_elsewhere(self, stream: Stream) -> NotifyRecordIpc:
         """Return the record of a flag that another process or device owns: a write to its register."""
@@ -213,7 +227,7 @@ class CountNotify(_Signal):
 
     __slots__ = ()
 
-    what = "count-notify"
+    what, id_kind = "count-notify", id_kinds.COUNT_NOTIFY
 
     def __init__(self, device: Device) -> None:
         """Take an id; the counter starts at 0.

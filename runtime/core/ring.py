@@ -142,7 +142,7 @@ class TaskRing:
         """Free `count` positions; `owed` grows by the return of argument blocks to `release` and by the callbacks."""
         used: list[Any] = []
         for start, stop in self._runs(self.reclaimed % self.depth, count):
-            blocks = [block for block in self.arguments[start:stop] if block is not None]
+            blocks = list(filter(None, self.arguments[start:stop]))
             if blocks:
                 used += blocks
                 self.arguments[start:stop] = [None] * (stop - start)
@@ -195,7 +195,8 @@ class RingV100(TaskRing):
         self.mark = self.submitted
         task_id = self.next_id
         first = self.submitted % self.depth
-        for offset in range(count):
+        self.ids[first], self.owners[first] = task_id, owner
+        for offset in range(1, count):
             position = (first + offset) % self.depth
             self.ids[position] = task_id
             self.owners[position] = owner

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from chips import credit
 from chips.tasks import TimeoutSet
 from runtime import errors
+from runtime.core import time_limits
 
 if TYPE_CHECKING:
     from chips.chip import Chip
@@ -47,6 +48,12 @@ class Timeouts:
         for device in self._devices():
             _tell(device, TimeoutSet(wait_s=seconds))
         self._wait_s = seconds
+        time_limits.warn(self)
+
+    @property
+    def wait_limit_s(self) -> int | None:
+        """The limit of waits as it was set, or None."""
+        return self._wait_s
 
     def wait_s(self, chip: Chip, asked: int | None) -> int:
         """Return the limit of a wait in seconds, 0 for none.
@@ -93,7 +100,13 @@ class Timeouts:
             device.env = self.applied(device.env)
             for stream in device.streams():
                 stream.env = self.applied(stream.env)
-                stream.launchers.clear()
+                stream.drop_prepared()
+        time_limits.warn(self)
+
+    @property
+    def operator_limit_us(self) -> int | None:
+        """The limit of operators as it was set, or None."""
+        return self._operator_us
 
     def announce(self, device: Device) -> None:
         """Tell the scheduler of a device that was just opened what was set before."""

@@ -315,24 +315,29 @@ class MappedRing:
     (hal_semantics 4.3, zero-copy). Entries that wrap around the end are left to the driver to copy.
     """
 
-    __slots__ = ("base", "depth", "tail")
+    __slots__ = ("base", "depth", "entries", "tail")
 
     def __init__(self, base: int, depth: int) -> None:
-        self.base, self.depth = base, depth
+        self.depth = depth
+        self.move(base)
+
+    def move(self, base: int) -> None:
+        """Go on at the first position of a ring at another address."""
+        self.base = base
+        self.entries = memoryview((ctypes.c_char * (SQE_BYTES * self.depth)).from_address(base)).cast("B")
         self.tail = 0
         """Position of the next SQE; moved by whoever sends, under the stream's lock."""
 
-    def through(self, send: Callable[..., int], info: Any, staging: Any, count: int) -> Callable[..., int]:
-        """Return `send` with the copy into the ring in front of it."""
-        size, source = SQE_BYTES * count, ctypes.addressof(staging)
-        copy = ctypes.memmove
+    def through(self, send: Callable[..., int], info: Any, staging: bytearray) -> Callable[..., int]:
+        """Return `send` with the copy into the ring in front of it; it sends what `info.sqe_num` says."""
+        depth, source = self.depth, ctypes.addressof((ctypes.c_char * len(staging)).from_buffer(staging))
 
         def send_in_place(device_id: int, reference: Any) -> int:
-            tail, depth = self.tail, self.depth
+            tail, count = self.tail, info.sqe_num
             if tail + count <= depth:
-                address = self.base + tail * SQE_BYTES
-                copy(address, source, size)
-                info.sqe_addr = address
+                at = tail * SQE_BYTES
+                self.entries[at : at + count * SQE_BYTES] = memoryview(staging)[: count * SQE_BYTES]
+                info.sqe_addr = self.base + at
             else:
                 info.sqe_addr = source
             rc = send(device_id, reference)
@@ -340,7 +345,17 @@ class MappedRing:
                 self.tail = (tail + count) % depth
             return rc
 
-        return send_in_place
+        def send_one_in_place(device_id: int, reference: Any) -> int:
+            tail = self.tail
+            at = tail * SQE_BYTES
+            self.entries[at : at + SQE_BYTES] = staging
+            info.sqe_addr = self.base + at
+            if rc := send(device_id, reference):
+                return rc
+            self.tail = (tail + 1) % depth
+            return 0
+
+        return send_one_in_place if len(staging) == SQE_BYTES else send_in_place
 
 
 class Sender:
@@ -362,4 +377,4 @@ class Sender:
         self.info, self.reference = info, ctypes.byref(info)
         self.send, self.device_id, self.sq_id = queues.hal.raw("halSqTaskSend"), queues.device_id, sq_id
         if ring is not None:
-            self.send = ring.through(self.send, info, staging, count)
+            self.send = ring.through(self.send, info, self.buffer)

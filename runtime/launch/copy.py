@@ -12,14 +12,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.memory_rules import internal_flags
-from chips.tasks import CopyKind
+from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
+from runtime.core.shots import prepare
 from runtime.driver.peers import PeerDriver
-from runtime.launch import transfer
+from runtime.launch import now, transfer
 from runtime.launch.direction import Direction, inferred, settle
 from runtime.launch.ends import End, ends, size_of
 from runtime.launch.gate import check_blocking, check_pageable
 from runtime.launch.transfer import Keeper
+from runtime.memory.device import DeviceBuffer
 from runtime.memory.location import Location, Place, locate
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_addresses", "copy_in_stream", "copy_now", "queue_copy", "size_of"]
 
 _BUFFER_ALIGN = 64
+_INSIDE = "copy on the device"
 
 
 # -- now -----------------------------------------------------------------------------------------------------------
@@ -57,7 +60,7 @@ def copy_addresses(context: Context, dst: int, capacity: int, src: int, count: i
     check_capacity(call, capacity, count)
     context.device.check_open()
     check_blocking(context, call)
-    context.device.memory.copy(dst, capacity, src, count)
+    now.copy(context.device, dst, capacity, src, count)
 
 
 def check_capacity(call: str, capacity: int, count: int) -> None:
@@ -83,6 +86,9 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
         NotSupported 207000: both ends are host memory.
         PermissionDenied, NotSupported: the ends lie on two devices that do not reach each other.
     """
+    inside = type(dst) is DeviceBuffer and type(src) is DeviceBuffer and dst.device is stream.device is src.device
+    if inside and _sent_inside(stream, dst, src, size):
+        return
     stream.check_open()
     target, source, count = ends(dst, src, size)
     if count == 0 or target.address == source.address:
@@ -92,6 +98,22 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, places, "Stream.copy")
+    if inside and _INSIDE not in stream.shots:
+        task = MemcpyAsync(src=source.address, dst=target.address, size=min(count, 1), kind=CopyKind.SDMA)
+        prepare(stream, _INSIDE, task, _INSIDE, "src", "dst", "size")
+
+
+def _sent_inside(stream: Stream, dst: DeviceBuffer, src: DeviceBuffer, size: int | None) -> bool:
+    """Queue a copy inside the stream's device by a prepared send; False where that is not the plain case."""
+    count = src.size if size is None else size
+    target, source = dst.word, src.word
+    if (target is None or source is None or target == source
+            or not 0 < count <= src.size or count > dst.size or count > transfer.INSIDE_BYTES):
+        return False
+    try:
+        return stream.shots[_INSIDE]((source, target, count), [dst, src].clear) > 0
+    except KeyError:
+        return False
 
 
 def _check_reach(stream: Stream, end: End) -> None:

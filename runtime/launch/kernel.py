@@ -16,6 +16,7 @@ from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, No
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
+from runtime.launch.many import launch_many
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
 
 if TYPE_CHECKING:
@@ -37,15 +38,25 @@ _MOST_PREPARED = 512
 _MAX_BLOCKS = 0xFFFF
 
 
+class _Grid:
+    """The key of launches made by `kernel[blocks]`; one whose hash costs nothing."""
+
+    __slots__ = ("program",)
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+
 class Kernel:
     """A function of a loaded program. Made by `program.kernel(name or key)`."""
 
-    __slots__ = ("__weakref__", "address", "binary", "content", "name", "program")
+    __slots__ = ("__weakref__", "_grids", "address", "binary", "content", "name", "program")
 
     def __init__(self, program: Program, content: Content, binary: BinaryKernel) -> None:
         self.program, self.content, self.binary = program, content, binary
         self.name = binary.name
         self.address = program.address + binary.offset1
+        self._grids: dict[int, Callable[..., None]] = {}
 
     @property
     def argument_count(self) -> int | None:
@@ -106,9 +117,29 @@ class Kernel:
 
     def __getitem__(self, blocks: int) -> Callable[..., None]:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
+        try:
+            return self._grids[blocks]
+        except KeyError:
+            if len(self._grids) >= _MOST_PREPARED:
+                self._grids.clear()
+            launch = self._grids[blocks] = self._grid(blocks)
+            return launch
+
+    def _grid(self, blocks: int) -> Callable[..., None]:
+        prepared = _Grid(self.program)
 
         def launch(*arguments: Any, stream: Stream | None = None, options: LaunchOptions = PLAIN) -> None:
-            self.launch(stream, blocks, *arguments, options=options)
+            if options is not PLAIN or stream is None:
+                return self.launch(stream, blocks, *arguments, options=options)
+            key = prepared, len(arguments)
+            try:
+                go = stream.launchers[key]
+            except KeyError:
+                self.launch(stream, blocks, *arguments)
+                if made := stream.launchers.get((self, blocks, PLAIN, len(arguments))):
+                    stream.launchers[key] = made
+            else:
+                go(*arguments)
 
         return launch
 
@@ -182,6 +213,12 @@ class Kernel:
         task = replace(self.task(blocks, options), simt_args_offset=offset)
         self._led(make_block_launcher(self, stream, task, len(block.data)), stream, options)(block)
 
+    def launch_many(self, stream: Stream, blocks: int, arguments: Any, options: LaunchOptions = PLAIN) -> None:
+        """Launch once per row of arguments; see `Stream.launch_many`."""
+        self._check_blocks(blocks)
+        self.check_stream(stream)
+        launch_many(stream, self, blocks, arguments, options)
+
     def _led(self, launch: Callable[..., None], stream: Stream, options: LaunchOptions) -> Callable[..., None]:
         """Return a launcher that leads each launch with empty tasks, where the options want it."""
         if not options.prefetch_blocks:
@@ -204,13 +241,18 @@ class Kernel:
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name} does not say how many arguments it takes",
                 hint="pass count= to bind()",
             )
+        self.check_count(count)
+        return count
+
+    def check_count(self, count: int) -> None:
+        """Refuse another number of arguments than the compiler wrote down: 107000."""
+        own = self.argument_count
         if own is not None and count != own:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name} takes {own} arguments, {count} were given",
                 ee="EE1003", params=("launch", count, "number of arguments", own),
                 hint="`npuhal elf FILE` shows what each kernel takes",
             )
-        return count
 
     def task(self, blocks: int, options: LaunchOptions = PLAIN) -> CoreKernel:
         """Describe a launch for the SQE builder; the argument block is filled in by the launcher."""

@@ -21,9 +21,9 @@ from runtime import errors
 from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
 from runtime.core.submit import flip, make_room, send_again, was_sent
-from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, slots, take_block
+from runtime.launch import captured
+from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, single_slot, take_block
 from runtime.launch.block import HostBlock
-from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
@@ -36,18 +36,18 @@ _TICK_MASK = TICK - 1
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
-    return _as_set(_host_args_launcher(kernel, stream, task, count), stream, _label(kernel, task))
+    return _as_set(_host_args_launcher(kernel, stream, task, count), stream, label_of(kernel, task))
 
 
 def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     """Return `launch(address)` for argument blocks that are on the device already."""
-    return _as_set(_device_args_launcher(kernel, stream, task), stream, _label(kernel, task))
+    return _as_set(_device_args_launcher(kernel, stream, task), stream, label_of(kernel, task))
 
 
 def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
     """Return `launch(block)` for blocks of `size` bytes that the caller has laid out."""
     task = replace(task, args_size=size)
-    label = _label(kernel, task)
+    label = label_of(kernel, task)
     put = None if task.simt_args_offset else _patching(kernel, stream, task, label)
     if put is None or not stream.route.immediate:
 
@@ -81,8 +81,10 @@ def _as_set(launch: Callable[..., None], stream: Stream, label: Label) -> Callab
 
 def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     task = replace(task, args_size=count * SLOT_BYTES)
-    label = _label(kernel, task)
+    label = label_of(kernel, task)
     general = _general(kernel, stream, task, label, count)
+    if stream.branch is not None:
+        return captured.host_args_launcher(kernel, stream, task, count, label, general)
     put = _patching(kernel, stream, task, label)
     if put is None:
         return general
@@ -95,18 +97,20 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     if stream.tracer is not None:
         pop, move = stream.tracer.arguments(pop, move)
 
+    buffers_alone = True
+
     def launch(*arguments: Any) -> None:
-        words = []
-        for argument in arguments:
-            if type(argument) is DeviceBuffer and not argument.closed and (
-                (owner := argument.owner) is None or not owner.closed  # `alive`, without the call
-            ):
-                words.append(argument.address)
+        nonlocal buffers_alone
+        try:
+            if buffers_alone:
+                words = [argument.word for argument in arguments]
             else:
-                word = slots(argument)
-                if len(word) != 1:
-                    return general(*arguments)
-                words += word
+                words = [single_slot(argument) for argument in arguments]
+        except AttributeError:
+            buffers_alone = False
+            return launch(*arguments)
+        except ValueError:
+            return general(*arguments)
         if len(words) != count:
             raise _wrong_count(kernel, count, len(arguments))
         try:
@@ -118,6 +122,9 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         try:
             fill(block.view, block.offset, *words)
             move(block)
+        except struct.error:  # a negative number, or a buffer that was freed
+            give_back(block)
+            return general(*arguments)
         except BaseException:
             give_back(block)
             raise
@@ -127,19 +134,21 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
 
 
 def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
-    label = _label(kernel, task)
+    label = label_of(kernel, task)
     put = _patching(kernel, stream, task, label)
     if put is not None:
         return put
+    keep = None if stream.branch is None else captured.captured_put(kernel, stream, task, label)
 
     def launch(address: int) -> None:
+        if keep is not None and keep(address):
+            return
         kernel.check_loaded()
         made = replace(task, args=address)
         if not _needs_context(stream, made):
             stream.submit(made, owner=label)
             return
-        device, size = stream.device, ffts.CONTEXT_BYTES
-        block = take_block(stream, device.arguments.pool_for(size), size)
+        block = _take(stream, ffts.CONTEXT_BYTES)
         _submit_with(stream, block, lambda: _with_context(stream, made, block, b""), label)
 
     return launch
@@ -304,10 +313,9 @@ def submit_block(
 
     On v100 the context of a mix kernel precedes the arguments.
     """
-    device = stream.device
     lead = ffts.CONTEXT_BYTES if _needs_context(stream, task) else 0
     size = lead + max(len(block.data), SLOT_BYTES)
-    where = taken or take_block(stream, device.arguments.pool_for(size), size)
+    where = taken or _take(stream, size)
 
     def laid_out() -> tuple[CoreKernel | AicpuKernel, bytes]:
         made = replace(task, args=where.address + lead)
@@ -317,6 +325,14 @@ def submit_block(
         return _with_context(stream, made, where, image) if lead else (made, image)
 
     _submit_with(stream, where, laid_out, label)
+
+
+def _take(stream: Stream, size: int) -> ArgumentBlock:
+    """Take a block for a task that goes the general way; one of the graph's own while the stream is captured."""
+    if stream.branch is not None:
+        block: ArgumentBlock = stream.branch.graph.arguments.take(size)
+        return block
+    return take_block(stream, stream.device.arguments.pool_for(size), size)
 
 
 def _submit_with(
@@ -362,7 +378,8 @@ def _writer(stream: Stream, move: Callable[[ArgumentBlock], None]) -> Callable[[
     return write if stream.tracer is None else stream.tracer.writer(write)
 
 
-def _label(kernel: Kernel, task: CoreKernel) -> Label:
+def label_of(kernel: Kernel, task: CoreKernel) -> Label:
+    """Return what a launch is called in messages."""
     return Label(task.type, f"kernel {kernel.name}", kernel)
 
 

@@ -44,11 +44,13 @@ _MOST_OWN = 8
 class ArgumentBlock:
     """One block: its device address, and what the host writes to (`view`, at `offset`)."""
 
-    __slots__ = ("address", "descriptor", "offset", "pool", "reference", "size", "source", "target", "view")
+    __slots__ = ("address", "descriptor", "home", "offset", "pool", "reference", "size", "source", "target", "view")
 
     def __init__(self, pool: ArgumentPool | None, address: int, size: int, view: memoryview, offset: int,
                  descriptor: Any = None) -> None:
         self.pool, self.address, self.size = pool, address, size
+        self.home: list[ArgumentBlock] | None = None if pool is None else pool.free
+        """The list of free blocks that it goes back to; a block of its own has none."""
         self.view, self.offset = view, offset
         self.target, self.source = ctypes.c_uint64(address), ctypes.c_uint64(_address_of(view, offset))
         """Both ends of a driver copy, as objects that an untyped call may take."""
@@ -194,6 +196,10 @@ class ArgumentPools:
                 return pool
         return None
 
+    def largest(self, size: int) -> ArgumentPool | None:
+        """Return the pool of the largest blocks if they hold `size` bytes, else None."""
+        return self.pools[-1] if self.pools and size <= self.pools[-1].size else None
+
     def one_off(self, size: int) -> ArgumentBlock:
         """Allocate a block of its own; `release` frees it with the task."""
         address = self._memory.alloc(size, internal_flags(huge=size > _HUGE_ABOVE, hbm=True))
@@ -202,10 +208,10 @@ class ArgumentPools:
     def release(self, blocks: list[ArgumentBlock]) -> None:
         """Take blocks back from tasks that are done."""
         for block in blocks:
-            if block.pool is None:
-                self._memory.free(block.address)
+            if (home := block.home) is not None:
+                home.append(block)
             else:
-                block.pool.free.append(block)
+                self._memory.free(block.address)
 
     def close(self) -> None:
         """Free all pools."""

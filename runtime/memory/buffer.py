@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +23,8 @@ class Buffer:
 
     location: ClassVar[Location]
 
-    __slots__ = ("__weakref__", "_release", "address", "closed", "device", "finalizer", "owner", "size")
+    __slots__ = ("__weakref__", "_release", "_views", "address", "alive", "closed", "device", "finalizer", "owner",
+                 "size")  # fmt: skip
 
     def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
                  owner: Buffer | None = None) -> None:
@@ -33,16 +35,20 @@ class Buffer:
         self.finalizer: Any = None
         """Set by the factory: gives the block up when the object is dropped without `close`."""
         self.closed = False
+        self.alive = True
+        """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
+        self._views: weakref.WeakSet[Buffer] | None = None
+        if owner is not None:
+            if owner._views is None:
+                owner._views = weakref.WeakSet()
+            owner._views.add(self)
+            if owner.closed:
+                self._end()
 
     @property
     def nbytes(self) -> int:
         """The size, as arrays call it."""
         return self.size
-
-    @property
-    def alive(self) -> bool:
-        """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
-        return not self.closed and (self.owner is None or not self.owner.closed)
 
     def check_open(self) -> None:
         """Raise where the memory was given back."""
@@ -75,10 +81,17 @@ class Buffer:
         if self.closed:
             return
         self.closed = True
+        self._end()
+        for view in self._views or ():
+            view._end()
         if self._release is not None:
             if self.finalizer is not None and self.finalizer.detach() is None:
                 return  # it can be detached once: another thread closes at the same time
             self._release(self.address)
+
+    def _end(self) -> None:
+        """Note that the memory is gone."""
+        self.alive = False
 
     def __enter__(self: Self) -> Self:
         self.check_open()

@@ -6,7 +6,7 @@ from typing import Any
 
 from runtime import errors
 from runtime.memory import dlpack
-from runtime.memory.buffer import Buffer
+from runtime.memory.buffer import Buffer, Release
 from runtime.memory.location import Location
 
 
@@ -16,8 +16,18 @@ class DeviceBuffer(Buffer):
     `address` is a device address: the host cannot read it. Addition gives a view that starts later in the block.
     """
 
-    __slots__ = ()
+    __slots__ = ("word",)
     location = Location.DEVICE
+
+    def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
+                 owner: Buffer | None = None) -> None:
+        self.word: int | None = address
+        """The address as long as the memory is there, then None: what a launch puts into an argument slot."""
+        super().__init__(device, address, size, release, owner=owner)
+
+    def _end(self) -> None:
+        super()._end()
+        self.word = None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device: its extension type, and the user's device id."""

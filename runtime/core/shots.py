@@ -1,0 +1,185 @@
+"""Prepared sends: what launchers are for kernels, for other tasks of one SQE.
+
+`shot` encodes such a task once and cuts it at what differs between submissions; the function it returns takes a
+place in the ring, patches the template and rings the driver, as a launcher does. It serves the plain case only: where
+a stream is barred it sends nothing and says so, and its caller goes the general way (`runtime.core.submit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from chips.v200.generation import HEAD_UPDATE_EVERY, with_head_update
+from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
+from runtime.core.submit import flip, make_room, send_again, was_sent
+
+if TYPE_CHECKING:
+    from chips.layout import Template
+    from chips.tasks import Task
+    from runtime.core.ring import Finished
+    from runtime.core.stream import Stream
+
+_TICK_MASK = TICK - 1
+_MOST_KEPT = 512
+"""Prepared sends that one stream keeps."""
+
+Put = Callable[..., int]
+"""`put(value, finished)`: sends the task and returns the absolute place behind it, 0 when the stream is barred.
+
+`value` is what varies: nothing, one number, or a tuple of three in the order of `varied`; `finished` is called when
+the task was reclaimed.
+"""
+
+
+def prepare(stream: Stream, key: str, task: Task, name: str, *varied: str) -> None:
+    """Keep a prepared send of a kind of task in `Stream.shots`, where a template covers it and nobody watches.
+
+    Args:
+        key: what it is kept under; a string, because it knows its hash.
+        task: its other fields are the same for each send.
+        name: what the task is called when it fails.
+        varied: the fields that are given with each send: none, one or three.
+    """
+    if not stream.route.immediate or stream.tracer is not None:
+        return
+    template = stream.plugin.template(task, stream.env)
+    if template is None or not template.names[0].startswith("task_"):
+        return
+    template = template.varying(template.names[0], *varied)
+    if set(template.names[1:]) != set(varied):
+        return
+    if len(stream.shots) >= _MOST_KEPT:
+        stream.shots.clear()
+    make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
+    stream.shots[key] = make(stream, _filler(stream, template, varied), Label(task.type, name))
+
+
+def _filler(stream: Stream, template: Template, varied: tuple[str, ...]) -> Callable[[int, Any], None]:
+    """Return `fill(id, value)`, which writes the SQE into the staging buffer."""
+    buffer, ring = stream.senders[1].buffer, stream.ring
+    pack = template.struct.pack_into
+    if isinstance(ring, RingV200) and stream.env.ub_connected:
+        pack = publishing(template, ring)
+    if not varied:
+        head, tail = template.runs
+        return lambda number, _: pack(buffer, 0, head, number, tail)
+    if len(varied) == 1:
+        head, middle, tail = template.runs
+        bias = template.bias[1]
+        return lambda number, value: pack(buffer, 0, head, number, middle, value + bias, tail)
+    first, second, third = (varied.index(name) for name in template.names[1:])
+    head, *between, tail = template.runs
+    before_1, before_2, before_3 = between
+
+    def fill(number: int, value: tuple[int, int, int]) -> None:
+        pack(buffer, 0, head, number, before_1, value[first], before_2, value[second], before_3, value[third], tail)
+
+    return fill
+
+
+def _put_v100(stream: Stream, fill: Callable[[int, Any], None], label: Label) -> Put:
+    ring = stream.ring
+    assert isinstance(ring, RingV100)
+    ids, owners, depth, specials = ring.ids, ring.owners, ring.depth, ring.specials
+    sender = stream.senders[1]
+    send, device_id, reference = sender.send, sender.device_id, sender.reference
+    lock, tick = stream.lock, stream.tick
+
+    def put(value: Any = None, finished: Finished | None = None) -> int:
+        with lock:
+            if stream.barred:
+                return 0
+            try:
+                count = ring.submitted
+                if count >= ring.limit:
+                    make_room(stream, 1)
+                    count = ring.submitted
+                position, task_id = count % depth, ring.next_id
+                ids[position] = task_id
+                owners[position] = label
+                fill(task_id, value)
+                count += 1
+                if finished is not None:
+                    specials.append((count, finished))
+                if rc := send(device_id, reference):
+                    send_again(stream, sender, rc)
+                ring.submitted = count
+                ring.next_id = task_id = task_id + 1
+                if task_id == NO_TASK:
+                    ring.wrap_ids()
+                    flip(stream)
+            except BaseException:
+                broken_off(stream, label, finished)
+                raise
+        if not count & _TICK_MASK:
+            tick()
+        return count
+
+    return put
+
+
+def _put_v200(stream: Stream, fill: Callable[[int, Any], None], label: Label) -> Put:
+    ring = stream.ring
+    assert isinstance(ring, RingV200)
+    firsts, owners, depth, specials = ring.firsts, ring.owners, ring.depth, ring.specials
+    sender = stream.senders[1]
+    send, device_id, reference = sender.send, sender.device_id, sender.reference
+    serial = stream.device.next_serial
+    lock, tick = stream.lock, stream.tick
+
+    def put(value: Any = None, finished: Finished | None = None) -> int:
+        with lock:
+            if stream.barred:
+                return 0
+            try:
+                count = ring.submitted
+                if count >= ring.limit:
+                    make_room(stream, 1)
+                    count = ring.submitted
+                position = count % depth
+                firsts[position] = position
+                owners[position] = label
+                fill(serial(), value)
+                count += 1
+                if finished is not None:
+                    specials.append((count, finished))
+                if rc := send(device_id, reference):
+                    send_again(stream, sender, rc)
+                ring.submitted = count
+                ring.allocations += 1
+            except BaseException:
+                broken_off(stream, label, finished)
+                raise
+        if not count & _TICK_MASK:
+            tick()
+        return count
+
+    return put
+
+
+def publishing(template: Template, ring: RingV200) -> Callable[..., None]:
+    """Return the packing function of a device over UB: some SQEs also ask the hardware to publish the queue's head."""
+    pack = template.struct.pack_into
+    first, published = template.runs[0], with_head_update(template).runs[0]
+
+    def pack_into(buffer: Any, offset: int, _head: bytes, *rest: bytes | int) -> None:
+        pack(buffer, offset, first if ring.allocations % HEAD_UPDATE_EVERY else published, *rest)
+
+    return pack_into
+
+
+def broken_off(stream: Stream, label: Label, finished: Finished | None) -> None:
+    """Make the ring agree with the driver when a send was left by an exception; the stream's lock is held.
+
+    `finished` stays with a task that has left, and is owed at once for one that has not.
+    """
+    ring = stream.ring
+    if was_sent(stream, ring.submitted + 1):
+        ring.take(1, 0, label)
+        ring.mark = None
+    elif finished is not None:
+        if ring.specials and ring.specials[-1][0] > ring.submitted:
+            ring.specials.pop()
+        ring.owed.append(finished)
+    stream.senders.seek(ring.tail)

@@ -108,7 +108,7 @@ class Stream:
         self.lock = threading.Lock()
         self.reports = threading.RLock()
         """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
-        self.senders = _Senders(device, queues)
+        self.senders: _Senders = _Senders(device, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
         self.has_report = device.queues.report_asker(queues.sq_id)
         self.expected: dict[int, Callable[[Any], None]] = {}

@@ -151,7 +151,8 @@ class _Runs:
         """Send all rows; what was sent before a failure stays sent, as with single launches."""
         stream, stride, at = self._stream, self._stride, 0
         device = stream.device
-        pool = device.arguments.pool_for(min(len(table), LONGEST_RUN) * stride, stream) or device.arguments.largest(stride)
+        pools = device.arguments
+        pool = pools.pool_for(min(len(table), LONGEST_RUN) * stride, stream) or pools.largest(stride)
         while at < len(table):
             block = take_block(stream, pool, stride)
             most = min(len(table) - at, LONGEST_RUN, block.size // stride)

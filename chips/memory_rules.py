@@ -248,7 +248,9 @@ def _module(rule: CallRule, module: int | None) -> int:
     return module << constants.MEM_MODULE_ID_BIT
 
 
-def internal_flags(*, host: bool = False, hbm: bool = False, huge: bool = False, device_read_only: bool = False) -> int:
+def internal_flags(
+    *, host: bool = False, hbm: bool = False, huge: bool = False, device_read_only: bool = False, p2p: bool = False
+) -> int:
     """Return the flag word of a block that the runtime allocates for itself (device id 0; the caller adds its own)."""
     table = rules()
     kind = constants.MEM_HOST if host else constants.MEM_DEV
@@ -258,5 +260,6 @@ def internal_flags(*, host: bool = False, hbm: bool = False, huge: bool = False,
         | (constants.MEM_TYPE_HBM if hbm else 0)
         | (constants.MEM_PAGE_HUGE if huge else 0)
         | (constants.MEM_HOST_RW_DEV_RO if device_read_only else 0)
+        | _p2p(p2p)
         | constants.RUNTIME_MODULE_ID << constants.MEM_MODULE_ID_BIT
     )

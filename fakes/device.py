@@ -28,6 +28,9 @@ _QUEUES = 2048
 """SQ ids of one task scheduler; firmware decides it on a card (hal_semantics 4.2: 2048 channels)."""
 
 
+_MOST_PER_TURN = 1_000
+"""Tasks that one host call waits for at most: a model that goes round for ever must not keep the host for ever."""
+
 IDLE_POLL_NS = 100_000
 """Virtual time that a host poll takes when the device has nothing it could do."""
 
@@ -124,7 +127,7 @@ class Device:
     def turn(self, occasion: int) -> None:
         """Let the device work as much as the policy allows at a host call of this kind."""
         if self.active and not self.machine.options.free_run:
-            budget = self.policy.budget(occasion)
+            budget = min(self.policy.budget(occasion), _MOST_PER_TURN)
             if budget and not self.run(budget) and occasion == POLL:
                 self.pass_time(IDLE_POLL_NS)
                 if self.machine.checks is not None:

@@ -75,7 +75,7 @@ class Models:
         model.executing, model.position = sq, position
 
     def abort(self, model_id: int) -> SubmissionQueue | None:
-        """Stop the queues of a model, as if they were through; returns the queue that waits for its end, if one does."""
+        """Stop the queues of a model, as if they were through; returns the queue that waits for its end, if any."""
         model = self._models.get(model_id)
         if model is None:
             return None

@@ -21,7 +21,7 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
           "check", "plan",
-          "swsq")  # fmt: skip
+          "swsq", "topology")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,11 @@ class FakeOptions:
     """`check=race,uaf`: names of `fakes.checkers.CHECKS`, or `all`."""
     features: int | None = None
     """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
+    topology: str = "mixed"
+    """How cards are joined without UB: "mixed" (SIO in pairs, HCCS in fours), or "pcie": none reaches another one's
+    memory."""
     software_sq: bool = True
-    """`swsq=0`: the driver cannot bind queues to memory of streams, so that graphs keep hardware queues of their own."""
+    """`swsq=0`: the driver cannot bind queues to memory of streams, so that graphs keep queues of their own."""
     compiled: bool = False
     """null:// only: the calls of a launch are compiled C, so that crossing ctypes is part of their cost."""
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -96,9 +99,10 @@ def parse(url: HalUrl) -> FakeOptions:
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
         op_interval_ns=url.integer("op_interval", 1 << 32, 1, (1 << 64) - 1),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
+        topology=url.choice("topology", "mixed", ("mixed", "pcie")),
         software_sq=url.flag("swsq", default=True),
         compiled=url.flag("compiled"),
-        limits={kind: url.integer(name, 0, 1, 1 << 20) for name, kind in counts.items() if name in url.options},
+        limits={kind: url.integer(name, 0, 0, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
 
 

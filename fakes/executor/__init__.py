@@ -211,7 +211,7 @@ class Executor:
             self._fail(self.decode(device, sq), TaskFault("stopped on request", Effect.SOFTWARE.value, _STOPPED))
             self.machine.changed.notify_all()
 
-    def stop(self, device: Device, sq: SubmissionQueue, error_type: int, code: int) -> None:
+    def fail_head(self, device: Device, sq: SubmissionQueue, error_type: int, code: int) -> None:
         """End the task at the head of a queue with an error that the scheduler has decided on."""
         self._fail(self.decode(device, sq), TaskFault("stopped by the scheduler", error_type, code))
         self.machine.changed.notify_all()

@@ -22,8 +22,10 @@ _SNAPSHOT_BYTES, _CAPABILITY_BYTES = 17 * 1024, 10 * 1024
 """What lies at the end of the error ring: capabilities of the scheduler, then a snapshot area."""
 _FORCE_RECYCLE = 0x67
 """Sub type of a maintenance message that ends the tasks of another stream; every other one only says hello."""
-_STREAM_ADD, _STREAM_DELETE, _MODEL_ABORT = 0, 1, 6
+_STREAM_ADD, _STREAM_DELETE, _PRE_PROCESS, _MODEL_ABORT = 0, 1, 4, 6
 """Operations of model maintenance (mmt_type)."""
+_ABORTED = 0x99
+"""What the scheduler says of a model that was aborted (TS_MODEL_ABORT_NORMAL)."""
 
 
 def accepted(task: Task) -> int:
@@ -87,8 +89,12 @@ def model_maintenance(task: Task) -> int:
             raise TaskFault(f"stream {stream} has no queue to bind to model {fields['model_id']}", 1)
     elif operation == _STREAM_DELETE:
         models.unbind(stream)
+    elif operation == _PRE_PROCESS:
+        models.prepare(fields["model_id"], fields["endgraph_notify_id"])
     elif operation == _MODEL_ABORT:
-        models.abort(fields["model_id"])
+        waiting = models.abort(fields["model_id"])
+        if waiting is not None:
+            task.machine.executor.fail_head(task.device, waiting, Effect.EXCEPTION.value, _ABORTED)
     task.detail = f"model {fields['model_id']} operation {operation}"
     return 1
 

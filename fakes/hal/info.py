@@ -79,7 +79,7 @@ _FEATURES: Mapping[int, Callable[[Any], bool]] = {
     c.FEATURE_PROF_AICPU_CHAN: lambda m: False,
     c.FEATURE_SVM_GET_USER_MALLOC_ATTR: lambda m: True,
     c.FEATURE_MEMCPY_BATCH_ASYNC: lambda m: False,
-    c.FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND: lambda m: True,
+    c.FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND: lambda m: bool(m.options.software_sq),
     c.FEATURE_TRSDRV_IS_SQ_SUPPORT_DYNAMIC_BIND_VERSION: lambda m: True,
     c.FEATURE_APM_RES_MAP_REMOTE: lambda m: True,
 }

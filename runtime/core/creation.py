@@ -173,6 +173,17 @@ def create(
     return stream
 
 
+def create_split(master: Stream) -> Stream:
+    """Set up a stream that goes on where another one that keeps its tasks is full.
+
+    Raises:
+        ResourceExhausted: no stream id or no queue left.
+    """
+    name = f"continuation of {master.name or master.stream_id}"
+    kind = _kind_of(master.device, StreamFlag(master.flags))
+    return create(master.context, flags=master.flags, priority=master.priority, name=name, kind=kind)
+
+
 def create_software(context: Context, *, flags: StreamFlag, priority: int, name: str) -> Stream:
     """Set up a stream of a graph: it keeps its entries on the host and is lent a queue when the graph is executed.
 
@@ -182,7 +193,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
     """
     device = context.device
     with ExitStack() as undo:
-        stream_id = _take_id(device, priority, undo)
+        stream_id = _take_id(device, priority, undo, posted=True)
         device.executed_words.take(stream_id)
         undo.callback(device.executed_words.give_back, stream_id)
         logic_cq_id = _open_logic_cq(device, stream_id, undo)
@@ -211,11 +222,12 @@ def _open_logic_cq(device: Device, stream_id: int, undo: ExitStack, keep: QueueP
     return logic_cq_id
 
 
-def _take_id(device: Device, priority: int, undo: ExitStack) -> int:
+def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | None = None) -> int:
     try:
         stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
     except errors.ResourceExhausted as fault:
-        census.explain(device, id_kinds.STREAM, fault, "create_stream", posted=device.chip.generation == "v100")
+        posted = device.chip.generation == "v100" if posted is None else posted
+        census.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)
         raise
     undo.callback(device.ids.free, id_kinds.STREAM, stream_id)
     return stream_id

@@ -65,7 +65,7 @@ class LabelIds:
 class Label:
     """A place in a stream of a model, once it was set. The model that it belongs to may be known from the start."""
 
-    __slots__ = ("__weakref__", "_ids", "closed", "device", "entry", "handle", "label_id", "model", "position",
+    __slots__ = ("__weakref__", "_ids", "closed", "device", "handle", "label_id", "model", "position", "row",
                  "stream")  # fmt: skip
 
     def __init__(self, device: Device, ids: LabelIds, model: object | None = None) -> None:
@@ -75,8 +75,8 @@ class Label:
         self.stream: Stream | None = None
         self.position = -1
         """Where it was set: the stream, and the place in its queue."""
-        self.entry = 0
-        """Address of its row in the label list; chips that switch by the list need it before the label is set."""
+        self.row: tuple[LabelList, int] | None = None
+        """Its list and its place in it; chips that switch by the list need it before the label is set."""
         self.closed = False
         self.handle = device.runtime.handles.add(self)
 
@@ -96,10 +96,13 @@ class Label:
             raise self._fault("RT_ERROR_LABEL_MODEL", "the stream is bound to another model than the label's")
         if self.stream is not None:
             raise self._fault("RT_ERROR_LABEL_SET", f"it was set before, in stream {self.stream.stream_id}", "order")
-        if not self.entry:
+        if self.row is None:
             raise self._fault("RT_ERROR_LABEL_PHY_ADDR_NULL", "it is in no label list yet", "order")
-        ids = stream.submit(LabelSet(label_id=self.label_id, dst=self.entry), owner="label set")
+        labels, place = self.row
+        holder = stream.target
+        ids = holder.submit(LabelSet(label_id=self.label_id, dst=labels.address_of(place)), owner="label set")
         self.stream, self.position, self.model = stream, ids.position, model
+        labels.write(place, holder.queues.sq_id, ids.position, model.counter(holder))
 
     def _fault(self, code: str, reason: str, message: str = "") -> errors.RuntimeFault:
         """Return a fault; "order" posts what the generation posts for calls in the wrong order."""
@@ -136,27 +139,40 @@ class LabelList:
 
     __slots__ = ("__weakref__", "address", "closed", "device", "handle", "labels")
 
-    ROW = struct.Struct("<QQ")
+    _ROW = struct.Struct("<QQ")
     """Queue number (bits 0 to 10) and position (from bit 16), then the address of the stream's start counter."""
+    _COUNT = struct.Struct("<Q")
+    """Behind the rows: how many of them a switch may jump to."""
 
     def __init__(self, device: Device, labels: Sequence[Label]) -> None:
         """Allocate the rows; each label learns where its own is."""
         for label in labels:
             label.check_open()
         self.device, self.labels = device, tuple(labels)
-        self.address = device.memory.alloc(self.ROW.size * len(labels), internal_flags())
+        size = self._ROW.size * len(labels)
+        self.address = device.memory.alloc(size + self._COUNT.size, internal_flags())
+        device.memory.write(self.count_address, self._COUNT.pack(len(labels)))
         for number, label in enumerate(labels):
-            label.entry = self.address + self.ROW.size * number
+            label.row = self, number
         self.closed = False
         self.handle = device.runtime.handles.add(self)
 
-    def write(self, label: Label, sq_id: int, counter: int) -> None:
-        """Tell the device where a label is; for the model, once it knows the queue that its stream runs on.
+    @property
+    def count_address(self) -> int:
+        """Where the number of labels stands on the device."""
+        return self.address_of(len(self.labels))
+
+    def address_of(self, place: int) -> int:
+        """Return where the row of a label lies on the device."""
+        return self.address + self._ROW.size * place
+
+    def write(self, place: int, sq_id: int, position: int, counter: int) -> None:
+        """Tell the device where a label is.
 
         Args:
-            counter: address of the word that counts how often the stream was started.
+            counter: address of the word that counts how often its stream was started.
         """
-        self.device.memory.write(label.entry, self.ROW.pack(label.position << 16 | sq_id, counter))
+        self.device.memory.write(self.address_of(place), self._ROW.pack(position << 16 | sq_id, counter))
 
     def close(self) -> None:
         """Free the rows. Closing twice does nothing."""
@@ -164,5 +180,5 @@ class LabelList:
             self.closed = True
             self.device.runtime.handles.remove(self.handle)
             for label in self.labels:
-                label.entry = 0
+                label.row = None
             self.device.memory.free(self.address)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _TRIES = 3000
 _TRY_S = 1e-3
+LIMIT_S = _TRIES * _TRY_S
 """A plain close waits 3000 tries of 1 ms; the vendor's runtime would wait on for ever."""
 
 
@@ -96,6 +97,20 @@ def _take_back(stream: Stream) -> None:
     stream.failure.take()
 
 
+def empty(stream: Stream) -> None:
+    """Take back what a stream keeps for a model that is not being executed; it goes on at its first place."""
+    _take_back(stream)
+    with stream.lock:
+        if not stream.routes[0].immediate:
+            stream.ring.submitted = stream.ring.reclaimed = 0
+            return
+        queues, sq_id = stream.device.queues, stream.queues.sq_id
+        queues.set_tail(sq_id, 0)
+        queues.set_head(sq_id, 0)
+        stream.ring.restart()
+        stream.senders.seek(0)
+
+
 def drop(stream: Stream) -> None:
     """Release a stream whatever is still in it: the way out, when its tasks were ended or cannot be waited for."""
     _take_back(stream)
@@ -122,7 +137,8 @@ def release(stream: Stream) -> bool:
             steps.callback(stream.resources.close)
             return True
         steps.callback(_free_id, stream)
-        steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
+        if stream.has_queue:
+            steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
         if stream.group is None:
             steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
         steps.callback(device.ids.unbind_logic_cq, stream.stream_id)

@@ -101,7 +101,9 @@ def submit_wait(
     if not stream.env.profiling_switch:
         stream.env = replace(stream.env, profiling_switch=slots.profiling_switch)
     memory = stream.device.memory
-    placed = replace(task, function=slot, flag_addr=slot + _FLAG, pause_addr=slot + _PAUSED)
+    placed = replace(
+        task, function=slot, flag_addr=slot + _FLAG, pause_addr=slot + _PAUSED, sq_id_addr=stream.sq_word
+    )
     placed = replace(placed, function_bytes=slots.code_bytes(placed, stream.env))
 
     def write(ids: TaskIds) -> None:

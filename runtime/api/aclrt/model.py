@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from functools import partial
 
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream_of
@@ -13,7 +15,7 @@ _HEAD, _ACTIVATED = 0, 0x7FFFFFFF
 """Flags of a bound stream: it starts with the model, or is activated by a task."""
 
 
-def _model(acl: Acl, call: str, model: int | None) -> Model:
+def model_of(acl: Acl, call: str, model: int | None) -> Model:
     """Return the model of a handle, which must belong to the thread's context; another one's is 107004 (EE1010)."""
     found: Model = handle_of(acl, model, Model)
     if found.context is not acl.runtime.current_context():
@@ -68,7 +70,7 @@ def rtModelBindStream(acl: Acl, mdl: int | None, stm: int | None, flag: int | No
 
 
 def _bind(acl: Acl, call: str, model: int | None, stream: int | None, flag: int | None) -> None:
-    found = _model(acl, call, model)
+    found = model_of(acl, call, model)
     if flag not in (None, _HEAD, _ACTIVATED):
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flag is {flag:#x}", ee="EE1003",
@@ -86,28 +88,28 @@ def _bind(acl: Acl, call: str, model: int | None, stream: int | None, flag: int 
 def aclmdlRIUnbindStream(acl: Acl, modelRI: int | None, stream: int | None) -> None:
     """Take a stream out of a model."""
     need("aclmdlRIUnbindStream", modelRI=modelRI, stream=stream)
-    _model(acl, "aclmdlRIUnbindStream", modelRI).unbind(stream_of(acl, stream))
+    model_of(acl, "aclmdlRIUnbindStream", modelRI).unbind(stream_of(acl, stream))
 
 
 @entry
 def rtModelUnbindStream(acl: Acl, mdl: int | None, stm: int | None) -> None:
     """Take a stream out of a model; the runtime layer's form."""
     need_rt("rtModelUnbindStream", mdl=mdl, stm=stm)
-    _model(acl, "rtModelUnbindStream", mdl).unbind(stream_of(acl, stm))
+    model_of(acl, "rtModelUnbindStream", mdl).unbind(stream_of(acl, stm))
 
 
 @entry
 def aclmdlRIEndTask(acl: Acl, modelRI: int | None, stream: int | None) -> None:
     """Put the end of a model at a stream's place; a second end changes nothing."""
     need("aclmdlRIEndTask", modelRI=modelRI)
-    _model(acl, "aclmdlRIEndTask", modelRI).end(stream_of(acl, stream))
+    model_of(acl, "aclmdlRIEndTask", modelRI).end(stream_of(acl, stream))
 
 
 @entry
 def rtEndGraph(acl: Acl, mdl: int | None, stm: int | None) -> None:
     """Put the end of a model at a stream's place; the runtime layer's form."""
     need_rt("rtEndGraph", mdl=mdl)
-    _model(acl, "rtEndGraph", mdl).end(stream_of(acl, stm))
+    model_of(acl, "rtEndGraph", mdl).end(stream_of(acl, stm))
 
 
 @entry
@@ -120,14 +122,14 @@ def aclmdlRIBuildEnd(acl: Acl, modelRI: int | None, reserve: int | None) -> None
             "ACL_ERROR_INVALID_PARAM", f"{call}: reserve must be NULL", ee="EH0012", params=(call, "reserve"),
             hint="pass NULL",
         )
-    _model(acl, call, modelRI).load()
+    model_of(acl, call, modelRI).load()
 
 
 @entry
 def rtModelLoadComplete(acl: Acl, mdl: int | None) -> None:
     """Declare a model complete; the runtime layer's form."""
     need_rt("rtModelLoadComplete", mdl=mdl)
-    _model(acl, "rtModelLoadComplete", mdl).load()
+    model_of(acl, "rtModelLoadComplete", mdl).load()
 
 
 # -- execution ---------------------------------------------------------------------------------------------------------
@@ -136,17 +138,23 @@ def rtModelLoadComplete(acl: Acl, mdl: int | None) -> None:
 @entry(waits_for_snapshot=True)
 def aclmdlRIExecuteAsync(acl: Acl, modelRI: int | None, stream: int | None) -> None:
     """Queue an execution in a stream, NULL for the default one."""
+    if not modelRI and stream and (lost := stream_of(acl, stream).lost_capture):
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"aclmdlRIExecuteAsync: modelRI is NULL; the last capture of the stream has "
+            f"failed: {lost}", ee="EH0008", params=("aclmdlRIExecuteAsync", "modelRI"),
+            hint="look at the code that aclmdlRICaptureEnd returns",
+        )
     need("aclmdlRIExecuteAsync", modelRI=modelRI)
     handle_of(acl, modelRI, Model)
     target = stream_of(acl, stream)
-    _model(acl, "aclmdlRIExecuteAsync", modelRI).execute(target)
+    model_of(acl, "aclmdlRIExecuteAsync", modelRI).execute(target)
 
 
 @entry(waits_for_snapshot=True)
 def rtModelExecute(acl: Acl, mdl: int | None, stm: int | None, flag: int | None) -> None:
     """Queue an execution in a stream; the runtime layer's form."""
     need_rt("rtModelExecute", mdl=mdl)
-    _model(acl, "rtModelExecute", mdl).execute(stream_of(acl, stm))
+    model_of(acl, "rtModelExecute", mdl).execute(stream_of(acl, stm))
 
 
 @entry(waits_for_snapshot=True)
@@ -162,8 +170,15 @@ def aclmdlRIExecute(acl: Acl, modelRI: int | None, timeout: int | None) -> None:
         )
     found: Model = handle_of(acl, modelRI, Model)
     if not found.captured:
-        found = _model(acl, call, modelRI)
+        found = model_of(acl, call, modelRI)
     found.execute_now(wait_ms)
+
+
+@entry
+def aclmdlRIAbort(acl: Acl, modelRI: int | None) -> None:
+    """Stop an execution of a model made by hand."""
+    need_rt("aclmdlRIAbort", modelRI=modelRI)
+    model_of(acl, "aclmdlRIAbort", modelRI).abort()
 
 
 # -- end, name ---------------------------------------------------------------------------------------------------------
@@ -173,14 +188,44 @@ def aclmdlRIExecute(acl: Acl, modelRI: int | None, timeout: int | None) -> None:
 def aclmdlRIDestroy(acl: Acl, modelRI: int | None) -> None:
     """End a model or graph once its executions are over."""
     need("aclmdlRIDestroy", modelRI=modelRI)
-    _model(acl, "aclmdlRIDestroy", modelRI).close()
+    model_of(acl, "aclmdlRIDestroy", modelRI).close()
 
 
 @entry
 def rtModelDestroy(acl: Acl, mdl: int | None) -> None:
     """End a model; the runtime layer's form."""
     need_rt("rtModelDestroy", mdl=mdl)
-    _model(acl, "rtModelDestroy", mdl).close()
+    model_of(acl, "rtModelDestroy", mdl).close()
+
+
+@entry
+def aclmdlRIDestroyRegisterCallback(
+    acl: Acl, modelRI: int | None, func: Callable[..., object] | None, userData: int | None
+) -> None:
+    """Let a function be called when a model ends; the same one only once."""
+    call = "aclmdlRIDestroyRegisterCallback"
+    need_rt(call, modelRI=modelRI, func=func)
+    assert func is not None
+    watchers: dict[object, Callable[[], object]] = handle_of(acl, modelRI, Model).watchers
+    if func in watchers:
+        raise _watcher(call, "it is registered already")
+    watchers[func] = partial(func, userData)
+
+
+@entry
+def aclmdlRIDestroyUnregisterCallback(acl: Acl, modelRI: int | None, func: Callable[..., object] | None) -> None:
+    """Take a function back."""
+    call = "aclmdlRIDestroyUnregisterCallback"
+    need_rt(call, modelRI=modelRI, func=func)
+    if handle_of(acl, modelRI, Model).watchers.pop(func, None) is None:
+        raise _watcher(call, "it is not registered")
+
+
+def _watcher(call: str, reason: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: func: {reason}", ee="EE1017", params=(call, "func", reason),
+        hint="register a function once per model",
+    )
 
 
 @entry

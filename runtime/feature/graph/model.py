@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
+from collections import deque
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from chips.blocks import blocks
-from chips.cond.device import CondDevice
-from chips.cond.model import ModelExecute as StartProgram
-from chips.env import TaskIds
-from chips.memory_rules import internal_flags
-from chips.tasks import ModelExecute, ModelMaintenance, ModelOperation, NotifyWait
+from chips.tasks import ModelMaintenance, ModelOperation, NotifyRecord
 from runtime import errors
+from runtime.core import teardown
 from runtime.core.failure import FailureMode
 from runtime.core.notify import Notify
 from runtime.core.refs import dead_handle
-from runtime.core.ring import Label
 from runtime.core.stream import StreamFlag
 from runtime.driver import ids as id_kinds
+from runtime.feature.graph.links import Link, Split
+from runtime.feature.graph.node import Node
+from runtime.feature.graph.rings import DeviceRings, route_of
+from runtime.feature.graph.start import Starter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chips.env import TaskIds
+    from chips.tasks import Task
     from runtime.core.context import Context
+    from runtime.core.ring import Label
     from runtime.core.stream import Stream
+    from runtime.memory.arguments import ArgumentBlock
 
 _NO_TASK = 0xFFFF
-_FOR_EVER = 0xFFFFFFFF
-_WORD_BYTES = 8
-_TRACE_BYTES = 64
-"""Where the starting program leaves what went wrong."""
 _EXECUTOR_SCHEDULER = 3
 _CLOSE_TRIES = 10_000
 _CLOSE_TRY_S = 1e-3
@@ -37,10 +39,13 @@ _CLOSE_TRY_S = 1e-3
 
 
 class Model:
-    """A set of bound streams with an end. Made by hand: bind, submit, `end`, `complete`, `execute`."""
+    """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
-    __slots__ = ("__weakref__", "_counters", "_function", "_lock", "_started_later", "_tries", "closed", "complete",
-                 "context", "device", "end_notify", "handle", "model_id", "name", "running", "streams")  # fmt: skip
+    __slots__ = (
+        "__weakref__", "_counters", "_end", "_lock", "_rings", "_started_later", "_told", "closed", "complete",
+        "context", "device", "end_notify", "handle", "links", "live", "model_id", "name", "nodes", "resources",
+        "starter", "streams", "watchers",
+    )  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
     """Who executes it, as the task scheduler is told."""
@@ -59,17 +64,35 @@ class Model:
         self.name = ""
         self.streams: list[Stream] = []
         """Bound streams, the newest first."""
+        self.nodes: list[Node] = []
+        """What the streams hold, in the order in which it was submitted."""
         self.end_notify: Notify | None = None
         """What the last task sets; there once the model has an end."""
+        self._end: tuple[Stream, TaskIds, Notify] | None = None
+        """Where the last task is, and what it sets."""
         self.complete = self.closed = False
-        self.running = 0
-        """Executions that are not known to be over."""
-        self._started_later: set[int] = set()
-        self._counters: dict[int, int] = {}
-        self._function = 0
-        self._lock = threading.Lock()
+        self.live: deque[None] = deque()
+        """One entry for each execution that is not known to be over."""
+        self.links: list[Link] = []
+        """Tasks that start other streams."""
+        self.resources = ExitStack()
+        """What else goes with the model."""
+        self.watchers: dict[object, Callable[[], object]] = {}
+        """Who is told when the model ends, by what they registered with."""
+        self.starter = Starter(self)
+        self._rings: DeviceRings | None = None
+        self._started_later: set[Stream] = set()
+        self._told: set[Stream] = set()
+        """Streams that the task scheduler knows as the model's."""
+        self._counters: dict[Stream, int] = {}
+        self._lock = threading.RLock()
         self.handle = self.device.runtime.handles.add(self)
         context.models.add(self)
+
+    @property
+    def running(self) -> int:
+        """Executions that are not known to be over."""
+        return len(self.live)
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -82,7 +105,7 @@ class Model:
         Raises:
             InvalidArgument 107000: the stream does not keep its tasks.
             StreamError 107005: it is in a model already.
-            NotSupported 207000: it stops at failures, or has no queue of its own (STARS v2 with dynamic binding).
+            NotSupported 207000: it stops at failures.
         """
         self.check_open()
         stream.check_open()
@@ -103,30 +126,33 @@ class Model:
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} stops at failures",
                 hint="bind streams of failure mode 0",
             )
-        if not stream.route.immediate:
-            raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} has no queue of its own: "
-                f"{stream.route.name}",
-                hint="capture a stream into a graph instead",
-            )
-        self._add(stream, head=head)
+        self.enlist(stream, head=head)
+        self.context.streams.remove(stream)
+        if route_of(stream) is not None:
+            stream.split = Split(self, stream)
 
-    def _add(self, stream: Stream, *, head: bool) -> None:
-        """Tell the task scheduler that a stream is the model's; a failure leaves it as it was."""
-        counter = self.device.executed_words.address(stream.stream_id)
-        if stream.env.chip.generation != "v100":
+    def enlist(self, stream: Stream, *, head: bool) -> None:
+        """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one."""
+        self._counters[stream] = self.device.executed_words.address(stream.stream_id)
+        if self.device.chip.generation != "v100" and stream.has_queue:
             self.device.sq_registers.write(stream.queues.sq_id, self.device.queues.register_base(stream.queues.sq_id))
         stream.bound = self
         try:
-            self._maintain(ModelOperation.STREAM_ADD, stream, exec_times_addr=counter)
+            if route_of(stream) is None:
+                self._tell_added(stream)
+            elif self._rings is None:
+                self._rings = DeviceRings(self.device)
         except BaseException:
             stream.bound = None
+            del self._counters[stream]
             raise
-        self._counters[stream.stream_id] = counter
         self.streams.insert(0, stream)
-        self.context.streams.remove(stream)
         if not head:
-            self._started_later.add(stream.stream_id)
+            self._started_later.add(stream)
+
+    def _tell_added(self, stream: Stream) -> None:
+        self._maintain(ModelOperation.STREAM_ADD, stream, exec_times_addr=self._counters[stream])
+        self._told.add(stream)
 
     def unbind(self, stream: Stream) -> None:
         """Give a stream back to its context, with nothing in it.
@@ -141,15 +167,46 @@ class Model:
                 ee="EE4002", params=(f"it is not bound to model {self.model_id}",),
                 hint="unbind it from the model it is bound to",
             )
-        self._remove(stream)
+        with self._lock:
+            self._detach()
+            self._remove(stream)
 
     def _remove(self, stream: Stream) -> None:
-        self._maintain(ModelOperation.STREAM_DELETE, stream)
-        stream.bound = None
+        if stream in self._told:
+            self._tell_removed(stream)
+        following = [] if stream.split is None else stream.split.streams
+        stream.bound = stream.split = None
         self.streams.remove(stream)
-        self._started_later.discard(stream.stream_id)
-        self._counters.pop(stream.stream_id, None)
+        self._started_later.discard(stream)
+        self._counters.pop(stream, None)
+        for each in following:
+            self._remove(each)
+            teardown.drop(each)
+        if self._rings is not None:
+            self._rings.forget(stream)
+            teardown.empty(stream)
         self.context.streams.add(stream)
+
+    def _tell_removed(self, stream: Stream) -> None:
+        self._maintain(ModelOperation.STREAM_DELETE, stream)
+        self._told.discard(stream)
+
+    def clean(self, stream: Stream) -> None:
+        """Empty a bound stream, so that other tasks can be put into it; the model has to be loaded again."""
+        with self._lock:
+            self._detach()
+            if self._rings is not None:
+                self._rings.forget(stream)
+            teardown.empty(stream)
+            self.complete = False
+
+    def heads(self) -> list[Stream]:
+        """Return the streams that start with the model, the oldest first."""
+        return [each for each in reversed(self.streams) if each not in self._started_later]
+
+    def counter(self, stream: Stream) -> int:
+        """Return the address of the word that counts how often a stream was started."""
+        return self._counters[stream]
 
     @property
     def _sender(self) -> Stream:
@@ -182,13 +239,7 @@ class Model:
                 "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
                 hint="end the model in one of its own streams",
             )
-        notify = Notify(self.device)
-        try:
-            notify.record(stream)
-        except BaseException:
-            notify.close()
-            raise
-        self.end_notify = notify
+        self.end_again(stream)
 
     def load(self) -> None:
         """Declare the model complete: the task scheduler prepares its execution.
@@ -202,17 +253,129 @@ class Model:
             raise self._unready("RT_ERROR_MODEL_STREAM", "it has no stream")
         if self.end_notify is None:
             raise self._unready("RT_ERROR_MODEL_NOT_END", "it has no end")
+        with self._lock:
+            self._attach()
+            self.tell_complete(self.end_notify.notify_id)
+            self.complete = True
+
+    def end_again(self, stream: Stream, notify: Notify | None = None) -> None:
+        """Put the end of the model at a stream's place, or let the one that is there set another notify.
+
+        Args:
+            notify: what the end sets; by default one of the model's own, which is taken if it has none.
+        """
+        own = notify is None
+        if own and self.end_notify is not None:
+            return
+        notify = notify or Notify(self.device)
+        task = NotifyRecord(notify_id=notify.notify_id)
+        try:
+            if self._end is None:
+                last = stream.target
+                self._end = last, last.submit(task, owner="end of a model"), notify
+            elif self._end[2] is not notify:
+                last, ids, _ = self._end
+                self.rewrite(last, ids.position, last.plugin.encode(task, last.env, ids))
+                self._end = last, ids, notify
+        except BaseException:
+            if own:
+                notify.close()
+            raise
+        if own:
+            self.end_notify = notify
+
+    def tell_complete(self, notify_id: int) -> None:
+        """Let the task scheduler prepare executions, whose end a notify shows."""
         self._maintain(
-            ModelOperation.PRE_PROCESS, self._sender, first_task_id=_NO_TASK,
-            endgraph_notify_id=self.end_notify.notify_id, executor_flag=self.executor,
+            ModelOperation.PRE_PROCESS, self._sender, first_task_id=_NO_TASK, endgraph_notify_id=notify_id,
+            executor_flag=self.executor,
         )
-        self.complete = True
+
+    # -- tasks in its streams --------------------------------------------------------------------------------------
+
+    def admit(self, stream: Stream, label: Label) -> None:
+        """Refuse a task that a stream of the model cannot take now."""
+
+    def note(
+        self, stream: Stream, task: Task, label: Label, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
+        address: int = 0,
+    ) -> None:
+        """Keep a task that was put into a stream of the model."""
+        self.nodes.append(Node(stream, stream, ids, count, label, task, arguments, None, address))
+
+    def spoil(self, failure: BaseException) -> None:
+        """A task could not be put into a stream of the model."""
 
     def _unready(self, code: str, reason: str) -> errors.RuntimeFault:
         return errors.fault(
             code, f"model {self.model_id} is not ready: {reason}", ee="EE1018",
             params=(f"model {self.model_id}", reason), hint="bind streams, end the model, then load it",
         )
+
+    # -- software SQs ----------------------------------------------------------------------------------------------
+
+    def tree(self) -> list[Model]:
+        """Return the model and those that it starts itself."""
+        return [self]
+
+    def _attach(self) -> None:
+        """Give software SQs their queues, unless they have them with all that they hold; the lock is held."""
+        if self._rings is None:
+            return
+        tree = self.tree()
+        streams = [stream for model in tree for stream in model.streams]
+        if self._rings.complete(streams):
+            return
+        for model in tree:
+            model._rings = self._rings
+        self._detach()
+        self._rings.bind(streams, self.context)
+        try:
+            for model in tree:
+                for stream in model.streams:
+                    model._tell_added(stream)
+            self._rings.set_tails()
+            for model in tree:
+                for link in model.links:
+                    link.refresh()
+        except BaseException:
+            self._detach()
+            raise
+
+    def _detach(self) -> None:
+        """Take the queues of software SQs away; nothing is being executed, and the lock is held."""
+        if self._rings is None or not self._rings.bound:
+            return
+        for model in self.tree():
+            for stream in model.streams:
+                if stream in model._told:
+                    model._tell_removed(stream)
+        self._rings.unbind()
+        self.starter.forget()
+
+    def _forget_end(self) -> None:
+        """Give the notify of the end back, for another model to take; the next execution takes one again."""
+        if self.end_notify is not None:
+            self.end_notify.close()
+            self.end_notify = None
+
+    def lend_back(self) -> int:
+        """Give queues back to the pool if nothing is being executed; returns how many."""
+        if self._rings is None or not self._rings.lent or not self._lock.acquire(blocking=False):
+            return 0
+        try:
+            count = 0 if self.live else self._rings.lent
+            if count:
+                self._detach()
+                self._forget_end()
+            return count
+        finally:
+            self._lock.release()
+
+    def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
+        """Put other entries in the place of a task; only for software SQs."""
+        if self._rings is not None and route_of(stream) is not None:
+            self._rings.rewrite(stream, position, sqes)
 
     # -- execution -------------------------------------------------------------------------------------------------
 
@@ -224,8 +387,15 @@ class Model:
             InvalidArgument 107000: the stream is itself in a model, or keeps its tasks where the chip cannot start a
                 model from such a stream.
         """
-        self.check_open()
+        if self.closed:
+            self.check_open()
         self.check_executable()
+        if stream.barred or stream.bound is not None or stream.never_waited:
+            self._check_stream(stream)
+        self._start(stream)
+
+    def _check_stream(self, stream: Stream) -> None:
+        """Raise where a model cannot be executed in a stream."""
         stream.check_open()
         stream.check_not_captured("execute of a model")
         if stream.bound is not None:
@@ -240,7 +410,6 @@ class Model:
                 ee="EE1006", params=("execute of a model", "stream", "it keeps its tasks"),
                 hint="execute it in an ordinary stream",
             )
-        self._start(stream)
 
     def check_executable(self) -> None:
         """Raise where the model cannot be queued for execution yet."""
@@ -264,40 +433,28 @@ class Model:
         stream.synchronize(timeout_ms)
 
     def _start(self, stream: Stream) -> None:
-        assert self.end_notify is not None
-        task = self._program(stream)
-        wait = NotifyWait(notify_id=self.end_notify.notify_id, timeout_s=_FOR_EVER)
         with self._lock:
-            stream.submit(task, owner=Label(task.type, f"model {self.model_id}"))
-            self.running += 1
-            stream.submit(wait, owner="end of a model", finished=self._executed)
+            if self._rings is not None and not self._rings.bound:
+                self._prepare()
+            self.starter(stream)
 
-    def _executed(self) -> None:
-        self.running -= 1
+    def _prepare(self) -> None:
+        """Make ready what executions need and none has yet; the lock is held."""
+        self._attach()
 
-    def _program(self, stream: Stream) -> ModelExecute:
-        """Return the task that starts the head streams; the program is written for the first execution."""
-        heads = [each for each in reversed(self.streams) if each.stream_id not in self._started_later]
-        task = ModelExecute(
-            model_id=self.model_id, head_sq_ids=tuple(each.queues.sq_id for each in heads),
-            exec_times_addrs=tuple(self._counters[each.stream_id] for each in heads),
-        )
-        code_bytes = StartProgram.program(CondDevice.of(stream.env).generation).size_bytes
-        memory, table_bytes = self.device.memory, 2 * _WORD_BYTES * len(heads)
-        with self._lock:
-            function = self._function or memory.alloc(code_bytes + table_bytes + _TRACE_BYTES, internal_flags(hbm=True))
-            placed = replace(task, function=function, function_bytes=code_bytes,
-                             trace_addr=function + code_bytes + table_bytes)
-            if self._function:
-                return placed
-            try:
-                for block in blocks(placed, stream.env, TaskIds(0)):
-                    memory.write(block.address, block.data)
-            except BaseException:
-                memory.free(function)
-                raise
-            self._function = function
-            return placed
+    def abort(self) -> None:
+        """Stop an execution; the streams that wait for it go on with the failure 507023.
+
+        Raises:
+            NotSupported 207000: it was captured.
+        """
+        self.check_open()
+        if self.captured:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} was captured and cannot be aborted",
+                hint="abort the stream that executes it",
+            )
+        self._maintain(ModelOperation.ABORT, self._sender)
 
     # -- end -------------------------------------------------------------------------------------------------------
 
@@ -317,29 +474,38 @@ class Model:
         self.closed = True
         self.device.runtime.handles.remove(self.handle)
         self.context.models.remove(self)
-        try:
-            for stream in list(self.streams):
+        with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
+            for tell in reversed(self.watchers.values()):
+                steps.callback(tell)
+            steps.callback(self._release)
+            steps.callback(self._release_streams)
+
+    def _release_streams(self) -> None:
+        self._detach()
+        for stream in list(self.streams):
+            if stream in self.streams:  # it may have gone with another one
                 self._remove(stream)
                 self._release_stream(stream)
-        finally:
-            self._release()
 
     def _release_stream(self, stream: Stream) -> None:
         """What becomes of a stream when its model ends: it is its context's again."""
 
     def _release(self) -> None:
-        if self.end_notify is not None:
-            self.end_notify.close()
-        if self._function:
-            self.device.memory.free(self._function)
-        self.device.ids.free(id_kinds.MODEL, self.model_id)
+        with ExitStack() as steps:
+            steps.callback(self.device.ids.free, id_kinds.MODEL, self.model_id)
+            if self.end_notify is not None:
+                steps.callback(self.end_notify.close)
+            steps.callback(self.starter.close)
+            if self._rings is not None:
+                steps.callback(self._rings.close)
+            steps.push(self.resources.pop_all())
 
     def _wait_idle(self) -> None:
         for _ in range(_CLOSE_TRIES):
             for stream in self.context.all_streams():
                 if stream.ring.pending:
                     stream.drain()
-            if not self.running:
+            if not self.live:
                 return
             time.sleep(_CLOSE_TRY_S)
         raise errors.fault(

@@ -11,6 +11,7 @@ from runtime.core.event_flags import EventFlag
 from runtime.core.group import DvppGroup
 from runtime.core.notify import CountNotify, Notify
 from runtime.core.stream import StreamFlag
+from runtime.core.time_limits import TimeLimit, time_limits
 from runtime.launch.program import Program
 
 
@@ -21,6 +22,11 @@ class Device(DeviceMemory):
     """
 
     stream_type = Stream
+
+    def time_limits(self) -> tuple[TimeLimit, ...]:
+        """Return every time limit that holds where a call states none: its value, and who has set it."""
+        self.check_open()
+        return time_limits(self)
 
     # -- streams, events, programs ---------------------------------------------------------------------------------
 

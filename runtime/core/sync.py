@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.core import completion, hang, submit
+from runtime.core import completion, hang, submit, time_limits
 from runtime.core.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.ring import tell
 
@@ -108,10 +108,12 @@ def _wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout
             raise errors.fault(
                 timeout_code,
                 f"stream {stream.stream_id} of device {stream.device.user_id} is not done after {timeout_ms} ms: "
-                f"{stream.ring.pending} SQEs pending, running {running_task(stream)}",
+                f"{stream.ring.pending} SQEs pending, running {running_task(stream)}"
+                + "".join(f"; waiting for {text}" for text in hang.awaited(stream)),
                 ee="EE1002" if timeout_code == "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT" else "",
                 params=(f"stream {stream.stream_id}, {timeout_ms} ms",)
                 if timeout_code == "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT" else (),
+                hint=time_limits.hint(stream, timeout_ms),
             )
         polls += 1
         if polls % _POLLS_PER_CHECK == 0:
@@ -143,4 +145,5 @@ def running_task(stream: Stream) -> str:
     if not stream.ring.pending:
         return "nothing"
     position = stream.ring.reclaimed % stream.ring.depth
-    return f"{stream.ring.owners[position]} at ring position {position}"
+    owner = stream.ring.owners[position]
+    return f"{owner} at ring position {position} (task id {stream.ring.id_at(position)})"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from runtime import errors
 from runtime.driver.ids import COUNT_NOTIFY, EVENT, MODEL, NOTIFY, SQ, STREAM
+from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -51,13 +52,16 @@ def report(device: Device, kind: str, sites: Counter[str]) -> str:
     """Return the census of one kind of id on a device.
 
     Args:
-        sites: how many of them this process holds, by the place that created them.
+        sites: how many of them this process holds, by the place that created them; "" where it was not noted.
     """
     what = _WHAT[kind]
     held = sites.total()
     lines = [f"this process holds {held} {what}"]
-    if sites:
-        lines[0] += ", created at " + ", ".join(f"{place} ({count})" for place, count in sites.most_common(_PLACES))
+    places = [f"{place} ({count})" for place, count in sites.most_common(_PLACES) if place]
+    if places:
+        lines[0] += f", created at {', '.join(places)}"
+    elif held:
+        lines[0] += f" ({VARIABLE}=1 tells where they were created)"
     try:
         capacity, used = device.ids.usage(kind)
     except errors.RuntimeFault:
@@ -77,7 +81,7 @@ def stream_sites(device: Device) -> Counter[str]:
 
 def explain(device: Device, kind: str, fault: errors.RuntimeFault, call: str, *, posted: bool = True) -> None:
     """Add the census to a fault that says that ids ran out, as message EE1023 where the chip's runtime posts one."""
-    text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else Counter())
+    text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else device.signals.sites(kind))
     fault.message = f"{fault.message}: {text}"
     fault.args = (fault.message,)
     fault.hint = f"pair each create with a close; look at: {_WHERE[kind]}"

@@ -219,7 +219,7 @@ class Device:
             self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
 
     def primary_set_up(self) -> None:
-        """Do what belongs to the primary context only, when it is set up: agree who watches AICPU kernels, and how long."""
+        """Do what belongs to the primary context only: agree who watches AICPU kernels, and state the time limits."""
         self.aicpu_monitor_off = self.aicpu_monitor_off or aicpu_monitor.switch_off(self)
         self.runtime.timeouts.announce(self)
 

@@ -29,7 +29,7 @@ class Event:
     """
 
     __slots__ = ("__weakref__", "_handle", "_latest", "_lock", "_signal", "_waits", "closed", "device", "flags", "name",
-                 "renewed", "shadow", "was_reset")  # fmt: skip
+                 "renewed", "reset_in", "shadow", "site")  # fmt: skip
 
     def __init__(
         self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
@@ -45,7 +45,8 @@ class Event:
         """
         self.closed = True
         self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
-        self.was_reset = False
+        self.reset_in: Stream | None = None
+        """The stream of a reset that came after the newest record."""
         self.shadow: Any = None
         """What stands for the event in the graph that it was last recorded into, while that is captured."""
         self._latest: Recording | None = None
@@ -114,9 +115,17 @@ class Event:
         return self._signal
 
     @property
-    def recorded_in(self) -> Stream | None:
-        """The stream of the newest record."""
-        return None if self._latest is None else self._latest.stream
+    def id_kind(self) -> str:
+        """The kind of device id that it holds, "" for none."""
+        return self.device.signals.ids.kind if isinstance(self._signal, IdSignal) else ""
+
+    def standing(self) -> str:
+        """Say in words what a wait for it depends on."""
+        if self._latest is None:
+            return f"{self!r}, which was never recorded"
+        if self.reset_in is not None:
+            return f"{self!r}, which was reset in stream {self.reset_in.stream_id} and not recorded since"
+        return f"{self!r}, recorded in {self._latest.stream!r}"
 
     @property
     def event_id(self) -> int:
@@ -159,7 +168,7 @@ class Event:
             raise
         with self._lock:
             before, self._signal = self._signal, signal
-            self._latest, self.was_reset, self.shadow = record, False, None
+            self._latest, self.reset_in, self.shadow = record, None, None
         if before is not None:
             before.drop()
         return self
@@ -240,7 +249,7 @@ class Event:
         done = record.done
         if self.renewed and done:
             return False
-        return not done or self.was_reset or bool(self.flags & WAITS_FIRST)
+        return not done or self.reset_in is not None or bool(self.flags & WAITS_FIRST)
 
     def _send_wait(self, signal: Signal, stream: Stream, timeout_s: int) -> None:
         wait = Waiting(stream, signal)
@@ -284,7 +293,7 @@ class Event:
         signal = self._signal
         if signal is not None and signal.hold():
             signal.reset(stream, signal.drop)
-        self.was_reset = True
+        self.reset_in = stream
 
     # -- questions -------------------------------------------------------------------------------------------------
 

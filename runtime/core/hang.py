@@ -66,14 +66,14 @@ def describe(stream: Stream) -> str:
                      f"{'  <- the device is here' if position == head % ring.depth else ''}")
     if count > len(pending):
         lines.append(f"  ... and {count - len(pending)} more")
-    lines += [f"  waits for {text}" for text in _waits(stream)]
+    lines += [f"  waits for {text}" for text in awaited(stream)]
     lines += [f"  SQE at {position}: {_shown(entry)}" for position, entry in _entries(stream, head, tail)]
     if not count:
         lines.append("  nothing is pending: the wait is for a callback or a report on the host")
     return "\n".join(lines)
 
 
-def _waits(stream: Stream) -> list[str]:
+def awaited(stream: Stream) -> list[str]:
     """Say what the pending waits of a stream are for, and how far the stream that would end them is."""
     found = []
     for _, finished in list(stream.ring.specials)[:_SHOWN]:
@@ -85,9 +85,8 @@ def _waits(stream: Stream) -> list[str]:
 
 def _source(stream: Stream, signal: Signal) -> str:
     for event in stream.device.signals.events:
-        recorded = getattr(event, "recorded_in", None)
-        if getattr(event, "signal", None) is signal and recorded is not None:
-            return f"{event!r}, recorded in {recorded!r}"
+        if getattr(event, "signal", None) is signal:  # a notify has none
+            return str(event.standing())
     return f"signal {signal.number}, which no event of this process records any more"
 
 

@@ -103,9 +103,9 @@ def _look(stream: Stream) -> None:
         if not stream.closed:
             stream.failure.keep(fault)
     except Exception as raised:  # by a callback; the thread has to go on
-        fault = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"stream {stream.stream_id}: a callback raised {raised!r}")
-        fault.__cause__ = raised
-        stream.failure.keep(fault)
+        broken = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"stream {stream.stream_id}: a callback raised {raised!r}")
+        broken.__cause__ = raised
+        stream.failure.keep(broken)
 
 
 def try_recycle(stream: Stream) -> None:

@@ -7,6 +7,8 @@ to the event and to the tasks that use it; the last one to let go gives it back.
 
 from __future__ import annotations
 
+import collections
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -14,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from chips.cond.wait import WaitFor
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue
-from runtime.core import value
+from runtime.core import census, value
 from runtime.core.event_pool import EventBytes, EventIds
 from runtime.core.refs import Children
 from runtime.core.value import WaitSlots
 from runtime.driver import ids as id_kinds
+from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
@@ -228,7 +231,7 @@ class Waiting:
 class Signals:
     """What signals are made of on one device, and the events that use them."""
 
-    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "wait_slots")
+    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "traces", "wait_slots")
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -239,6 +242,8 @@ class Signals:
         """Events and notifies that are alive; they end with the device."""
         self.abandoned: deque[Any] = deque()
         """Those that nobody has closed or knows any more, until somebody makes another one; see `adopt`."""
+        self.traces = os.environ.get(VARIABLE) == "1"
+        """Whether it is noted where events and notifies are created."""
         self._counters: dict[int, Counter] = {}
         self._lock = threading.Lock()
 
@@ -247,8 +252,13 @@ class Signals:
 
         The collector may drop one in the middle of anything, under any lock, so that its end is left to a later call.
         """
+        event.site = census.creation_site() if self.traces else ""
         self.events.add(event)
         self.bury()
+
+    def sites(self, kind: str) -> collections.Counter[str]:
+        """Count the events and notifies that hold an id of a kind by where they were created."""
+        return collections.Counter(event.site for event in self.events if event.id_kind == kind)
 
     def bury(self) -> bool:
         """Close what was dropped without a close; tells whether there was any."""

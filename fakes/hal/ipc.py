@@ -128,8 +128,14 @@ class IpcCalls(Chapter):
         return 0
 
     def halShmemOpenHandleByDevId(self, devid: int, name: int, address: Any) -> int:
-        """Map named memory for one card."""
-        return c.DRV_ERROR_INVALID_DEVICE if self.device(devid) is None else self.halShmemOpenHandle(name, address)
+        """Map named memory for one card; cards that PCIe joins have only their own."""
+        if self.device(devid) is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        shared = self._memory.get(self._text(name))
+        if shared is not None and shared.block is not None and shared.block.device != devid:
+            if self.machine.options.topology == "pcie":
+                return c.DRV_ERROR_IOCRL_FAIL
+        return self.halShmemOpenHandle(name, address)
 
     def halShmemCloseHandle(self, address: int) -> int:
         """Undo the mapping."""

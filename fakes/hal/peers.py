@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.options import FakeOptions
 
 _LINKS = {"HCCS": 0, "PIX": 1, "PIB": 2, "PHB": 3, "SYS": 4, "SIO": 5, "HCCS_SW": 6, "UB": 7}
 _CARDS_PER_GROUP = 4
 
 
-def link(one: int, other: int, ub: bool) -> str:
-    """Return how two cards are linked: a pair by SIO, four by HCCS, the rest over the host; or all by UB."""
-    if ub:
+def link(one: int, other: int, options: FakeOptions) -> str:
+    """Return how two cards are linked: a pair by SIO, four by HCCS, the rest over the host; or all alike."""
+    if options.args == "ub":
         return "UB"
+    if options.topology == "pcie":
+        return "PHB"
     if one // 2 == other // 2:
         return "SIO"
     return "HCCS" if one // _CARDS_PER_GROUP == other // _CARDS_PER_GROUP else "SYS"
@@ -45,12 +50,12 @@ class PeerCalls(Chapter):
         return 0
 
     def halDeviceCanAccessPeer(self, can: Any, dev: int, peer_dev: int) -> int:
-        """Say whether two cards could reach each other: any two different ones can."""
+        """Say whether two cards could reach each other: any two different ones can, unless PCIe joins them."""
         if can is None:
             return c.DRV_ERROR_INVALID_HANDLE
         if self.device(dev) is None or self._physical(peer_dev) is None:
             return c.DRV_ERROR_INVALID_DEVICE
-        can.value = int(self._physical(peer_dev) != dev)
+        can.value = int(self._physical(peer_dev) != dev and self.machine.options.topology != "pcie")
         return 0
 
     def drvGetP2PStatus(self, dev: int, peer_dev: int, status: Any) -> int:
@@ -65,7 +70,7 @@ class PeerCalls(Chapter):
         """Return the kind of link between two cards."""
         if self.device(dev) is None or self.device(other) is None or info != c.DEVS_INFO_TYPE_TOPOLOGY or value is None:
             return c.DRV_ERROR_INVALID_VALUE
-        value.value = _LINKS[link(dev, other, self.machine.options.args == "ub")]
+        value.value = _LINKS[link(dev, other, self.machine.options)]
         return 0
 
     def halGetPairPhyDevicesInfo(self, dev: int, other: int, info: int, value: Any) -> int:

@@ -93,7 +93,7 @@ class DeviceMemory(core.Device):
         return self._own(ManagedBuffer(self, self.allocator.managed(size), size, self._give))
 
     def _own(self, buffer: AnyBuffer) -> AnyBuffer:
-        return self.adopt(buffer, partial(self._give, buffer.address))
+        return self.adopt(buffer, partial(self._free, buffer.address))
 
     def adopt(self, buffer: AnyBuffer, release: Any) -> AnyBuffer:
         """Keep a buffer in view, and call `release` some time after it was dropped without `close`."""
@@ -103,6 +103,16 @@ class DeviceMemory(core.Device):
         return buffer
 
     def _give(self, address: int) -> None:
+        """Free a block, at once if no stream has work that may use it, else when that is done."""
+        if self.closed:
+            return
+        done = self._fence()
+        if done():
+            self.allocator.free(address)
+        else:
+            self.orphans.wait(done, partial(self._free, address))
+
+    def _free(self, address: int) -> None:
         if not self.closed:
             self.allocator.free(address)
 

@@ -62,6 +62,17 @@ class ShareDriver(HalCalls):
         self.check(self.hal.halShmemInfoGet(key, ctypes.byref(info)), "halShmemInfoGet", repr(key))
         return int(info.phyDevid)
 
+    def link_of(self, key: bytes) -> int | None:
+        """Return the kind of link to the device that has the memory of a key; None when it is this device."""
+        own, kind, exporter = ctypes.c_uint32(0), ctypes.c_int64(0), self.exporter(key)
+        rc = self.hal.drvDeviceGetPhyIdByIndex(self.device_id, ctypes.byref(own))
+        self.check(rc, "drvDeviceGetPhyIdByIndex")
+        if own.value == exporter:
+            return None
+        rc = self.hal.halGetPairPhyDevicesInfo(own.value, exporter, c.DEVS_INFO_TYPE_TOPOLOGY, ctypes.byref(kind))
+        self.check(rc, "halGetPairPhyDevicesInfo", f"physical devices {own.value} and {exporter}")
+        return kind.value
+
     def bare_pid(self) -> int:
         """Return this process's id as the driver knows it: the thread group outside of any container."""
         return int(self.hal.drvDeviceGetBareTgid())

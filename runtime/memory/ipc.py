@@ -77,8 +77,11 @@ class OpenKeys:
             self._attributes[key] = value
 
     def open(self, driver: ShareDriver, key: bytes) -> int:
-        """Map the memory of a key and return its address."""
-        address = driver.open(key)
+        """Map the memory of a key and return its address; a fault says which link the driver would not map over."""
+        try:
+            address = driver.open(key)
+        except errors.RuntimeFault as fault:
+            raise _explained(driver, key, fault) from fault.__cause__
         with self._lock:
             self._addresses.setdefault(key, []).append(address)
         return address
@@ -102,6 +105,27 @@ class OpenKeys:
 
     def __len__(self) -> int:
         return len(self._addresses)
+
+
+_LINKS = ("HCCS", "PIX", "PIB", "PHB", "SYS", "SIO", "HCCS through a switch", "UB")
+"""Kinds of links by the driver's number (see `PeerDriver.link`)."""
+
+
+def _explained(driver: ShareDriver, key: bytes, fault: errors.RuntimeFault) -> errors.RuntimeFault:
+    """Say of a fault that the link between importer and exporter may be why, where they are two devices."""
+    try:
+        link = driver.link_of(key)
+    except errors.RuntimeFault:
+        return fault
+    if link is not None:
+        name = _LINKS[link] if link < len(_LINKS) else f"of kind {link}"
+        fault.message = f"{fault.message}; the memory is another device's, joined by {name}"
+        fault.args = (fault.message,)
+        fault.hint = (
+            "mapping memory under a key across devices needs HCCS, SIO or UB between them: share physical memory "
+            "instead (PhysicalMemory.export, aclrtMemExportToShareableHandle), or copy through pinned host memory"
+        )
+    return fault
 
 
 class ExportedMemory:

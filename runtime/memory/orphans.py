@@ -28,6 +28,11 @@ class Orphans:
         """Take one; called by finalizers, so it does nothing but remember: no lock, no call."""
         self._dropped.append(release)
 
+    def wait(self, fence: Fence, release: Release) -> None:
+        """Take one that was closed while work was queued; `fence` is behind that work."""
+        with self._sweeping:
+            self._waiting.append((fence, [release]))
+
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
         if not (self._dropped or self._waiting) or not self._sweeping.acquire(blocking=False):

@@ -231,6 +231,33 @@ def test_batches(bench: Bench, case: Any, in_stream: bool) -> None:
         assert memory.read(bench.named[D2], 33) == b"\x5c" * 32 + bytes(1)
 
 
+@pytest.mark.parametrize("link", ["dma", "ub"])
+def test_a_batch_in_a_stream_goes_both_ways_over_every_link(link: str) -> None:
+    bench = Bench("ascend950pr_9599", f"&args={link}")
+    host, back = bench.named[H], bench.made("aclrtMallocHost", "hostPtr", size=4096)
+    ctypes.memmove(host, bytes(range(256)), 256)
+    one, two = bench.named[D], bench.named[D2]
+    rows = [(one, 100, host, 100), (two, 64, host + 100, 50), (back, 70, one, 64)]
+    columns = [words(*column) for column in zip(*rows, strict=True)]
+    attributes = ctypes.create_string_buffer(claim(1, 0) + claim(0, 1), 64)
+    starts, failed = words(0, 2), Out()
+    assert bench.call(
+        "aclrtMemcpyBatchAsync",
+        **dict(zip(("dsts", "destMaxs", "srcs", "sizes"), map(ctypes.addressof, columns), strict=True)), numBatches=3,
+        attrs=ctypes.addressof(attributes), attrsIndexes=ctypes.addressof(starts), numAttrs=2, failIndex=failed,
+        stream=S,
+    ) == (0, [])  # fmt: skip
+    assert failed.value == (1 << 64) - 1
+    stream = bench.acl.runtime.handles.get(bench.named[S], Stream)
+    assert bench.acl.call("aclrtSynchronizeStream", stream=bench.named[S]) == 0
+    assert stream.ring.submitted == (2 if link == "ub" else 3)
+    memory = bench.acl.runtime.hal.fake.memory  # type: ignore[attr-defined]
+    assert memory.read(one, 101) == bytes(range(100)) + b"\0"
+    assert memory.read(two, 51) == bytes(range(100, 150)) + b"\0"
+    assert ctypes.string_at(back, 64) == bytes(range(64))
+    bench.acl.close()
+
+
 # -- virtual memory, IPC, pools ------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from contextlib import ExitStack
 from enum import IntEnum
@@ -188,12 +189,14 @@ class Context:
         sync.check_timeout(timeout_ms, "synchronize")
         deadline = time.monotonic() + timeout_ms / 1000
         for stream in self.all_streams():
-            left_ms = timeout_ms if timeout_ms < 0 else max(1, int((deadline - time.monotonic()) * 1000))
+            left_ms = timeout_ms if timeout_ms < 0 else max(1, math.ceil((deadline - time.monotonic()) * 1000))
             try:
                 stream.synchronize(left_ms)
             except errors.Timeout:
                 raise
             except errors.RuntimeFault as fault:
+                if self.failure.first is not None:
+                    raise  # a stopped context answers everything with this
                 first = first or fault
         if first is not None:
             raise first

@@ -33,6 +33,8 @@ class ThreadReports:
         """Note a fault that a call of this thread reports."""
         if problem.code >= _FIRST_RUNTIME_CODE and not problem.message_id.startswith("EH"):
             self._local.code = problem.code
+            if len(self.history()) < self.KEPT:
+                self._local.faults = (*self.history(), problem)
         text = user_text(problem) or (str(problem) if problem.code >= _FIRST_DEVICE_CODE else "")
         if text:
             messages = self._messages()
@@ -44,10 +46,15 @@ class ThreadReports:
         code: int = getattr(self._local, "code", _SUCCESS)
         return code
 
+    def history(self) -> tuple[RuntimeFault, ...]:
+        """Return this thread's runtime errors since `take`, the first one first: later ones often follow from it."""
+        faults: tuple[RuntimeFault, ...] = getattr(self._local, "faults", ())
+        return faults
+
     def take(self) -> int:
         """Return the code of this thread's last error and forget it. Successes in between do not change it."""
         code = self.peek()
-        self._local.code = _SUCCESS
+        self._local.code, self._local.faults = _SUCCESS, ()
         return code
 
     def message_ids(self) -> tuple[str, ...]:

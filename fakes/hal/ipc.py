@@ -132,9 +132,9 @@ class IpcCalls(Chapter):
         if self.device(devid) is None:
             return c.DRV_ERROR_INVALID_DEVICE
         shared = self._memory.get(self._text(name))
-        if shared is not None and shared.block is not None and shared.block.device != devid:
-            if self.machine.options.topology == "pcie":
-                return c.DRV_ERROR_IOCRL_FAIL
+        elsewhere = shared is not None and shared.block is not None and shared.block.device != devid
+        if elsewhere and self.machine.options.topology == "pcie":
+            return c.DRV_ERROR_IOCRL_FAIL
         return self.halShmemOpenHandle(name, address)
 
     def halShmemCloseHandle(self, address: int) -> int:

@@ -216,9 +216,9 @@ class CachingPool:
         self._enter(tail)
 
     def _put(self, block: Block) -> None:
-        """Enter a free block, joined with free neighbours of the same stream or of nobody."""
+        """Enter a free block, joined with free neighbours of the same owner, or of a stream and nobody."""
         for other in (block.before, block.after):
-            if other is not None and other.free and (other.home in (block.home, NOBODY) or block.home == NOBODY):
+            if other is not None and other.free and _joinable(other.home, block.home):
                 self._leave(other)
                 block = self._join(*((other, block) if other.address < block.address else (block, other)))
         self._enter(block)
@@ -384,3 +384,8 @@ class CachingPool:
         if block in self._pending:
             return "active_pending_free"
         return "inactive" if block.free else "active_allocated"
+
+
+def _joinable(one: int, two: int) -> bool:
+    """Whether free neighbours of two homes become one block; what is nobody's stays apart from what a graph keeps."""
+    return one == two or (NOBODY in (one, two) and min(one, two) >= NOBODY)

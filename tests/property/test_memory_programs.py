@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chips.memory_rules import rounded_size
+from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import PooledBuffer
@@ -18,7 +19,9 @@ MACHINES = ("fake://ascend910b1", "fake://ascend910_9391?args=bar", "fake://asce
             "fake://ascend950pr_9599?args=ub", "fake-abi://ascend910b1")  # fmt: skip
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["device", "host", "pool", "free", "fill", "copy", "copy", "now", "rows", "reduce", "sync"]),
+        st.sampled_from(
+            ["device", "host", "pool", "free", "fill", "copy", "copy", "now", "rows", "reduce", "sync", "limit"]
+        ),
         st.integers(0, 1 << 30), st.integers(0, 1 << 30), st.integers(1, 5000),
     ),
     max_size=30,
@@ -35,21 +38,46 @@ class Program:
     def run(self, what: str, one: int, two: int, size: int) -> None:
         if what in ("device", "host", "pool"):
             self.allocate(what, size)
+        elif what == "limit":
+            self.bound(one)
         elif what == "sync":
             self.check()
         elif self.held:
             left, right = self.held[one % len(self.held)], self.held[two % len(self.held)]
             getattr(self, what)(left, right, size)
 
+    def bound(self, number: int) -> None:
+        """Limit the pool to what is in use and a little more, or not at all."""
+        pool = self.device.pool
+        try:
+            pool.limit = None if number % 3 == 0 else pool.memory_allocated() + number % (3 << 20)
+        except errors.InvalidArgument:
+            assert pool.memory_reserved() > pool.memory_allocated()  # blocks in use hold whole segments
+
+    def take(self, size: int) -> Buffer | None:
+        """Return a block of the pool, None where its limit forbids; the limit is kept in any case."""
+        pool = self.device.pool
+        try:
+            return pool.alloc(size, self.stream)
+        except errors.OutOfMemory as full:
+            assert pool.limit is not None, full
+            assert pool.memory_reserved() + rounded_size(size, self.device.chip.padding_size) > pool.limit
+            return None
+        finally:
+            assert pool.limit is None or pool.memory_reserved() <= pool.limit
+            assert pool.memory_allocated() <= pool.memory_reserved()
+
     def allocate(self, what: str, size: int) -> None:
-        made: Buffer
+        made: Buffer | None
         if what == "device":
             made = self.device.alloc(size)
             block = self.device.hal.fake.memory.find(made.address)  # type: ignore[attr-defined]
             assert block.size == rounded_size(size, self.device.chip.padding_size)
             assert made.address % 64 == 0
         else:
-            made = self.device.alloc_host(size) if what == "host" else self.device.pool.alloc(size, self.stream)
+            made = self.device.alloc_host(size) if what == "host" else self.take(size)
+            if made is None:
+                return
             assert made.address % 64 == 0
         for other, _ in self.held:
             assert made.address + size <= other.address or other.address + other.size <= made.address

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from runtime.core.device import Device
 
 _PERIOD_S = 1.0
+_FATAL = {0x80E18400: "RT_ERROR_MEM_RAS_ERROR", 0x81AFAA06: "RT_ERROR_L3_PORT_ERROR"}
+"""Reported faults that end all work of a device: uncorrectable errors of its memory, and of the UB memory network."""
 _EXCEPTION, _LINK_LOST = 2, 4
 """drvDeviceStatus: from 2 on the device is gone; 4 says that the host hears nothing of it any more."""
 
@@ -32,6 +34,7 @@ class Health:
         """Why the device can do nothing any more, once it is lost."""
         self.faults: tuple[ReportedFault, ...] = ()
         """What the device had reported at the last look."""
+        self._acted_on: set[int] = set()
 
     def look(self) -> None:
         """Ask the device how it is; the first time that it does not answer stops all its contexts.
@@ -47,10 +50,28 @@ class Health:
             return
         if status >= _EXCEPTION:
             self.lost = self._fault(status)
-            for context in self._device.contexts():
-                context.failure.first = context.failure.first or self.lost
-                for stream in context.all_streams():
-                    stream.barred = True
+            self._stop(self.lost)
+        elif self._device.chip.has("DFX_REPORT_RAS"):
+            self._act_on_faults()
+
+    def _act_on_faults(self) -> None:
+        """Stop all contexts at a fault after which no result can be trusted: once, until it is over and returns."""
+        now = {fault.event_id: fault for fault in self.faults if fault.event_id in _FATAL}
+        for event_id, fault in now.items():
+            if event_id not in self._acted_on:
+                self._stop(errors.fault(
+                    _FATAL[event_id],
+                    f"device {self._device.user_id} reports {event_id:#x} {fault.name}".rstrip(),
+                    hint="the data of this device cannot be trusted: reset it and start from the last checkpoint",
+                    details={"faults": self.faults},
+                ))
+        self._acted_on = set(now)
+
+    def _stop(self, fault: errors.RuntimeFault) -> None:
+        for context in self._device.contexts():
+            context.failure.first = context.failure.first or fault
+            for stream in context.all_streams():
+                stream.barred = True
 
     def check(self) -> None:
         """Look, and raise where the device is lost.

@@ -54,6 +54,37 @@ def test_what_the_device_has_reported_is_told_with_its_loss(machine: Runtime, de
         device.health.check()
 
 
+@pytest.mark.parametrize(("event", "code"), [(0x80E18400, 507054), (0x81AFAA06, 507914)], ids=["memory", "UB network"])
+def test_a_fatal_fault_stops_every_context_of_the_device_with_its_own_code(
+    open_machine: OpenMachine, event: int, code: int
+) -> None:
+    machine = open_machine("fake://ascend910b1?devices=2")
+    device, other = machine.device(0), machine.device(1)
+    context = machine.create_context(0)
+    streams = [device.create_stream(), context.create_stream()]
+    machine.hal.fake.device(0).raise_fault(FaultEvent(event, "uncorrectable", severity=3))
+    machine.monitor.look()
+    for stream in streams:
+        for use in (stream.query, lambda: stream.synchronize(10)):  # noqa: B023
+            with pytest.raises(errors.RuntimeFault, match=f"{event:#x} uncorrectable") as caught:
+                use()
+            assert caught.value.code == code
+    assert device.health.lost is None
+    other.create_stream().synchronize(1000)
+    machine.hal.fake.device(0).raise_fault(FaultEvent(event, "over", assertion=0))
+    machine.destroy_context(context)
+    device.close()
+    machine.device(0).create_stream().synchronize(1000)
+
+
+def test_a_chip_that_does_not_report_such_faults_goes_on(open_machine: OpenMachine) -> None:
+    machine = open_machine("fake://ascend310b1")
+    stream = machine.device(0).create_stream()
+    machine.hal.fake.device(0).raise_fault(FaultEvent(0x80E18400, "uncorrectable"))
+    machine.monitor.look()
+    stream.synchronize(1000)
+
+
 def test_a_fault_that_is_over_is_no_longer_listed(machine: Runtime, device: Device) -> None:
     card = machine.hal.fake.device(0)
     card.raise_fault(FaultEvent(7, "hot"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from runtime.api.aclrt import Out
+from runtime.cli.sample import minimal_kernel
 from runtime.core.stream import Stream
 from tests.unit.runtime.api.kernel_calls import (
     Caller,
@@ -160,6 +162,61 @@ def test_attributes_of_launches(api: Caller, function: int, attributes: Any, cod
     ):  # fmt: skip
         api.step(name, code, message, funcHandle=function, numBlocks=1, stream=api.stream,
                  cfg=api.config(*attributes), **given)
+
+
+_REFUSALS = {
+    "no attributes behind a configuration": ("aclrtLaunchKernelV2", {"cfg": "no list"}, 107000, "EE1004"),
+    "no bytes on the device": ("aclrtLaunchKernel", {"argsSize": 0}, 107000, "EE1003"),
+    "no bytes on the host": ("aclrtLaunchKernelWithHostArgs", {"argsSize": 0}, 107000, "EE1003"),
+    "places without an array": ("aclrtLaunchKernelWithHostArgs", {"placeHolderNum": 1}, 107000, "EE1004"),
+    "no blocks": ("aclrtLaunchKernelWithHostArgs", {"numBlocks": 0}, 107000, "EE1003"),
+    "no blocks for a list": ("aclrtLaunchKernelWithConfig", {"numBlocks": 0}, 107000, "EE1003"),
+    "a list that is not complete": ("aclrtLaunchKernelWithConfig", {}, 107000, "EE1017"),
+    "a list that is none": ("aclrtLaunchKernelWithConfig", {"argsHandle": 5}, 107017, "EE1017"),
+    "a function that is none": ("aclrtLaunchKernel", {"funcHandle": 5}, 107017, "EE1017"),
+    "a stream for a function": ("aclrtLaunchKernel", {"funcHandle": "stream"}, 107017, "EE1017"),
+    "a function of a binary that is gone": ("aclrtLaunchKernel", {"funcHandle": "unloaded"}, 107017, "EE1017"),
+    "a stream of another context": ("aclrtLaunchKernel", {"stream": "foreign"}, 107003, "EE1010"),
+    "no arguments": ("aclrtLaunchKernel", {"argsData": 0}, 100000, "EH0008"),
+}
+
+
+@pytest.mark.parametrize("case", _REFUSALS)
+def test_what_launches_refuse(api: Caller, function: int, case: str) -> None:
+    name, changed, code, message = _REFUSALS[case]
+    given: dict[str, Any] = {"funcHandle": function, "numBlocks": 1, "stream": api.stream}
+    if name.endswith("HostArgs"):
+        given |= {"hostArgs": api.words(1), "argsSize": 8}
+    elif name.endswith("Config"):
+        given["argsHandle"] = start(api, function)
+        append(api, given["argsHandle"], bytes(8))
+    else:
+        given |= {"argsData": 0x1000, "argsSize": 8}
+    made: dict[object, Callable[[], int]] = {
+        "no list": lambda: api.words(0, 1), "stream": lambda: int(api.stream), "foreign": lambda: _foreign(api),
+        "unloaded": lambda: _unloaded(api),
+    }  # fmt: skip
+    given |= {key: made[value]() if value in made else value for key, value in changed.items()}
+    ring = api.acl.runtime.handles.get(api.stream, Stream).ring
+    before = ring.submitted
+    api.step(name, code, message, **given)
+    assert ring.submitted == before
+
+
+def _foreign(api: Caller) -> int:
+    """Return a stream of a context that is not current any more."""
+    own = api.step("aclrtGetCurrentContext", 0, context=Out())
+    api.step("aclrtCreateContext", 0, context=Out(), deviceId=0)
+    found = api.step("aclrtCreateStream", 0, stream=Out())
+    api.step("aclrtSetCurrentContext", 0, context=own)
+    return int(found)
+
+
+def _unloaded(api: Caller) -> int:
+    binary = api.load(minimal_kernel("gone", 1))
+    found = api.step("aclrtBinaryGetFunction", 0, binHandle=binary, kernelName="gone", funcHandle=Out())
+    api.step("aclrtBinaryUnLoad", 0, binHandle=binary)
+    return int(found)
 
 
 def test_prefetch_leads_the_kernel_with_empty_tasks(api: Caller, function: int) -> None:

@@ -102,6 +102,12 @@ class Device:
 
     def _boot(self) -> None:
         """core_spec 2.3: init, then start."""
+        if not self.chip.is_stars:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.chip.soc} takes its tasks as HWTS commands (halSqMemGet, "
+                "halSqMsgSend), which this runtime does not send",
+                hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
+            )
         phase = self.opening.phase
         self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id)
         self.driver.open(phase)
@@ -176,8 +182,8 @@ class Device:
         if self.chip.has("TASK_EXEC_TIMEOUT_SCALE_MODIFY") and self.scheduler_has("OP_EXEC_TIMEOUT_MS"):
             interval_us = self.driver.operator_interval_ns() / 1000
         facts: dict[str, Any] = {
-            "ts_version": self.env.ts_version, "ts_features": self.scheduler_features, "credit_interval_us": interval_us,
-            "op_timeout_fine": credit.is_fine(interval_us),
+            "ts_version": self.env.ts_version, "ts_features": self.scheduler_features,
+            "credit_interval_us": interval_us, "op_timeout_fine": credit.is_fine(interval_us),
         }  # fmt: skip
         self.env = replace(self.env, **facts)
         for stream in self.own_streams:

@@ -66,7 +66,11 @@ def aclrtGetHardwareSyncAddr(acl: Acl, addr: Out | None) -> None:
     """Tell where the cores of a mix kernel synchronise (A2, A3)."""
     need_rt("aclrtGetHardwareSyncAddr", addr=addr)
     device = acl.runtime.current_context().device
-    if not device.chip.has("DEVICE_C2C_SYNC"):
-        raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{device.chip.soc} has no core synchronisation address")
     assert addr is not None
+    if not device.chip.has("DEVICE_C2C_SYNC"):
+        addr.value = None
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{device.chip.soc} has no core synchronisation address",
+            ee="EE1005", params=("core synchronisation address",), hint="only A2 and A3 have one",
+        )
     addr.value = device.core_sync_address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runtime.core.tracing import span
 from runtime.driver.copies import CopyDriver
 from runtime.memory.location import Location, locate
 
@@ -16,10 +17,11 @@ _LEAST_BYTES = 2 << 20
 
 def copy(device: Device, dst: int, capacity: int, src: int, count: int) -> None:
     """Copy and wait; by the engine on chips whose driver leaves copies to it (property sdmaCopyMethod)."""
-    if _by_engine(device, dst, src, count) and device.hal.has("halSdmaCopy"):
-        CopyDriver(device.hal, device.device_id).by_sdma(dst, capacity, src, count)
-    else:
-        device.memory.copy(dst, capacity, src, count)
+    with span(device.runtime, "copy", bytes=count, device=device.user_id):
+        if _by_engine(device, dst, src, count) and device.hal.has("halSdmaCopy"):
+            CopyDriver(device.hal, device.device_id).by_sdma(dst, capacity, src, count)
+        else:
+            device.memory.copy(dst, capacity, src, count)
 
 
 def _by_engine(device: Device, dst: int, src: int, count: int) -> bool:

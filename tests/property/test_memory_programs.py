@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -56,16 +57,17 @@ class Program:
 
     def take(self, size: int) -> Buffer | None:
         """Return a block of the pool, None where its limit forbids; the limit is kept in any case."""
-        pool = self.device.pool
-        try:
-            return pool.alloc(size, self.stream)
-        except errors.OutOfMemory as full:
-            assert pool.limit is not None, full
-            assert pool.memory_reserved() + rounded_size(size, self.device.chip.padding_size) > pool.limit
-            return None
-        finally:
-            assert pool.limit is None or pool.memory_reserved() <= pool.limit
-            assert pool.memory_allocated() <= pool.memory_reserved()
+        pool, made = self.device.pool, None
+        with contextlib.suppress(errors.OutOfMemory):
+            made = pool.alloc(size, self.stream)
+        if pool.limit is None:
+            assert made is not None
+        else:
+            assert pool.memory_reserved() <= pool.limit
+            full = pool.memory_reserved() + rounded_size(size, self.device.chip.padding_size) > pool.limit
+            assert made is not None or full
+        assert pool.memory_allocated() <= pool.memory_reserved()
+        return made
 
     def allocate(self, what: str, size: int) -> None:
         made: Buffer | None

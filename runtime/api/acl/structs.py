@@ -12,6 +12,7 @@ from typing import Any
 
 from runtime.api.aclrt.layouts import (
     CHOICE,
+    FAILED_RANGE,
     LIST,
     MALLOC_ATTRIBUTE,
     PHYSICAL_PROPERTIES,
@@ -199,6 +200,29 @@ def _within(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
     return {"notify": notify, "stream": stream, "timeout": timeout}, None, None
 
 
+def _failed(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
+    index, room = values
+    buffer = _buffer(bytes(FAILED_RANGE.size * max(room, 0)))
+
+    def after(code: int) -> list[Any]:
+        rows = FAILED_RANGE.iter_unpack(bytes(buffer)) if not code and room > 0 else ()
+        return [[{"addr": address, "len": size, "reserved": [0] * 14} for address, size, _ in rows if size]]
+
+    return {"deviceId": index, "memUceInfoArray": ctypes.addressof(buffer), "arraySize": room}, after, buffer
+
+
+def _repair(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
+    index, infos = values
+    rows = b"".join(FAILED_RANGE.pack(*(_number(each.get(key)) for key in ("addr", "len")), b"") for each in infos)
+    buffer = _buffer(rows)
+    return {"deviceId": index, "memUceInfoArray": ctypes.addressof(buffer), "arraySize": len(infos)}, None, buffer
+
+
+def _described(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
+    names = ("desc", "kind", "srcAddr", "dstAddr", "count", "config")
+    return dict(zip(names, values, strict=True)), lambda code: [values[0]], None
+
+
 ADAPTERS: dict[str, Adapter] = {
     "aclrtMallocWithCfg": _with_configuration("size", "policy", "cfg"),
     "aclrtMallocForTaskScheduler": _with_configuration("size", "policy", "cfg"),
@@ -221,6 +245,9 @@ ADAPTERS: dict[str, Adapter] = {
     "aclrtNotifyGetExportKey": _key("notify", "key", "len", "flags"),
     "aclrtSetStreamAttribute": _stream_set,
     "aclrtGetStreamAttribute": _stream_get,
+    "aclrtGetMemUceInfo": _failed,
+    "aclrtMemUceRepair": _repair,
+    "aclrtSetMemcpyDesc": _described,
     "aclrtGetGroupCount": _nothing,
     "aclrtWaitAndResetNotify": _within,
 }

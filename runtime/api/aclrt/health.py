@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 
 from npuhal import constants as c
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, need, need_rt
+from runtime.api.aclrt.layouts import FAILED_RANGE
 from runtime.api.aclrt.state import Acl
 from runtime.driver.info import DeviceInfo
 from runtime.driver.peers import PeerDriver
 from runtime.driver.repair import MOST, RepairDriver
 
-_RANGE = struct.Struct("<QQ112s")
-"""aclrtMemUceInfo: address, bytes, 14 reserved words."""
 _COHERENT_LINKS = frozenset((c.TOPOLOGY_HCCS, c.TOPOLOGY_SIO, c.TOPOLOGY_HCCS_SW, c.TOPOLOGY_UB))
 """Links between devices over which the chip's atomic operations work."""
 
@@ -37,8 +35,8 @@ def aclrtGetMemUceInfo(
             params=(call, arraySize, "arraySize", f"there are {len(rows)} ranges"), hint=f"make room for {MOST}",
         )
     for number, (address, size) in enumerate(rows):
-        data = _RANGE.pack(address, size, b"")
-        ctypes.memmove(memUceInfoArray + number * _RANGE.size, data, len(data))
+        data = FAILED_RANGE.pack(address, size, b"")
+        ctypes.memmove(memUceInfoArray + number * FAILED_RANGE.size, data, len(data))
     retSize.value = len(rows)
 
 
@@ -53,7 +51,7 @@ def aclrtMemUceRepair(acl: Acl, deviceId: int, memUceInfoArray: int, arraySize: 
             "ACL_ERROR_INVALID_PARAM", f"{call}: arraySize is {count}; at most {MOST} ranges go at once", ee="EH0009",
             params=(call, count, "arraySize", f"at most {MOST} ranges go at once"), hint="repair in several calls",
         )
-    rows = list(_RANGE.iter_unpack(ctypes.string_at(memUceInfoArray, _RANGE.size * count)))
+    rows = list(FAILED_RANGE.iter_unpack(ctypes.string_at(memUceInfoArray, FAILED_RANGE.size * count)))
     if any(any(reserved) for _, _, reserved in rows):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: reserved words are not 0", ee="EH0012",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+FAILED_RANGE = struct.Struct("<QQ112s")
+"""aclrtMemUceInfo: address, bytes, 14 reserved words."""
 LIST = struct.Struct("<QQ")
 """Address and number of what a configuration lists: aclrtMallocConfig, aclrtBinaryLoadOptions, aclrtLaunchKernelCfg."""
 CHOICE = struct.Struct("<I4I")

@@ -246,3 +246,24 @@ def test_install_takes_the_name_only_when_asked() -> None:
     finally:
         for name in [name for name in sys.modules if name == "acl" or name.startswith("acl.")]:
             del sys.modules[name]
+
+
+def test_described_copies_and_failed_memory(acl: Any) -> None:
+    rt = acl.rt
+    desc, source, target = (rt.malloc(256, 0)[0] for _ in range(3))
+    stream, _ = rt.create_stream()
+    assert rt.memset(source, 256, 7, 256) == 0
+    assert rt.get_memcpy_desc_size(6)[1] == 0
+    assert rt.set_memcpy_desc(desc, 6, source, target, 100, 0) == (desc, 0)
+    assert rt.memcpy_async_with_desc(desc, 6, stream) == 0
+    assert rt.synchronize_stream(stream) == 0
+    memory = process().runtime.hal.fake.memory  # type: ignore[attr-defined]
+    assert memory.read(target, 100) == b"\7" * 100
+    assert rt.device_get_bare_tgid()[1] == 0
+    assert rt.get_mem_uce_info(0, 4) == ([], 0)
+    process().runtime.hal.fake.device(0).failed_memory.append((source, 64))  # type: ignore[attr-defined]
+    found, code = rt.get_mem_uce_info(0, 4)
+    assert code == 0
+    assert [(each["addr"], each["len"]) for each in found] == [(source, 64)]
+    assert rt.mem_uce_repair(0, found) == 0
+    assert rt.get_mem_uce_info(0, 4) == ([], 0)

@@ -223,7 +223,7 @@ class HostCallbacks:
                     hint="use one thread per device",
                 )
             group_id = self._free_group(stream.device) if group is None else group.group_id
-            signal = IdSignal(stream.device, stream.device.signals.ids.take())
+            signal = IdSignal(stream.device)
             try:
                 if group is None:
                     group = self._open_group(stream.device, thread_id, group_id, internal)

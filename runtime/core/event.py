@@ -92,8 +92,7 @@ class Event:
             return ByteSignal(device, device.signals.bytes.take())
         if not self.flags & WAITABLE:
             return Mark(device)
-        device_only = bool(self.flags & EventFlag.DEVICE_ONLY)
-        return IdSignal(device, device.signals.ids.take(device_only=device_only))
+        return IdSignal(device, device_only=bool(self.flags & EventFlag.DEVICE_ONLY))
 
     def _signal_for(self, stream: Stream) -> Signal:
         """Return what the next record in a stream sets, with a user added for the event."""
@@ -106,7 +105,7 @@ class Event:
         if not self.flags & WAITABLE:
             return Mark(device)
         if device.chip.generation == "v100":
-            return IdSignal(device, device.signals.ids.take())
+            return IdSignal(device)
         return CountSignal(device.signals.counter(stream))
 
     @property

@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from npuhal import constants as c
 from runtime import errors
 from runtime.core import census
 from runtime.driver import ids as id_kinds
@@ -60,27 +61,33 @@ class EventIds:
         Raises:
             ResourceExhausted 207007: none left even after everything that is finished was reclaimed.
         """
+        flags = self._flags(device_only=device_only)
         if not device_only:
             with self._lock:
                 if self._free:
                     self.held += 1
                     return self._free.pop()
-        number = self._from_driver()
+        number = self._from_driver(flags)
         with self._lock:
             self.held += 1
         return number
 
-    def _from_driver(self) -> int:
+    def _flags(self, *, device_only: bool) -> int:
+        """Return what the driver is told of an id: that device code uses it (MC2), where its driver can tell apart."""
+        known = self.kind == id_kinds.NOTIFY or self._device.chip.has("DRIVER_EVENT_MC2")
+        return c.TSDRV_FLAG_REMOTE_ID if device_only and known else 0
+
+    def _from_driver(self, flags: int) -> int:
         for _ in range(_ROUNDS):
             with contextlib.suppress(errors.ResourceExhausted):
-                return self._device.ids.alloc(self.kind)
+                return self._device.ids.alloc(self.kind, flags=flags)
             if not self._reclaim():
                 break  # nothing is pending that could end
             with self._lock:
-                if self._free:
+                if self._free and not flags:
                     return self._free.pop()
         try:
-            return self._device.ids.alloc(self.kind)
+            return self._device.ids.alloc(self.kind, flags=flags)
         except errors.ResourceExhausted as exhausted:
             fault = errors.fault(
                 "RT_ERROR_DRV_NO_EVENT_RESOURCES",
@@ -102,15 +109,15 @@ class EventIds:
         time.sleep(_PAUSE_S)
         return any(stream.ring.pending and not stream.never_waited for stream in streams)
 
-    def give_back(self, number: int) -> None:
+    def give_back(self, number: int, *, device_only: bool = False) -> None:
         """Take an id back that no event and no task needs any more."""
         with self._lock:
             self.held -= 1
             self._touched = time.monotonic()
-            if len(self._free) < self.limit:
+            if len(self._free) < self.limit and not device_only:
                 self._free.append(number)
                 return
-        self._device.ids.free(self.kind, number)
+        self._device.ids.free(self.kind, number, flags=self._flags(device_only=device_only))
 
     def release_idle(self, now: float | None = None) -> int:
         """Give the pool's ids to the driver if none was returned for 3 s; returns how many went.

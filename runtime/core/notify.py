@@ -15,6 +15,7 @@ from chips.tasks import (
     NotifyWait,
     Task,
 )
+from npuhal import constants as c
 from runtime import errors
 from runtime.core import census
 from runtime.core.refs import dead_handle
@@ -110,24 +111,31 @@ SelfSignal = TypeVar("SelfSignal", bound=_Signal)
 class Notify(_Signal):
     """A flag with a device id of its own; a wait clears it. Made by `device.create_notify()`."""
 
-    __slots__ = ("_export_name", "_import_name", "_owner")
+    __slots__ = ("_export_name", "_import_name", "_owner", "device_only")
 
-    def __init__(self, device: Device, imported: bytes = b"") -> None:
+    def __init__(self, device: Device, imported: bytes = b"", *, device_only: bool = False) -> None:
         """Take an id, or open the notify that another process has shared under a name.
+
+        Args:
+            device_only: code on the device uses it (creation flag 1).
 
         Raises:
             ResourceExhausted 207009: the device has no id left.
             RuntimeFault: no such name, or this process may not open it.
         """
         self._export_name, self._import_name = b"", imported
-        self._owner = device.device_id
+        self._owner, self.device_only = device.device_id, device_only
         device.driver.info.physical_id()
         if imported:
             shared = self._names(device).open(imported)
             number, self._owner = shared.number, shared.device_id
         else:
-            number = _take(device, id_kinds.NOTIFY)
+            number = _take(device, id_kinds.NOTIFY, self._flags)
         super().__init__(device, number)
+
+    @property
+    def _flags(self) -> int:
+        return c.TSDRV_FLAG_REMOTE_ID if self.device_only else 0
 
     @staticmethod
     def _names(device: Device) -> SharedIdDriver:
@@ -218,7 +226,7 @@ class Notify(_Signal):
             return
         if self._export_name:
             names.withdraw(self._export_name)
-        self.device.ids.free(id_kinds.NOTIFY, self.notify_id)
+        self.device.ids.free(id_kinds.NOTIFY, self.notify_id, flags=self._flags)
 
 
 class CountNotify(_Signal):
@@ -287,9 +295,9 @@ def clear(notifies: Iterable[Notify], stream: Stream) -> None:
         stream.submit(kind(notify_id=notify.notify_id), owner="notify reset")
 
 
-def _take(device: Device, kind: str) -> int:
+def _take(device: Device, kind: str, flags: int = 0) -> int:
     try:
-        return device.ids.alloc(kind)
+        return device.ids.alloc(kind, flags=flags)
     except errors.ResourceExhausted as fault:
         census.explain(device, kind, fault, "creation of a notify")
         raise

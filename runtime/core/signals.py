@@ -82,7 +82,16 @@ class Signal:
 class IdSignal(Signal):
     """A hardware event id, or a notify id that stands for one."""
 
-    __slots__ = ()
+    __slots__ = ("_device_only",)
+
+    def __init__(self, device: Device, *, device_only: bool = False) -> None:
+        """Take an id; ResourceExhausted 207007 when there is none.
+
+        Args:
+            device_only: code on the device uses it, and no stream records it.
+        """
+        super().__init__(device, device.signals.ids.take(device_only=device_only))
+        self._device_only = device_only
 
     def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
@@ -98,7 +107,7 @@ class IdSignal(Signal):
         stream.submit(EventReset(event_id=self.number), owner="event reset", finished=finished)
 
     def _give_back(self) -> None:
-        self.device.signals.ids.give_back(self.number)
+        self.device.signals.ids.give_back(self.number, device_only=self._device_only)
 
 
 class Counter:

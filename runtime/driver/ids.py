@@ -40,9 +40,10 @@ class IdDriver(HalCalls):
             raise self._exhausted(rc, kind)
         return int(out.resourceId)
 
-    def free(self, kind: str, resource_id: int) -> None:
-        """Give an id back; the driver refuses one that this process does not own."""
+    def free(self, kind: str, resource_id: int, *, flags: int = 0) -> None:
+        """Give an id back, with the flags it was taken with; the driver refuses one that this process does not own."""
         info = self._input(kind, resource_id)
+        info.res[1] = flags
         rc = self.hal.halResourceIdFree(self.device_id, ctypes.byref(info))
         self.check(rc, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
 

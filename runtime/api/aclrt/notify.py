@@ -12,6 +12,7 @@ from runtime.api.aclrt.state import Acl
 from runtime.core import notify as core
 from runtime.core.notify import CountNotify, Notify
 
+_DEVICE_ONLY = 1
 _CREATE_FLAGS = (0, 1)
 """Default, or for device code only."""
 _EXPORT_FLAGS = IMPORT_FLAGS = (0, 2)
@@ -48,7 +49,7 @@ def aclrtCreateNotify(acl: Acl, notify: Out | None, flag: int | None) -> None:
     notify.value = None
     _check_flags("aclrtCreateNotify", flag, _CREATE_FLAGS)
     _need_context(acl, "aclrtCreateNotify")
-    notify.value = Notify(acl.runtime.current_context().device).handle
+    notify.value = Notify(acl.runtime.current_context().device, device_only=flag == _DEVICE_ONLY).handle
 
 
 def _notify(acl: Acl, call: str, notify: int | None) -> Notify:

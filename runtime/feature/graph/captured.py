@@ -171,7 +171,7 @@ class Captured(Model):
         if device.chip.generation == "v100":
             capacity, used = device.ids.usage(id_kinds.EVENT)
             if capacity - used > _MANY_EVENTS:
-                return IdSignal(device, device.signals.ids.take())
+                return IdSignal(device)
         return ByteSignal(device, device.signals.bytes.take())
 
     # -- its tasks -------------------------------------------------------------------------------------------------

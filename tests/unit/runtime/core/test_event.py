@@ -13,6 +13,10 @@ from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.core import stream as streams
+from runtime.core.event import Event
+from runtime.core.event_flags import EventFlag
+from runtime.core.notify import Notify
+from runtime.driver.ids import IdDriver
 from tests.unit.runtime.machines import V200, MakeKernel, OpenMachine, holdings
 
 
@@ -197,3 +201,26 @@ def test_ids_of_dropped_events_are_found_when_there_are_none_left(open_machine: 
     with pytest.raises(errors.ResourceExhausted) as caught:
         _ = [device.create_event().record(stream) for _ in range(5)]
     assert caught.value.code == 207007
+
+
+def test_the_driver_is_told_which_ids_device_code_uses(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it gives them and when it gets them back, and they are never mixed with others."""
+    told: list[tuple[str, int]] = []
+    alloc, free = IdDriver.alloc, IdDriver.free
+
+    def see_alloc(ids: IdDriver, kind: str, *, priority: int = 0, flags: int = 0) -> int:
+        told.append((f"take {kind}", flags))
+        return alloc(ids, kind, priority=priority, flags=flags)
+
+    def see_free(ids: IdDriver, kind: str, number: int, *, flags: int = 0) -> None:
+        told.append((f"give {kind}", flags))
+        free(ids, kind, number, flags=flags)
+
+    monkeypatch.setattr(IdDriver, "alloc", see_alloc)
+    monkeypatch.setattr(IdDriver, "free", see_free)
+    kind = device.signals.ids.kind
+    Event(device, EventFlag.DEVICE_ONLY, renewed=False).close()
+    Notify(device, device_only=True).close()
+    Notify(device).close()
+    assert told == [(f"take {kind}", 0x20), (f"give {kind}", 0x20), ("take NOTIFY", 0x20), ("give NOTIFY", 0x20),
+                    ("take NOTIFY", 0), ("give NOTIFY", 0)]

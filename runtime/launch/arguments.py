@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 LIST_BYTES = 64 * 1024
 """Room of a list that the runtime manages."""
 MOST_PARAMETERS = 128
-_HANDLE_BYTES = 48
-_PARAMETER_BYTES = 48
-_EXTRA_BYTES = 56
-"""What a list asks for besides parameters, slots and the room to align each of them (as recorded)."""
+_HANDLE_BYTES, _PARAMETER_BYTES = 96, 48
+"""Size of a list's description, and of each parameter's in it (args_inner.h, RtArgsHandle and ParaDetail)."""
+_MOST_HIDDEN = 8
+"""Slots that a list keeps free for what the runtime fills in, whatever the kernel takes of them."""
 
 
-def system_parameters(function: Function) -> int:
-    """Return how many slots the runtime fills itself."""
-    return 0 if isinstance(function.entry, AicpuKernel) else function.entry.system_args
+def _most_parameters(function: Function) -> int:
+    return MOST_PARAMETERS if function.for_cpu else function.entry.user_args
 
 
 def handle_size(function: Function) -> int:
     """Return the bytes of a list's own description, for lists in the caller's memory."""
-    return _HANDLE_BYTES + _PARAMETER_BYTES * (function.entry.user_args + system_parameters(function))
+    return _HANDLE_BYTES + _PARAMETER_BYTES * _most_parameters(function)
 
 
 def block_size(function: Function, user_bytes: int) -> int:
-    """Return the bytes that a block with so many bytes of the caller's takes at most."""
-    slots = function.entry.user_args + system_parameters(function)
-    return user_bytes + POINTER_BYTES * slots + _EXTRA_BYTES
+    """Return the bytes that a block with so many bytes of the caller's takes at most: with room to align each."""
+    if function.for_cpu:
+        return user_bytes
+    return user_bytes + POINTER_BYTES * (function.entry.user_args + _MOST_HIDDEN)
 
 
 class _Parameter(NamedTuple):
@@ -221,7 +221,7 @@ class ArgumentLists(threading.local):
 
     def start_at(self, function: Function, handle: int, address: int, size: int) -> ArgumentList:
         """Return a list in the caller's memory, known by the address of the handle memory."""
-        made = ArgumentList((ctypes.c_char * size).from_address(address), function.entry.user_args)
+        made = ArgumentList((ctypes.c_char * size).from_address(address), _most_parameters(function))
         made.handle = handle
         made.begin(function)
         self._shared[handle] = made

@@ -12,6 +12,8 @@ import pytest
 from runtime.api.aclrt import Out
 from runtime.cli.sample import minimal_kernel
 from runtime.core.stream import Stream
+from runtime.launch.binary import Function
+from tests.tools.elf_writer import ElfWriter, dfx, dfx_item, u32
 from tests.unit.runtime.api.kernel_calls import (
     Caller,
     api,
@@ -99,6 +101,22 @@ def test_lists_in_memory_of_ones_own(api: Caller, function: int) -> None:
     assert seen == [struct.pack("<5Q", *range(5))]
     dead = api.acl.call("aclrtKernelArgsFinalize", argsHandle=handle + 8)
     assert dead == 107017
+
+
+def test_sizes_of_lists_do_not_depend_on_hidden_slots(api: Caller) -> None:
+    names = ("plain", "paired")
+    image = (ElfWriter().kernel("plain", u32(1, 3) + dfx(*[dfx_item(0x10002, 8)] * 4), size=64)
+             .kernel("paired_mix_aic", u32(1, 4) + dfx(*[dfx_item(0x10002, 8)] * 4), size=64)
+             .kernel("paired_mix_aiv", u32(1, 4) + dfx(*[dfx_item(0x10002, 8)] * 4), size=64).build())
+    binary = api.load(image)
+    found = [api.step("aclrtBinaryGetFunction", 0, binHandle=binary, kernelName=name, funcHandle=Out())
+             for name in names]  # fmt: skip
+    hidden = [api.acl.runtime.handles.get(each, Function).entry.system_args for each in found]
+    assert hidden[1] > hidden[0] or api.soc == "950"
+    for each in found:
+        assert api.step("aclrtKernelArgsGetHandleMemSize", 0, funcHandle=each, memSize=Out()) == 96 + 4 * 48
+        size = api.step("aclrtKernelArgsGetMemSize", 0, funcHandle=each, userArgsSize=20, actualArgsSize=Out())
+        assert size == 20 + 64 + 4 * 8
 
 
 # -- blocks, arrays, attributes ------------------------------------------------------------------------------------

@@ -111,6 +111,8 @@ def test_aicpu_kernels_run_by_name(api: Caller, op_list: int) -> None:
     api.fake.attach_aicpu("libsum.so", "RunSum", lambda context: seen.append(context.args.bytes(0, 12)))
     function = api.step("aclrtBinaryGetFunction", 0, binHandle=op_list, kernelName="Sum", funcHandle=Out())
     assert api.step("aclrtGetFunctionAttribute", 0, funcHandle=function, attrType=1, attrValue=Out()) == 100
+    assert api.step("aclrtKernelArgsGetHandleMemSize", 0, funcHandle=function, memSize=Out()) == 96 + 128 * 48
+    assert api.step("aclrtKernelArgsGetMemSize", 0, funcHandle=function, userArgsSize=9, actualArgsSize=Out()) == 9
     handle = start(api, function)
     for data in (b"12345", b"6789abc"):  # without gaps
         append(api, handle, data)

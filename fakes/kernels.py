@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fakes.checkers.race import READ, WRITE
+from fakes.checkers.race import ARGUMENTS, READ, WRITE
 from fakes.errors import FakeError, Hang, MemoryFault, TaskFault
 from fakes.faults import Effect
 from fakes.views import view
@@ -65,7 +65,7 @@ class Arguments:
         """Return raw bytes of the block, from a byte offset."""
         at = self.address + offset
         if self._of_graph and self._task is not None:
-            self._task.touch(at, size, READ)
+            self._task.touch(at, size, ARGUMENTS)
         return ctypes.string_at(self._memory.device_pointer(at, size, "argument read"), size)
 
     def scalar(self, offset: int, dtype: DTypeLike = "int32") -> Any:

@@ -10,7 +10,7 @@ from fakes.checkers import leaks
 from fakes.checkers.lifetime import Lifetimes
 from fakes.checkers.names import Names, at, place
 from fakes.checkers.order import HOST, Actor, Stamp
-from fakes.checkers.race import LOAD, READ, RELEASE, WRITE, Races
+from fakes.checkers.race import ARGUMENTS, LOAD, READ, RELEASE, WRITE, Races
 from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, RACE, SOURCE, STALE, UAF, UPDATE, CheckFailed, Report, Reports
 from fakes.checkers.shadow import Work
 from fakes.checkers.signals import Handover
@@ -57,6 +57,7 @@ class Checks:
         self._host = Actor(HOST)
         self._queues: dict[SubmissionQueue, Queue] = {}
         self._count = 1
+        self._arguments: dict[Block, SubmissionQueue] = {}
         self._calls: dict[tuple[int, int], list[Stamp]] = {}
         self.races = Races(self)
         self._handover = Handover()
@@ -189,6 +190,7 @@ class Checks:
         low, high = block.pointer, block.pointer + block.span
         users = self.races.users(self._host, low, high)
         self._lifetimes.freed(self._host, block, place(), users, self._queued_on(block))
+        self._arguments.pop(block, None)
         self.races.shadow.forget(low, high)
 
     def _queued_on(self, block: Block) -> list[str]:
@@ -290,6 +292,10 @@ class Checks:
             if how == LOAD:
                 races.awaited(queue, low, low + size)
                 continue
+            if how == ARGUMENTS:
+                how = READ
+                if block is not None:
+                    self._arguments[block] = task.sq
             races.touch(queue, work, block, low, low + size, RELEASE if waits else how)
             if block is not None and known is not None:
                 self._lifetimes.used(task, known[0], block, work)
@@ -305,6 +311,10 @@ class Checks:
     def activates(self, task: Task, sq: SubmissionQueue) -> None:
         """A task lets another queue run."""
         self._queue(sq).join(self._queue(task.sq).stamp())
+
+    def passes_on(self, sq: SubmissionQueue, runner: SubmissionQueue) -> None:
+        """A failure of a graph's task is reported by the queue that executes the graph."""
+        self._queue(runner).join(self._queue(sq).past())
 
     def gives(
         self, task: Task, key: tuple[str, int, int], signal: Signal, value: int, *, adds: bool = False,
@@ -345,9 +355,10 @@ class Checks:
         known = self._queue(sq).submitted.get(position)
         return "" if known is None else at(known[1], "submitted at")
 
-    def ring_owner(self, block: Block) -> SubmissionQueue | None:
-        """Return the queue of a graph whose ring a block is."""
-        return next((sq for sq in self._queues if sq.ring is block), None)
+    def part_of_graph(self, block: Block) -> SubmissionQueue | None:
+        """Return the queue of a graph whose ring a block is, or whose tasks have their arguments there."""
+        sq = self._arguments.get(block)
+        return next((each for each in self._queues if each.ring.base == block.base), None) if sq is None else sq
 
 
 _POLLING = frozenset({"memory_wait", "mem_wait", "stream_switch", "stream_switch_ex", "model_execute", "stream_active",

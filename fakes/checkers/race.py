@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.memory import Block
 
-READ, WRITE, RELEASE, LOAD = range(4)
-"""How bytes are touched: read, written, written for others that wait for the value, looked at by such a wait."""
+READ, WRITE, RELEASE, LOAD, ARGUMENTS = range(5)
+"""How bytes are touched: read, written, written for others that wait for the value, looked at by such a wait, read as
+the arguments of a graph's kernel."""
 
 
 class Races:
@@ -99,7 +100,7 @@ class Races:
         self, actor: Actor, first: Work, second: Work, block: Block | None, low: int, high: int, did: str, does: str
     ) -> None:
         checks, names = self._checks, self._checks.names
-        inner = None if block is None else checks.ring_owner(block)
+        inner = None if block is None else checks.part_of_graph(block)
         check = RACE if inner is None else UPDATE
         if not checks.on(check):
             return

@@ -251,6 +251,8 @@ class Executor:
         # the entry that executes the model is the one that fails; its code names stream and task inside
         runner, model.executing = model.executing, None
         runner.enabled = False
+        if self.machine.checks is not None:
+            self.machine.checks.passes_on(sq, runner)
         inner = self._cqe(task, error_type, code)
         entry = self.decode_at(task.device, runner, model.position)
         entry.end = task.end

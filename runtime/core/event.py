@@ -58,6 +58,7 @@ class Event:
             self._signal = SharedWords(device, shared)
         elif not self._per_record:
             self._signal = self._first_signal()
+            self._tell(self._signal)
         self._handle = 0
         self.closed = False
         device.signals.adopt(self)
@@ -157,6 +158,7 @@ class Event:
             target.branch.record(self)
             return self
         signal = self._signal_for(target)
+        self._tell(signal)
         record = Recording(target, signal)
         try:
             signal.record(
@@ -171,6 +173,17 @@ class Event:
         if before is not None:
             before.drop()
         return self
+
+    def _tell(self, signal: Signal) -> None:
+        """Tell tools which id or byte stands for the event, if it has a name."""
+        if self.name and isinstance(signal, (IdSignal, ByteSignal)):
+            key = ("mem", signal.address) if isinstance(signal, ByteSignal) else (self._id_key, signal.number)
+            self.device.hal.annotate(key, self)
+
+    @property
+    def _id_key(self) -> str:
+        """What tools call ids of the kind that stand for events."""
+        return self.device.signals.ids.kind.lower()
 
     def _check_model(self, stream: Stream) -> None:
         """Refuse events that change their signal in a stream of a model, whose tasks run again and again."""

@@ -20,6 +20,7 @@ from runtime.cli.sample import minimal_kernel
 from runtime.core.ring import RingV100
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
+_FAULTS = (Effect.EXCEPTION, Effect.TRAP, Effect.TIMEOUT, Effect.CONFLICT)
 
 
 class Feeder(threading.Thread):
@@ -88,7 +89,7 @@ def run_feeders(url: str, threads: int, streams: int, launches: int, *, faulty: 
 
         fake.log = Log()
         for nth in range(faulty):
-            fake.faults.on_task(Effect.EXCEPTION, 1000 * (nth + 1), kind="kernel")
+            fake.faults.on_task(_FAULTS[nth % len(_FAULTS)], 1000 * (nth + 1), kind="kernel")
         for feeder in feeders:
             feeder.start()
         for feeder in feeders:
@@ -119,7 +120,7 @@ def test_threads_streams_and_events(chip: str, free_run: int) -> None:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_threads_streams_and_events_with_faults(chip: str) -> None:
-    run_feeders(f"fake://{chip}?seed=4&policy=random", threads=4, streams=2, launches=1000, faulty=3)
+    run_feeders(f"fake://{chip}?seed=4&policy=random&transient=97", threads=4, streams=2, launches=1000, faulty=3)
 
 
 @pytest.mark.soak
@@ -127,7 +128,7 @@ def test_threads_streams_and_events_with_faults(chip: str) -> None:
 @pytest.mark.parametrize("free_run", [0, 1], ids=["stepped", "free running"])
 def test_threads_streams_and_events_long(chip: str, free_run: int) -> None:
     run_feeders(
-        f"fake://{chip}?seed=5&policy=random&free_run={free_run}", threads=8, streams=4, launches=40_000, faulty=20
+        f"fake://{chip}?seed=5&policy=random&transient=97&free_run={free_run}", threads=8, streams=4, launches=40_000, faulty=20
     )
 
 

@@ -100,7 +100,7 @@ class Device:
         sizes["event"] = stated.events or sizes["event"]
         sizes["notify"] = stated.notifies or sizes["notify"]
         sizes.update(limits)
-        return {name: IdPool(name, size, min(first.get(name, 0), size - 1)) for name, size in sizes.items()}
+        return {name: IdPool(name, size, max(0, min(first.get(name, 0), size - 1))) for name, size in sizes.items()}
 
     # -- signals ------------------------------------------------------------------------------------------------------
 

@@ -64,6 +64,15 @@ class CaptureGate:
             return anywhere is CaptureMode.GLOBAL or own is CaptureMode.THREAD_LOCAL
         return own in (CaptureMode.GLOBAL, CaptureMode.THREAD_LOCAL)
 
+    def describe(self) -> str:
+        """Return who captures, and how: for messages to those who must not wait."""
+        with self._lock:
+            found = [
+                f"thread {thread} in {mode.name} mode" for thread, modes in self._threads.items()
+                for mode in CaptureMode if modes[mode]
+            ]
+        return " and ".join(found) or "nobody"
+
 
 def _strictest(counts: Counter[CaptureMode] | dict[CaptureMode, int]) -> CaptureMode | None:
     return next((mode for mode in CaptureMode if counts.get(mode)), None)

@@ -244,9 +244,8 @@ class RingV200(TaskRing):
             self.firsts[position] = first
             self.owners[position] = owner
         self.submitted += count
-        allocation = self.allocations
-        self.allocations = allocation + 1
-        return TaskIds(first, serial, first, allocation)
+        self.allocations += 1
+        return TaskIds(first, serial, first, self.allocations)
 
     def give_back(self, count: int) -> None:
         """Move the tail back (the v200 roll-back of a send that failed)."""

@@ -111,9 +111,9 @@ def send(
             if model is not None:
                 model.note(stream, task, owner, ids, count, arguments)
         _last.task_id = ids.task_id
-    except BaseException:
+    except BaseException as failure:
         if model is not None:
-            model.spoil()
+            model.spoil(failure)
         raise
     finally:
         if unsent:

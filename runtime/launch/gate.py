@@ -25,15 +25,27 @@ def check_blocking(context: Context, call: str, *, asynchronous: bool = False) -
     code = "STREAM_CAPTURE_MODE_BLOCK_ASYNC" if asynchronous else "STREAM_CAPTURE_MODE_NOT_SUPPORT"
     why = "plain host memory makes it wait for the stream" if asynchronous else "it waits for the device"
     raise errors.fault(
-        f"RT_ERROR_{code}", f"{call} is not allowed during a capture: {why}", ee="EE1016",
+        f"RT_ERROR_{code}", f"{call} is not allowed during a capture: {why}, and a stream is being captured by "
+        f"{context.capture_gate.describe()}; the capture goes on", ee="EE1016",
         params=(call, f"a stream is being captured, and {why}"),
-        hint="use pinned memory (alloc_host) and a stream's copy, or capture in relaxed mode",
+        hint="use pinned memory (alloc_host) and a stream's copy; capture in relaxed or thread-local mode; or let this "
+        "thread exchange its own mode (aclmdlRICaptureThreadExchangeMode) for the call",
     )
+
+
+def check_unbound(stream: Stream, call: str) -> None:
+    """Refuse a copy through a buffer in a stream of a model: 107000 with EE1016."""
+    if stream.bound is not None:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model, whose tasks run "
+            "again and again; HOST_TO_BUF_TO_DEVICE copies the source only once", ee="EE1016",
+            params=(call, "the stream is bound to a model"), hint="use pinned memory and HOST_TO_DEVICE",
+        )
 
 
 def check_pageable(stream: Stream, call: str) -> None:
     """Refuse a copy of plain host memory in a stream that is being captured: 107000 with EE1016."""
-    if stream.route.immediate:
+    if stream.branch is None and stream.refill is None:
         return
     raise errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{call}: stream {stream.stream_id} is being captured, and an end of the copy is "

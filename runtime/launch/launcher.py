@@ -273,7 +273,7 @@ def _publishing(template: Template, ring: RingV200) -> Callable[..., None]:
     head, middle, tail = with_head_update(template).runs
 
     def pack_into(buffer: Any, offset: int, first: bytes, serial: int, second: bytes, args: int, last: bytes) -> None:
-        if ring.allocations % HEAD_UPDATE_EVERY:
+        if (ring.allocations + 1) % HEAD_UPDATE_EVERY:
             pack(buffer, offset, first, serial, second, args, last)
         else:
             pack(buffer, offset, head, serial, middle, args, tail)

@@ -9,7 +9,7 @@ from runtime.api.aclrt.entry import Out, entry, handle_of, need, stream_of
 from runtime.api.aclrt.state import Acl
 from runtime.core.stream import Stream
 from runtime.feature import graph
-from runtime.feature.graph import CaptureMode
+from runtime.feature.graph import CaptureMode, Graph, Model
 
 
 @entry(waits_for_snapshot=True)
@@ -19,6 +19,20 @@ def aclmdlRICaptureBegin(acl: Acl, stream: int | None, mode: int | None) -> None
     need(call, stream=stream)
     wanted = _mode(call, mode or 0)
     graph.begin(stream_of(acl, stream), wanted)
+
+
+@entry(waits_for_snapshot=True)
+def aclmdlRICaptureToModelRIBegin(acl: Acl, stream: int | None, modelRI: int | None, mode: int | None) -> None:
+    """Capture into a branch of a conditional node."""
+    call = "aclmdlRICaptureToModelRIBegin"
+    need(call, stream=stream, modelRI=modelRI)
+    wanted, target = _mode(call, mode or 0), handle_of(acl, modelRI, Model)
+    if not isinstance(target, Graph):
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {target!r} was not made for a capture", ee="EE1017",
+            params=(call, "modelRI", "it is no branch of a conditional node"), hint="pass what a conditional node gave",
+        )
+    graph.begin(stream_of(acl, stream), wanted, into=target)
 
 
 @entry

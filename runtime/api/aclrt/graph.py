@@ -180,8 +180,8 @@ def _union(acl: Acl, node: Node) -> bytes:
         owner = None if node.kernel is None else node.kernel.program.owner
         function = 0 if owner is None else owner.function_of(node.kernel).handle
         return _KERNEL.pack(function, 0, task.args, 0, task.args_size, task.block_dim)
-    if node.kind in (NodeKind.EVENT_RECORD, NodeKind.EVENT_WAIT, NodeKind.EVENT_RESET):
-        return _EVENT.pack(node.event_handle, node.event_flags, int(node.external))
+    if node.event is not None:
+        return _EVENT.pack(node.event.handle, node.event.flags, int(node.event.external))
     if isinstance(task, WriteValue):
         return _VALUE.pack(task.addr, int.from_bytes(task.data, "little"), 0)
     assert isinstance(task, (MemWriteValue, MemWaitValue))

@@ -26,7 +26,8 @@ _LOG = logging.getLogger(__name__)
 _BLOCK_MASK = 0xFFFF
 
 
-def _options(acl: Acl, call: str, function: Function, address: int | None) -> LaunchOptions:
+def launch_options(acl: Acl, call: str, function: Function, address: int | None) -> LaunchOptions:
+    """Return the options in an aclrtLaunchKernelCfg at an address; none for NULL."""
     options = PLAIN
     if address:
         first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
@@ -84,7 +85,7 @@ def _at(
 ) -> None:
     need(call, funcHandle=funcHandle, argsData=argsData)
     function = function_of(acl, funcHandle or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
+    blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
     if not argsSize:
         HostBlock(b"").check(call)
     target = own_stream_of(acl, call, stream)
@@ -108,7 +109,7 @@ def aclrtLaunchKernelWithConfig(
             params=(call, reserve, "reserve", "it must be NULL"), hint="pass NULL",
         )
     function = function_of(acl, funcHandle or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
+    blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
     target = own_stream_of(acl, call, stream)
     block = lists_of(acl).find(argsHandle or 0).block(target.context)
     function.on(target.device).launch_block(target, blocks, block, options)
@@ -123,7 +124,7 @@ def aclrtLaunchKernelWithHostArgs(
     call = "aclrtLaunchKernelWithHostArgs"
     need(call, funcHandle=funcHandle, hostArgs=hostArgs)
     function = function_of(acl, funcHandle or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
+    blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
     block = _host_block(call, hostArgs, argsSize, placeHolderArray, placeHolderNum)
     target = own_stream_of(acl, call, stream)
     function.on(target.device).launch_block(target, blocks, block, options)
@@ -144,7 +145,7 @@ def aclrtLaunchKernelWithArgsArray(
     call = "aclrtLaunchKernelWithArgsArray"
     need(call, func=func)
     function = function_of(acl, func or 0)
-    blocks, options = _blocks(call, function, numBlocks), _options(acl, call, function, cfg)
+    blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
     target = own_stream_of(acl, call, stream)
     kernel = _core_kernel(call, function, target)
     kernel.launch_block(target, blocks, simt.gather(call, kernel, args or 0), options)
@@ -183,7 +184,7 @@ def _simt(
     acl: Acl, call: str, func: int, stream: int | None, cfg: int | None, dynamic: int
 ) -> tuple[Stream, Kernel, LaunchOptions]:
     function = function_of(acl, func)
-    options = simt.with_dynamic(call, _options(acl, call, function, cfg), dynamic)
+    options = simt.with_dynamic(call, launch_options(acl, call, function, cfg), dynamic)
     target = own_stream_of(acl, call, stream)
     return target, _core_kernel(call, function, target), options
 

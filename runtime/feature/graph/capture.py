@@ -119,6 +119,12 @@ def _check_target(graph: Graph, call: str) -> None:
 
 
 def _check_stream(stream: Stream, call: str) -> None:
+    chip = stream.device.chip
+    if not chip.has("MODEL_ACL_GRAPH"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {chip.soc} cannot capture streams",
+            hint="build a model by hand: bind streams that keep their tasks",
+        )
     v100 = stream.device.chip.generation == "v100"
     if stream.flags & StreamFlag.PERSISTENT and not v100:
         raise errors.fault(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import os
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import TaskType
@@ -15,14 +16,17 @@ from runtime.core.route import CAPTURE, RouteRank
 from runtime.core.signals import ByteSignal, IdSignal, Signal
 from runtime.core.stream import StreamFlag
 from runtime.driver import ids as id_kinds
+from runtime.feature.graph.arguments import StagedArguments
 from runtime.feature.graph.branch import Branch
 from runtime.feature.graph.model import Model
-from runtime.feature.graph.node import Node, NodeKind
+from runtime.feature.graph.node import EventUse, Node, NodeKind
+from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.context import Context
+    from runtime.core.device import Device
     from runtime.core.event import Event
     from runtime.core.ring import Label
     from runtime.core.stream import Stream
@@ -61,10 +65,23 @@ class GraphState(enum.IntEnum):
 _OF_STREAM = {GraphState.CAPTURING: CaptureStatus.ACTIVE, GraphState.INVALIDATED: CaptureStatus.INVALIDATED}
 
 
+def has_software_queues(device: Device) -> bool:
+    """Whether graphs keep their tasks on the host and are lent queues (core_spec 14.1)."""
+    return device.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and creation.binds_dynamically(device)
+
+
+def counts_hardware_events(device: Device) -> bool:
+    """Whether shadows are hardware events: the chip counts them, and has plenty (core_spec 14.6)."""
+    if device.chip.generation != "v100":
+        return False
+    capacity, used = device.ids.usage(id_kinds.EVENT)
+    return capacity - used > _MANY_EVENTS
+
+
 class Captured(Model):
     """A model made by a capture: how it comes about and how it ends."""
 
-    __slots__ = ("_number", "_retired", "_users", "begun_by", "branches", "conditions", "failed", "groups",
+    __slots__ = ("_number", "_retired", "_users", "arguments", "begun_by", "branches", "conditions", "failed", "groups",
                  "loaded", "mode", "origin", "parent", "places", "shadows", "software", "state")  # fmt: skip
 
     executor, captured = _EXECUTOR_CAPTURE, True
@@ -88,13 +105,15 @@ class Captured(Model):
         self.shadows: list[Shadow] = []
         self.groups: list[TaskGroup] = []
         """Task groups, open or recorded."""
-        device = self.device
-        self.software = device.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and creation.binds_dynamically(device)
+        self.software = has_software_queues(self.device)
         """Whether the streams keep their tasks on the host and are lent queues when the graph is executed."""
         self.loaded = False
         """Whether the task scheduler has prepared executions."""
-        self.places = False
-        """Whether nodes note where they were captured."""
+        self.arguments = StagedArguments(self.device)
+        """Memory for the arguments of its kernels."""
+        self.resources.callback(self.arguments.close)
+        self.places = os.environ.get(VARIABLE) == "1"
+        """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
         self._users: dict[Stream, Stream] = {}
         self._number = itertools.count().__next__
         self._retired: list[ArgumentBlock] = []
@@ -168,10 +187,8 @@ class Captured(Model):
     def new_signal(self) -> Signal:
         """Return what a shadow is made of: a hardware event where there are plenty, else a byte of memory."""
         device = self.device
-        if device.chip.generation == "v100":
-            capacity, used = device.ids.usage(id_kinds.EVENT)
-            if capacity - used > _MANY_EVENTS:
-                return IdSignal(device)
+        if counts_hardware_events(device):
+            return IdSignal(device)
         return ByteSignal(device, device.signals.bytes.take())
 
     # -- its tasks -------------------------------------------------------------------------------------------------
@@ -211,11 +228,12 @@ class Captured(Model):
             raise group.error
 
     def note(
-        self, stream: Stream, task: Task, label: Label, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+        self, stream: Stream, task: Task, label: Label, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
+        address: int = 0,
     ) -> None:
-        """Keep a task that was put into one of the graph's streams."""
+        """Keep a task that was put into one of the graph's streams; `address` is that of its arguments."""
         origin = caller() if self.places else None
-        node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin)
+        node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin, address)
         node.index = self._number()
         self.nodes.append(node)
         if self.groups and self.capturing and label.type is not TaskType.STREAM_ACTIVE:
@@ -225,18 +243,17 @@ class Captured(Model):
     def mark_last(self, stream: Stream, kind: NodeKind, event: Event) -> Node:
         """Say what the newest task of a stream is about."""
         node = next(node for node in reversed(self.nodes) if node.stream is stream)
-        node.marked, node.event = kind, event.name or f"{event.handle:#x}"
-        node.event_handle, node.event_flags = event.handle, int(event.flags)
+        node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags))
         return node
 
     def invalidated_by_failure(self) -> Spoils:
         """Return a context manager: a fault in it spoils the capture."""
         return Spoils(self)
 
-    def spoil(self) -> None:
+    def spoil(self, failure: BaseException) -> None:
         """Let the end of the capture fail: one of its tasks has."""
         if self.state is GraphState.CAPTURING:
-            self.state = GraphState.INVALIDATED
+            self.state, self.failed = GraphState.INVALIDATED, str(failure) or type(failure).__name__
             self.settle()
 
     # -- changes ---------------------------------------------------------------------------------------------------
@@ -268,8 +285,8 @@ class Captured(Model):
         try:
             if self.state is GraphState.INVALIDATED:
                 raise errors.fault(
-                    "RT_ERROR_STREAM_CAPTURE_INVALIDATED", "a captured task has failed, so that the graph is not "
-                    "complete", hint="see the error of that call, and capture again",
+                    "RT_ERROR_STREAM_CAPTURE_INVALIDATED", "the graph is not complete, because a captured task has "
+                    f"failed: {self.failed}", hint="see the error of that call, and capture again",
                 )
             if self.open_groups:
                 raise errors.fault(
@@ -278,6 +295,7 @@ class Captured(Model):
                 )
             self._check_joined()
             assert self.origin is not None
+            self.arguments.bring_over()
             for shadow in self.shadows:
                 stream = self.origin.ready()
                 shadow.signal.reset(stream, _nothing)
@@ -458,9 +476,9 @@ class Spoils:
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._graph.spoil()
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
+        if raised is not None:
+            self._graph.spoil(raised)
 
 
 def _nothing() -> None:

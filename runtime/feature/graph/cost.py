@@ -6,9 +6,12 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from runtime.core.signals import ByteSignal
+from runtime.core.software import DEPTH, RESERVED
 from runtime.driver.queues import SQE_BYTES
+from runtime.feature.graph.captured import has_software_queues
 
 if TYPE_CHECKING:
+    from runtime.core.stream import Stream
     from runtime.feature.graph.captured import Captured
 
 
@@ -51,6 +54,13 @@ class Cost:
         )
 
 
+def stream_room(stream: Stream) -> int:
+    """Return how many SQEs one stream of a graph takes before the next one goes on."""
+    chip = stream.env.chip
+    depth = DEPTH if has_software_queues(stream.device) else chip.limits.rtsq_depth
+    return depth - RESERVED - int(chip.prop("expandStreamRsvTaskNum")) - 1
+
+
 def cost_of(graph: Captured) -> Cost:
     """Return what a graph takes; while it is captured, what it would take if it ended now."""
     ends = 1 if graph.end_notify is None else 0
@@ -61,5 +71,5 @@ def cost_of(graph: Captured) -> Cost:
         streams=streams, queues=streams, sqes=sum(node.count for node in graph.nodes) + ends + unreset,
         nodes=len(graph.nodes) + ends + unreset, events=len(graph.shadows) - bytes_used, event_bytes=bytes_used,
         notifies=1, models=1, lends=graph.software,
-        argument_bytes=sum(node.arguments.size for node in graph.nodes if node.arguments is not None),
+        argument_bytes=graph.arguments.size_bytes,
     )

@@ -47,8 +47,8 @@ class TaskGroup:
         return f"<task group of graph {self.branch.graph.model_id}, {len(self.nodes)} kernels>"
 
 
-def begin_group(stream: Stream) -> None:
-    """Start a task group in a captured stream; until its end the stream takes kernels only.
+def begin_group(stream: Stream) -> TaskGroup:
+    """Start a task group in a captured stream and return it; until its end the stream takes kernels only.
 
     Raises:
         CaptureError 107029: the stream is not captured. CaptureError 107033: a group is open in it.
@@ -60,6 +60,7 @@ def begin_group(stream: Stream) -> None:
     branch.group = TaskGroup(branch)
     graph.groups.append(branch.group)
     graph.settle()
+    return branch.group
 
 
 def end_group(stream: Stream) -> TaskGroup:
@@ -117,8 +118,11 @@ def begin_update(stream: Stream, group: TaskGroup) -> None:
     stream.install_route(_UPDATE)
 
 
-def end_update(stream: Stream) -> None:
+def end_update(stream: Stream, *, complete: bool = True) -> None:
     """End the update that a stream makes.
+
+    Args:
+        complete: whether all kernels of the group must have been launched.
 
     Raises:
         CaptureError 107033: it makes none (EE1016).
@@ -132,7 +136,7 @@ def end_update(stream: Stream) -> None:
     group = refill.group
     stream.refill = group.updater = None
     stream.remove_route(RouteRank.UPDATE)
-    if refill.next < len(group.nodes):
+    if complete and refill.next < len(group.nodes):
         raise errors.fault(
             "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{refill.next} kernels were launched for a group of "
             f"{len(group.nodes)}", ee="EE1017",

@@ -172,8 +172,12 @@ class Model:
             self._remove(stream)
 
     def _remove(self, stream: Stream) -> None:
-        if stream in self._told:
-            self._tell_removed(stream)
+        with ExitStack() as steps:
+            steps.callback(self._forget, stream)
+            if stream in self._told:
+                self._tell_removed(stream)
+
+    def _forget(self, stream: Stream) -> None:
         following = [] if stream.split is None else stream.split.streams
         stream.bound = stream.split = None
         self.streams.remove(stream)
@@ -211,8 +215,10 @@ class Model:
     @property
     def _sender(self) -> Stream:
         """The stream for messages: the control stream, or the context's default one where the chip has none."""
-        control = self.device.control_stream
-        return self.context.default_stream if control is self.device.primary_stream else control
+        device, context = self.device, self.context
+        if device.control_stream is not device.primary_stream or context.closed:
+            return device.control_stream
+        return context.default_stream
 
     def _maintain(self, operation: ModelOperation, stream: Stream, **facts: int) -> None:
         """Send a message about the model, and wait until it was read."""
@@ -481,10 +487,16 @@ class Model:
             steps.callback(self._release_streams)
 
     def _release_streams(self) -> None:
-        self._detach()
-        for stream in list(self.streams):
-            if stream in self.streams:  # it may have gone with another one
+        with ExitStack() as steps:  # as in `close`
+            for stream in reversed(self.streams):
+                steps.callback(self._let_go, stream)
+            self._detach()
+
+    def _let_go(self, stream: Stream) -> None:
+        if stream in self.streams:  # it may have gone with another one
+            try:
                 self._remove(stream)
+            finally:
                 self._release_stream(stream)
 
     def _release_stream(self, stream: Stream) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.tasks import CoreKernel, TaskType
 
@@ -29,12 +29,23 @@ class NodeKind(enum.IntEnum):
     VALUE_WAIT = 6
 
 
-class Change(enum.Enum):
-    """What the next update does with a node."""
+class EventUse(NamedTuple):
+    """The event of a record, wait or reset in a graph."""
 
-    KEEP = "stays as it is"
-    REPLACE = "gets its new parameters"
-    DISABLE = "is left out"
+    kind: NodeKind
+    name: str
+    handle: int
+    flags: int
+    external: bool = False
+    """Whether it is recorded or waited for outside of the graph."""
+
+
+class Change(NamedTuple):
+    """What the next update puts in the place of a node's task; no task leaves the node out."""
+
+    task: Task | None
+    label: Label
+    arguments: ArgumentBlock | None = None
 
 
 _KINDS = {
@@ -51,42 +62,33 @@ class Node:
     in the order of the capture. `place` is "file:line" of the call, where it was noted.
     """
 
-    __slots__ = ("arguments", "change", "count", "enabled", "event", "event_flags", "event_handle", "external", "fresh",
-                 "handle", "ids", "index", "label", "marked", "origin", "stream", "template", "user")  # fmt: skip
+    __slots__ = ("address", "arguments", "change", "count", "enabled", "event", "handle", "ids", "index", "label",
+                 "origin", "stream", "template", "user")  # fmt: skip
 
     def __init__(
         self, user: Stream, stream: Stream, ids: TaskIds, count: int, label: Label, template: Task,
-        arguments: ArgumentBlock | None = None, origin: Any = None,
+        arguments: ArgumentBlock | None = None, origin: Any = None, address: int = 0,
     ) -> None:
         self.index = 0
         self.user, self.stream, self.ids, self.count = user, stream, ids, count
         self.label, self.template, self.arguments, self.origin = label, template, arguments, origin
-        self.marked: NodeKind | None = None
-        """The kind, where the task alone does not tell."""
-        self.event = ""
-        """The event of a record, wait or reset; `event_handle` and `event_flags` are its own."""
-        self.event_handle = self.event_flags = 0
-        self.external = False
-        """Whether the event lives outside of the graph."""
-        self.change = Change.KEEP
-        """What the next update does."""
-        self.fresh: tuple[Task, Label, ArgumentBlock | None] | None = None
-        """What takes the node's place then."""
+        self.address = address
+        """Where the kernel's arguments lie, if the template does not say."""
+        self.event: EventUse | None = None
+        self.change: Change | None = None
         self.enabled = True
         self.handle = 0
 
     @property
     def kind(self) -> NodeKind:
         """What the node is."""
-        return self.marked if self.marked is not None else _KINDS.get(self.template.type, NodeKind.OTHER)
+        return self.event.kind if self.event is not None else _KINDS.get(self.template.type, NodeKind.OTHER)
 
     @property
     def task(self) -> Task:
         """The description of the task as it is executed."""
         task = self.template
-        if isinstance(task, CoreKernel) and not task.args and self.arguments is not None:
-            return replace(task, args=self.arguments.address)
-        return task
+        return replace(task, args=self.address) if isinstance(task, CoreKernel) and not task.args else task
 
     @property
     def kernel(self) -> Kernel | None:
@@ -103,7 +105,7 @@ class Node:
     def name(self) -> str:
         """What it is called: the kernel's name, or what it does, with the event it is about."""
         base = self.kernel.name if self.kernel is not None else self.label.name
-        return f"{base} {self.event}" if self.event else base
+        return f"{base} {self.event.name}" if self.event is not None else base
 
     @property
     def position(self) -> int:

@@ -81,8 +81,13 @@ def write(
         route.put(node.position, sqes)
     elif place.env.chip.generation == "v100":
         address = 0
-    else:
+    elif place.queues.ring_base:
         address = place.queues.ring_base + node.position * SQE_BYTES
+    else:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{node!r} lies in a hardware queue that is not mapped, so that it "
+            "cannot be changed", hint="a driver that binds queues dynamically keeps tasks where they can be changed",
+        )
     target = graph.context.default_stream if stream is None else stream
     _copy(target, place, node.position, address, sqes, done)
     if stream is None:

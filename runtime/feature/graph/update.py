@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from chips.blocks import blocks
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, Nop, WriteValue
 from runtime import errors
+from runtime.core.route import CAPTURE
 from runtime.feature.graph.captured import Captured, GraphState
 from runtime.feature.graph.node import Change, Node, NodeKind
 from runtime.feature.graph.rewrite import encoded, replace_task, write
@@ -33,7 +34,8 @@ class _Described:
 
     def __init__(self, place: Stream) -> None:
         self.device, self.env, self.plugin, self.context = place.device, place.env, place.plugin, place.context
-        self.drain = place.drain
+        self.drain, self.route = place.drain, CAPTURE
+        self.branch = self.tracer = None
         self.task: Any = None
         self.label: Any = None
         self.arguments: Any = None
@@ -69,8 +71,7 @@ def set_kernel(
             )
         described: Any = _Described(node.stream)
         submit_block(described, replace(task, args_size=len(block.data)), block, label_of(kernel, task))
-        _drop_pending(graph, node)
-        node.fresh, node.change = (described.task, described.label, described.arguments), Change.REPLACE
+        _plan(graph, node, Change(described.task, described.label, described.arguments))
 
 
 def words_of(kernel: Kernel, arguments: tuple[Any, ...]) -> HostBlock:
@@ -110,8 +111,7 @@ def set_value(graph: Captured, node: Node, address: int, value: int, flag: int =
         else:
             assert isinstance(task, WriteValue)
             task = replace(task, addr=address, data=value.to_bytes(len(task.data), "little"))
-        _drop_pending(graph, node)
-        node.fresh, node.change = (task, node.label, node.arguments), Change.REPLACE
+        _plan(graph, node, Change(task, node.label, node.arguments))
 
 
 def disable(graph: Captured, node: Node) -> None:
@@ -119,15 +119,16 @@ def disable(graph: Captured, node: Node) -> None:
     _check_supported(graph)
     if graph.state not in (GraphState.READY, GraphState.UPDATING):
         raise _not_now(graph, "it is not complete")
-    _drop_pending(graph, node)
-    node.change, graph.state = Change.DISABLE, GraphState.UPDATING
+    _plan(graph, node, Change(None, node.label))
+    graph.state = GraphState.UPDATING
 
 
 def enable(graph: Captured, node: Node) -> None:
     """Let a node that was left out be executed again from the next update on."""
     _check_changeable(graph, node, node.kind)
-    if node.change is not Change.REPLACE:
-        node.fresh, node.change = (node.template, node.label, node.arguments), Change.REPLACE
+    if node.change is None or node.change.task is None:
+        node.change = Change(node.task, node.label, node.arguments)
+        graph.state = GraphState.UPDATING
 
 
 def apply(graph: Captured) -> None:
@@ -145,16 +146,15 @@ def apply(graph: Captured) -> None:
     _check_idle(graph)
     with _Faulting(graph):
         for node in graph.nodes:
-            change, node.change = node.change, Change.KEEP
-            if change is Change.DISABLE:
-                node.enabled = False
+            change, node.change = node.change, None
+            if change is None:
+                continue
+            node.enabled = change.task is not None
+            if change.task is None:
                 write(graph, node, encoded(node, Nop()), None)
-            elif change is Change.REPLACE:
-                assert node.fresh is not None
-                task, label, arguments = node.fresh
-                node.enabled, node.fresh = True, None
-                _write_blocks(node, task)
-                replace_task(graph, node, task, label, arguments, None)
+            else:
+                _write_blocks(node, change.task)
+                replace_task(graph, node, change.task, change.label, change.arguments, None)
         graph.state = GraphState.READY
 
 
@@ -165,13 +165,12 @@ def _write_blocks(node: Node, task: Task) -> None:
             node.stream.device.memory.write(block.address, block.data)
 
 
-def _drop_pending(graph: Captured, node: Node) -> None:
-    """Give back the arguments of a change that another one takes the place of."""
-    if node.fresh is not None:
-        arguments = node.fresh[2]
-        if arguments is not None and arguments is not node.arguments:
-            graph.device.release_arguments([arguments])
-        node.fresh = None
+def _plan(graph: Captured, node: Node, change: Change) -> None:
+    """Keep a change for the next update; one that waits for it already is given up, with its arguments."""
+    given_up, node.change = node.change, change
+    arguments = None if given_up is None else given_up.arguments
+    if arguments is not None and arguments is not node.arguments:
+        graph.device.release_arguments([arguments])
 
 
 def _check_supported(graph: Captured) -> None:

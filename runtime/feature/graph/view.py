@@ -63,8 +63,12 @@ def edges_of(graph: Captured) -> list[Edge]:
         last[node.user] = node
     for shadow in graph.shadows:
         if shadow.node is not None:
-            found += (Edge(shadow.node, wait, shadow.node.event) for wait in shadow.waits)
+            found += (Edge(shadow.node, wait, _event_of(shadow.node)) for wait in shadow.waits)
     return found
+
+
+def _event_of(node: Node) -> str:
+    return "" if node.event is None else node.event.name
 
 
 # -- text and pictures -------------------------------------------------------------------------------------------------

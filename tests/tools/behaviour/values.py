@@ -147,10 +147,16 @@ class Values:
             image += struct.pack(f"<{len(items)}{code}", *map(self._word, items))
         return bytes(image + bytes(-len(image) % widest))
 
+    def bind(self, given: str, written: Any) -> None:
+        """Keep an output under its name; NULL does not take the place of what an earlier call gave."""
+        name = given.lstrip("&~")
+        if written is not None or name not in self.bound:
+            self.bound[name] = written
+
     def agrees(self, expected: Any, given: Any, written: Any) -> bool:
         """Whether an output is what was recorded; binds names as it goes."""
         if isinstance(given, str) and given.startswith("&") and given not in ("&", "&~"):
-            self.bound[given.lstrip("&~")] = written
+            self.bind(given, written)
         if expected == "*":
             return True
         if expected == "untouched":

@@ -54,8 +54,10 @@ def abort_stream(stream: Stream) -> None:
     device, call = stream.device, "Stream.abort"
     if stream.bound is not None:
         raise errors.fault(
-            "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model", ee="EE1016",
-            params=(call, "the stream is bound to a model"), hint="abort the model instead",
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model",
+            ee="EE1016" if stream.counts_ids else "EE1006",
+            params=(call, *(() if stream.counts_ids else ("stream",)), "the stream is bound to a model"),
+            hint="abort the model instead",
         )
     _need_capability(device, "STREAM_ABORT", call)
     if device.aborting or stream.never_waited:

@@ -164,7 +164,7 @@ def publishing(template: Template, ring: RingV200) -> Callable[..., None]:
     first, published = template.runs[0], with_head_update(template).runs[0]
 
     def pack_into(buffer: Any, offset: int, _head: bytes, *rest: bytes | int) -> None:
-        pack(buffer, offset, first if ring.allocations % HEAD_UPDATE_EVERY else published, *rest)
+        pack(buffer, offset, first if (ring.allocations + 1) % HEAD_UPDATE_EVERY else published, *rest)
 
     return pack_into
 

@@ -19,7 +19,7 @@ from runtime.driver.peers import PeerDriver
 from runtime.launch import now, transfer
 from runtime.launch.direction import Direction, inferred, settle
 from runtime.launch.ends import End, ends, size_of
-from runtime.launch.gate import check_blocking, check_pageable
+from runtime.launch.gate import check_blocking, check_pageable, check_unbound
 from runtime.launch.transfer import Keeper
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.location import Location, Place, locate
@@ -169,6 +169,7 @@ def _queue(
     if target.address == source.address or count == 0:
         return
     if kind is Direction.THROUGH_BUFFER:
+        check_unbound(stream, call)
         _through_buffer(stream, target, source, count)
         return
     plain = Location.UNREGISTERED in (places[0].location, places[1].location)

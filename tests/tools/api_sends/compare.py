@@ -17,7 +17,7 @@ _IDS = {
     "stream_id": "stream", "callback_stream_id": "stream", "op_stream_id": "stream", "event_id": "event",
     "notify_id": "notify", "cq_id": "cq", "group": "group", "event_group_id": "group", "sq_id": "sq",
     "op_sq_id": "sq", "model_id": "model", "endgraph_notify_id": "notify",
-    "build_version": "version",
+    "build_version": "version", "jetty": "jetty",
 }  # fmt: skip
 _OURS = frozenset({"callback", "function", "sq_addr", "sq_tail"})
 """Where in the host a callback is (the vendor's runtime puts a pointer there, ours a token), and what the driver made

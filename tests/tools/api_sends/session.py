@@ -16,8 +16,10 @@ from runtime.launch.program import Program
 from runtime.launch.reduce import queue_reduce
 from tests.tools.elf_writer import ElfWriter, u32
 
-SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599"}
+SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599", "950_ub": "ascend950pr_9599", "310B": "ascend310b1"}
 """The fake of each chip that was recorded."""
+OPTIONS = {"950_ub": "args=ub"}
+"""What else its machine was like."""
 _FUNC_TYPE, _AIC, _AIV = 1, 2, 3
 _DEVICE_BYTES = 256 << 20
 _HOST_BYTES = 4 << 20
@@ -27,8 +29,8 @@ _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
 class Session:
     """One process on a fresh machine, with two streams, two kernels and memory of each kind."""
 
-    def __init__(self, soc: str, tier: str = "null") -> None:
-        self.acl = Acl(f"trace+{tier}://{soc}?seed=1&kernels=noop")
+    def __init__(self, soc: str, tier: str = "null", options: str = "") -> None:
+        self.acl = Acl(f"trace+{tier}://{soc}?seed=1&kernels=noop&swsq=0" + (f"&{options}" if options else ""))
         self.handles: dict[str, Any] = {}
         self.programs: dict[str, Program] = {}
 
@@ -104,6 +106,10 @@ class Session:
             self.call("aclrtCreateStream", stream=f"&{name}")
         self.taken()
         return self.stream_call("aclmdlRICaptureBegin", "captured", mode=0)
+
+    def look(self, event: str) -> None:
+        """Ask whether an event is complete, so that the runtime knows."""
+        self.call("aclrtQueryEventStatus", event=self.handles[event], status="&status")
 
     def subscribe(self) -> int:
         """Let this thread take the calls of stream s1."""

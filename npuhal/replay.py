@@ -8,6 +8,7 @@ is looked up by its kind. Host memory is not part of a recording: calls that nee
 from __future__ import annotations
 
 import ctypes
+import struct
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 
 from npuhal import prototypes
 from npuhal.api import HalApi
-from npuhal.trace import BYTES_KEY, LOGIC_CQE_BYTES, STRUCT_KEY, Record, decode_arguments
+from npuhal.trace import BYTES_KEY, HOST_ADDRESSES, LOGIC_CQE_BYTES, STRUCT_KEY, Record, decode_arguments
 
 _IDS: Mapping[str, str] = {"sqId": "sq", "cqId": "cq", "resourceId": "resource", "streamId": "resource"}
 """Fields that hold an id the HAL chose, and its kind. (Stream ids are resource ids.)"""
@@ -38,10 +39,17 @@ _HOST_BYTES: Mapping[str, Mapping[str, str]] = {
     "drvMemsetD8": {"dst": "destMax"},
     "halHostRegister": {"src_ptr": "size"},
     "halTsdrvCtl": {"param": "paramSize", "out": "outSize"},
+    "halMemCtl": {"out_value": "out_size_ret"},
 }
 """Arguments that may be host addresses, and the argument that says how much memory lies there."""
 
 _FIRST_ADDRESS = 0x10000
+_POLLS = frozenset({"halSqCqQuery", "halCqReportRecv", "halMemcpyWait"})
+"""Questions that are asked until the device has got somewhere."""
+_MOST_POLLS = 1000
+
+_THREAD_ID = "in.info[1]"
+"""Where a call (halSqCqAllocate, logic queues) carries the id of its thread, which is another one in each run."""
 
 QUEUE_ENTRY_POINTERS = frozenset({"sqe_addr", "cqe_addr"})
 """Fields that point to entries in the caller's memory: what lies there is compared as a record's payload."""
@@ -83,7 +91,11 @@ class _CannotRebuild(Exception):
 
 
 def replay(records: Iterable[Record], hal: HalApi) -> Outcome:
-    """Make the recorded calls on `hal`, in order and from one thread, until a result differs."""
+    """Make the recorded calls on `hal`, in order and from one thread, until a result differs.
+
+    Questions about progress are asked again until the answer is the recorded one, so that a slower device is no
+    difference.
+    """
     outcome = Outcome()
     session = _Session(hal)
     for record in records:
@@ -93,12 +105,15 @@ def replay(records: Iterable[Record], hal: HalApi) -> Outcome:
         except _CannotRebuild as reason:
             outcome.skipped.append((record.index, record.name, str(reason)))
             continue
-        rc = getattr(hal, record.name)(*arguments)
+        for _ in range(_MOST_POLLS if record.name in _POLLS else 1):
+            rc = getattr(hal, record.name)(*arguments)
+            after = decode_arguments(prototype, tuple(arguments), written=True)
+            seen_rc = rc.decode("latin-1") if isinstance(rc, bytes) else rc
+            session.learn(record, after)
+            outcome.divergence = _compare(record, seen_rc, session.expected(record), after)
+            if outcome.divergence is None:
+                break
         outcome.replayed += 1
-        after = decode_arguments(prototype, tuple(arguments), written=True)
-        seen_rc = rc.decode("latin-1") if isinstance(rc, bytes) else rc
-        session.learn(record, after)
-        outcome.divergence = _compare(record, seen_rc, session.expected(record), after)
         if outcome.divergence:
             break
     return outcome
@@ -107,7 +122,9 @@ def replay(records: Iterable[Record], hal: HalApi) -> Outcome:
 def diff(
     first: Sequence[Record], second: Sequence[Record], ignore: Container[str] = QUEUE_ENTRY_POINTERS
 ) -> Divergence | None:
-    """Return the first difference of two recordings: functions, arguments, results, payload; times do not count.
+    """Return the first difference of two recordings: functions, arguments, results, payload.
+
+    Times and addresses of host memory do not count.
 
     `ignore` names arguments and fields that do not count: addresses of the two programs' own buffers.
     """
@@ -193,7 +210,11 @@ class _Session:
             fields = {key: item for key, item in value.items() if key != STRUCT_KEY}
             return ctypes.byref(self._struct(self._hal.structs.struct(value[STRUCT_KEY]), fields, record))
         if isinstance(value, dict):
-            return ctypes.create_string_buffer(bytes.fromhex(value[BYTES_KEY]), len(value[BYTES_KEY]) // 2)
+            data = bytes.fromhex(value[BYTES_KEY])
+            if any(map(_on_host, _words(data))):
+                raise _CannotRebuild(f"{name} points to host memory, which is not recorded")
+            now = struct.pack(f"<{len(data) // 8}Q", *map(self._now, _words(data[: len(data) // 8 * 8])))
+            return ctypes.create_string_buffer(now + data[len(now) :], len(data))
         return self._address(record, name, value)
 
     def _address(self, record: Record, name: str, value: int) -> int:
@@ -251,6 +272,11 @@ class _Session:
         known = self._in_block(value) if value >= _FIRST_ADDRESS else None
         return value if known is None else known
 
+    def _now(self, word: int) -> int:
+        """Return a word of untyped memory in this run's terms: addresses in known blocks are moved."""
+        known = self._in_block(word) if word >= _FIRST_ADDRESS else None
+        return word if known is None else known
+
     def _in_block(self, address: int) -> int | None:
         position = bisect_right(self._starts, address) - 1
         if position < 0:
@@ -277,5 +303,20 @@ def _differences(first: Any, second: Any, path: str, ignore: Container[str]) -> 
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         for position, (one, other) in enumerate(zip(first, second, strict=True)):
             yield from _differences(one, other, f"{path}[{position}]", ignore)
-    elif first != second:
+    elif path.endswith(BYTES_KEY) and first and second and len(first) == len(second):
+        words = zip(_words(bytes.fromhex(first)), _words(bytes.fromhex(second)), strict=True)
+        if any(one != other and not (_on_host(one) and _on_host(other)) for one, other in words):
+            yield path, first, second
+    elif first != second and not (_on_host(first) and _on_host(second)) and path != _THREAD_ID:
         yield path, first, second
+
+
+def _words(data: bytes) -> tuple[int, ...]:
+    """Return 64-bit words, the last one filled up."""
+    padded = data + bytes(-len(data) % 8)
+    return struct.unpack(f"<{len(padded) // 8}Q", padded)
+
+
+def _on_host(value: Any) -> bool:
+    """Whether a value can only be an address of the process's own memory, which each run has elsewhere."""
+    return isinstance(value, int) and value in HOST_ADDRESSES

@@ -32,6 +32,18 @@ SQE_BYTES = 64
 STRUCT_KEY, BYTES_KEY = "_struct", "_bytes"
 """Keys that mark what an untyped pointer led to: a struct by its name, or bytes in hexadecimal."""
 
+_HOST_INPUTS = {
+    "halTsdrvCtl": ("param", "paramSize"), "halMemCtl": ("param_value", "param_value_size"),
+    "drvMemcpy": ("src", "byte_count"),
+}  # fmt: skip
+"""Untyped arguments that are read where they point to host memory, and the argument that says how much lies there."""
+
+HOST_ADDRESSES = range(1 << 46, 1 << 48)
+"""Where Linux puts heaps and mappings, on x86 and Arm; device addresses lie below."""
+
+_MOST_BYTES = 4096
+"""Larger inputs are data, not descriptions, and stay out of recordings."""
+
 LOGIC_CQE_BYTES = 32
 """Size of one entry of a logic completion queue."""
 
@@ -100,6 +112,7 @@ class TraceApi(HalApi):
     def _wrap(self, prototype: prototypes.Prototype, function: Callable[..., Any], raw: bool) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             before = decode_arguments(prototype, arguments)
+            before |= _host_input(prototype.name, before)
             index = next(self._numbers)
             start = time.perf_counter_ns()
             rc = function(*arguments)
@@ -208,6 +221,15 @@ def _decode_argument(value: Any, untyped: bool) -> Any:
     if isinstance(target, (ctypes.Structure, ctypes.Union)):
         return {STRUCT_KEY: type(target).__name__, **decode(target)}
     return {BYTES_KEY: bytes(target).hex()}
+
+
+def _host_input(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the untyped input of a call as bytes, where only its address was passed."""
+    argument, size = _HOST_INPUTS.get(name, ("", ""))
+    address = before.get(argument)
+    if address not in HOST_ADDRESSES or before[size] > _MOST_BYTES:
+        return {}
+    return {argument: {BYTES_KEY: ctypes.string_at(address, before[size]).hex()}}
 
 
 def _payload(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -19,9 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from runtime.api import (
+        CaptureMode,
         Device,
         DeviceBuffer,
         Event,
+        Graph,
+        GraphBuilder,
         HostBuffer,
         Kernel,
         LaunchOptions,
@@ -42,15 +45,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
-    "Runtime", "Device", "Stream", "Event", "Notify", "DeviceBuffer", "HostBuffer", "Program", "Kernel",
-    "LaunchOptions", "RuntimeFault",
+    "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
+    "DeviceBuffer", "HostBuffer", "Program", "Kernel",
+    "LaunchOptions", "RuntimeFault", "tracing",
 ]  # fmt: skip
+
+_HOMES = {"tracing": "runtime.trace"}
+"""Where names come from that are not of the public surface proper; this package stands above all of its layers."""
 
 
 def __getattr__(name: str) -> Any:
     """Load the public surface on first use, so that `import runtime.errors` stays cheap."""
     if name in __all__:
-        value = getattr(importlib.import_module("runtime.api"), name)
+        value = getattr(importlib.import_module(_HOMES.get(name, "runtime.api")), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'runtime' has no attribute {name!r}")

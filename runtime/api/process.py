@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 from runtime.api.devices import Device
 from runtime.core import lifetime, process
+from runtime.core.observers import Observers
 from runtime.launch.arguments import ArgumentLists
+from runtime.launch.launch_log import log_launches
 from runtime.launch.symbols import SymbolTable
 
 shutdown = lifetime.shutdown
@@ -17,6 +20,8 @@ class Runtime(process.Runtime):
     """One machine and its devices. `runtime.start()` gives the process's own; tools may make further ones."""
 
     device_type = Device
+    started: ClassVar[Observers] = Observers("runtime start")
+    """Told of each runtime that was made, before it has opened a device."""
 
     def __init__(self, url: str | None = None) -> None:
         """Open the door and read the machine; see `runtime.core.process.Runtime`."""
@@ -25,6 +30,9 @@ class Runtime(process.Runtime):
         """Kernel arguments that are being put together."""
         self.symbols = SymbolTable()
         """Host variables that stand for device variables."""
+        if self.logs.launches:
+            log_launches(self)
+        self.started.tell(self)
 
     def device(self, index: int = 0) -> Device:
         """Return a device by its index, opening it on first use.

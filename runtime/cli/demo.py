@@ -101,12 +101,12 @@ def _show_launch(kernel: Kernel, stream: Any, blocks: int, arguments: Any, out: 
 
     trace = trace_launch(kernel, stream, blocks, *arguments)
     rows = [
-        (f"{number}", name, f"{ns / 1000:.1f}")
-        for number, (name, ns) in enumerate(zip(BEATS, trace.beats_ns, strict=True), 1)
+        (f"{number}", name, f"{us:.1f}")
+        for number, (name, us) in enumerate(zip(BEATS, trace.beats_us, strict=True), 1)
     ]
     out.table(("beat", "what", "us"), rows)
     decoded = stream.plugin.decode(trace.sqe)
-    out.line(f"  the SQE at ring position {trace.ids.position} ({decoded.layout}, by {trace.way}):")
+    out.line(f"  the SQE at ring position {trace.position} ({decoded.layout}, by {trace.way}):")
     out.line(f"    {trace.sqe.hex(' ', 4)}")
     fields = [f"{name}={value:#x}" for name, value in decoded.fields.items() if value]
     for start in range(0, len(fields), 6):

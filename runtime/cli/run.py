@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
-import runpy
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtime.cli import UsageError
+from runtime.cli.script import run_script
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -29,21 +25,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run the script as `__main__`; its exit status is ours."""
-    from runtime.api import acl
-
-    script = Path(args.script)
-    if not script.is_file():
-        raise UsageError(f"there is no script {args.script!r}")
-    if args.url:
-        os.environ["NPUHAL_URL"] = args.url
-    acl.install()
-    sys.argv = [args.script, *args.arguments]
-    sys.path.insert(0, str(script.resolve().parent))
-    try:
-        runpy.run_path(args.script, run_name="__main__")
-    except SystemExit as ended:
-        if isinstance(ended.code, str):
-            print(ended.code, file=sys.stderr)
-            return 1
-        return int(ended.code or 0)
-    return 0
+    return run_script(args.script, args.arguments, args.url)

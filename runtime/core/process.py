@@ -24,6 +24,7 @@ from runtime.core.observers import Observers
 from runtime.core.primary import DeviceSlot, DeviceState
 from runtime.core.refs import HandleTable
 from runtime.core.timeouts import Timeouts
+from runtime.core.tracing import span
 from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
@@ -132,7 +133,8 @@ class Runtime:
                 hint="do not fix the SoC, or fix the one that the machine has",
             )
         try:
-            return self.device_type(self, index, self.visible.ids[index])
+            with span(self, "open device", device=index):
+                return self.device_type(self, index, self.visible.ids[index])
         except errors.RuntimeFault as cause:
             if cause.code == errors.tables.public_code("RT_ERROR_DEVICE_RETAIN"):
                 raise

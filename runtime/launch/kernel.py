@@ -15,6 +15,7 @@ from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
+from runtime.core.tracing import span
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.many import launch_many
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
@@ -176,7 +177,9 @@ class Kernel:
             return _nothing
         self._check_blocks(blocks)
         self.check_stream(stream)
-        return self._led(make_launcher(self, stream, self.task(blocks, options), self._count(count)), stream, options)
+        with span(stream.device.runtime, "prepare launch", kernel=self.name, stream=stream.stream_id):
+            launch = make_launcher(self, stream, self.task(blocks, options), self._count(count))
+        return self._led(launch, stream, options)
 
     def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN,
                               ) -> Callable[[int], None]:

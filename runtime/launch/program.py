@@ -14,6 +14,7 @@ from chips.binary import Program as CoreProgram
 from chips.binary.placement import aligned_base, place
 from chips.memory_rules import internal_flags
 from runtime import errors
+from runtime.core.tracing import span
 from runtime.launch.cpu import CpuKernel
 from runtime.launch.kernel import Kernel
 from runtime.launch.library import send, withdraw
@@ -224,7 +225,8 @@ class Program:
         try:
             if locked:
                 device.memory.set_writable(address, plan.size, writable=True)
-            device.memory.write(start, binary.image)
+            with span(device.runtime, "load program", program=self.name, bytes=binary.load_size):
+                device.memory.write(start, binary.image)
             if zeros := binary.load_size - len(binary.image):
                 device.memory.fill(start + len(binary.image), zeros, 0, zeros)
             if locked:

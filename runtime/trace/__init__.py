@@ -1,1 +1,107 @@
-"""Seeing what happened: the beats of a launch with their times."""
+"""Seeing what happened: launches by their beats, what the device did, and which beat is slow.
+
+>>> with runtime.tracing("out.html") as trace:
+...     kernel[8](x, y, stream=stream)
+...     stream.synchronize()
+>>> print(*trace.verdict(), sep="\\n")
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtime.api.process import start
+from runtime.core.process import Runtime
+from runtime.launch.recorder import CAPACITY, Kept, Recorder
+from runtime.trace import chrome, verdict
+from runtime.trace.model import Task, Trace, collect, machine_of
+
+if TYPE_CHECKING:
+    from npuhal.api import HalApi
+
+__all__ = ["Tracing", "tracing"]
+
+
+class Tracing:
+    """A trace in the making: a context manager, and afterwards what was seen."""
+
+    def __init__(self, path: str | Path | None = None, *, runtime: Runtime | None = None, capacity: int = CAPACITY,
+                 ) -> None:
+        """Prepare; nothing is watched before `with`.
+
+        Args:
+            path: where the trace goes: `.html` is a page that needs no network, anything else Perfetto's JSON.
+            runtime: whose streams are watched; the process's runtime by default.
+            capacity: how many tasks are kept, the newest.
+        """
+        self.path = None if path is None else Path(path)
+        self._runtime = runtime
+        self._kept = Kept(capacity)
+        self._recorder: Recorder | None = None
+        self._began_ns = self._log_from = 0
+        self._made: Trace | None = None
+
+    def __enter__(self) -> Tracing:
+        runtime = self._runtime or start()
+        self._recorder = Recorder(runtime, self._kept)
+        self._recorder.start()
+        self._log_from = len(getattr(machine_of(runtime), "log", ()))
+        self._began_ns = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._recorder is not None
+        self._recorder.stop()
+        self._made = self._collect(self._recorder)
+        if self.path is not None:
+            self.write(self.path)
+
+    def _collect(self, recorder: Recorder) -> Trace:
+        return collect(recorder.runtime, recorder.lanes, self._kept, self._began_ns, self._log_from)
+
+    @property
+    def result(self) -> Trace:
+        """What was seen: all of it after the `with` block, what there is so far within."""
+        if self._made is not None:
+            return self._made
+        if self._recorder is None:
+            raise ValueError("tracing has not begun: use `with runtime.tracing(path) as trace:`")
+        return self._collect(self._recorder)
+
+    @property
+    def hal(self) -> HalApi | None:
+        """The door of the runtime that is watched; None before that began."""
+        return None if self._recorder is None else self._recorder.runtime.hal
+
+    @property
+    def launches(self) -> list[Task]:
+        """The kernel launches."""
+        return self.result.launches
+
+    def table(self) -> list[verdict.Row]:
+        """Return what each beat took over all launches."""
+        return verdict.table(self.result)
+
+    def verdict(self) -> list[str]:
+        """Return which beat is slow, and what to do."""
+        return verdict.verdict(self.result)
+
+    def write(self, path: str | Path) -> None:
+        """Write the trace: a page if the name ends in .html, else the JSON of Perfetto and chrome://tracing."""
+        target = Path(path)
+        if target.suffix.lower() in (".html", ".htm"):
+            from runtime.trace import page
+
+            page.write(self.result, target)
+        else:
+            chrome.write(self.result, target)
+
+
+def tracing(path: str | Path | None = None, *, runtime: Runtime | None = None, capacity: int = CAPACITY) -> Tracing:
+    """Return a context manager: what goes into streams inside is recorded, and written to `path` in the end.
+
+    Launchers that were bound before stay as they are and are not seen; the verdict says so. Args as of `Tracing`.
+    """
+    return Tracing(path, runtime=runtime, capacity=capacity)

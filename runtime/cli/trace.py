@@ -1,0 +1,160 @@
+"""`npuhal trace`: watch a script's launches beat by beat, or record, replay and compare its HAL calls."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtime.cli import UsageError
+from runtime.cli.script import run_script
+
+if TYPE_CHECKING:
+    from npuhal.trace import Record
+    from runtime.api import Runtime
+    from runtime.cli.output import Output
+    from runtime.trace import Tracing
+
+HELP = (
+    "Run a script (plain Python, or pyACL) and record each launch: its beats, which way out it took, how full the ring "
+    "was, copies, events, what the device did. Writes a page for the browser and a file for ui.perfetto.dev, and says "
+    "which beat is slow. The exit status is the script's. With --hal the calls of the driver's library are recorded "
+    "too; --replay plays such a recording against a machine, and --diff compares two: status 1 where they differ."
+)
+
+_OBSERVER = "npuhal trace"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--url", metavar="URL", help="machine, e.g. fake://ascend910b3 (default: $NPUHAL_URL)")
+    parser.add_argument(
+        "--output", "-o", metavar="FILE", type=Path, action="append",
+        help="where the trace goes: .html is a page, anything else JSON; may be repeated "
+        "(default: SCRIPT.trace.html and SCRIPT.trace.json here)",
+    )
+    parser.add_argument("--hal", metavar="FILE", type=Path, help="also record every HAL call, as JSON lines")
+    parser.add_argument(
+        "--replay", metavar="FILE", type=Path, help="make the calls of a recording again, without a script"
+    )
+    parser.add_argument("--diff", metavar="FILE", type=Path, nargs=2, help="compare two recordings, run no script")
+    parser.add_argument("--json", action="store_true", help="write the table and the verdict as JSON")
+    parser.add_argument("script", nargs="?", help="path of the script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Do what was asked for."""
+    if args.diff:
+        return _diff(args.diff, out)
+    if args.replay:
+        return _replay(args.replay, args.url, out)
+    if not args.script:
+        raise UsageError("no script was given", "npuhal trace SCRIPT [ARGUMENTS], --replay FILE, or --diff FILE FILE")
+    return _trace(args, out)
+
+
+def _trace(args: argparse.Namespace, out: Output) -> int:
+    from runtime.api import Runtime
+    from runtime.trace import Tracing
+
+    traces: list[Tracing] = []
+
+    def watch(runtime: Runtime) -> None:
+        traces.append(Tracing(runtime=runtime))
+        traces[-1].__enter__()
+
+    url = args.url or os.environ.get("NPUHAL_URL") or "hal://"
+    if args.hal and not url.startswith("trace+"):
+        url = f"trace+{url}"
+    Runtime.started.register(_OBSERVER, watch)
+    try:
+        return run_script(args.script, args.arguments, url)
+    finally:
+        Runtime.started.register(_OBSERVER, None)
+        for trace in traces:
+            trace.__exit__()
+        _report(args, traces, out)
+
+
+def _report(args: argparse.Namespace, traces: list[Tracing], out: Output) -> None:
+    stem = Path(args.script).stem
+    paths: list[Path] = args.output or [Path(f"{stem}.trace.html"), Path(f"{stem}.trace.json")]
+    for number, trace in enumerate(traces, 1):
+        written = [path if number == 1 else path.with_stem(f"{path.stem}-{number}") for path in paths]
+        for path in written:
+            trace.write(path)
+        if args.json:
+            out.json({
+                "machine": trace.result.url, "beats": [row._asdict() for row in trace.table()],
+                "verdict": trace.verdict(), "files": [str(path) for path in written],
+            })  # fmt: skip
+            continue
+        rows = [
+            (row.beat, f"{row.total_us:.1f}", f"{row.median_us:.2f}", f"{row.worst_us:.1f}", f"{row.share:.0%}")
+            for row in trace.table()
+        ]
+        out.line()
+        out.table(("beat", "total us", "median us", "worst us", "share"), rows)
+        for line in trace.verdict():
+            out.line(f"* {line}")
+        out.line(f"written: {', '.join(map(str, written))}")
+    if not traces:
+        out.error("the script used no device, so there is nothing to see")
+    if args.hal:
+        _save_calls(args.hal, traces, out)
+
+
+def _save_calls(path: Path, traces: list[Tracing], out: Output) -> None:
+    from npuhal.trace import TraceApi, save
+
+    calls = [record for trace in traces if isinstance(hal := trace.hal, TraceApi) for record in hal.records]
+    save(calls, path)
+    if calls:
+        out.line(f"recorded: {len(calls)} HAL calls in {path}")
+    else:
+        out.error("no HAL call was recorded", "the script names its machine itself: let it take that of NPUHAL_URL")
+
+
+def _replay(path: Path, url: str | None, out: Output) -> int:
+    import npuhal
+    from npuhal.replay import replay
+
+    records = _load(path)
+    hal = npuhal.open_hal(url)
+    try:
+        outcome = replay(records, hal)
+    finally:
+        hal.close()
+    skipped = f", {len(outcome.skipped)} skipped" if outcome.skipped else ""
+    out.line(f"replayed {outcome.replayed} of {len(records)} calls on {hal.url}{skipped}")
+    for index, name, reason in outcome.skipped:
+        out.line(f"  skipped #{index} {name}: {reason}")
+    for problem in getattr(getattr(hal, "fake", None), "problems", ()):
+        out.line(f"  the fake device says: {problem}")
+    if outcome.divergence is None:
+        return 0
+    out.line(f"differs at {outcome.divergence}", style="bold red")
+    return 1
+
+
+def _diff(paths: list[Path], out: Output) -> int:
+    from npuhal.replay import diff
+
+    first, second = map(_load, paths)
+    found = diff(first, second)
+    if found is None:
+        out.line(f"the same {len(first)} calls")
+        return 0
+    out.line(f"differ at {found}".replace("recorded", "first").replace("now", "second"), style="bold red")
+    return 1
+
+
+def _load(path: Path) -> list[Record]:
+    from npuhal.trace import load
+
+    try:
+        return load(path)
+    except ValueError as problem:
+        raise UsageError(str(problem), "recordings are made by npuhal trace --hal FILE SCRIPT") from None

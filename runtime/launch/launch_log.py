@@ -1,0 +1,73 @@
+"""Each launch as lines of the log, with the time of every beat: what ASCEND_GLOBAL_LOG_LEVEL=1 (or 0) selects."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+from runtime.launch.recorder import BEATS, REST, WAIT, Lane, Marks, Recorder, Report, Sent, Span, Waited
+
+if TYPE_CHECKING:
+    from runtime.core.process import Runtime
+
+_LOG = logging.getLogger("runtime.launch")
+_NS = 1000
+
+
+class LaunchLog:
+    """A sink that writes as it is told: beats 1 to 6 when a launch returns, beat 7 when a wait has seen it done."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count()
+        self._open: dict[int, deque[tuple[int, int]]] = {}
+        """By lane: (number, end of its place in the ring) of launches that no wait has seen done."""
+        self._lock = threading.Lock()
+
+    def sent(self, marks: Marks) -> None:
+        """Write a launch, or another task, with the beats that have passed."""
+        one = Sent(marks)
+        beats, number = one.beats(), next(self._numbers)
+        times = ", ".join(f"{index + 1} {BEATS[index]} {beats[index] / _NS:.1f}" for index in range(WAIT))
+        _LOG.info(
+            "%s %d: %s on %s, position %d, %s, submitted at %s: us by beat: %s, then %.1f",
+            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), one.position, one.lane.way,
+            one.place, times, beats[REST] / _NS,
+        )
+        if one.is_launch and one.position >= 0:
+            with self._lock:
+                self._open.setdefault(id(one.lane), deque(maxlen=one.lane.stream.ring.depth)).append(
+                    (number, one.position + 1)
+                )
+
+    def waited(self, record: Waited) -> None:
+        """Write what a wait has seen done."""
+        done = []
+        with self._lock:
+            waiting = self._open.get(id(record.lane), deque())
+            while waiting and waiting[0][1] <= record.reclaimed:
+                done.append(waiting.popleft()[0])
+        spent = (record.end_ns - record.began_ns) / _NS
+        what = f"launches {done[0]} to {done[-1]} are done" if done else "no launch was open"
+        where = _where(record.lane)
+        _LOG.info("beat 7 %s: waited %.1f us for the %s, %s: %s", BEATS[WAIT], spent, record.what, where, what)
+
+    def span(self, record: Span) -> None:
+        """Write work of the host."""
+        facts = ", ".join(f"{name} {value}" for name, value in record.facts.items())
+        _LOG.info("%s: %.1f us%s", record.name, (record.end_ns - record.began_ns) / _NS, f" ({facts})" if facts else "")
+
+    def report(self, record: Report) -> None:
+        """Write that a completion entry came."""
+        _LOG.debug("completion entry on %s, device time %d", _where(record.lane), record.ticks)
+
+
+def _where(lane: Lane) -> str:
+    return f"device {lane.user_id} stream {lane.stream_id}"
+
+
+def log_launches(runtime: Runtime) -> None:
+    """Have all launches of a runtime logged from now on."""
+    Recorder(runtime, LaunchLog()).start()

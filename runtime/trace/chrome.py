@@ -1,0 +1,108 @@
+"""A trace in the JSON that Perfetto and chrome://tracing show (Trace Event Format).
+
+The host has one row per thread: launches with their beats inside, waits, loads. Each device is a process with one row
+per stream: what it executed, by its own clock. Arrows lead from a launch to its execution, and from the record of an
+event to whoever waited for it; a counter shows how full each ring was.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runtime.launch.recorder import BEATS, REST
+from runtime.trace.model import Task, Trace
+
+_HOST = 1
+_FIRST_DEVICE = 10
+_AFTER = "after the send"
+
+
+def events(trace: Trace) -> Iterator[dict[str, Any]]:
+    """Yield the trace events."""
+    yield _named(_HOST, "process_name", "host")
+    threads = threads_of(trace)
+    for number in threads.values():
+        yield _named(_HOST, "thread_name", f"thread {number}", number)
+    for device in sorted({track.device for track in trace.tracks}):
+        yield _named(_FIRST_DEVICE + device, "process_name", f"device {device} ({trace.clock or 'no clock to read'})")
+    for number, track in enumerate(trace.tracks, 1):
+        name = f"stream {track.stream_id} {track.name}".rstrip()
+        yield _named(_FIRST_DEVICE + track.device, "thread_name", name, number)
+    for bar in trace.bars:
+        yield _slice(bar.name, bar.kind, _HOST, threads[bar.thread], bar.began_us, bar.ended_us, bar.facts)
+    for task in trace.tasks:
+        yield from _task(trace, task, threads[task.thread])
+    yield from _arrows(trace, threads)
+
+
+def threads_of(trace: Trace) -> dict[int, int]:
+    """Number the host's threads in the order in which they first did something."""
+    order = sorted((one.began_us, one.thread) for group in (trace.tasks, trace.bars) for one in group)
+    return {thread: number for number, thread in enumerate(dict.fromkeys(thread for _, thread in order), 1)}
+
+
+def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:
+    track = trace.tracks[task.lane]
+    facts = {
+        "number": task.number, "submitted at": task.place, "stream": track.stream_id, "device": track.device,
+        "way out": track.way, "arguments by": track.arguments if task.is_launch else "-",
+        "SQEs pending": task.pending, "ring position": task.position, "send's share": f"{task.send_share:.0%}",
+        "waited for later (us)": round(task.wait_us, 3),
+        **{f"sqe.{name}": value for name, value in task.fields.items() if value},
+    }  # fmt: skip
+    kind = "launch" if task.is_launch else "task"
+    yield _slice(task.name, kind, _HOST, thread, task.began_us, task.ended_us, facts)
+    for beat, began, ended in task.stretches:
+        name = _AFTER if beat == REST else f"{beat + 1} {BEATS[beat]}"
+        yield _slice(name, "beat", _HOST, thread, began, ended, {})
+    queue = f"SQEs pending, device {track.device} stream {track.stream_id}"
+    yield {"ph": "C", "name": queue, "pid": _HOST, "ts": task.ended_us, "args": {"SQEs": task.pending}}
+    if task.executed is not None:
+        pid, tid = _FIRST_DEVICE + track.device, task.lane + 1
+        began, ended, what = task.executed
+        yield _slice(task.name, "device", pid, tid, began, ended, {"number": task.number, "device says": what})
+
+
+def _arrows(trace: Trace, threads: dict[int, int]) -> Iterator[dict[str, Any]]:
+    def host(task: Task) -> dict[str, Any]:
+        return {"pid": _HOST, "tid": threads[task.thread], "ts": task.began_us}
+
+    for task in trace.tasks:
+        if task.executed is not None and task.is_launch:
+            yield from _arrow(f"launch-{task.number}", "launch", host(task), _device_place(trace, task))
+    for number, (source, target) in enumerate(trace.edges):
+        first, second = trace.tasks[source], trace.tasks[target]
+        ends = [_device_place(trace, one) if one.executed else host(one) for one in (first, second)]
+        yield from _arrow(f"event-{number}", "event", *ends)
+
+
+def _arrow(name: str, kind: str, start: dict[str, Any], end: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"ph": "s", "name": kind, "cat": kind, "id": name, **start}
+    yield {"ph": "f", "bp": "e", "name": kind, "cat": kind, "id": name, **end}
+
+
+def _device_place(trace: Trace, task: Task) -> dict[str, Any]:
+    assert task.executed is not None
+    return {"pid": _FIRST_DEVICE + trace.tracks[task.lane].device, "tid": task.lane + 1, "ts": task.executed.began_us}
+
+
+def _slice(name: str, kind: str, pid: int, tid: int, began: float, ended: float, facts: dict[str, Any],
+           ) -> dict[str, Any]:
+    return {
+        "ph": "X", "name": name, "cat": kind, "pid": pid, "tid": tid, "ts": round(began, 3),
+        "dur": round(max(ended - began, 0.001), 3), "args": facts,
+    }  # fmt: skip
+
+
+def _named(pid: int, what: str, name: str, tid: int = 0) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write the trace; open it at ui.perfetto.dev or chrome://tracing."""
+    about = {"url": trace.url, "chip": trace.chip, "device clock": trace.clock, "SQEs not seen": trace.unseen}
+    document = {"traceEvents": list(events(trace)), "displayTimeUnit": "ns", "otherData": about}
+    path.write_text(json.dumps(document, separators=(",", ":"), default=str), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -33,21 +34,96 @@ def test_marked(npus, fake_hal):
     project.runpytest_subprocess().assert_outcomes(passed=2)
 
 
-def test_schedules_repeat_tests_and_are_named_on_failure(project: pytest.Pytester) -> None:
+UNORDERED = """
+from runtime.cli.sample import minimal_kernel
+
+def test_luck(npu, fake_hal):
+    log, kernel = [], npu.load(minimal_kernel("k", 1)).only
+    fake_hal.attach(kernel.code, lambda context: log.append(context.args[0]), grid=True)
+    with npu.create_stream() as one, npu.create_stream() as two, npu.create_event() as event:
+        for number in range(6):
+            kernel[1](number, stream=one)
+            one.record(event)
+        kernel[1](100, stream=two)
+        one.synchronize()
+        two.synchronize()
+    assert log.index(100) < 4, log
+"""
+
+
+def test_a_search_reports_each_test_once_and_the_schedule_that_fails(project: pytest.Pytester) -> None:
     project.makepyfile(HEADER + """
-def test_many(npu):
-    with npu.create_stream() as stream:
-        assert stream.query()
+runs = []
+
+def test_fine(npu, npu_schedule):
+    runs.append(str(npu_schedule))
+
+def test_runs():
+    assert len(set(runs)) == len(runs) == 4  # no second half: nothing in it records or waits
 
 def test_fails(npu):
     assert False
 
+def test_skipped(npu):
+    runs.clear()
+    runs.append(0)
+    pytest.skip("once")
+
 def test_without_device():
-    pass
+    assert runs == [0]
 """)
-    result = project.runpytest_subprocess("--npu-schedules=3", "--npu-seed=40")
-    result.assert_outcomes(passed=4, failed=3)
-    result.stdout.fnmatch_lines(["*repeat with --npu-seed=42, policy *"])
+    result = project.runpytest_subprocess("--npu-schedules=8", "--npu-seed=40")
+    result.assert_outcomes(passed=3, failed=1, skipped=1)
+    result.stdout.fnmatch_lines([
+        "failed under a schedule with the default order, found in 1 runs*",
+        '{"test": "*::test_fails", "seed": "40", "plan": ""}',
+    ])
+
+
+def test_a_failing_schedule_is_shrunk_and_can_be_given_back(project: pytest.Pytester) -> None:
+    file = project.makepyfile(HEADER + UNORDERED)
+    project.runpytest_subprocess().assert_outcomes(passed=1)
+    result = project.runpytest_subprocess("--npu-schedules=16")
+    result.assert_outcomes(failed=1)
+    (line,) = [line for line in result.outlines if line.startswith('{"test"')]
+    plan = json.loads(line)["plan"]
+    assert 1 <= len(plan.split(",")) <= 6
+    project.path.joinpath("failing.jsonl").write_text(line, encoding="utf-8")
+    for _ in range(2):
+        project.runpytest_subprocess("--npu-replay=failing.jsonl", file).assert_outcomes(failed=1)
+
+
+def test_a_replay_file_that_is_none_is_refused(project: pytest.Pytester) -> None:
+    project.makefile(".jsonl", failing="no schedule")
+    result = project.runpytest_subprocess("--npu-replay=failing.jsonl")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*failing.jsonl:1: no schedule as a failing test prints it: 'no schedule'"])
+
+
+def test_what_the_checkers_find_fails_a_test_unless_it_is_expected(project: pytest.Pytester) -> None:
+    project.makepyfile(HEADER + """
+def mistake(npu):
+    target, source = npu.alloc(64), npu.alloc(64)
+    with npu.create_stream() as one, npu.create_stream() as two:
+        one.copy(target, source)
+        two.copy(target, source)
+
+def test_race(npu):
+    mistake(npu)
+
+def test_expected(npu, npu_reports):
+    with npu_reports.expected("race") as found:
+        mistake(npu)
+    assert "nothing orders the two" in str(found)
+
+@pytest.mark.npu(check="uaf")
+def test_not_looked_for(npu):
+    mistake(npu)
+""")
+    result = project.runpytest_subprocess()
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["race: bytes * are written by copy at position 0 of stream *"])
+    project.runpytest_subprocess("--npu-check=none", "-k", "test_race").assert_outcomes(passed=1, deselected=2)
 
 
 def test_what_is_left_on_the_device_fails_the_test(project: pytest.Pytester) -> None:
@@ -95,7 +171,7 @@ def test_loading_the_plugin_costs_less_than_20_ms() -> None:
 
 
 def test_the_plugin_draws_from_all_policies() -> None:
-    from fakes.scheduler import POLICIES
-    from runtime.testing import plugin
+    from fakes.scheduler import POLICIES, RoundRobin
+    from runtime.testing import search
 
-    assert set(plugin._POLICIES) == set(POLICIES)
+    assert {*search.POLICIES, RoundRobin.name} == set(POLICIES)

@@ -18,6 +18,7 @@ from runtime.api.streams import Stream
 from runtime.core.event import Event
 from runtime.core.notify import Notify
 from runtime.errors import RuntimeFault
+from runtime.feature.graph import CaptureMode, Graph, GraphBuilder
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import LaunchOptions
 from runtime.launch.program import Program
@@ -26,6 +27,7 @@ from runtime.memory.host import HostBuffer
 
 __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
-    "Runtime", "Device", "Stream", "Event", "Notify", "DeviceBuffer", "HostBuffer", "Program", "Kernel",
+    "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
+    "DeviceBuffer", "HostBuffer", "Program", "Kernel",
     "LaunchOptions", "RuntimeFault",
 ]  # fmt: skip

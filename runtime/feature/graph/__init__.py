@@ -1,6 +1,7 @@
 """Models and captured graphs: tasks that are recorded once and executed as often as wanted (core_spec 14, 17)."""
 
 from runtime.core.capture_gate import CaptureMode
+from runtime.feature.graph.builder import GraphBuilder, Step
 from runtime.feature.graph.capture import begin, end, exchange_mode, status
 from runtime.feature.graph.captured import Captured, CaptureStatus, GraphState
 from runtime.feature.graph.condition import Condition, ConditionKind, Handle
@@ -10,7 +11,7 @@ from runtime.feature.graph.model import Model
 from runtime.feature.graph.node import Node, NodeKind
 
 __all__ = [
-    "CaptureMode", "CaptureStatus", "Captured", "Condition", "ConditionKind", "Graph", "GraphState",
-    "Handle", "Model", "Node", "NodeKind", "TaskGroup", "begin", "begin_group", "begin_update", "end",
-    "end_group", "end_update", "exchange_mode", "status",
+    "CaptureMode", "CaptureStatus", "Captured", "Condition", "ConditionKind", "Graph", "GraphBuilder",
+    "GraphState", "Handle", "Model", "Node", "NodeKind", "Step", "TaskGroup", "begin", "begin_group",
+    "begin_update", "end", "end_group", "end_update", "exchange_mode", "status",
 ]  # fmt: skip

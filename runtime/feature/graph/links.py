@@ -5,6 +5,7 @@ Each calls a program in device memory that belongs to the model (core_spec 17.4,
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -164,11 +165,14 @@ def _unbound(stream: Stream, call: str) -> errors.RuntimeFault:
 class Split:
     """What a user's stream keeps beyond the largest queue goes to further streams, each started by the one before."""
 
-    __slots__ = ("_master", "_model", "streams")
+    __slots__ = ("_chaining", "_lock", "_master", "_model", "streams")
 
     def __init__(self, model: Model, master: Stream) -> None:
         self._model, self._master = model, master
         self.streams: list[Stream] = []
+        self._lock = threading.RLock()
+        self._chaining = False
+        """Whether the last stream is getting the task that starts the next."""
 
     def place(self, count: int = _MOST_ENTRIES) -> Stream:
         """Return the stream that takes a task of so many entries next, a new one when the last is full.
@@ -176,18 +180,24 @@ class Split:
         Raises:
             InvalidArgument 107000: the model is complete (EE1016).
         """
-        model, last = self._model, self.streams[-1] if self.streams else self._master
+        model = self._model
         if model.complete:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"stream {self._master.stream_id} takes no tasks: model "
                 f"{model.model_id} is complete", ee="EE1016", params=("submit", "the model is complete"),
                 hint="submit before the model is loaded",
             )
-        if has_room(last, count):
-            return last
+        with self._lock:
+            last = self.streams[-1] if self.streams else self._master
+            return last if self._chaining or has_room(last, count) else self._go_on(last)
+
+    def _go_on(self, last: Stream) -> Stream:
         following = creation.create_split(self._master)
-        following.bound = model
-        model.enlist(following, head=False)
+        try:
+            self._model.enlist(following, head=False)
+            self._chaining = True
+            chain(self._model, last, following)
+        finally:
+            self._chaining = False
         self.streams.append(following)
-        chain(model, last, following)
         return following

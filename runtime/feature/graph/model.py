@@ -184,7 +184,8 @@ class Model:
         self._started_later.discard(stream)
         self._counters.pop(stream, None)
         for each in following:
-            self._remove(each)
+            if each in self.streams:
+                self._remove(each)
             teardown.drop(each)
         if self._rings is not None:
             self._rings.forget(stream)

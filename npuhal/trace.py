@@ -227,7 +227,8 @@ def _host_input(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
     """Return the untyped input of a call as bytes, where only its address was passed."""
     argument, size = _HOST_INPUTS.get(name, ("", ""))
     address = before.get(argument)
-    if address not in HOST_ADDRESSES or before[size] > _MOST_BYTES:
+    # A range looks up only integers at once; for anything else it would walk through all of its addresses.
+    if not isinstance(address, int) or address not in HOST_ADDRESSES or before[size] > _MOST_BYTES:
         return {}
     return {argument: {BYTES_KEY: ctypes.string_at(address, before[size]).hex()}}
 

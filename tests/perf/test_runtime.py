@@ -15,6 +15,7 @@ import pytest
 
 from runtime.api import Device, Runtime
 from runtime.cli.sample import minimal_kernel
+from runtime.launch.recorder import Kept, Recorder
 
 pytestmark = pytest.mark.perf
 
@@ -132,3 +133,25 @@ def test_idle_query(device: Device) -> None:
             stream.query()
 
     check("idle query", device, ratio(loop, CALLS), 45)
+
+
+def test_watching_a_launch(device: Device) -> None:
+    """What a watched launch costs more than a plain one: 15 times the calibration where nothing else runs."""
+    plain, watched = device.create_stream(), device.create_stream()
+    kernel = device.load(minimal_kernel("perf", 4)).only
+    buffers = [device.alloc(4096) for _ in range(4)]
+    recorder = Recorder(device.runtime, Kept())
+    launches = [kernel.bind(plain, 8)]
+    recorder.start()
+    launches.append(kernel.bind(watched, 8))
+
+    def loop(launch: Callable[..., None]) -> Loop:
+        def run(calls: int) -> None:
+            for _ in range(calls):
+                launch(*buffers)
+
+        return run
+
+    without, with_recorder = (ratio(loop(launch), CALLS) for launch in launches)
+    recorder.stop()
+    check("watching a launch", device, with_recorder - without, 30)

@@ -1,0 +1,82 @@
+"""The log variables: what they select, where lines go, and that nothing is written unasked."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runtime.core.logs import LogSettings
+
+PROGRAM = """
+import runtime
+from fakes.faults import Effect
+device = runtime.device(0)
+device.hal.fake.faults.on_task(Effect.EXCEPTION)
+stream = device.create_stream()
+try:
+    stream.record(device.create_event())
+    stream.synchronize()
+except runtime.RuntimeFault:
+    pass
+"""
+
+
+def run(**variables: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_")}
+    environ |= {"NPUHAL_URL": "fake://ascend910b3", **variables}
+    return subprocess.run([sys.executable, "-c", PROGRAM], env=environ, capture_output=True, text=True, timeout=60,
+                          check=True)  # fmt: skip
+
+
+def test_nothing_is_written_unasked() -> None:
+    done = run()
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_level_and_stdout_are_heeded() -> None:
+    done = run(ASCEND_GLOBAL_LOG_LEVEL="1", ASCEND_LOG_PRINT_TO_STDOUT="1")
+    assert done.stderr == ""
+    assert "[ERROR] npuhal.fake" in done.stdout
+    assert "task 0: " in done.stdout  # each task by its beats
+    done = run(ASCEND_GLOBAL_LOG_LEVEL="3", ASCEND_LOG_PRINT_TO_STDOUT="1")
+    assert "[ERROR] npuhal.fake" in done.stdout
+    assert "[INFO]" not in done.stdout
+
+
+def test_files_go_where_the_variable_says(tmp_path: Path) -> None:
+    done = run(ASCEND_PROCESS_LOG_PATH=str(tmp_path))
+    assert done.stdout == done.stderr == ""
+    (file,) = (tmp_path / "debug" / "plog").iterdir()
+    assert file.name.startswith("plog-")
+    assert "[ERROR] npuhal.fake" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, {"wanted": False, "level": 3, "launches": False, "files": 10, "events": True}),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "1"}, {"wanted": True, "level": 1, "launches": True}),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "7"}, {"wanted": True, "level": 3, "launches": False}),
+        ({"ASCEND_MODULE_LOG_LEVEL": "RUNTIME=0:HCCL=4"}, {"modules": {"RUNTIME": 0, "HCCL": 4}, "launches": True}),
+        ({"ASCEND_MODULE_LOG_LEVEL": "RUNTIME=0:HCCL=9"}, {"modules": {}, "launches": False}),
+        ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1"}, {"stdout": True}),
+        ({"ASCEND_SLOG_PRINT_TO_STDOUT": "1", "ASCEND_LOG_PRINT_TO_STDOUT": "0"}, {"stdout": False}),
+        ({"ASCEND_PROCESS_LOG_PATH": "/a", "ASCEND_WORK_PATH": "/b"}, {"folder": Path("/a")}),
+        ({"ASCEND_WORK_PATH": "/b", "HOME": "/c"}, {"folder": Path("/b/log")}),
+        ({"HOME": "/c"}, {"folder": Path("/c/ascend/log")}),
+        ({"ASCEND_HOST_LOG_FILE_NUM": "1001"}, {"files": 10}),
+        ({"ASCEND_HOST_LOG_FILE_NUM": "3", "ASCEND_GLOBAL_EVENT_ENABLE": "0"}, {"files": 3, "events": False}),
+    ],
+)
+def test_the_variables_are_read_as_documented(environ: dict[str, str], expected: dict[str, object]) -> None:
+    settings = LogSettings.read(environ)
+    assert {name: getattr(settings, name) for name in expected} == expected
+
+
+def test_levels_are_those_of_logging() -> None:
+    assert logging.getLevelName("EVENT") > logging.CRITICAL

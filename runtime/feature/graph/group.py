@@ -126,7 +126,7 @@ def end_update(stream: Stream, *, complete: bool = True) -> None:
 
     Raises:
         CaptureError 107033: it makes none (EE1016).
-        StreamError 507000: fewer kernels were launched than the group has (EE1017); those launched are in force.
+        InternalError 507000: fewer kernels were launched than the group has (EE1017); those launched are in force.
     """
     stream.check_open()
     stream.check_not_captured("end of an update")
@@ -159,7 +159,7 @@ class Refill:
         """Put a kernel in the place of the group's next one.
 
         Raises:
-            StreamError 507009: no kernel (EE1006). StreamError 507000: the group has no further one.
+            StreamError 507009: no kernel (EE1006). InternalError 507000: the group has no further one.
             InvalidArgument 107000: it runs on other cores than the one it replaces.
         """
         label = owner if isinstance(owner, Label) else Label(task.type, owner or task.type.name.lower())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,8 +63,8 @@ class Program:
 
 
 @pytest.fixture
-def program(device: Device, make_kernel: MakeKernel) -> Iterator[Program]:
-    yield Program(device, make_kernel)
+def program(device: Device, make_kernel: MakeKernel) -> Program:
+    return Program(device, make_kernel)
 
 
 @pytest.mark.parametrize(

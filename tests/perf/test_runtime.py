@@ -15,6 +15,7 @@ import pytest
 
 from runtime.api import Device, Runtime
 from runtime.cli.sample import minimal_kernel
+from runtime.feature import graph
 from runtime.launch.recorder import Kept, Recorder
 
 pytestmark = pytest.mark.perf
@@ -155,3 +156,21 @@ def test_watching_a_launch(device: Device) -> None:
     without, with_recorder = (ratio(loop(launch), CALLS) for launch in launches)
     recorder.stop()
     check("watching a launch", device, with_recorder - without, 30)
+
+
+@pytest.mark.parametrize("size", [1, 100, 4000])
+def test_replay_of_a_graph(device: Device, size: int) -> None:
+    stream = device.create_stream()
+    launch, address = device.load(minimal_kernel("perf", 4)).only.bind_device_arguments, device.alloc(4096).address
+    graph.begin(stream)
+    captured = launch(stream, 8)
+    for _ in range(size):
+        captured(address)
+    made = graph.end(stream)
+    made.execute(stream)
+
+    def loop(calls: int) -> None:
+        for _ in range(calls):
+            made.execute(stream)
+
+    check(f"replay of {size} kernels", device, ratio(loop, CALLS), 50)

@@ -360,14 +360,14 @@ class Captured(Model):
             )
         super().check_open()
 
-    def _prepare(self) -> None:
+    def _make_ready(self) -> None:
         """Make ready what the first execution needs; the lock is held."""
         renewed = self.end_notify is None
         graphs = [graph for graph in self.tree() if isinstance(graph, Captured)]
         for graph in graphs:
             assert graph.origin is not None
             graph.end_again(graph.origin.stream, None if graph.parent is None else graph.parent.notify)
-        super()._prepare()
+        super()._make_ready()
         assert self.end_notify is not None
         for graph in graphs:
             if renewed or not graph.loaded:
@@ -376,18 +376,21 @@ class Captured(Model):
             for condition in graph.conditions:
                 condition.write()
 
+    def load_again(self) -> None:
+        """Load the graph again; one that is lent queues is, when it is executed."""
+        self.loaded = False
+        if not self.software:
+            super().load_again()
+
     def tree(self) -> list[Model]:
         """Return the graph, the branches of its conditional nodes, and so on."""
         inner = (branch for condition in self.conditions for branch in condition.branches)
         return [self, *(each for branch in inner for each in branch.tree())]
 
-    def _start(self, stream: Stream) -> None:
-        for condition in self.conditions:
-            condition.assign_default()
-        super()._start(stream)
-
     def check_executable(self) -> None:
         """Raise where the graph is not ready: 107026 while it is captured, 507011 after a change that failed."""
+        if self.state is GraphState.READY and self.complete and self.parent is None:
+            return
         if self.capturing:
             raise self._captured("execute", "EE1017")
         if self.state is not GraphState.READY:

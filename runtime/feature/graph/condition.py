@@ -134,6 +134,7 @@ class Condition:
         self._ids: TaskIds = branch.submit(task, owner=Label(task.type, f"condition, {kind.name}"))
         handle.used = True
         graph.conditions.append(self)
+        graph.before.append(self.assign_default)
 
     def write(self) -> None:
         """Write the programs for the queues that all streams have now."""

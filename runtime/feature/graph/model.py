@@ -42,7 +42,7 @@ class Model:
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_counters", "_end", "_lock", "_rings", "_started_later", "_told", "closed", "complete",
+        "__weakref__", "_counters", "_end", "_lock", "_rings", "_started_later", "_told", "before", "closed", "complete",
         "context", "device", "end_notify", "handle", "links", "live", "model_id", "name", "nodes", "resources",
         "starter", "streams", "watchers",
     )  # fmt: skip
@@ -75,6 +75,8 @@ class Model:
         """One entry for each execution that is not known to be over."""
         self.links: list[Link] = []
         """Tasks that start other streams."""
+        self.before: list[Callable[[], None]] = []
+        """What is done on the host before each execution."""
         self.resources = ExitStack()
         """What else goes with the model."""
         self.watchers: dict[object, Callable[[], object]] = {}
@@ -134,8 +136,7 @@ class Model:
     def enlist(self, stream: Stream, *, head: bool) -> None:
         """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one."""
         self._counters[stream] = self.device.executed_words.address(stream.stream_id)
-        if self.device.chip.generation != "v100" and stream.has_queue:
-            self.device.sq_registers.write(stream.queues.sq_id, self.device.queues.register_base(stream.queues.sq_id))
+        self._publish(stream)
         stream.bound = self
         try:
             if route_of(stream) is None:
@@ -149,6 +150,11 @@ class Model:
         self.streams.insert(0, stream)
         if not head:
             self._started_later.add(stream)
+
+    def _publish(self, stream: Stream) -> None:
+        """Write down where the registers of a stream's queue are, for programs on the device."""
+        if self.device.chip.generation != "v100" and stream.has_queue:
+            self.device.sq_registers.write(stream.queues.sq_id, self.device.queues.register_base(stream.queues.sq_id))
 
     def _tell_added(self, stream: Stream) -> None:
         self._maintain(ModelOperation.STREAM_ADD, stream, exec_times_addr=self._counters[stream])
@@ -379,6 +385,29 @@ class Model:
         finally:
             self._lock.release()
 
+    # -- on another card -------------------------------------------------------------------------------------------
+
+    def bind_again(self) -> None:
+        """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
+        with self._lock:
+            self._told.clear()
+            self.starter.forget()
+            if self._rings is not None:
+                self._rings.lose()
+            for stream in reversed(self.streams):
+                if route_of(stream) is None:
+                    self._publish(stream)
+                    self._tell_added(stream)
+
+    def load_again(self) -> None:
+        """Let the task scheduler prepare executions again, if the model was complete."""
+        with self._lock:
+            if self.complete and self.end_notify is not None:
+                self._attach()
+                self.tell_complete(self.end_notify.notify_id)
+
+    # -- entries ---------------------------------------------------------------------------------------------------
+
     def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
         """Put other entries in the place of a task; only for software SQs."""
         if self._rings is not None and route_of(stream) is not None:
@@ -399,7 +428,10 @@ class Model:
         self.check_executable()
         if stream.barred or stream.bound is not None or stream.never_waited:
             self._check_stream(stream)
-        self._start(stream)
+        with self._lock:
+            if self.before or (self._rings is not None and not self._rings.bound):
+                self._prepare()
+            self.starter(stream)
 
     def _check_stream(self, stream: Stream) -> None:
         """Raise where a model cannot be executed in a stream."""
@@ -436,17 +468,20 @@ class Model:
         if self.end_notify is None:
             raise self._unready("RT_ERROR_MODEL_EXE_FAILED", "it has no end")
         stream = self.context.default_stream
-        self._start(stream)
+        with self._lock:
+            self._prepare()
+            self.starter(stream)
         stream.synchronize(timeout_ms)
 
-    def _start(self, stream: Stream) -> None:
-        with self._lock:
-            if self._rings is not None and not self._rings.bound:
-                self._prepare()
-            self.starter(stream)
-
     def _prepare(self) -> None:
-        """Make ready what executions need and none has yet; the lock is held."""
+        """Make ready what executions need; the lock is held."""
+        if self._rings is not None and not self._rings.bound:
+            self._make_ready()
+        for each in self.before:
+            each()
+
+    def _make_ready(self) -> None:
+        """Give software SQs what they need to be executed."""
         self._attach()
 
     def abort(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,9 @@ from chips.env import EncodeEnv
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.label import Label, LabelIds, LabelList
+from runtime.core.stream import StreamFlag
 from runtime.core.timeouts import Timeouts
+from runtime.feature.graph import Model
 
 
 def test_label_ids_walk_the_range_before_one_is_used_again() -> None:
@@ -58,27 +61,27 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 def test_label_is_set_once_in_a_stream_of_its_model(device: Device) -> None:
-    ids, model = device.runtime.label_ids, object()
+    ids, model = device.runtime.label_ids, Model(device.context)
     v100 = device.chip.generation == "v100"
     early = "EE1018" if v100 else "EE1017"
-    with device.create_stream() as stream:
+    with device.create_stream(flags=StreamFlag.PERSISTENT) as stream:
         label, foreign = Label(device, ids), Label(device, ids, object())
         _refused(label, stream, 107005, "EE1011")
-        stream.bound = model
+        model.bind(stream)
         _refused(foreign, stream, 507000, "")
         _refused(label, stream, 507000, early)
         labels = LabelList(device, [label, foreign])
-        assert foreign.entry - label.entry == LabelList.ROW.size
         label.set(stream)
         assert (label.stream, label.model) == (stream, model)
         _refused(label, stream, 507000, early)
-        labels.write(label, 5, 0x1000)
-        assert LabelList.ROW.unpack(device.memory.read(label.entry, 16)) == (label.position << 16 | 5, 0x1000)
+        row = struct.unpack("<QQ", device.memory.read(labels.address, 16))
+        assert row == (label.position << 16 | stream.queues.sq_id, model.counter(stream))
+        assert device.memory.read(labels.count_address, 8) == struct.pack("<Q", 2)
         labels.close()
         label.close()
         with pytest.raises(errors.InvalidHandle):
             label.set(stream)
-        stream.bound = None
+        model.close()
 
 
 def _refused(label: Label, stream: Any, code: int, message: str) -> None:

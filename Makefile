@@ -30,6 +30,7 @@ bench: $(VENV)/.ready
 
 soak: $(VENV)/.ready
 	$(PY) -m pytest tests -m soak --timeout=1800
+	$(PY) -m pytest tests/contract -m "not soak" -k "fake-ascend" --npu-schedules=50 --timeout=1800 -n $(JOBS)
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "npuhal needs Python 3.10 or newer")'

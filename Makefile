@@ -5,13 +5,14 @@ VENV   ?= .venv
 JOBS   ?= 2
 PY     := $(VENV)/bin/python
 
-.PHONY: help demo test lint bench soak clean
+.PHONY: help demo test lint bench soak test-browser clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, mypy, then every test on both tiers of the fake (JOBS=$(JOBS) processes)"
 	@echo "make lint    the first half of make test"
 	@echo "make bench   what each call costs, beside a calibration row"
 	@echo "make soak    the long runs that make test leaves out"
+	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
 	@echo "make clean   remove the virtual environment and all caches"
 	@echo "PYTHON=... picks the interpreter, VENV=... the folder of the virtual environment"
 
@@ -31,6 +32,9 @@ bench: $(VENV)/.ready
 soak: $(VENV)/.ready
 	$(PY) -m pytest tests -m soak --timeout=1800
 	$(PY) -m pytest tests/contract -m "not soak" -k "fake-ascend" --npu-schedules=50 --timeout=1800 -n $(JOBS)
+
+test-browser: $(VENV)/.ready
+	$(PY) -m pytest tests/browser -rs
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "npuhal needs Python 3.10 or newer")'

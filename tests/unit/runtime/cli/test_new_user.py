@@ -1,0 +1,105 @@
+"""Every command the way somebody tries it who has never used it: no mistake ends in a traceback."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from runtime.cli import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[4]
+MACHINE = "fake://ascend910b3"
+
+RIGHT = {
+    "demo": ["--url", MACHINE], "info": ["--url", MACHINE], "doctor": [], "validate": ["--chip", "Ascend910B3"],
+    "sqe": ["decode", "--chip", "Ascend910B3", "00" * 64], "abi": ["check", "nowhere.yaml"],
+    "elf": ["nowhere.o"], "run": ["nowhere.py"], "explain": ["107002"], "fake": ["coverage"],
+    "trace": ["nowhere.py"], "bench": ["--quick"],
+}  # fmt: skip
+"""A plain use of every command; those that need a file get one that is not there."""
+
+WRONG = [
+    ("info", ["--chip", "Ascend910B33"], "Ascend910B3"), ("validate", ["--chip", "nope"], "nope"),
+    ("sqe", ["decode", "--chip", "nope", "00" * 64], "nope"), ("fake", ["coverage", "--chip", "nope"], "nope"),
+    ("elf", ["--chip", "nope", "nowhere.o"], "nope"), ("info", ["--url", "fake://nope"], "nope"),
+    ("info", ["--url", "nope"], "nope"), ("demo", ["--url", "fake://nope"], "nope"),
+    ("info", ["--url", "hal://"], "libascend_hal"), ("demo", ["--url", "hal://"], "libascend_hal"),
+    ("demo", ["--url", MACHINE, "--elf", "nowhere.o"], "nowhere.o"), ("run", ["nowhere.py"], "nowhere.py"),
+    ("trace", ["nowhere.py"], "nowhere.py"), ("elf", ["nowhere.o"], "nowhere.o"),
+    ("abi", ["check", "nowhere.yaml"], "nowhere.yaml"), ("sqe", ["check", "nowhere.json"], "nowhere.json"),
+    ("explain", ["nope"], "nope"),
+]  # fmt: skip
+"""Wrong chip, no device, no file: what is wrong must be named."""
+
+
+def npuhal(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, which is a second faster than in one of its own."""
+    out, err = io.StringIO(), io.StringIO()
+    with mock.patch.dict(os.environ, variables), redirect_stdout(out), redirect_stderr(err):
+        status = main(list(arguments))
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def test_the_table_knows_every_command() -> None:
+    assert RIGHT.keys() == {command.name for command in COMMANDS}
+
+
+@pytest.mark.parametrize("name", [command.name for command in COMMANDS])
+def test_help_teaches(name: str) -> None:
+    done = npuhal(name, "--help", COLUMNS="40")  # a narrow terminal
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"usage: npuhal {name}")
+    assert len(done.stdout.split()) > 30
+
+
+@pytest.mark.parametrize(("name", "arguments", "named"), WRONG)
+def test_a_mistake_is_named_without_a_traceback(name: str, arguments: list[str], named: str) -> None:
+    done = npuhal(name, *arguments)
+    assert done.returncode in (1, 2), done.stderr
+    assert named in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["info", "explain", "fake", "sqe", "validate"])
+def test_a_closed_pipe_ends_a_command_quietly(name: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime.cli", name, *RIGHT[name]], stdout=writer, stderr=subprocess.PIPE, timeout=100,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+def test_ctrl_c_in_a_long_command_gives_130() -> None:
+    job = subprocess.Popen(
+        [sys.executable, "-m", "runtime.cli", "bench"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
+    )  # fmt: skip
+    stat = Path(f"/proc/{job.pid}/stat")
+    deadline = time.monotonic() + 60
+    while int(stat.read_text().rpartition(")")[2].split()[11]) < 100 and time.monotonic() < deadline:
+        os.sched_yield()
+    job.send_signal(signal.SIGINT)
+    _, told = job.communicate(timeout=60)
+    assert job.returncode == 130, told
+    assert told == "interrupted\n"
+
+
+@pytest.mark.parametrize("name", ["info", "doctor", "validate", "fake", "explain"])
+def test_json_is_json(name: str) -> None:
+    done = npuhal(name, *RIGHT[name], "--json", NPUHAL_URL=MACHINE)
+    assert done.returncode in (0, 1), done.stderr
+    json.loads(done.stdout)

@@ -1,0 +1,86 @@
+"""`npuhal trace`: scripts that are watched, and recordings of HAL calls that are replayed and compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runtime.cli import main
+
+SCRIPT = """
+import sys
+import runtime
+device = runtime.device(0)
+stream = device.create_stream()
+stream.copy(device.alloc(64), device.alloc_host(64))
+stream.synchronize()
+print("arguments", sys.argv[1:])
+sys.exit(3)
+"""
+
+
+def trace(folder: Path, *arguments: str, script: str = SCRIPT) -> subprocess.CompletedProcess[str]:
+    (folder / "job.py").write_text(script)
+    root = Path(__file__).resolve().parents[4]
+    environ = {**os.environ, "NPUHAL_URL": "fake://ascend910b3", "PYTHONPATH": str(root)}
+    return subprocess.run(
+        [sys.executable, "-m", "runtime.cli", "trace", *arguments], cwd=folder, env=environ, capture_output=True,
+        text=True, timeout=100, check=False,
+    )  # fmt: skip
+
+
+def test_a_script_is_run_watched_and_keeps_its_status(tmp_path: Path) -> None:
+    done = trace(tmp_path, "job.py", "--flag", "7")
+    assert done.returncode == 3, done.stderr
+    assert "arguments ['--flag', '7']" in done.stdout
+    assert "no kernel was launched" in done.stdout
+    assert "traceEvents" in json.loads((tmp_path / "job.trace.json").read_text())
+    assert (tmp_path / "job.trace.html").is_file()
+
+
+def test_a_pyacl_script_is_watched_too(tmp_path: Path) -> None:
+    script = (
+        "import acl\nacl.init(); acl.rt.set_device(0)\nstream, _ = acl.rt.create_stream()\n"
+        "event, _ = acl.rt.create_event()\nacl.rt.record_event(event, stream)\nacl.rt.synchronize_stream(stream)\n"
+        "acl.rt.reset_device(0); acl.finalize()\n"
+    )
+    done = trace(tmp_path, "-o", "t.json", "job.py", script=script)
+    assert done.returncode == 0, done.stderr
+    names = [event["name"] for event in json.loads((tmp_path / "t.json").read_text())["traceEvents"]]
+    assert "event record" in names
+    assert "wait for stream" in names
+
+
+def test_recordings_of_the_same_program_are_the_same_and_another_differs(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        assert trace(tmp_path, "-o", "t.json", "--hal", name, "job.py").returncode == 3
+    assert trace(tmp_path, "--diff", "a", "b").stdout.startswith("the same ")
+    lines = (tmp_path / "b").read_text().splitlines()
+    (tmp_path / "b").write_text("\n".join(lines[:-5]) + "\n")
+    done = trace(tmp_path, "--diff", "a", "b")
+    assert done.returncode == 1
+    assert "number of calls" in done.stdout
+
+
+def test_a_recording_is_replayed_until_the_machine_answers_otherwise(tmp_path: Path) -> None:
+    trace(tmp_path, "-o", "t.json", "--hal", "a", "job.py")
+    done = trace(tmp_path, "--replay", "a", "--url", "fake://ascend950pr_9599")
+    assert done.returncode == 1
+    assert "differs at #0 " in done.stdout
+    calls = (tmp_path / "a").read_text().splitlines()
+    (tmp_path / "a").write_text("\n".join(calls[:20]) + "\n")
+    assert trace(tmp_path, "--replay", "a").stdout.startswith("replayed 20 of 20 calls")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nowhere.py"], ["--diff", "nowhere", "nowhere"], ["--replay", "nowhere"]])
+def test_mistakes_are_usage_errors(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["trace", *arguments]) == 2
+    assert "Traceback" not in capsys.readouterr().err

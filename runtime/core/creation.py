@@ -115,7 +115,8 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
         return _Kind(depth, (HOST_ONLY,), has_queue=False)
     v200 = chip.generation != "v100"
     persistent = bool(flags & StreamFlag.PERSISTENT)
-    if persistent and binds_dynamically(device) and chip.has("MODEL_PERSISTENT_STREAM_UNLIMITED_DEPTH"):
+    dynamic = binds_dynamically(device)  # asked for every stream, as the vendor's runtime does
+    if persistent and dynamic and chip.has("MODEL_PERSISTENT_STREAM_UNLIMITED_DEPTH"):
         route = SoftwareRoute("software SQ, split when full", RouteRank.SPLIT)
         return _Kind(DEPTH, (route, NORMAL), pooled=True, queue_flags=c.TSDRV_FLAG_NO_SQ_MEM)
     if flags & StreamFlag.HUGE and chip.limits.huge_stream_depth:
@@ -126,8 +127,8 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
 
 def binds_dynamically(device: Device) -> bool:
     """Whether driver and task scheduler can let queues take their entries from memory of streams."""
-    return device.scheduler_has("SOFTWARE_SQ_ENABLE") and device.driver.info.supports(
-        "FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND"
+    return device.driver.info.supports("FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND") and device.scheduler_has(
+        "SOFTWARE_SQ_ENABLE"
     )
 
 

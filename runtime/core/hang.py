@@ -94,11 +94,23 @@ def _entries(stream: Stream, head: int, tail: int) -> list[tuple[int, Decoded]]:
     """Decode entries from the head on where the ring is mapped, else the one that was sent last."""
     pair, decode = stream.queues, stream.plugin.decode
     if not pair.ring_base:
-        last = (tail - 1) % pair.depth
-        return [(last, decode(bytes(stream.senders[1].buffer)))] if stream.ring.submitted else []
+        count = _length_of_last(stream)
+        sqes = bytes(stream.senders[count].buffer) if count else b""
+        return [((tail - count + at) % pair.depth, decode(sqes[at * SQE_BYTES : (at + 1) * SQE_BYTES]))
+                for at in range(count)]  # fmt: skip
     places = [(head + offset) % pair.depth for offset in range(min((tail - head) % pair.depth, _SHOWN))]
     read: Any = ctypes.string_at
     return [(place, decode(read(pair.ring_base + place * SQE_BYTES, SQE_BYTES))) for place in places]
+
+
+def _length_of_last(stream: Stream) -> int:
+    """Return how many entries the task that was sent last has; 0 where none was sent."""
+    ring = stream.ring
+    last = ring.submitted - 1
+    count = min(ring.pending, 1)
+    while 0 < count < ring.pending and ring.id_at((last - count) % ring.depth) == ring.id_at(last % ring.depth):
+        count += 1
+    return count
 
 
 def _shown(entry: Decoded) -> str:

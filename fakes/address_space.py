@@ -160,18 +160,33 @@ class Reservation:
 
 
 class BackingFile:
-    """The bytes behind one range: a memory file of its full size, committed page by page when touched."""
+    """The bytes behind one range: a memory file of its full size, committed page by page when touched.
+
+    The system takes such a file back when the last process that has it mapped is gone, however it ended.
+    """
 
     def __init__(self, name: str, size: int) -> None:
-        self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
-        os.ftruncate(self.fd, size)
-        self.size = size
+        fd = os.memfd_create(name, os.MFD_CLOEXEC)
+        os.ftruncate(fd, size)
+        self._map(name, fd, 0, size)
+        self.owned = True
+
+    @classmethod
+    def open(cls, path: str, offset: int, size: int) -> BackingFile:
+        """Map part of a file that another process has made."""
+        file = cls.__new__(cls)
+        file._map(path, os.open(path, os.O_RDWR | os.O_CLOEXEC), offset, size)
+        file.owned = False
+        return file
+
+    def _map(self, name: str, fd: int, offset: int, size: int) -> None:
         got = _libc.mmap(
-            None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_NORESERVE, self.fd, 0
+            None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_NORESERVE, fd, offset
         )
         if got == _FAILED:
-            os.close(self.fd)
-            raise FakeError(f"cannot map the {size >> 30} GiB memory file {name}: errno {ctypes.get_errno()}")
+            os.close(fd)
+            raise FakeError(f"cannot map {size} bytes of the memory file {name}: errno {ctypes.get_errno()}")
+        self.fd, self.size = fd, size
         self.address: int = got
 
     def drop(self, offset: int, size: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.chip import Chip
@@ -35,6 +37,16 @@ IDLE_POLL_NS = 100_000
 """Virtual time that a host poll takes when the device has nothing it could do."""
 
 
+def id_counts(chip: Chip, limits: Mapping[str, int]) -> dict[str, int]:
+    """Return how many ids of each kind a card has: as the chip's manual states it, or as `limits` wants it."""
+    stated = chip.limits
+    counts = dict(_DEFAULT_LIMITS, sq=_QUEUES, cq=2 * _QUEUES + 4096)
+    counts["stream"] = stated.max_streams or counts["stream"]
+    counts["event"] = stated.events or counts["event"]
+    counts["notify"] = stated.notifies or counts["notify"]
+    return {**counts, **limits}
+
+
 class Signal:
     """State of one event, notify or count notify: a value, when it was last set, and by whom."""
 
@@ -61,20 +73,26 @@ class Device:
         self.failed_memory: list[tuple[int, int]] = []
         """Ranges (address, bytes) that memory errors beyond correction have hit; a repair takes them out."""
         self.opened = False
+        self.busy_with = ""
+        """Who else has the card for itself alone, so that this process cannot open it."""
         self.daemon_open = False
         self.held = False
         self.exchanged = False
         self.engines = Engines()
-        self.ids = self._make_ids()
+        sizes = id_counts(chip, machine.options.limits)
+        first = {name: max(0, min(identity.first.get(name, 0), size - 1)) for name, size in sizes.items()}
+        shared = machine.shared
+        make_pool = IdPool if shared is None else partial(shared.pool, index)
+        self.ids = {name: make_pool(name, size, first[name]) for name, size in sizes.items()}
         self.queues: dict[int, SubmissionQueue] = {}
         self.by_stream: dict[int, SubmissionQueue] = {}
         self.logic: dict[int, LogicQueue] = {}
         self.bound: dict[int, LogicQueue] = {}
         self.active: dict[int, SubmissionQueue] = {}
         self.waiting: set[int] = set()
-        self.events: dict[int, Signal] = {}
-        self.notifies: dict[int, Signal] = {}
-        self.counters: dict[int, Signal] = {}
+        self.events, self.notifies, self.counters = (
+            {} if shared is None else shared.signals(index, kind) for kind in ("event", "notify", "cnt_notify")
+        )
         self.dma: dict[int, list[tuple[int, int, int]]] = {}
         self.jetties: dict[int, list[int]] = {}
         self.callbacks: dict[int, deque[bytes]] = {}
@@ -90,17 +108,6 @@ class Device:
         """Virtual nanoseconds that went by without work."""
         self.busy = False
         self._registers: Registers | None = None
-
-    def _make_ids(self) -> dict[str, IdPool]:
-        limits = self.machine.options.limits
-        first = self.identity.first
-        stated = self.chip.limits
-        sizes = dict(_DEFAULT_LIMITS, sq=_QUEUES, cq=2 * _QUEUES + 4096)
-        sizes["stream"] = stated.max_streams or sizes["stream"]
-        sizes["event"] = stated.events or sizes["event"]
-        sizes["notify"] = stated.notifies or sizes["notify"]
-        sizes.update(limits)
-        return {name: IdPool(name, size, max(0, min(first.get(name, 0), size - 1))) for name, size in sizes.items()}
 
     # -- signals ------------------------------------------------------------------------------------------------------
 
@@ -253,8 +260,18 @@ class Device:
             for sq in self.queues.values():
                 sq.reset()
             self.active.clear()
+            self.models = Models(self)
             self.exchanged = bool(self.queues)
             self.repair()
+
+    def leave(self) -> None:
+        """Let the process go, and what the task scheduler knows of it; its memory stays mapped, to be opened again."""
+        for sq in list(self.queues.values()):
+            if sq.ring.alias:
+                continue  # bound to memory of a stream, which is the process's own
+            self.machine.memory.free(sq.ring.base)
+        self.opened = False
+        self.reset()
 
     def raise_fault(self, event: FaultEvent) -> None:
         """Let the card report a fault, or that one is over (`assertion` 0)."""
@@ -314,6 +331,8 @@ class Device:
         if not self.sticky:
             self.status = _WORKING
         self.exchanged = False
+        if self.machine.shared is not None:
+            self.machine.shared.table.close_card(self.index)
         self.queues.clear()
         self.by_stream.clear()
         self.logic.clear()

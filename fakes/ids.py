@@ -19,9 +19,18 @@ class IdPool:
         self._returned_set: set[int] = set()
 
     @property
+    def in_use(self) -> int:
+        """How many ids are taken, by whomever; `used` are those of this process."""
+        return len(self.used)
+
+    @property
     def free(self) -> int:
         """How many ids are left."""
-        return self.limit - len(self.used)
+        return self.limit - self.in_use
+
+    def taken(self, number: int) -> bool:
+        """Whether an id is taken, by whomever."""
+        return number in self.used
 
     def take(self, ceiling: int | None = None) -> int | None:
         """Return a free id below `ceiling`, or None."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -13,23 +15,26 @@ from typing import Any
 
 from chips.chip import Chip
 from chips.registry import plugin
-from fakes import identity, kernels, plans
+from fakes import forks, identity, kernels, plans
 from fakes.checkers import Checks, Reports
-from fakes.device import Device
+from fakes.device import Device, id_counts
 from fakes.errors import FakeError
 from fakes.executor import Executor
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.journal import Executed
-from fakes.memory import Memory
+from fakes.memory import Block, Memory
 from fakes.options import FakeOptions
 from fakes.plans import Planned
 from fakes.scheduler import POLICIES, Policy, RoundRobin
+from fakes.shared import Imports, Names, Shared, Source
 
 _LOG = logging.getLogger("npuhal.fake")
 _LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
 _LOG_ENTRIES = 1_000_000
 _PROBLEMS = 1000
+_PAUSE_S, _SHARED_PAUSE_S = 0.05, 0.001
+"""How long free running cards rest when nothing can run: until the host calls, or another process may have acted."""
 _REVISIONS = {
     "Ascend910B1": 1, "Ascend910B2": 2, "Ascend910B3": 3, "Ascend910B4": 4, "Ascend910B2C": 8, "Ascend910B4-1": 10,
 }  # fmt: skip
@@ -50,7 +55,15 @@ class Machine:
         self.kernels = kernels.Registry()
         hbm = options.hbm or _soc_number(chip, "memory_size", 32 << 30)
         page = identity.draw_page_size(options.seed)
+        sizes = id_counts(chip, options.limits)
+        self.shared = Shared(options.shared, options.devices, sizes, options.alike(chip)) if options.shared else None
+        """What it has in common with the machines of other processes, if it is shared."""
+        self.names = Names() if self.shared is None else self.shared.names
         self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
+        if self.shared is not None:
+            self.memory.share(self.shared.budget, self._retract)
+            weakref.finalize(self, self.shared.leave)
+        self.imports = Imports(self.memory, self.names)
         self._finalizer = weakref.finalize(self, self.memory.close)
         self._finalizer.atexit = False
         self.checks = self.memory.watch = Checks(self, options.check) if options.check else None
@@ -73,9 +86,16 @@ class Machine:
         self.pending_error: BaseException | None = None
         self._runner: threading.Thread | None = None
         self._stop = False
+        self._pid = os.getpid()
+        self.forked = False
+        """Whether this is the copy in a forked child of a machine of which a card was open."""
         if options.free_run:
-            self._runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
-            self._runner.start()
+            self._start()
+        forks.alive.add(self)
+
+    def _start(self) -> None:
+        self._runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
+        self._runner.start()
 
     def _make_device(self, index: int) -> Device:
         options = self.options
@@ -147,12 +167,47 @@ class Machine:
 
     def raise_pending(self) -> None:
         """Raise what went wrong on a thread of the device, once, in the next HAL call."""
+        if self.forked:
+            raise FakeError(
+                f"this process was forked from {self._pid} after that one had opened a card: the driver's mappings do "
+                "not come along; start processes by spawn, or fork before the first card is opened"
+            )
         error, self.pending_error = self.pending_error, None
         if error is not None:
             raise error
 
+    def in_child(self) -> None:
+        """After a fork: a machine nobody has opened a card of works on as the child's own, another one refuses all."""
+        self._runner = None
+        if self.shared is not None:
+            self.shared.forget()
+        if any(device.opened for device in self.devices):
+            self.forked = True
+            self.pending_error = FakeError("forked")
+            return
+        if self.shared is not None:
+            self.shared.table.enter()
+        if self.options.free_run:
+            self._start()
+
+    def source(self, block: Block) -> Source | None:
+        """Return where other processes find the bytes of a block; None where they are not this one's to share."""
+        return None if self.shared is None else self.shared.source(self.memory, block)
+
+    def _retract(self, block: Block) -> bool:
+        """Let nobody import the bytes of a block any more; returns whether somebody still has them."""
+        source = self.source(block)
+        return source is not None and self.names.retract(source)
+
+    def imported_elsewhere(self, block: Block) -> bool:
+        """Whether another process has the bytes of a block open."""
+        source = self.source(block)
+        return source is not None and self.names.held(source)
+
     def close(self) -> None:
         """Stop the cards and give the memory back."""
+        if self.forked:
+            return
         with self.lock:
             self._stop = self.closing = True
             self.changed.notify_all()
@@ -160,10 +215,13 @@ class Machine:
             self._runner.join()
             self._runner = None
         self._finalizer()
+        if self.shared is not None:
+            self.shared.leave()
         if self.checks is not None:
             self.checks.finish()
 
     def _free_run(self) -> None:
+        pause = _PAUSE_S if self.shared is None else _SHARED_PAUSE_S
         with self.lock:
             while not self._stop:
                 try:
@@ -172,7 +230,11 @@ class Machine:
                     self.pending_error = error
                     worked = 0
                 if not worked:
-                    self.changed.wait(0.05)
+                    waits = [device for device in self.devices if device.active]
+                    began = time.monotonic_ns()
+                    self.changed.wait(pause if waits else _PAUSE_S)
+                    for device in waits:
+                        device.pass_time(time.monotonic_ns() - began)
 
 
 def _soc_number(chip: Chip, key: str, default: int) -> int:

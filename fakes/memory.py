@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_right, insort
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -144,17 +145,34 @@ class Usage:
     peak: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Budget:
     """Bytes of one page kind of one device."""
 
     total: int
     used: int = 0
+    others: int = 0
+    """What others hold: an imagined process of a scenario."""
 
     @property
     def free(self) -> int:
         """Bytes left."""
-        return self.total - self.used
+        return self.total - self.used - self.others
+
+    def take(self, size: int) -> bool:
+        """Take bytes; False when there are too few."""
+        if size > self.free:
+            return False
+        self.used += size
+        return True
+
+    def give(self, size: int) -> None:
+        """Give bytes back."""
+        self.used -= size
+
+
+def _nobody(_block: Block) -> bool:
+    return False
 
 
 class Memory:
@@ -184,8 +202,19 @@ class Memory:
         self._bases: list[int] = []
         self._blocks: dict[int, Block] = {}
         self._freed: dict[int, str] = {}
+        self._lingering: list[Block] = []
+        self.held_elsewhere: Callable[[Block], bool] = _nobody
+        """Whether other processes have the bytes of a block open."""
         self.watch: Checks | None = None
         """Who wants to know when blocks come and go."""
+
+    def share(self, budget: Callable[[int, Pool, int], Budget], held_elsewhere: Callable[[Block], bool]) -> None:
+        """Count bytes together with other processes, and keep those that they have open."""
+        self.budgets = [
+            {pool: budget(device, pool, own.total) for pool, own in budgets.items()}
+            for device, budgets in enumerate(self.budgets)
+        ]
+        self.held_elsewhere = held_elsewhere
 
     def close(self) -> None:
         """Give everything back to the system."""
@@ -217,15 +246,18 @@ class Memory:
         page = {Pool.NORMAL: self.page, Pool.HUGE: HUGE, Pool.GIANT: GIANT}[pool]
         span = -(-size // page) * page
         budget = self.budgets[device][pool]
-        if span > budget.free:
+        self._settle()
+        if not budget.take(span):
+            others = budget.total - budget.used - budget.free
             raise OutOfDeviceMemory(
                 f"device {device} has {budget.free} of {budget.total} bytes of {pool.value} left, {span} were asked for"
+                + (f"; other processes hold {others}" if others else "")
             )
         window = self._devices[device]
         base = window.take(span, page, self.page)
         if base is None:
+            budget.give(span)
             raise OutOfDeviceMemory(f"the address slice of device {device} has no room for {span} bytes")
-        budget.used += span
         block = Block(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
         if host_access:
             window.expose(base, span, block.pointer)
@@ -249,10 +281,22 @@ class Memory:
     def charge(self, device: int, pool: Pool, size: int) -> bool:
         """Take `size` bytes of a page kind's budget, or give them back (negative); False when there are too few."""
         budget = self.budgets[device][pool]
-        if size > budget.free:
-            return False
-        budget.used += size
+        if size >= 0:
+            return budget.take(size)
+        budget.give(-size)
         return True
+
+    def source(self, block: Block) -> tuple[int, int] | None:
+        """Return file and offset of a block's bytes; None where they are not this process's to share."""
+        files = [self._devices[block.device].file, *self._files]
+        file = next((file for file in files if 0 <= block.pointer - file.address < file.size), None)
+        return None if file is None or not file.owned else (file.fd, block.pointer - file.address)
+
+    def open_foreign(self, path: str, offset: int, size: int) -> BackingFile:
+        """Open bytes of another process; they are closed like those of `open_file`."""
+        made = BackingFile.open(path, offset, size)
+        self._files.append(made)
+        return made
 
     def open_file(self, name: str, size: int) -> BackingFile:
         """Make bytes for addresses that somebody else manages; closed with the machine at the latest."""
@@ -330,12 +374,21 @@ class Memory:
         del self._bases[bisect_right(self._bases, block.base) - 1]
 
     def _release(self, block: Block) -> None:
-        """Give bytes, addresses and budget of a block back."""
+        """Give bytes, addresses and budget of a block back; not before other processes have let go of its bytes."""
+        if block.kind is Kind.DEVICE and self.held_elsewhere(block):
+            self._lingering.append(block)
+            return
         window = self._window(block)
         window.drop(block.base, block.span)
         window.give(block.base, block.span + self.page)
         if block.kind is Kind.DEVICE:
-            self.budgets[block.device][block.pool].used -= block.span
+            self.budgets[block.device][block.pool].give(block.span)
+
+    def _settle(self) -> None:
+        """Release what had been freed while other processes still had it."""
+        lingering, self._lingering = self._lingering, []
+        for block in lingering:
+            self._release(block)
 
     def release_device(self, device: int) -> None:
         """Free everything a process holds on a device, as when it closes it."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fakes.checkers.report import CHECKS
+from chips.chip import Chip
+from fakes.checkers.report import CHECKS, DEADLOCK, RACE
 from fakes.device import ID_KINDS
 from fakes.scheduler import POLICIES
 from npuhal.errors import BadUrl
@@ -14,13 +15,16 @@ from npuhal.loader import HalUrl
 
 MAX_DEVICES = 64
 """Cards of one machine: the driver's address plan has 64 slices."""
+CROSSING = (RACE, DEADLOCK)
+"""Checkers that would have to see what other processes do."""
 ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _PLAN = re.compile(r"(\d+:\d+:\d+(,\d+:\d+:\d+)*)?")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
-          "check", "plan",
+          "check", "plan", "shared",
           "swsq", "topology")  # fmt: skip
 
 
@@ -60,6 +64,8 @@ class FakeOptions:
     """`plan=0:12:1`: decisions unlike the policy's (`fakes.plans`); given, and be it empty, decisions are noted."""
     check: frozenset[str] = frozenset()
     """`check=race,uaf`: names of `fakes.checkers.CHECKS`, or `all`."""
+    shared: str = ""
+    """`shared=NAME`: processes that give the same name see one machine; its cards run freely."""
     features: int | None = None
     """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
     topology: str = "mixed"
@@ -71,6 +77,15 @@ class FakeOptions:
     """null:// only: the calls of a launch are compiled C, so that crossing ctypes is part of their cost."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
+
+    def alike(self, chip: Chip) -> str:
+        """Return in words what all processes that share a machine must agree on."""
+        limits = "".join(f"&{kind}s={count}" for kind, count in sorted(self.limits.items()))
+        physical = f"&physical={','.join(map(str, self.physical))}" if self.physical else ""
+        return (
+            f"{chip.soc}?devices={self.devices}&seed={self.seed}&hbm={self.hbm}&args={self.args}"
+            f"&topology={self.topology}{physical}{limits}"
+        )
 
 
 def parse(url: HalUrl) -> FakeOptions:
@@ -85,7 +100,8 @@ def parse(url: HalUrl) -> FakeOptions:
         seed=url.integer("seed", 0),
         policy=url.choice(policy, "round_robin", POLICIES),
         args=url.choice("args", "dma", ARGUMENT_PATHS),
-        free_run=url.flag("free_run"),
+        free_run=url.flag("free_run", default="shared" in url.options),
+        shared=_shared(url),
         hbm=_size(url, "hbm"),
         noop_kernels=url.choice("kernels", "attached", ("attached", "noop")) == "noop",
         transient=url.integer("transient", 0, 0, 1 << 20),
@@ -104,6 +120,16 @@ def parse(url: HalUrl) -> FakeOptions:
         compiled=url.flag("compiled"),
         limits={kind: url.integer(name, 0, 0, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
+
+
+def _shared(url: HalUrl) -> str:
+    name = url.options.get("shared", "")
+    if "shared" in url.options and _NAME.fullmatch(name) is None:
+        raise BadUrl(
+            f"HAL URL {url.text!r}: shared={name!r} must be up to 64 letters, digits, '-', '_' or '.', "
+            "a letter or digit first"
+        )
+    return name
 
 
 def _physical(url: HalUrl) -> tuple[int, ...]:
@@ -126,6 +152,13 @@ def _plan(url: HalUrl) -> str | None:
 def _checks(url: HalUrl) -> frozenset[str]:
     text = url.options.get("check", "")
     wanted = frozenset(CHECKS if text == "all" else text.split(",") if text else ())
+    if "shared" in url.options and wanted & set(CROSSING):
+        if text != "all":
+            raise BadUrl(
+                f"HAL URL {url.text!r}: check={','.join(sorted(wanted & set(CROSSING)))} cannot be had with shared: "
+                "what other processes order is not seen here"
+            )
+        wanted -= set(CROSSING)
     if not wanted <= set(CHECKS):
         wrong = sorted(wanted - set(CHECKS))[0]
         raise BadUrl(f"HAL URL {url.text!r}: check={wrong!r} is none of all, {', '.join(CHECKS)}")

@@ -172,7 +172,7 @@ def notify_remote(task: Task) -> int:
 
 
 def _record_elsewhere(task: Task, card: Device, number: int) -> int:
-    if number not in card.ids["notify"].used:
+    if not card.ids["notify"].taken(number):
         raise TaskFault(f"notify {number} of card {card.index} does not exist", Effect.SQE_ERROR.value)
     give(task, card.signal(card.notifies, number), 1, ("notify", card.index, number))
     card.wake()

@@ -65,11 +65,18 @@ class DeviceCalls(Chapter):
             return c.DRV_ERROR_DEVICE_NOT_READY
         if device.opened:
             return c.DRV_ERROR_REPEATED_INIT
+        if device.busy_with:
+            self.machine.problem(f"card {devid} is held by {device.busy_with}")
+            return c.DRV_ERROR_RESOURCE_OCCUPIED
+        shared = self.machine.shared
+        if shared is not None and not shared.table.open_card(devid):
+            self.machine.problem(f"card {devid} is open in as many processes as it can be")
+            return c.DRV_ERROR_NO_RESOURCES
         device.opened = True
         return 0
 
     def halDeviceClose(self, devid: int, in_: Any) -> int:
-        """Close a card; everything the process held on it is given back."""
+        """Close a card; everything the process held on it is given back, its memory stays after HOST_USER."""
         device = self.device(devid)
         if device is None:
             return c.DRV_ERROR_PARA_ERROR
@@ -77,6 +84,9 @@ class DeviceCalls(Chapter):
             return c.DRV_ERROR_UNINIT
         if in_ is not None and in_.close_type == c.DEV_CLOSE_ONLY_HOST:
             return c.DRV_ERROR_NOT_SUPPORT
+        if in_ is not None and in_.close_type == c.DEV_CLOSE_HOST_USER:
+            device.leave()
+            return 0
         if self.machine.checks is not None:
             self.machine.checks.closing(device)
         device.opened = False

@@ -1,17 +1,15 @@
-"""HAL chapter "ipc": memory and notifies under names that other processes can open (hal_semantics 5 and 7.6).
-
-The fake machine lives in one process, so an opener is the same process; white lists are kept all the same.
-"""
+"""HAL chapter "ipc": memory and notifies under names that other processes can open (hal_semantics 5 and 7.6)."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from dataclasses import dataclass, field
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
-from fakes.memory import Block, Kind
+from fakes.memory import HUGE, Block, Kind
+from fakes.shared import Export
 from npuhal import constants as c
 
 if TYPE_CHECKING:
@@ -19,38 +17,6 @@ if TYPE_CHECKING:
 
 _NAME_BYTES = 65
 _MAX_PIDS = 31
-_TABLES = {"event": "events", "notify": "notifies", "cnt_notify": "counters"}
-
-
-@dataclass(slots=True, eq=False)
-class Named:
-    """Something with a name, who may open it, and how often it is open."""
-
-    name: bytes
-    pids: set[int] = field(default_factory=set)
-    open_to_all: bool = False
-    opened: int = 0
-    gone: bool = False
-
-    def allows(self, pid: int) -> bool:
-        """Whether a process may open it."""
-        return self.open_to_all or pid in self.pids
-
-
-@dataclass(slots=True, eq=False)
-class SharedMemory(Named):
-    """A block under a name."""
-
-    block: Block | None = None
-
-
-@dataclass(slots=True, eq=False)
-class SharedId(Named):
-    """An id of one card under a name."""
-
-    device: int = 0
-    kind: int = 0
-    number: int = 0
 
 
 class IpcCalls(Chapter):
@@ -58,18 +24,46 @@ class IpcCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._memory: dict[bytes, SharedMemory] = {}
-        self._ids: dict[bytes, SharedId] = {}
-        self._views: dict[int, SharedMemory] = {}
-        self._count = 0
+        self._views: dict[int, Block] = {}
+        self._open_ids: Counter[str] = Counter()
+        machine.on_close.append(self._forget)
 
-    def _name(self, device: int, kind: int) -> bytes:
-        self._count += 1
-        return f"{os.getpid():08x} {device:08x} {kind:08x} {self._count:08x}".encode()
+    def _forget(self, devid: int) -> None:
+        """Undo what the process has open of a card, and take its names away."""
+        for address in [address for address, block in self._views.items() if block.device == devid]:
+            self.halShmemCloseHandle(address)
+        self.machine.names.forget_card(devid)
+
+    def _name(self, device: int, kind: int) -> str:
+        return f"{os.getpid():08x} {device:08x} {kind:08x} {self.machine.names.next_number():08x}"
+
+    def _publish(self, export: Export, name: int) -> int:
+        self.machine.names.publish(export)
+        ctypes.memmove(name, export.name.encode() + b"\0", len(export.name) + 1)
+        return 0
+
+    def _find(self, name: int, *, memory: bool) -> Export | None:
+        return self._only(self.machine.names.find(_text(name)), memory=memory)
+
+    def _own(self, name: int, *, memory: bool) -> Export | None:
+        return self._only(self.machine.names.own(_text(name)), memory=memory)
 
     @staticmethod
-    def _text(address: int) -> bytes:
-        return ctypes.string_at(address) if address else b""
+    def _only(export: Export | None, *, memory: bool) -> Export | None:
+        return export if export is not None and bool(export.size) is memory else None
+
+    def _allow(self, export: Export | None, pids: Any, count: int) -> int:
+        if export is None or pids is None or not 1 <= count <= _MAX_PIDS:
+            return c.DRV_ERROR_INVALID_VALUE
+        export.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
+        self.machine.names.changed()
+        return 0
+
+    def _owner(self, export: Export | None, info: Any) -> int:
+        if export is None or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        info.phyDevid = self.machine.devices[export.device].identity.physical
+        return 0
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
@@ -78,52 +72,51 @@ class IpcCalls(Chapter):
         block = self.machine.memory.find(address)
         if not name or length < _NAME_BYTES or block is None or block.kind is not Kind.DEVICE or block.base != address:
             return c.DRV_ERROR_INVALID_VALUE
-        shared = SharedMemory(self._name(block.device, 0), block=block)
-        self._memory[shared.name] = shared
-        ctypes.memmove(name, shared.name + b"\0", len(shared.name) + 1)
-        return 0
+        source = self.machine.source(block)
+        if source is None and self.machine.shared is not None:
+            return c.DRV_ERROR_INVALID_VALUE
+        export = Export(self._name(block.device, 0), block.device, source=source, size=block.size, page=block.page,
+                        block=block)  # fmt: skip
+        return self._publish(export, name)
 
     def halShmemDestroyHandle(self, name: int) -> int:
         """Forget a name; who has it open keeps the memory."""
-        return 0 if self._memory.pop(self._text(name), None) is not None else c.DRV_ERROR_INVALID_VALUE
+        return 0 if self.machine.names.withdraw(_text(name)) else c.DRV_ERROR_INVALID_VALUE
 
     def halShmemSetPidHandle(self, name: int, pids: Any, count: int) -> int:
         """Allow up to 31 processes."""
-        return self._allow(self._memory.get(self._text(name)), pids, count)
-
-    @staticmethod
-    def _allow(shared: Named | None, pids: Any, count: int) -> int:
-        if shared is None or pids is None or not 1 <= count <= _MAX_PIDS:
-            return c.DRV_ERROR_INVALID_VALUE
-        shared.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
-        return 0
+        return self._allow(self._own(name, memory=True), pids, count)
 
     def halShmemSetAttribute(self, name: int, kind: int, attribute: int) -> int:
         """Do without a white list."""
-        shared = self._memory.get(self._text(name))
-        if shared is None:
+        export = self._own(name, memory=True)
+        if export is None:
             return c.DRV_ERROR_INVALID_VALUE
         if kind != c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER:
             return c.DRV_ERROR_NOT_SUPPORT
-        shared.open_to_all = attribute == c.SHMEM_NO_WLIST_ENABLE
+        export.open_to_all = attribute == c.SHMEM_NO_WLIST_ENABLE
+        self.machine.names.changed()
         return 0
 
     def halShmemOpenHandle(self, name: int, address: Any) -> int:
         """Map named memory at an address of this process."""
-        shared = self._memory.get(self._text(name))
         if address is None:
             return c.DRV_ERROR_INVALID_VALUE
-        if shared is None or shared.block is None:
+        with self.machine.names.still():
+            export = self._find(name, memory=True)
+            if export is None:
+                return c.DRV_ERROR_IOCRL_FAIL
+            if not export.allows(os.getpid()):
+                return c.DRV_ERROR_OPER_NOT_PERMITTED
+            block = self.machine.imports.open(export)
+        if block is None:
             return c.DRV_ERROR_IOCRL_FAIL
-        if not shared.allows(os.getpid()):
-            return c.DRV_ERROR_OPER_NOT_PERMITTED
-        memory = self.machine.memory
-        base = memory.reserve(-(-shared.block.span // (2 << 20)) * (2 << 20))
+        base = self.machine.memory.reserve(_room(block))
         if base is None:
+            self.machine.imports.close(block)
             return c.DRV_ERROR_OUT_OF_MEMORY
-        memory.map_physical(base, shared.block)
-        shared.block.users += 1
-        self._views[base] = shared
+        self.machine.memory.map_physical(base, block)
+        self._views[base] = block
         address.value = base
         return 0
 
@@ -131,30 +124,24 @@ class IpcCalls(Chapter):
         """Map named memory for one card; cards that PCIe joins have only their own."""
         if self.device(devid) is None:
             return c.DRV_ERROR_INVALID_DEVICE
-        shared = self._memory.get(self._text(name))
-        elsewhere = shared is not None and shared.block is not None and shared.block.device != devid
-        if elsewhere and self.machine.options.topology == "pcie":
+        export = self._find(name, memory=True)
+        if export is not None and export.device != devid and self.machine.options.topology == "pcie":
             return c.DRV_ERROR_IOCRL_FAIL
         return self.halShmemOpenHandle(name, address)
 
     def halShmemCloseHandle(self, address: int) -> int:
         """Undo the mapping."""
-        shared = self._views.pop(address, None)
-        if shared is None or shared.block is None:
+        block = self._views.pop(address, None)
+        if block is None:
             return c.DRV_ERROR_INVALID_VALUE
-        memory = self.machine.memory
-        memory.free(address)
-        memory.unreserve(address, -(-shared.block.span // (2 << 20)) * (2 << 20))
-        shared.block.users -= 1
+        self.machine.memory.free(address)
+        self.machine.memory.unreserve(address, _room(block))
+        self.machine.imports.close(block)
         return 0
 
     def halShmemInfoGet(self, name: int, info: Any) -> int:
         """Return the physical id of the card that has the memory."""
-        shared = self._memory.get(self._text(name))
-        if shared is None or shared.block is None or info is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        info.phyDevid = self.machine.devices[shared.block.device].identity.physical
-        return 0
+        return self._owner(self._find(name, memory=True), info)
 
     # -- notifies and events ------------------------------------------------------------------------------------------
 
@@ -168,66 +155,69 @@ class IpcCalls(Chapter):
             return c.DRV_ERROR_NOT_SUPPORT
         if info.shrid not in device.ids[kind].used:
             return c.DRV_ERROR_INVALID_VALUE
-        shared = SharedId(self._name(device.index, info.id_type), device=device.index, kind=info.id_type,
-                          number=info.shrid)  # fmt: skip
-        self._ids[shared.name] = shared
-        ctypes.memmove(name, shared.name + b"\0", len(shared.name) + 1)
-        return 0
+        export = Export(self._name(device.index, info.id_type), device.index, kind=info.id_type, number=info.shrid)
+        return self._publish(export, name)
 
     def halShrIdDestroy(self, name: int) -> int:
         """Forget a name."""
-        return 0 if self._ids.pop(self._text(name), None) is not None else c.DRV_ERROR_IOCRL_FAIL
+        return 0 if self.machine.names.withdraw(_text(name)) else c.DRV_ERROR_IOCRL_FAIL
 
     def halShrIdSetPid(self, name: int, pids: Any, count: int) -> int:
         """Allow exactly one process per call."""
-        return c.DRV_ERROR_INVALID_VALUE if count != 1 else self._allow(self._ids.get(self._text(name)), pids, count)
+        return c.DRV_ERROR_INVALID_VALUE if count != 1 else self._allow(self._own(name, memory=False), pids, count)
 
     def halShrIdSetAttribute(self, name: int, kind: int, attribute: Any) -> int:
         """Do without a white list."""
-        shared = self._ids.get(self._text(name))
-        if shared is None:
+        export = self._own(name, memory=False)
+        if export is None:
             return c.DRV_ERROR_INVALID_VALUE
         if kind != c.SHR_ID_ATTR_NO_WLIST_IN_SERVER:
             return c.DRV_ERROR_NOT_SUPPORT
-        shared.open_to_all = attribute.enableFlag == c.SHRID_NO_WLIST_ENABLE
+        export.open_to_all = attribute.enableFlag == c.SHRID_NO_WLIST_ENABLE
+        self.machine.names.changed()
         return 0
 
     def halShrIdOpen(self, name: int, info: Any) -> int:
         """Return the id behind a name."""
-        shared = self._ids.get(self._text(name))
+        export = self._find(name, memory=False)
         if info is None:
             return c.DRV_ERROR_INVALID_VALUE
-        if shared is None:
+        if export is None:
             return c.DRV_ERROR_IOCRL_FAIL
-        if not shared.allows(os.getpid()):
+        if not export.allows(os.getpid()):
             return c.DRV_ERROR_OPER_NOT_PERMITTED
-        shared.opened += 1
-        info.devid, info.tsid, info.id_type, info.shrid = shared.device, 0, shared.kind, shared.number
+        self._open_ids[export.name] += 1
+        info.devid, info.tsid, info.id_type, info.shrid = export.device, 0, export.kind, export.number
         return 0
 
     def halShrIdClose(self, name: int) -> int:
-        """Undo halShrIdOpen."""
-        shared = self._ids.get(self._text(name))
-        if shared is None or not shared.opened:
+        """Undo halShrIdOpen; also when the process that had made the name is gone."""
+        text = _text(name)
+        if not self._open_ids[text]:
             return c.DRV_ERROR_IOCRL_FAIL
-        shared.opened -= 1
+        self._open_ids[text] -= 1
         return 0
 
     def halShrIdRecord(self, name: int) -> int:
         """Fire a named notify or event."""
-        shared = self._ids.get(self._text(name))
-        if shared is None or not shared.opened:
+        export = self._find(name, memory=False)
+        if export is None or not self._open_ids[export.name]:
             return c.DRV_ERROR_IOCRL_FAIL
-        device = self.machine.devices[shared.device]
-        table = device.notifies if shared.kind == c.SHR_ID_NOTIFY_TYPE else device.events
-        device.signal(table, shared.number).value = 1
+        device = self.machine.devices[export.device]
+        table = device.notifies if export.kind == c.SHR_ID_NOTIFY_TYPE else device.events
+        device.signal(table, export.number).value = 1
         device.wake()
         return 0
 
     def halShrIdInfoGet(self, name: int, info: Any) -> int:
         """Return the physical id of the card that has the id."""
-        shared = self._ids.get(self._text(name))
-        if shared is None or info is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        info.phyDevid = self.machine.devices[shared.device].identity.physical
-        return 0
+        return self._owner(self._find(name, memory=False), info)
+
+
+def _text(address: int) -> str:
+    return ctypes.string_at(address).decode("ascii", "replace") if address else ""
+
+
+def _room(block: Block) -> int:
+    """Return how many addresses the view of a block takes."""
+    return -(-block.span // HUGE) * HUGE

@@ -73,7 +73,7 @@ class MemoryCalls(Chapter):
         block = self.machine.memory.find(address)
         if block is None or block.base != address or block.kind not in (Kind.DEVICE, Kind.HOST):
             return c.DRV_ERROR_INVALID_VALUE if self.machine.plugin.name == "v100" else c.DRV_ERROR_NOT_EXIST
-        if block.users:
+        if block.users or self.machine.imported_elsewhere(block):
             return c.DRV_ERROR_BUSY
         self.machine.memory.free(address)
         return 0

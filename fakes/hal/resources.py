@@ -125,7 +125,7 @@ class ResourceCalls(Chapter):
         ceiling = self._ceiling(name)
         limit = device.ids[name].limit
         info.capacity = limit if ceiling is None else min(limit, ceiling)
-        info.usedNum = len(device.ids[name].used)
+        info.usedNum = device.ids[name].in_use
         return 0
 
     def halResourceDetailQuery(self, devid: int, in_: Any, info: Any) -> int:

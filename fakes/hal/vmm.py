@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.memory import GIANT, HUGE, Block, Pool
+from fakes.shared import Export
 from npuhal import constants as c
 
 if TYPE_CHECKING:
@@ -29,10 +30,11 @@ class Physical:
     block: Block
     prop: tuple[int, ...]
     users: int = 1
-    share: int = 0
-    open_to_all: bool = False
+    share: str = ""
+    """The number under which it is exported; empty while it is not."""
+    imported: bool = False
+    """Another process has made it."""
     route: int = 0
-    pids: set[int] = field(default_factory=set)
 
 
 class VmmCalls(Chapter):
@@ -43,7 +45,6 @@ class VmmCalls(Chapter):
         self._handles: dict[int, Physical] = {}
         self._mapped: dict[int, Physical] = {}
         self._reserved: dict[int, int] = {}
-        self._shares: dict[int, Physical] = {}
         self._next = _HANDLE_BASE
         machine.on_close.append(self._forget)
 
@@ -144,7 +145,11 @@ class VmmCalls(Chapter):
         physical.users -= 1
         if not physical.users:
             del self._handles[physical.handle]
-            self._shares.pop(physical.share, None)
+            if physical.imported:
+                self.machine.imports.close(physical.block)
+                return
+            if physical.share:
+                self.machine.names.withdraw(physical.share)
             self.machine.memory.free_physical(physical.block)
 
     def halMemRetainAllocationHandle(self, handle: Any, pointer: int) -> int:
@@ -221,38 +226,53 @@ class VmmCalls(Chapter):
         if physical is None or shareable is None or flags or kind != c.MEM_HANDLE_TYPE_NONE:
             return c.DRV_ERROR_INVALID_VALUE
         if not physical.share:
-            physical.share = len(self._shares) + 1 | physical.block.device << 32
-            self._shares[physical.share] = physical
-        shareable.value = physical.share
+            names, block = self.machine.names, physical.block
+            if physical.imported:
+                return c.DRV_ERROR_NOT_SUPPORT
+            physical.share = str(names.next_number() | block.device << 32)
+            names.publish(Export(physical.share, block.device, source=self.machine.source(block), size=block.size,
+                                 page=block.page, prop=physical.prop, number=handle, block=block))  # fmt: skip
+        shareable.value = int(physical.share)
         return 0
 
     def halMemSetPidToShareableHandle(self, shareable: int, pids: Any, count: int) -> int:
         """Allow processes to import."""
-        physical = self._shares.get(shareable)
-        if physical is None or pids is None or not 1 <= count <= 65535:
+        export = self.machine.names.own(str(shareable))
+        if export is None or pids is None or not 1 <= count <= 65535:
             return c.DRV_ERROR_INVALID_VALUE
-        physical.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
+        export.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
+        self.machine.names.changed()
         return 0
 
     def halMemShareHandleSetAttribute(self, shareable: int, kind: int, attr: Any) -> int:
         """Allow every process to import."""
-        physical = self._shares.get(shareable)
-        if physical is None or kind != c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER:
+        export = self.machine.names.own(str(shareable))
+        if export is None or kind != c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER:
             return c.DRV_ERROR_INVALID_VALUE
-        physical.open_to_all = attr.enableFlag == c.SHMEM_NO_WLIST_ENABLE
+        export.open_to_all = attr.enableFlag == c.SHMEM_NO_WLIST_ENABLE
+        self.machine.names.changed()
         return 0
 
     def halMemImportFromShareableHandle(self, shareable: int, devid: int, handle: Any) -> int:
         """Import by number: the same memory, one more user; processes that are not allowed are refused."""
         if not 0 <= devid < _HOST_DEVICES:
             return c.DRV_ERROR_INVALID_DEVICE
-        physical = self._shares.get(shareable)
-        if physical is None or handle is None:
+        with self.machine.names.still():
+            export = self.machine.names.find(str(shareable))
+            if export is None or handle is None:
+                return c.DRV_ERROR_IOCRL_FAIL
+            if not export.allows(os.getpid()):
+                return c.DRV_ERROR_OPER_NOT_PERMITTED
+            if export.block is not None:
+                self._handles[export.number].users += 1
+                handle.value = export.number
+                return 0
+            block = self.machine.imports.open(export)
+        if block is None:
             return c.DRV_ERROR_IOCRL_FAIL
-        if not physical.open_to_all and os.getpid() not in physical.pids:
-            return c.DRV_ERROR_OPER_NOT_PERMITTED
-        physical.users += 1
-        handle.value = physical.handle
+        self._next += _HANDLE_STEP
+        self._handles[self._next] = Physical(self._next, block, export.prop, imported=True)
+        handle.value = self._next
         return 0
 
     def halMemExportToShareableHandleV2(self, handle: int, kind: int, flags: int, shareable: Any) -> int:
@@ -281,10 +301,10 @@ class VmmCalls(Chapter):
 
     def halMemShareHandleInfoGet(self, shareable: int, info: Any) -> int:
         """Return the physical id of the card that has the memory."""
-        physical = self._shares.get(shareable)
-        if physical is None or info is None:
+        export = self.machine.names.find(str(shareable))
+        if export is None or info is None:
             return c.DRV_ERROR_INVALID_VALUE
-        info.phyDevid = self.machine.devices[physical.block.device].identity.physical
+        info.phyDevid = self.machine.devices[export.device].identity.physical
         return 0
 
     def halMemHandleSetAttribute(self, handle: int, kind: int, attribute: Any) -> int:

@@ -1,0 +1,47 @@
+"""Memory under a name, opened: the block itself in the process that exports it, a view of its bytes in another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fakes.memory import Block, Kind, Memory, Pool
+from fakes.shared.names import Export, Names, Source
+
+if TYPE_CHECKING:
+    from fakes.address_space import BackingFile
+
+
+class Imports:
+    """What a process has open of exported memory. `Block.users` counts how often."""
+
+    def __init__(self, memory: Memory, names: Names) -> None:
+        self._memory, self._names = memory, names
+        self._foreign: dict[Source, tuple[Block, BackingFile]] = {}
+
+    def open(self, export: Export) -> Block | None:
+        """Return the memory of an export, to be closed as often; None when the process that has made it is gone."""
+        block, source = export.block, export.source
+        if block is None:
+            if source is None:
+                return None
+            if source not in self._foreign:
+                try:
+                    file = self._memory.open_foreign(source.path, source.offset, source.span)
+                except OSError:
+                    return None
+                view = Block(0, export.size, source.span, Kind.DEVICE, source.device, file.address,
+                             list(Pool)[source.pool], export.page, alias=True)  # fmt: skip
+                self._foreign[source] = view, file
+                self._names.opened(source)
+            block = self._foreign[source][0]
+        block.users += 1
+        return block
+
+    def close(self, block: Block) -> None:
+        """Undo one `open`; nothing may be mapped to the memory of another process after the last one."""
+        block.users -= 1
+        if not block.users:
+            source = next((source for source, (view, _) in self._foreign.items() if view is block), None)
+            if source is not None:
+                self._memory.close_file(self._foreign.pop(source)[1])
+                self._names.closed(source)

@@ -21,6 +21,7 @@ from runtime.core import census
 from runtime.core.refs import dead_handle
 from runtime.core.shots import prepare
 from runtime.driver import ids as id_kinds
+from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from runtime.core.stream import Stream
 
 _WORD = (1 << 32) - 1
+_PLACE = ("INFO_TYPE_PHY_CHIP_ID", "INFO_TYPE_PHY_DIE_ID")
+"""What tells where the registers of a device are."""
 
 
 class RecordMode(enum.IntEnum):
@@ -161,18 +164,14 @@ class Notify(_Signal):
             prepare(stream, self._record_key, task, "notify record")
 
     def _from_elsewhere(self, stream: Stream) -> NotifyRecordIpc:
-        """Return the record of a flag that another process or device owns: a write to its register."""
-        owner = next((one for one in stream.device.runtime.open_devices() if one.device_id == self._owner), None)
-        if owner is None:
-            raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
-                f"{self!r} belongs to the driver's device {self._owner}, which this process has not opened",
-                hint="set that device too, and enable peer access to it",
-            )
-        env = owner.env
+        """Return the record of a flag that another process or device owns: a write to its register.
+
+        The owner's device need not be open in this process.
+        """
+        owner = DeviceInfo(stream.device.hal, self._owner)
+        chip_id, die_id = (owner.get_or("MODULE_TYPE_SYSTEM", name, 0) for name in _PLACE)
         return NotifyRecordIpc(
-            notify_id=self.notify_id, phy_id=owner.driver.info.physical_id(), chip_id=env.phy_chip_id,
-            die_id=env.phy_die_id,
+            notify_id=self.notify_id, phy_id=owner.physical_id(), chip_id=chip_id, die_id=die_id
         )
 
     def wait(self, stream: Stream, timeout_s: int = 0) -> None:

@@ -170,9 +170,10 @@ class Template:
         import numpy as np
 
         word = next(word for word in self.words if word.name == name)
-        return np.ndarray(
+        view: NDArray[Any] = np.ndarray(
             (len(rows),), f"<u{word.width // 8}", buffer=rows.data, offset=word.offset, strides=(rows.shape[1],)
         )
+        return view
 
 
 class Layout:

@@ -8,11 +8,12 @@ was made, and can be reset; the plain default event takes a new one for every re
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.core import sync, value
-from runtime.core.event_flags import WAITABLE, WAITS_FIRST, EventFlag
+from runtime.core import awaiting, sync, value
+from runtime.core.event_flags import EventFlag, traits
 from runtime.core.refs import dead_handle
 from runtime.core.shared_event import SharedWords
 from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Recording, Signal, Waiting
@@ -28,8 +29,8 @@ class Event:
     With TIME_LINE the device writes a time stamp, so that two events can be subtracted.
     """
 
-    __slots__ = ("__weakref__", "_handle", "_latest", "_lock", "_signal", "_waits", "closed", "device", "flags", "name",
-                 "renewed", "reset_in", "shadow", "site")  # fmt: skip
+    __slots__ = ("__weakref__", "_handle", "_is_default", "_latest", "_lock", "_means", "_per_record", "_signal",
+                 "_waits", "closed", "device", "flags", "name", "renewed", "reset_in", "shadow", "site")  # fmt: skip
 
     def __init__(
         self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
@@ -53,8 +54,12 @@ class Event:
         self._waits: list[Waiting] = []
         """Waits that may not be over yet."""
         self._lock = threading.Lock()
+        self._means = means = traits(flags)
+        self._is_default = not renewed and means.default
+        self._per_record = (renewed or means.default) and not means.ipc
+        """Whether each record takes a new signal."""
         self._signal: Signal | None = None
-        if flags & EventFlag.IPC:
+        if means.ipc:
             self._signal = SharedWords(device, shared)
         elif not self._per_record:
             self._signal = self._first_signal()
@@ -76,24 +81,16 @@ class Event:
     @property
     def timing(self) -> bool:
         """Whether the device keeps the time of records."""
-        return bool(self.flags & EventFlag.TIME_LINE)
-
-    @property
-    def _is_default(self) -> bool:
-        return not self.renewed and self.flags == EventFlag.DEFAULT
-
-    @property
-    def _per_record(self) -> bool:
-        return (self.renewed or self._is_default) and not self.flags & EventFlag.IPC
+        return self._means.timing
 
     def _first_signal(self) -> Signal:
         """Return the signal of a plain event that keeps it for life."""
         device = self.device
-        if self.flags & EventFlag.EXTERNAL:
+        if self._means.external:
             return ByteSignal(device, device.signals.bytes.take())
-        if not self.flags & WAITABLE:
+        if not self._means.waitable:
             return Mark(device)
-        return IdSignal(device, device_only=bool(self.flags & EventFlag.DEVICE_ONLY))
+        return IdSignal(device, device_only=self._means.device_only)
 
     def _signal_for(self, stream: Stream) -> Signal:
         """Return what the next record in a stream sets, with a user added for the event."""
@@ -103,7 +100,7 @@ class Event:
             signal.hold()
             return signal
         device = stream.device
-        if not self.flags & WAITABLE:
+        if not self._means.waitable:
             return Mark(device)
         if device.chip.generation == "v100":
             return IdSignal(device)
@@ -135,7 +132,7 @@ class Event:
             EventError 507000: it has none; most kinds get one with their first record.
         """
         self.check_open()
-        if self._signal is None or not self._signal.waitable or self.flags & EventFlag.IPC:
+        if self._signal is None or not self._signal.waitable or self._means.ipc:
             raise errors.fault(
                 "RT_ERROR_EVENT_RECORDER_NULL", f"{self!r} has no device id", hint="record it first",
             )
@@ -150,8 +147,11 @@ class Event:
             InvalidArgument 107000: the event only holds an id for code on the device.
             ResourceExhausted 207007: no id is left for the record.
         """
-        self.check_open()
         target = self.device.context.default_stream if stream is None else stream
+        usable = not (self.closed or target.closed) and target.device is self.device
+        if usable and self._means.short and self._marked(target):
+            return self
+        self.check_open()
         target.check_open()
         self._check_recordable(target)
         if target.branch is not None:
@@ -167,12 +167,31 @@ class Event:
         except BaseException:
             signal.drop()
             raise
+        self._replace(signal, record)
+        return self
+
+    def _marked(self, stream: Stream) -> bool:
+        """Record by a prepared send, where the stream has one."""
+        signal = self._signal
+        if self._per_record:
+            signal = self._signal_for(stream)
+            if end := signal.mark(stream):
+                self._replace(signal, Recording(stream, None, end))
+            else:
+                signal.drop()
+            return end > 0
+        assert signal is not None
+        if end := signal.mark(stream):
+            self._latest, self.reset_in, self.shadow = Recording(stream, None, end), None, None
+        return end > 0
+
+    def _replace(self, signal: Signal, record: Recording) -> None:
+        """Make a record the newest one; the signal comes with a user for it."""
         with self._lock:
             before, self._signal = self._signal, signal
             self._latest, self.reset_in, self.shadow = record, None, None
         if before is not None:
             before.drop()
-        return self
 
     def _tell(self, signal: Signal) -> None:
         """Tell tools which id or byte stands for the event, if it has a name."""
@@ -196,7 +215,7 @@ class Event:
 
     def _check_recordable(self, stream: Stream) -> None:
         self._check_model(stream)
-        if self.flags & EventFlag.DEVICE_ONLY:
+        if self._means.device_only:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{self!r} is for code on the device and cannot be recorded by a stream",
                 ee="EE1006", params=("record of an event", "event with the flag DEVICE_USE_ONLY", "not recordable"),
@@ -230,7 +249,7 @@ class Event:
             stream.branch.wait_outside(self, recorded=self._latest is not None)
             return
         timeout = stream.device.runtime.timeouts.wait_s(stream.env.chip, timeout_s)
-        if not self.flags & WAITABLE:
+        if not self._means.waitable:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} only marks progress; no stream can wait for it",
                 hint="make the event with the flag SYNC or DDSYNC",
@@ -245,15 +264,26 @@ class Event:
         if self.timing and self._latest is not None:
             self._latest.look()  # its report will be wanted
 
+    @property
+    def set_id(self) -> int | None:
+        """The hardware event that the newest record has set, and no reset has taken back; None where there is none."""
+        is_set = self._latest is not None and self.reset_in is None and isinstance(self._signal, IdSignal)
+        return self._signal.number if is_set and self._signal is not None else None
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes can use it."""
+        return self._means.ipc
+
     def _needs_wait(self, stream: Stream) -> bool:
         """Decide in the order of core_spec 10.7.5 whether a wait sends a task."""
         record = self._latest
-        if stream.bound is not None or self.flags & EventFlag.IPC:
+        if stream.bound is not None or self._means.ipc:
             return self._signal is not None
         if record is None:
             if self.renewed:
                 return False
-            if not self.flags & WAITS_FIRST:
+            if not self._means.waits_first:
                 raise self._never_recorded()
             return True
         if record.stream is stream and not self._is_default:
@@ -261,7 +291,7 @@ class Event:
         done = record.done
         if self.renewed and done:
             return False
-        return not done or self.reset_in is not None or bool(self.flags & WAITS_FIRST)
+        return not done or self.reset_in is not None or self._means.waits_first
 
     def _send_wait(self, signal: Signal, stream: Stream, timeout_s: int) -> None:
         wait = Waiting(stream, signal)
@@ -291,7 +321,7 @@ class Event:
         """
         self.check_open()
         stream.check_open()
-        if self.renewed or not self.flags & WAITABLE:
+        if self.renewed or not self._means.waitable:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} cannot be reset",
                 hint="events that take a new id with each record need no reset: record them again",
@@ -393,8 +423,16 @@ class Event:
         self._refuse_captured()
         sync.check_timeout(timeout_ms, "Event.synchronize")
         if not self.query():
-            stream = self.device.context.default_stream if self._latest is None else self._latest.stream
-            sync.wait(stream, self.query, timeout_ms, sync.EVENT_TIMEOUT)
+            sync.wait(self.last_stream, self.query, timeout_ms, sync.EVENT_TIMEOUT)
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """`await event`: `synchronize` for asyncio, without a thread; cancelling only ends the wait."""
+        return awaiting.reach(self).__await__()
+
+    @property
+    def last_stream(self) -> Stream:
+        """The stream of the newest record; the default stream when never recorded."""
+        return self.device.context.default_stream if self._latest is None else self._latest.stream
 
     def share(self) -> bytes:
         """Return the name by which other processes open an IPC event, at most 64 bytes.
@@ -422,7 +460,7 @@ class Event:
             )
 
     def _refuse_external(self) -> None:
-        if self.flags & EventFlag.EXTERNAL:
+        if self._means.external:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} lives outside of graphs and has no state to query",
                 hint="synchronize the stream that records it",
@@ -469,7 +507,7 @@ class Event:
         """
         self.check_open()
         self._refuse_captured()
-        if self.flags & EventFlag.IPC:
+        if self._means.ipc:
             raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} is shared between processes and keeps no "
                                "time", hint="use an event with TIME_LINE in this process")
         record = self._latest

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
+from functools import lru_cache
 
 from runtime import errors
 
@@ -32,6 +34,37 @@ WAITABLE = EventFlag.SYNC | EventFlag.DDSYNC | EventFlag.DEVICE_ONLY | EventFlag
 """Kinds that streams can wait for."""
 WAITS_FIRST = EventFlag.SYNC | EventFlag.EXTERNAL
 """Kinds whose wait may come before the first record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What flags mean for an event, worked out once: arithmetic on enumerations is most of the cost of a record.
+
+    Attributes:
+        default: all three flags of DEFAULT and no other.
+        short: records may be sent the short way (`Signal.mark`).
+    """
+
+    timing: bool
+    waitable: bool
+    waits_first: bool
+    device_only: bool
+    external: bool
+    ipc: bool
+    default: bool
+    short: bool
+
+
+@lru_cache
+def traits(flags: EventFlag) -> Traits:
+    """Return what flags mean."""
+    special = EventFlag.TIME_LINE | EventFlag.IPC | EventFlag.EXTERNAL | EventFlag.DEVICE_ONLY
+    return Traits(
+        timing=bool(flags & EventFlag.TIME_LINE), waitable=bool(flags & WAITABLE),
+        waits_first=bool(flags & WAITS_FIRST), device_only=bool(flags & EventFlag.DEVICE_ONLY),
+        external=bool(flags & EventFlag.EXTERNAL), ipc=bool(flags & EventFlag.IPC),
+        default=flags == EventFlag.DEFAULT, short=bool(flags & WAITABLE) and not flags & special,
+    )
 
 
 def check_flags(flags: int, *, renewed: bool, call: str) -> EventFlag:

@@ -38,7 +38,7 @@ FIRST_BYTE_ID = 65536
 class EventIds:
     """Hardware event ids (STARS v1), or notify ids that stand for events (STARS v2), of one device."""
 
-    __slots__ = ("_device", "_free", "_lock", "_touched", "held", "kind", "limit")
+    __slots__ = ("_device", "_free", "_lock", "_taken", "_touched", "kind", "limit")
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -46,11 +46,15 @@ class EventIds:
         self.kind = id_kinds.EVENT if v100 else id_kinds.NOTIFY
         self.limit = int(device.chip.prop("eventPoolSize")) if device.chip.has("DEVICE_EVENT_POOL") else 0
         """Most ids that are kept for reuse; 0 on chips without a pool."""
-        self.held = 0
-        """Ids that events of this process hold now."""
+        self._taken = 0
         self._free: list[int] = []
         self._touched = 0.0
         self._lock = threading.Lock()
+
+    @property
+    def held(self) -> int:
+        """Ids that events of this process hold now."""
+        return self._taken - len(self._free)
 
     def take(self, *, device_only: bool = False) -> int:
         """Return an id: a pooled one, else a new one from the driver.
@@ -63,14 +67,11 @@ class EventIds:
         """
         flags = self._flags(device_only=device_only)
         if not device_only:
-            with self._lock:
-                if self._free:
-                    self.held += 1
-                    return self._free.pop()
-        number = self._from_driver(flags)
-        with self._lock:
-            self.held += 1
-        return number
+            try:
+                return self._free.pop()
+            except IndexError:
+                pass  # none in the pool
+        return self._from_driver(flags)
 
     def _flags(self, *, device_only: bool) -> int:
         """Return what the driver is told of an id: that device code uses it (MC2), where its driver can tell apart."""
@@ -80,14 +81,14 @@ class EventIds:
     def _from_driver(self, flags: int) -> int:
         for _ in range(_ROUNDS):
             with contextlib.suppress(errors.ResourceExhausted):
-                return self._device.ids.alloc(self.kind, flags=flags)
+                return self._alloc(flags)
             if not self._reclaim():
                 break  # nothing is pending that could end
-            with self._lock:
-                if self._free and not flags:
+            if not flags:
+                with contextlib.suppress(IndexError):
                     return self._free.pop()
         try:
-            return self._device.ids.alloc(self.kind, flags=flags)
+            return self._alloc(flags)
         except errors.ResourceExhausted as exhausted:
             fault = errors.fault(
                 "RT_ERROR_DRV_NO_EVENT_RESOURCES",
@@ -96,6 +97,17 @@ class EventIds:
             posted = self.kind == id_kinds.NOTIFY
             census.explain(self._device, self.kind, fault, "allocation of an event id", posted=posted)
             raise fault from exhausted
+
+    def _alloc(self, flags: int) -> int:
+        number = self._device.ids.alloc(self.kind, flags=flags)
+        with self._lock:
+            self._taken += 1
+        return number
+
+    def _free_to_driver(self, number: int, flags: int = 0) -> None:
+        with self._lock:
+            self._taken -= 1
+        self._device.ids.free(self.kind, number, flags=flags)
 
     def _reclaim(self) -> bool:
         """Take back what is finished on all streams; tells whether an id became free, or tasks go on that may do so."""
@@ -111,13 +123,12 @@ class EventIds:
 
     def give_back(self, number: int, *, device_only: bool = False) -> None:
         """Take an id back that no event and no task needs any more."""
+        self._touched = time.monotonic()
         with self._lock:
-            self.held -= 1
-            self._touched = time.monotonic()
             if len(self._free) < self.limit and not device_only:
                 self._free.append(number)
                 return
-        self._device.ids.free(self.kind, number, flags=self._flags(device_only=device_only))
+        self._free_to_driver(number, self._flags(device_only=device_only))
 
     def release_idle(self, now: float | None = None) -> int:
         """Give the pool's ids to the driver if none was returned for 3 s; returns how many went.
@@ -130,11 +141,12 @@ class EventIds:
 
     def trim(self) -> int:
         """Give all ids of the pool to the driver; returns how many went."""
-        with self._lock:
-            free, self._free = self._free, []
-        for number in free:
-            self._device.ids.free(self.kind, number)
-        return len(free)
+        count = 0
+        with contextlib.suppress(IndexError):
+            while True:
+                self._free_to_driver(self._free.pop())
+                count += 1
+        return count
 
 
 class EventBytes:

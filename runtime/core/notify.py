@@ -137,6 +137,11 @@ class Notify(_Signal):
         super().__init__(device, number)
 
     @property
+    def shared(self) -> bool:
+        """Whether it is another process's, or was shared with others."""
+        return bool(self._import_name or self._export_name)
+
+    @property
     def _flags(self) -> int:
         return c.TSDRV_FLAG_REMOTE_ID if self.device_only else 0
 
@@ -146,11 +151,8 @@ class Notify(_Signal):
 
     def record(self, stream: Stream) -> None:
         """Set the flag when the stream gets there."""
-        try:
-            sent = not self.closed and stream.shots[self._record_key]()
-        except KeyError:
-            sent = 0
-        if not sent:
+        put = stream.shots.get(self._record_key)
+        if put is None or self.closed or not put():
             self._record(stream)
 
     def _record(self, stream: Stream) -> None:

@@ -88,6 +88,14 @@ class TaskRing:
         """Ring position that the next SQE takes."""
         return self.submitted % self.depth
 
+    def attend(self, end: int, callback: Finished) -> None:
+        """Owe a callback when everything before an absolute count was reclaimed (only under the stream's lock)."""
+        specials = self.specials
+        index = len(specials)
+        while index and specials[index - 1][0] > end:
+            index -= 1
+        specials.insert(index, (end, callback))
+
     def fits(self, count: int) -> bool:
         """Whether `count` SQEs can be taken without overtaking the head."""
         return self.submitted + count <= self.limit
@@ -142,7 +150,7 @@ class TaskRing:
         """Free `count` positions; `owed` grows by the return of argument blocks to `release` and by the callbacks."""
         used: list[Any] = []
         for start, stop in self._runs(self.reclaimed % self.depth, count):
-            blocks = list(filter(None, self.arguments[start:stop]))
+            blocks = [block for block in self.arguments[start:stop] if block is not None]
             if blocks:
                 used += blocks
                 self.arguments[start:stop] = [None] * (stop - start)

@@ -8,6 +8,7 @@ for the word of that record, so a record that comes later does not disturb it. O
 from __future__ import annotations
 
 import struct
+import threading
 from typing import TYPE_CHECKING
 
 from chips.cond.wait import WaitFor
@@ -31,7 +32,7 @@ RECORDS = BLOCK_BYTES // _WORD.size - 1
 class SharedWords(Signal):
     """The words of one event, in the process that made them or in one that has opened them."""
 
-    __slots__ = ("_driver", "_imported", "_key", "address")
+    __slots__ = ("_driver", "_imported", "_key", "_order", "address")
 
     def __init__(self, device: Device, key: bytes = b"") -> None:
         """Make the words, or open those behind a key.
@@ -40,6 +41,8 @@ class SharedWords(Signal):
             RuntimeFault: no such key, or this process may not open it.
         """
         super().__init__(device, 0)
+        self._order = threading.Lock()
+        """Held while a record is counted and sent, so that the device sees the numbers grow."""
         self._driver = ShareDriver(device.hal, device.device_id)
         self._imported, self._key = bool(key), key
         if key:
@@ -66,7 +69,7 @@ class SharedWords(Signal):
 
     def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Count the record and queue the write of its number."""
-        with self._lock:
+        with self._order:
             number = self.submitted + 1
             stream.submit(MemWriteValue(addr=self._word(number), value=number), owner="event record", finished=finished)
             self.device.memory.write(self.address, _WORD.pack(number))

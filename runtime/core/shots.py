@@ -32,7 +32,13 @@ the task was reclaimed.
 """
 
 
-def prepare(stream: Stream, key: str, task: Task, name: str, *varied: str) -> None:
+Fill = Callable[[int, Any], None]
+"""`fill(id, value)` writes the SQE into the staging buffer."""
+
+
+def prepare(
+    stream: Stream, key: str, task: Task, name: str, *varied: str, fill: Callable[[Fill], Fill] | None = None
+) -> None:
     """Keep a prepared send of a kind of task in `Stream.shots`, where a template covers it and nobody watches.
 
     Args:
@@ -40,6 +46,7 @@ def prepare(stream: Stream, key: str, task: Task, name: str, *varied: str) -> No
         task: its other fields are the same for each send.
         name: what the task is called when it fails.
         varied: the fields that are given with each send: none, one or three.
+        fill: changes how the SQE is written; it is called under the stream's lock.
     """
     if not stream.route.immediate or stream.tracer is not None:
         return
@@ -51,12 +58,19 @@ def prepare(stream: Stream, key: str, task: Task, name: str, *varied: str) -> No
         return
     if len(stream.shots) >= _MOST_KEPT:
         stream.shots.clear()
+    write = _filler(stream, template, varied)
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    stream.shots[key] = make(stream, _filler(stream, template, varied), Label(task.type, name))
+    stream.shots[key] = make(stream, write if fill is None else fill(write), Label(task.type, name))
 
 
-def _filler(stream: Stream, template: Template, varied: tuple[str, ...]) -> Callable[[int, Any], None]:
-    """Return `fill(id, value)`, which writes the SQE into the staging buffer."""
+def fired(stream: Stream, key: str, value: Any, finished: Finished | None) -> int:
+    """Send by what is kept under a key; 0 where nothing is, or the stream is barred: then the general way is right."""
+    put = stream.shots.get(key)
+    return 0 if put is None else put(value, finished)
+
+
+def _filler(stream: Stream, template: Template, varied: tuple[str, ...]) -> Fill:
+    """Return the function that writes the SQE."""
     buffer, ring = stream.senders[1].buffer, stream.ring
     pack = template.struct.pack_into
     if isinstance(ring, RingV200) and stream.env.ub_connected:
@@ -78,7 +92,7 @@ def _filler(stream: Stream, template: Template, varied: tuple[str, ...]) -> Call
     return fill
 
 
-def _put_v100(stream: Stream, fill: Callable[[int, Any], None], label: Label) -> Put:
+def _put_v100(stream: Stream, fill: Fill, label: Label) -> Put:
     ring = stream.ring
     assert isinstance(ring, RingV100)
     ids, owners, depth, specials = ring.ids, ring.owners, ring.depth, ring.specials
@@ -119,7 +133,7 @@ def _put_v100(stream: Stream, fill: Callable[[int, Any], None], label: Label) ->
     return put
 
 
-def _put_v200(stream: Stream, fill: Callable[[int, Any], None], label: Label) -> Put:
+def _put_v200(stream: Stream, fill: Fill, label: Label) -> Put:
     ring = stream.ring
     assert isinstance(ring, RingV200)
     firsts, owners, depth, specials = ring.firsts, ring.owners, ring.depth, ring.specials

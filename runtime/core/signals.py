@@ -12,13 +12,15 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.cond.wait import WaitFor
-from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue
+from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task
 from runtime.core import census, value
 from runtime.core.event_pool import EventBytes, EventIds
 from runtime.core.refs import Children
+from runtime.core.shots import Fill, fired, prepare
 from runtime.core.value import WaitSlots
 from runtime.driver import ids as id_kinds
 from runtime.memory.ledger import VARIABLE
@@ -27,9 +29,12 @@ if TYPE_CHECKING:
     from runtime.core.device import Device
     from runtime.core.stream import Stream
 
+_RECORD, _WAIT, _COUNT = "event record", "event wait", "counted event record"
+
 Finished = Callable[[], None]
 Report = Callable[[Any], None]
 _BYTE = 0  # size code of one byte
+NEVER = float("inf")
 
 
 class Signal:
@@ -38,7 +43,7 @@ class Signal:
     `finished` of each task is called exactly once, when the task was reclaimed or could not be sent.
     """
 
-    __slots__ = ("_lock", "_users", "device", "number")
+    __slots__ = ("_lock", "_users", "_uses", "device", "number")
 
     waitable = True
     """Whether a stream can wait for it."""
@@ -46,7 +51,9 @@ class Signal:
     def __init__(self, device: Device, number: int) -> None:
         self.device, self.number = device, number
         self._users = 1
-        self._lock = threading.Lock()
+        self._uses: dict[Stream, int] | None = None
+        """Per stream, the absolute place behind the last record that was sent without becoming a user."""
+        self._lock: threading.Lock = device.signals.lock
 
     def hold(self) -> bool:
         """Add a user; False where the last one has let go already."""
@@ -61,7 +68,21 @@ class Signal:
             self._users -= 1
             last = self._users == 0
         if last:
-            self._give_back()
+            self._end()
+
+    def _end(self) -> None:
+        """Give it back when the records are done that are no users."""
+        while self._uses:
+            stream, end = self._uses.popitem()
+            with stream.lock:
+                if stream.ring.reclaimed < end:
+                    stream.ring.attend(end, self._end)
+                    return
+        self._give_back()
+
+    def mark(self, stream: Stream) -> int:
+        """Queue a record the short way; returns the absolute place behind it, 0 where `record` is right."""
+        return 0
 
     def _give_back(self) -> None:
         """Return what it is made of to where it came from; nothing by default."""
@@ -93,14 +114,33 @@ class IdSignal(Signal):
         super().__init__(device, device.signals.ids.take(device_only=device_only))
         self._device_only = device_only
 
+    def mark(self, stream: Stream) -> int:
+        """Queue the event record by a prepared send."""
+        put = stream.shots.get(_RECORD)
+        if put is None or stream.bound is not None:
+            return 0
+        end = put(self.number)
+        if self._uses is None:
+            self._uses = {stream: end}
+        else:
+            self._uses[stream] = end
+        return end
+
     def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
         task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
         stream.submit(task, owner="event record", finished=finished, reported=reported)
+        if reported is None and not timeline:
+            prepare(stream, _RECORD, task, "event record", "event_id")
 
     def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
         """Queue the event wait."""
-        stream.submit(EventWait(event_id=self.number, timeout_s=timeout_s), owner="event wait", finished=finished)
+        if not timeout_s and fired(stream, _WAIT, self.number, finished):
+            return
+        task = EventWait(event_id=self.number, timeout_s=timeout_s)
+        stream.submit(task, owner="event wait", finished=finished)
+        if not timeout_s:
+            prepare(stream, _WAIT, task, "event wait", "event_id")
 
     def reset(self, stream: Stream, finished: Finished) -> None:
         """Queue the event reset."""
@@ -113,12 +153,18 @@ class IdSignal(Signal):
 class Counter:
     """The count-notify of one stream: each record in the stream stores the next number in it (STARS v2)."""
 
-    __slots__ = ("device", "lock", "number", "value")
+    __slots__ = ("device", "number", "value", "wait_key")
 
     def __init__(self, device: Device, number: int) -> None:
-        self.device, self.number, self.value = device, number, 0
-        self.lock = threading.Lock()
-        """Held while a number is taken and sent, so that the device sees them grow."""
+        self.device, self.number = device, number
+        self.value = 0
+        """The last number that was taken; it grows under the lock of the stream, so that the device sees it grow."""
+        self.wait_key = f"{_WAIT} {number}"
+
+    def next(self) -> int:
+        """Take the next number."""
+        self.value += 1
+        return self.value
 
 
 class CountSignal(Signal):
@@ -133,18 +179,39 @@ class CountSignal(Signal):
 
     def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the record of the next number."""
-        counter = self._counter
-        with counter.lock:
-            counter.value = self.value = counter.value + 1
-            task = EventRecord(
-                event_id=self.number, counted=True, count=self.value, timeline=timeline, report=reported is not None
-            )
-            stream.submit(task, owner="event record", finished=finished, reported=reported)
+        task = EventRecord(event_id=self.number, counted=True, timeline=timeline, report=reported is not None)
+
+        def numbered(_: object) -> Task:
+            self.value = self._counter.next()
+            return replace(task, count=self.value)
+
+        stream.submit(task, owner="event record", finished=finished, reported=reported, prepare=numbered)
+        if reported is None and not timeline:
+            prepare(stream, _COUNT, task, "event record", "count", fill=self._counter_filler)
+
+    def _counter_filler(self, fill: Fill) -> Fill:
+        """Let what is sent be a signal, which takes its number when its place is certain."""
+        take = self._counter.next
+
+        def numbered(serial: int, signal: CountSignal) -> None:
+            signal.value = value = take()
+            fill(serial, value)
+
+        return numbered
+
+    def mark(self, stream: Stream) -> int:
+        """Queue the record of the next number by a prepared send."""
+        put = stream.shots.get(_COUNT)
+        return 0 if put is None or stream.bound is not None else put(self)
 
     def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the number or a later one."""
+        if not timeout_s and fired(stream, self._counter.wait_key, self.value, finished):
+            return
         task = EventWait(event_id=self.number, counted=True, count=self.value, timeout_s=timeout_s)
         stream.submit(task, owner="event wait", finished=finished)
+        if not timeout_s:
+            prepare(stream, self._counter.wait_key, task, "event wait", "count")
 
     def reset(self, stream: Stream, finished: Finished) -> None:
         """Send nothing: the next record stores another number, so there is nothing to take back."""
@@ -196,16 +263,28 @@ class Mark(Signal):
 
 
 class Recording:
-    """One recording: where it was made, what it sets, and the time stamp when it comes."""
+    """One recording: where it was made, how far that is passed, and the time stamp when it comes.
 
-    __slots__ = ("_signal", "done", "stream", "timestamp")
+    A record that was sent the short way is known by its place; any other one is a user of its signal until it is told
+    that it is over.
+    """
 
-    def __init__(self, stream: Stream, signal: Signal) -> None:
-        self.stream, self._signal = stream, signal
-        signal.hold()
-        self.done = False
-        """Whether the device has passed the record, as far as is known."""
+    __slots__ = ("_end", "_signal", "stream", "timestamp")
+
+    def __init__(self, stream: Stream, signal: Signal | None, end: float = NEVER) -> None:
+        """Args:
+            signal: becomes held until `finished`; None for a record that is known by its place.
+            end: the absolute place behind it.
+        """
+        self.stream, self._signal, self._end = stream, signal, end
         self.timestamp: int | None = None
+        if signal is not None:
+            signal.hold()
+
+    @property
+    def done(self) -> bool:
+        """Whether the device has passed the record, as far as is known."""
+        return self.stream.ring.reclaimed >= self._end
 
     def look(self) -> None:
         """Read how far the stream is."""
@@ -214,8 +293,9 @@ class Recording:
 
     def finished(self) -> None:
         """The record's own task was reclaimed."""
-        self.done = True
-        self._signal.drop()
+        self._end = 0
+        if self._signal is not None:
+            self._signal.drop()
 
     def reported(self, cqe: Any) -> None:
         """The completion entry came, with the time."""
@@ -240,13 +320,15 @@ class Waiting:
 class Signals:
     """What signals are made of on one device, and the events that use them."""
 
-    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "traces", "wait_slots")
+    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "lock", "traces", "wait_slots")
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self.ids = EventIds(device)
         self.bytes = EventBytes(device.memory)
         self.wait_slots = WaitSlots(device.memory)
+        self.lock: threading.Lock = threading.Lock()
+        """Held while users of a signal are counted."""
         self.events: Children = Children()
         """Events and notifies that are alive; they end with the device."""
         self.abandoned: deque[Any] = deque()
@@ -291,6 +373,23 @@ class Signals:
                 stream.resources.callback(ids.free, id_kinds.COUNT_NOTIFY, counter.number)
                 stream.resources.callback(self._counters.pop, stream.stream_id)
             return counter
+
+    def set_again(self) -> None:
+        """Set what was set before ids and counters were taken again on another card; all streams are idle.
+
+        Bytes are memory and come back with it. Hardware events of STARS v1 stay set when they are waited for.
+        """
+        device = self._device
+        if self.ids.kind == id_kinds.EVENT:
+            for event in self.events:
+                if (number := getattr(event, "set_id", None)) is not None:
+                    device.ids.fire(id_kinds.EVENT, number)
+        control = device.control_stream
+        for counter in list(self._counters.values()):
+            if counter.value:
+                task = EventRecord(event_id=counter.number, counted=True, count=counter.value)
+                control.submit(task, owner="event record")
+        control.synchronize()
 
     def close(self) -> None:
         """Close events and notifies that are still alive, then free everything; all streams are idle."""

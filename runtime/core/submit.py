@@ -35,7 +35,7 @@ _PAUSE_S = 50e-6
 def submit(
     stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Any], None] | None = None, arguments: Any = None,
-    prepare: Callable[[TaskIds], None] | None = None,
+    prepare: Callable[[TaskIds], Task | None] | None = None,
 ) -> TaskIds:
     """Encode one task and send it; returns the numbers it got.
 
@@ -44,7 +44,8 @@ def submit(
         finished: called exactly once: by whoever reclaims the task, or by this call when the task was not sent.
         reported: called with the task's CQE; only for tasks whose SQE asks for one.
         arguments: an argument block; it goes back to its pool when `finished` is called.
-        prepare: called with the task's numbers before it is sent: writes the device memory that its SQEs point to.
+        prepare: called with the task's numbers before it is sent, under the stream's lock: writes the device memory
+            that its SQEs point to. It may return the task that is sent instead.
 
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
@@ -60,7 +61,7 @@ def submit(
 def send(
     stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Any], None] | None = None, arguments: Any = None,
-    prepare: Callable[[TaskIds], None] | None = None,
+    prepare: Callable[[TaskIds], Task | None] | None = None,
 ) -> TaskIds:
     """Encode one task and send it in this very stream, whoever takes what is submitted to it; see `submit`."""
     unsent = _owed(stream, finished, arguments)
@@ -92,7 +93,7 @@ def send(
                 if finished is not None:
                     ring.specials.append((ring.submitted, finished))
                 if prepare is not None:
-                    prepare(ids)
+                    task = prepare(ids) or task
                 sqes = operations.encode(task, stream.env, ids)
                 if reported is not None:
                     stream.expected[stream.report_key(ids)] = reported

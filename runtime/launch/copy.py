@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
-from runtime.core.shots import prepare
+from runtime.core.shots import fired, prepare
 from runtime.driver.peers import PeerDriver
 from runtime.launch import now, transfer
 from runtime.launch.direction import Direction, inferred, settle
@@ -110,10 +110,7 @@ def _sent_inside(stream: Stream, dst: DeviceBuffer, src: DeviceBuffer, size: int
     if (target is None or source is None or target == source
             or not 0 < count <= src.size or count > dst.size or count > transfer.INSIDE_BYTES):
         return False
-    try:
-        return stream.shots[_INSIDE]((source, target, count), [dst, src].clear) > 0
-    except KeyError:
-        return False
+    return fired(stream, _INSIDE, (source, target, count), [dst, src].clear) > 0
 
 
 def _check_reach(stream: Stream, end: End) -> None:

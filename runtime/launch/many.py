@@ -225,7 +225,7 @@ class _Runs:
         if self._published is not None:
             plain, published = self._published
             self._rows[:count, 1] = plain
-            self._rows[-ring.allocations % HEAD_UPDATE_EVERY : count : HEAD_UPDATE_EVERY, 1] = published
+            self._rows[-(ring.allocations + 1) % HEAD_UPDATE_EVERY : count : HEAD_UPDATE_EVERY, 1] = published
 
     def _settle(self, ring: TaskRing, block: ArgumentBlock, count: int) -> None:
         """Make the run part of the ring; the block goes back with its last launch."""

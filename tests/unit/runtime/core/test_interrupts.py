@@ -110,8 +110,8 @@ def test_a_task_of_the_general_path(device: Device, stream: Stream, submitted: i
     told: dict[int, int] = {}
     places = everywhere(lambda: stream.submit(Nop(), finished=lambda: finished.append("once")), check)
     assert places > 10
-    # At the first place the call has not begun. A callback that was taken out of its queue and not called yet is lost:
+    # At the first places the call has not begun. A callback that was taken out of its queue and not called yet is lost:
     # no order of two steps is safe from an interrupt between them, and calling twice would be worse.
     never = [place for place, times in told.items() if not times]
     assert never[0] == 0
-    assert len(never) <= 3
+    assert len(never) <= 4

@@ -59,9 +59,9 @@ def test_v200_names_a_task_by_its_first_position() -> None:
 
 def test_v200_counts_allocations_and_takes_them_back() -> None:
     ring = RingV200(8)
-    assert [ring.take(1, 0, LABEL)[3] for _ in range(3)] == [0, 1, 2]
+    assert [ring.take(1, 0, LABEL)[3] for _ in range(3)] == [1, 2, 3]
     ring.give_back(1)
-    assert ring.take(1, 0, LABEL)[3] == 2
+    assert ring.take(1, 0, LABEL)[3] == 3
 
 
 def test_v100_ids_are_not_positions() -> None:

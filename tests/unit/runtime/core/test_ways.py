@@ -47,11 +47,12 @@ class Info:
     """Stands for halTaskSendInfo."""
 
     sqe_addr = 0
+    sqe_num = 2
 
 
 def test_entries_that_wrap_are_left_to_the_driver() -> None:
     memory = ctypes.create_string_buffer(4 * 64)
-    staging = ctypes.create_string_buffer(b"\xab" * 128, 128)
+    staging = bytearray(b"\xab" * 128)
     ring, info = MappedRing(ctypes.addressof(memory), 4), Info()
     seen: list[int] = []
     codes = [0, 1, 0, 0]
@@ -60,8 +61,8 @@ def test_entries_that_wrap_are_left_to_the_driver() -> None:
         seen.append(info.sqe_addr)
         return codes.pop(0)
 
-    send = ring.through(driver, info, staging, 2)
-    base, source = ring.base, ctypes.addressof(staging)
+    send = ring.through(driver, info, staging)
+    base, source = ring.base, ctypes.addressof(ctypes.c_char.from_buffer(staging))
     assert (send(0, None), ring.tail) == (0, 2)
     assert memory.raw[:128] == b"\xab" * 128
     assert (send(0, None), ring.tail) == (1, 2)  # refused: the same place again

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from runtime.api import foreign
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
 from runtime.core.event import Event
@@ -58,11 +60,37 @@ class Device(DeviceMemory):
         assert isinstance(stream, Stream)
         return stream
 
-    def create_event(self, *, timing: bool = False, name: str = "") -> Event:
-        """Return a new event; with `timing`, two of them can be subtracted to get milliseconds."""
+    def stream_of(self, other: Any) -> Stream:
+        """Return the stream that another library's object or handle stands for.
+
+        Args:
+            other: a Stream, an int as pyACL and the C API have it (0: the default stream), or an object whose method
+                `__npu_stream__` returns (0, such an int).
+
+        Raises:
+            InvalidHandle 107017: no stream of this process has the handle, or it was destroyed.
+            ContextError 107003: the stream is another device's.
+            InvalidArgument 107000: it is nothing of the kind.
+        """
         self.check_open()
+        return foreign.stream_of(self, other)
+
+    def create_event(self, *, timing: bool = False, shared: bool = False, name: str = "") -> Event:
+        """Return a new event; with `timing`, two of them can be subtracted to get milliseconds.
+
+        Args:
+            shared: other processes may open it by what its `share` returns; it has no time stamps.
+        """
+        self.check_open()
+        if shared:
+            return Event(self, EventFlag.IPC, name=name)
         flags = EventFlag.DDSYNC | (EventFlag.TIME_LINE if timing else EventFlag(0))
         return Event(self, flags, name=name)
+
+    def open_event(self, key: bytes) -> Event:
+        """Return the event that another process has shared; `key` is what its `Event.share` returned."""
+        self.check_open()
+        return Event(self, EventFlag.IPC, shared=key)
 
     def create_notify(self) -> Notify:
         """Return a new notify, which takes one of the device's ids until it is closed."""

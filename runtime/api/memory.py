@@ -32,6 +32,7 @@ from runtime.memory.virtual import AddressRange, PhysicalMemory
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import DTypeLike
 
 AnyBuffer = TypeVar("AnyBuffer", bound=Buffer)
 
@@ -126,7 +127,7 @@ class DeviceMemory(core.Device):
         return fence(self.streams())
 
     def upload(self, data: Any) -> DeviceBuffer:
-        """Return a new device buffer with the contents of an array or bytes; waits for the copy."""
+        """Return a new device buffer with the contents of an array, bytes or a DLPack tensor; waits for the copy."""
         buffer = self.alloc(size_of(data))
         try:
             copy_now(self, buffer, data)
@@ -135,8 +136,14 @@ class DeviceMemory(core.Device):
             raise
         return buffer
 
-    def download(self, buffer: DeviceBuffer, dtype: Any = "u1") -> np.ndarray[Any, Any]:
-        """Return a device buffer's contents as a new array; looks at no stream, so synchronise first."""
+    def download(
+        self, buffer: DeviceBuffer, dtype: DTypeLike = "u1", shape: tuple[int, ...] | None = None
+    ) -> np.ndarray[Any, Any]:
+        """Return a device buffer's contents as a new array; looks at no stream, so synchronise first.
+
+        Args:
+            shape: of the array, -1 for one length that follows from the others; by default it has one dimension.
+        """
         import numpy as np
 
         kind = np.dtype(dtype)
@@ -146,6 +153,14 @@ class DeviceMemory(core.Device):
                 f"{kind.itemsize} bytes", hint="download a view of the part: buffer.view(0, size)",
             )
         array = np.empty(buffer.size // kind.itemsize, kind)
+        if shape is not None:
+            try:
+                array = array.reshape(shape)
+            except ValueError:
+                raise errors.fault(
+                    "ACL_ERROR_RT_PARAM_INVALID", f"download: {array.size} items of {kind} have no shape {shape}",
+                    hint="download a view of the part: buffer.view(0, size)",
+                ) from None
         copy_now(self, array, buffer, array.nbytes)
         return array
 

@@ -1,14 +1,14 @@
-"""Streams as users see them: copies, launches and events in order."""
+"""Streams as users see them: copies, launches and events in order; `await stream`; handles for other libraries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chips.cond.wait import WaitFor
 from chips.tasks import MemWaitValue, WriteValue
 from runtime import errors
-from runtime.core import abort
+from runtime.core import abort, awaiting
 from runtime.core import stream as core
 from runtime.core.capture_gate import CaptureMode
 from runtime.core.value import submit_wait
@@ -32,9 +32,37 @@ _WORD_BYTES = 8
 
 
 class Stream(core.Stream):
-    """An ordered queue of copies, launches and events. Made by `device.create_stream()`."""
+    """An ordered queue of copies, launches and events. Made by `device.create_stream()`.
+
+    >>> with device.create_stream() as stream:          # closed at the end, after its work
+    ...     stream.copy(buffer, pinned)
+    ...     kernel[8](buffer, stream=stream)
+    ...     stream.synchronize()                        # or, in asyncio: await stream
+    """
 
     __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        """`await stream`: `synchronize` for asyncio, without a thread; cancelling only ends the wait."""
+        return awaiting.finish(self).__await__()
+
+    async def __aenter__(self) -> Stream:
+        self.check_open()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            try:
+                await self
+            except BaseException:
+                self.close(force=True)
+                raise
+        self.close(force=kind is not None)
+
+    def __npu_stream__(self) -> tuple[int, int]:
+        """Return (version 0, handle): by it other libraries of this process know the stream, the C API among them."""
+        self.check_open()
+        return 0, self.handle
 
     def abort(self) -> None:
         """End the running task and drop everything queued; the stream is empty and usable afterwards.

@@ -119,7 +119,7 @@ class Stream:
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
         self.shots: dict[str, Put] = {}
         """Other prepared sends by what they are; dropped with the launches."""
-        self.resources = ExitStack()
+        self.resources: ExitStack = ExitStack()
         """What else goes with the stream: undone when it is closed, last added first."""
         self.failure_mode = FailureMode.CONTINUE
         self.launch_blocking = LaunchBlocking.BY_ENVIRONMENT
@@ -350,6 +350,15 @@ class Stream:
         self.has_report = self.device.queues.report_asker(queues.sq_id)
         self.change_environment(sq_id=queues.sq_id, sq_register_base=queues.register_base)
 
+    def restart_queues(self, register_base: int) -> None:
+        """Go on with queues that were made anew under the same ids; the ring is where it goes on."""
+        device, pair = self.device, self.queues
+        ring_base = device.queues.ring_base(pair.sq_id) if pair.ring_base else 0
+        self.queues = replace(pair, ring_base=ring_base, register_base=register_base)
+        self.senders.restart(ring_base)
+        self.senders.seek(self.ring.tail)
+        self.change_environment(sq_register_base=register_base)
+
     # -- gates -----------------------------------------------------------------------------------------------------
 
     @property
@@ -386,7 +395,17 @@ class Stream:
         self.context.failure.check(self)
 
     def check_send(self, task_type: TaskType) -> None:
-        """Raise what keeps a task from being sent; needed only while `barred`."""
+        """Raise what keeps a task from being sent, wait while the process is locked; needed only while `barred`.
+
+        Called with the stream's lock held, which is let go while it waits.
+        """
+        process = self.device.runtime.lock
+        if not process.open:
+            self.lock.release()
+            try:
+                process.enter()
+            finally:
+                self.lock.acquire()
         self.check_open()
         if self.aborting:
             raise aborted(self, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
@@ -399,6 +418,7 @@ class Stream:
         self.barred = (
             self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
             or not self.route.immediate  # prepared launches must not pass by whoever records
+            or not self.device.runtime.lock.open
         )
 
     # -- bookkeeping -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -32,6 +32,7 @@ _POLLS_PER_CHECK = 1000
 _POLLS_PER_ROUND = 16
 """Polls of a waiting thread between two rounds over all streams."""
 
+STREAM_TIMEOUT = "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT"
 EVENT_TIMEOUT = "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT"
 
 
@@ -59,7 +60,12 @@ def synchronize(stream: Stream, timeout_ms: int) -> None:
     if stream.never_waited:
         return
     target = stream.ring.submitted
-    wait(stream, lambda: stream.ring.reclaimed >= target, timeout_ms, "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT")
+    wait(stream, lambda: stream.ring.reclaimed >= target, timeout_ms, STREAM_TIMEOUT)
+    raise_failure(stream)
+
+
+def raise_failure(stream: Stream) -> None:
+    """Raise a stream's first failure, once, or what its context has stopped for, each time."""
     if failure := stream.failure.take():
         raise failure
     stream.context.failure.check(stream)
@@ -73,21 +79,33 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
     wait that passes `Runtime.hang_s` has the stream described, once.
     """
     if stream.tracer is None:
-        _wait(stream, finished, timeout_ms, timeout_code)
+        for pause in pauses(stream, finished, timeout_ms, timeout_code):
+            time.sleep(pause)
         return
     began_ns = time.perf_counter_ns()
     try:
-        _wait(stream, finished, timeout_ms, timeout_code)
+        for pause in pauses(stream, finished, timeout_ms, timeout_code):
+            time.sleep(pause)
     finally:
         stream.tracer.waited(stream, began_ns, "event" if timeout_code == EVENT_TIMEOUT else "stream")
 
 
-def _wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str) -> None:
+def pauses(
+    stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str, free_polls: int | None = None,
+    slice_ms: int = _SLICE_MS,
+) -> Iterator[float]:
+    """Wait as `wait` does, and yield each time for how many seconds whoever waits is to pause.
+
+    Args:
+        free_polls: looks before the first pause; by default what suits the stream.
+        slice_ms: longest wait inside the driver, for streams of a DVPP group.
+    """
     began = time.monotonic()
     deadline = None if timeout_ms < 0 else began + timeout_ms / 1000
     report_at, aborts = began + _REPORT_EVERY_S, stream.aborts
     hang_at = began + stream.device.runtime.hang_s
-    free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
+    if free_polls is None:
+        free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
     while True:
         stream.drain()
@@ -110,9 +128,8 @@ def _wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout
                 f"stream {stream.stream_id} of device {stream.device.user_id} is not done after {timeout_ms} ms: "
                 f"{stream.ring.pending} SQEs pending, running {running_task(stream)}"
                 + "".join(f"; waiting for {text}" for text in hang.awaited(stream)),
-                ee="EE1002" if timeout_code == "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT" else "",
-                params=(f"stream {stream.stream_id}, {timeout_ms} ms",)
-                if timeout_code == "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT" else (),
+                ee="EE1002" if timeout_code == STREAM_TIMEOUT else "",
+                params=(f"stream {stream.stream_id}, {timeout_ms} ms",) if timeout_code == STREAM_TIMEOUT else (),
                 hint=time_limits.hint(stream, timeout_ms),
             )
         polls += 1
@@ -124,10 +141,11 @@ def _wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout
             if polls % _POLLS_PER_ROUND == 0:
                 stream.device.recycler.look_around()
             if stream.group is not None:
-                left_ms = _SLICE_MS if deadline is None else int((deadline - now) * 1000)
-                tell(completion.take(stream, max(1, min(left_ms, _SLICE_MS))))
+                left_ms = slice_ms if deadline is None else int((deadline - now) * 1000)
+                tell(completion.take(stream, max(1, min(left_ms, slice_ms))))
+                yield 0
                 continue
-            time.sleep(pause)
+            yield pause
             pause = min(pause * 1.5, _LONGEST_PAUSE_S)
 
 

@@ -35,7 +35,7 @@ class End:
 
 def _bytes_of(thing: Any, role: str) -> memoryview:
     try:
-        view = memoryview(thing)
+        view = memoryview(_from_dlpack(thing, role) if _only_dlpack(thing) else thing)
     except TypeError:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: a {type(thing).__name__} is not memory",
@@ -56,6 +56,32 @@ def _bytes_of(thing: Any, role: str) -> memoryview:
             hint="pass numpy.ascontiguousarray(array)",
         )
     return view
+
+
+def _only_dlpack(thing: Any) -> bool:
+    """Return whether an object is a tensor of another library, without the buffer protocol."""
+    if not hasattr(thing, "__dlpack__"):
+        return False
+    try:
+        memoryview(thing)
+    except TypeError:
+        return True
+    except ValueError:
+        pass  # an array of a dtype that the protocol cannot express: said by the caller
+    return False
+
+
+def _from_dlpack(tensor: Any, role: str) -> Any:
+    """Return a host tensor of another library as an array, without a copy."""
+    import numpy as np
+
+    try:
+        return np.from_dlpack(tensor)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the {type(tensor).__name__} cannot be read through DLPack: "
+            f"{error}", hint="pass a tensor in host memory, of a type that NumPy has: tensor.cpu()",
+        ) from error
 
 
 def _address_of(view: memoryview) -> int:

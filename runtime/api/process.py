@@ -9,6 +9,7 @@ from typing import ClassVar
 from runtime.api.devices import Device
 from runtime.core import lifetime, process
 from runtime.core.observers import Observers
+from runtime.feature.snapshot import Snapshot
 from runtime.launch.arguments import ArgumentLists
 from runtime.launch.launch_log import log_launches
 from runtime.launch.symbols import SymbolTable
@@ -28,6 +29,8 @@ class Runtime(process.Runtime):
         super().__init__(url)
         self.argument_lists = ArgumentLists(self, {})
         """Kernel arguments that are being put together."""
+        self.snapshot = Snapshot(self)
+        """Saves what the process has on its devices, and brings it back."""
         self.symbols = SymbolTable()
         """Host variables that stand for device variables."""
         if self.logs.launches:

@@ -151,7 +151,16 @@ class Group:
 
     def receive(self, timeout_ms: int) -> CallbackReport | None:
         """Return the next request, or None."""
-        return self.driver.receive(self.queues[1], timeout_ms)
+        if self.open:  # a stream may wait for the call, and who locks the process for that stream
+            return self.driver.receive(self.queues[1], timeout_ms)
+        with self.device.runtime.lock.round():
+            return self.driver.receive(self.queues[1], timeout_ms)
+
+    def reopen(self) -> None:
+        """Make the queue anew, on a device that was opened again; nothing is under way."""
+        self.queues = self.driver.create(self.group_id)
+        for subscription in self.streams.values():
+            subscription.stream.change_environment(callback_cq_id=self.queues[1])
 
     def run(self, report: CallbackReport) -> None:
         """Call the function of a request, then let a stream that waits for it go on, whatever the function did.
@@ -305,6 +314,13 @@ class HostCallbacks:
             "RT_ERROR_SUBSCRIBE_STREAM", reason, ee="EE1016" if call else "", params=(call, reason) if call else (),
             hint="a stream has either one subscription or host functions",
         )
+
+    def reopen(self, device: Device) -> None:
+        """Make the callback queues of a device anew."""
+        with self._lock:
+            for group in self._threads.values():
+                if group.device is device:
+                    group.reopen()
 
     # -- calls -----------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from runtime.core.stream import Stream, StreamFlag
 from runtime.core.tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
 from runtime.driver.boot import DeviceDriver
 from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import Holdings
 from runtime.driver.ids import IdDriver
 from runtime.driver.queues import QueueDriver
 from runtime.driver.scheduler import capabilities
@@ -81,7 +82,8 @@ class Device:
         """The primary stream, and the control stream where the chip has one; they go with the device."""
         self.host_stream_ids: set[int] = set()
         """Numbers of streams that exist on the host only."""
-        self.recycler = Recycler(self.streams, f"npuhal-recycle-{user_id}", threaded=not self.hal.stepped)
+        self.recycler = Recycler(self.streams, f"npuhal-recycle-{user_id}", threaded=not self.hal.stepped,
+                                 around=runtime.lock.round)
         self.buffers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """Live buffers by address: what a leak report and `close` look at."""
         self.programs = Children()
@@ -109,12 +111,15 @@ class Device:
                 hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
             )
         phase = self.opening.phase
-        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id)
+        self.holdings = Holdings(self.runtime.lock.enter)
+        """What the device's drivers have taken."""
+        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.holdings)
         self.driver.open(phase)
         self._undo.callback(self.driver.close)
         self.memory = self.driver.memory
         calls = HalCalls(self.hal, self.device_id)
-        self.ids, self.queues = IdDriver(calls), QueueDriver(calls)
+        self.ids = IdDriver(calls, holdings=self.holdings)
+        self.queues = QueueDriver(calls, holdings=self.holdings)
         with phase("memory"):
             self._take_memory()
         with phase("first streams and tasks"):
@@ -208,14 +213,30 @@ class Device:
     def _start_error_ring(self) -> None:
         ring = ErrorRing(self.memory, int(self.chip.prop("ringbufSize")))
         self._undo.callback(ring.close)
-        control = self.control_stream
-        physical = self.memory.physical(ring.address) if self.chip.generation == "v100" else 0
-        length = 10 if self.chip.generation == "v100" else 30  # elements
-        control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=length))
-        control.synchronize(_BOOT_TIMEOUT_MS)
+        self._announce_error_ring(ring)
         self.scheduler_features = capabilities(ring.scheduler_capabilities())
         self.error_ring = ring
         self._undo.callback(self._stop_error_ring)
+
+    def _announce_error_ring(self, ring: ErrorRing) -> None:
+        control, v100 = self.control_stream, self.chip.generation == "v100"
+        physical = self.memory.physical(ring.address) if v100 else 0
+        control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=10 if v100 else 30))  # elements
+        control.synchronize(_BOOT_TIMEOUT_MS)
+
+    def start_again(self) -> None:
+        """Tell the task scheduler of another card what that of the first was told; streams are there, and empty."""
+        self.env = replace(self.env, ts_version=self._scheduler_version())
+        if self.chip.has("DEVICE_C2C_SYNC"):
+            self.core_sync_address, _ = self.memory.core_sync_block()
+        self._announce_error_ring(self.error_ring)
+        self._heed_scheduler()
+        if self.chip.generation == "v200":
+            self.primary_stream.submit(AicpuMessageVersion())
+            self.primary_stream.synchronize(_BOOT_TIMEOUT_MS)
+        self.aicpu_monitor_off = False
+        if not self.context.closed:
+            self.primary_set_up()
 
     def _stop_error_ring(self) -> None:
         sq_id = self.control_stream.queues.sq_id
@@ -315,6 +336,7 @@ class Device:
             Timeout 507046: tasks do not end (only without `force`); the device stays usable.
         """
         if not self.closed:
+            self.runtime.lock.enter()
             self.runtime.slots[self.user_id].close(force=force)
 
     def shut(self) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -35,6 +37,14 @@ class Health:
         self.faults: tuple[ReportedFault, ...] = ()
         """What the device had reported at the last look."""
         self._acted_on: set[int] = set()
+
+    def begin_anew(self) -> None:
+        """Forget what was known of a card that another one has replaced; contexts that stopped for its loss go on."""
+        for context in self._device.contexts():
+            if context.failure.first is not None and context.failure.first is self.lost:
+                context.failure.first = None
+        self.lost, self.faults = None, ()
+        self._acted_on.clear()
 
     def look(self) -> None:
         """Ask the device how it is; the first time that it does not answer stops all its contexts.
@@ -98,8 +108,12 @@ class Health:
 class Monitor:
     """Looks at all open devices, once a second where it has a thread."""
 
-    def __init__(self, *, threaded: bool) -> None:
-        self._threaded = threaded
+    def __init__(self, *, threaded: bool, around: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        """Args:
+            threaded: make rounds in a thread of their own.
+            around: makes the context in which each of its rounds runs.
+        """
+        self._threaded, self._around = threaded, around
         self._devices: list[Device] = []
         self._changed = threading.Condition()
         self._round = threading.Lock()
@@ -146,4 +160,5 @@ class Monitor:
             with self._changed:
                 if self._changed.wait_for(lambda: self._thread is not me, _PERIOD_S):
                     return
-            self.look()
+            with self._around():
+                self.look()

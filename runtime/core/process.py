@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from runtime.core.limits import DeviceLimits, SaturationMode, ThreadLimits, chec
 from runtime.core.monitor import Monitor
 from runtime.core.observers import Observers
 from runtime.core.primary import DeviceSlot, DeviceState
+from runtime.core.process_lock import ProcessLock
 from runtime.core.refs import HandleTable
 from runtime.core.timeouts import Timeouts
 from runtime.core.tracing import span
@@ -101,16 +101,15 @@ class Runtime:
         self.left_behind: set[int] = set()
         """Blocks without an owner object that went with their device: freeing one afterwards is no mistake."""
         self._saturation: SaturationMode | None = None
-        self.unlocked = threading.Event()
-        """Cleared while the process is locked for a snapshot."""
-        self.unlocked.set()
+        self.lock = ProcessLock()
+        """Who keeps calls out while a snapshot is made."""
         self.exceptions = ExceptionCallbacks()
         """Told of failed tasks, and of streams that are waited for very long."""
         self.abort_observers = Observers("device abort")
         """Told (user device id, AbortPhase) while all tasks of a device are being ended."""
         self.launch_blocking = blocking.from_environment()
         """Whether launches wait for their stream unless the stream says otherwise."""
-        self.monitor = Monitor(threaded=not self.hal.stepped)
+        self.monitor = Monitor(threaded=not self.hal.stepped, around=self.lock.round)
         """Looks after the devices that are open."""
         self.closed = False
         self.opened = False
@@ -290,8 +289,8 @@ class Runtime:
         raise no_context(self.slots, destroyed=had is not None)
 
     def wait_unlocked(self) -> None:
-        """Return when the process is not locked for a snapshot."""
-        self.unlocked.wait()
+        """Return when the process is not locked for a snapshot; see `ProcessLock.enter`."""
+        self.lock.enter()
 
     # -- end -------------------------------------------------------------------------------------------------------
 
@@ -306,6 +305,7 @@ class Runtime:
         """
         if self.closed or os.getpid() != self.pid:
             return
+        self.lock.force()
         first: BaseException | None = None
         for slot in self.slots:
             try:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -34,12 +35,16 @@ _FAR_BEHIND = 512
 class Recycler:
     """Reclaims for all streams of a device that ask for it."""
 
-    def __init__(self, streams: Callable[[], Iterable[Stream]], name: str, *, threaded: bool) -> None:
+    def __init__(
+        self, streams: Callable[[], Iterable[Stream]], name: str, *, threaded: bool,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         """Args:
             streams: returns the streams to look at.
             threaded: make rounds in a thread of their own, not in the thread that wakes.
+            around: makes the context in which each round of that thread runs.
         """
-        self._streams, self._name = streams, name
+        self._streams, self._name, self._around = streams, name, around
         self._threaded = threaded
         self._wanted = threading.Event()
         self._thread: threading.Thread | None = None
@@ -83,7 +88,8 @@ class Recycler:
             if self._closed:
                 return
             self.rounds += 1
-            self._round()
+            with self._around():
+                self._round()
 
     def close(self) -> None:
         """End the thread; what is pending is left to whoever closes the streams."""

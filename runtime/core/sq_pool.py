@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -139,6 +139,15 @@ class SqPool:
         with self._lock:
             self._lent.difference_update(queues)
             self._free.extend(queues)
+
+    def find_registers(self) -> None:
+        """Ask again where the registers of the free queues are: they were made anew, and none is lent."""
+        device = self._device
+        with self._lock:
+            for queue in [self._free.popleft() for _ in range(len(self._free))]:
+                base = device.queues.register_base(queue.sq_id)
+                device.sq_registers.write(queue.sq_id, base)
+                self._free.append(replace(queue, register_base=base))
 
     def release_one(self) -> bool:
         """Give a free queue back to the driver; False when there is none."""

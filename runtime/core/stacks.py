@@ -47,7 +47,7 @@ def allocate(memory: MemoryDriver, chip: Chip, die_count: int, limits: DeviceLim
     """
 
     def pool(size: int) -> int:
-        address = memory.alloc(size, internal_flags(huge=True))
+        address = memory.alloc(size, internal_flags(huge=True), scratch=True)
         undo.callback(memory.free, address)
         return address
 

@@ -16,6 +16,7 @@ from npuhal import structs as s
 from npuhal.daemon import DaemonError
 from runtime import errors
 from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import Holdings
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, platform_is_host
 from runtime.driver.memory import MemoryDriver
 
@@ -68,10 +69,12 @@ Phase = Callable[[str], AbstractContextManager[object]]
 class DeviceDriver:
     """The opened device: facts, and the daemon that was started for it."""
 
-    def __init__(self, hal: npuhal.HalApi, machine: MachineFacts, device_id: int) -> None:
+    def __init__(self, hal: npuhal.HalApi, machine: MachineFacts, device_id: int,
+                 holdings: Holdings | None = None) -> None:
         self.hal, self.machine, self.device_id = hal, machine, device_id
         self.info = DeviceInfo(hal, device_id)
-        self.memory = MemoryDriver(hal, device_id)
+        self.holdings = holdings or Holdings()
+        self.memory = MemoryDriver(hal, device_id, self.holdings)
         self._daemon = hal.daemon()
         self._opened = self._daemon_opened = False
         self._seen: dict[str, Any] = {}
@@ -167,6 +170,23 @@ class DeviceDriver:
             )
         self.info.check(rc, "halDeviceOpen", f"device {self.device_id}")
         self._opened = True
+
+    def reopen(self) -> None:
+        """Let go of the card and open the one that is there now; memory stays mapped, ids and queues are gone.
+
+        Raises:
+            NotSupported 207000: this driver cannot exchange cards.
+        """
+        leaving = s.halDevCloseIn()
+        leaving.close_type = c.DEV_CLOSE_HOST_USER
+        HalCalls(self.hal, self.device_id).call("halDeviceClose", ctypes.byref(leaving))
+        self._opened = False
+        if self._daemon_opened:
+            assert self._daemon is not None
+            self._daemon_opened = False
+            self._daemon.close(self.device_id)
+        self._open_daemon()
+        self._open_device()
 
     def _ssid(self) -> int:
         value = ctypes.c_uint32(0)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import npuhal
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import Holdings, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,24 @@ class Pages:
 class MemoryDriver(HalCalls):
     """The memory chapter of the HAL (ascend_hal_base.h: halMem*, drvMem*)."""
 
-    def alloc(self, size: int, flags: int) -> int:
-        """Return the address of new memory; `flags` is the 64-bit halMemAlloc word without the device id."""
+    def __init__(self, hal: npuhal.HalApi, device_id: int, holdings: Holdings | None = None) -> None:
+        super().__init__(hal, device_id)
+        self.holdings = holdings or Holdings()
+
+    def alloc(self, size: int, flags: int, *, scratch: bool = False) -> int:
+        """Return the address of new memory.
+
+        Args:
+            flags: the 64-bit halMemAlloc word without the device id.
+            scratch: nobody misses what is in it between tasks.
+        """
+        self.holdings.enter()
         pointer = ctypes.c_void_p(0)
         rc = self.hal.halMemAlloc(ctypes.byref(pointer), size, flags | self.device_id)
         self.check(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
-        return pointer.value or 0
+        address = pointer.value or 0
+        self.holdings.memory[address] = Span(size, flags, scratch)
+        return address
 
     def alloc_managed(self, size: int) -> int:
         """Return the address of new memory that host and device share (MEM_UVM)."""
@@ -41,6 +55,7 @@ class MemoryDriver(HalCalls):
     def free(self, address: int) -> None:
         """Give memory back; an address that the driver does not know is a fault."""
         self.check(self.hal.halMemFree(address), "halMemFree", f"address {address:#x}")
+        self.holdings.memory.pop(address, None)
 
     def copy(self, dst: int, dst_max: int, src: int, size: int) -> None:
         """Copy now, in the direction that the addresses imply; blocks until done."""

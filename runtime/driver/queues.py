@@ -12,6 +12,7 @@ from npuhal import constants as c
 from npuhal import structs as s
 from runtime import errors
 from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import Holdings, QueueRecipe
 
 SQE_BYTES = 64
 LOGIC_CQE_BYTES = 32
@@ -29,6 +30,9 @@ of pool ids and stack bases that only virtual machines state."""
 
 _BODY_STREAM, _SQ_AND_WAIT_LOCK = 1, 3
 """Bits of the body: its stream flags are valid; they are sqLock and waitLock."""
+
+_OF_SQ = 0
+"""Kind of ids in struct stream_backup_info."""
 
 _REREADS = 100
 _RECV_BATCH = 32
@@ -90,11 +94,12 @@ class QueuePair:
 class QueueDriver(HalCalls):
     """The SQ/CQ chapter of the HAL for one device and task scheduler (struct halSqCq*Info)."""
 
-    __slots__ = ("ts_id",)
+    __slots__ = ("holdings", "ts_id")
 
-    def __init__(self, calls: HalCalls, ts_id: int = 0) -> None:
+    def __init__(self, calls: HalCalls, ts_id: int = 0, holdings: Holdings | None = None) -> None:
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
+        self.holdings = holdings or Holdings()
 
     def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
                flags: int = 0, keep: QueuePair | None = None) -> tuple[int, int]:
@@ -105,6 +110,7 @@ class QueueDriver(HalCalls):
             flags: TSDRV_FLAG_* of the queue.
             keep: the pair whose ids, reserved when it was freed, the new one must have.
         """
+        self.holdings.enter()
         info = self._alloc_input(c.DRV_NORMAL_TYPE, SQE_BYTES, cqe_bytes, depth, cq_depth)
         info.flag = flags
         if keep is not None:
@@ -122,7 +128,9 @@ class QueueDriver(HalCalls):
             if isinstance(fault, errors.ResourceExhausted):
                 fault.hint = "too many streams hold a queue on this device: close streams that are no longer used"
             raise fault
-        return int(out.sqId), int(out.cqId)
+        pair = int(out.sqId), int(out.cqId)
+        self.holdings.queues[pair[0]] = QueueRecipe(pair[1], options, depth, cqe_bytes, cq_depth, extended, flags)
+        return pair
 
     def create_logic_cq(self, stream_id: int, thread_id: int, *, keep: QueuePair | None = None) -> int:
         """Allocate the software CQ that collects a stream's completions and return its id; `keep` as in `create`."""
@@ -133,7 +141,18 @@ class QueueDriver(HalCalls):
         out = s.halSqCqOutputInfo()
         rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
         self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
+        self.holdings.logic_queues[int(out.cqId)] = stream_id, thread_id
         return int(out.cqId)
+
+    def create_again(self) -> None:
+        """Make every queue that is held once more, under its ids, and empty: the device was opened anew."""
+        for cq_id, (stream_id, thread_id) in list(self.holdings.logic_queues.items()):
+            self.create_logic_cq(stream_id, thread_id, keep=QueuePair(NO_ID, NO_ID, cq_id, 0, 0, 0))
+        for sq_id, recipe in list(self.holdings.queues.items()):
+            self.create(
+                recipe.options, depth=recipe.depth, cqe_bytes=recipe.cqe_bytes, cq_depth=recipe.cq_depth,
+                extended=recipe.extended, flags=recipe.flags, keep=QueuePair(sq_id, recipe.cq_id, NO_ID, 0, 0, 0),
+            )
 
     def free(self, sq_id: int, cq_id: int, *, reserve: bool = False) -> None:
         """Free a hardware pair; the driver refuses while the task scheduler still uses it.
@@ -142,10 +161,12 @@ class QueueDriver(HalCalls):
             reserve: keep the ids for `create(keep=...)`.
         """
         self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
+        self.holdings.queues.pop(sq_id, None)
 
     def free_logic_cq(self, cq_id: int, *, reserve: bool = False) -> None:
         """Free a logic CQ; `reserve` as in `free`."""
         self._free(c.DRV_LOGIC_TYPE, 0, cq_id, c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
+        self.holdings.logic_queues.pop(cq_id, None)
 
     def _free(self, kind: int, sq_id: int, cq_id: int, flags: int) -> None:
         info = s.halSqCqFreeInfo()
@@ -221,6 +242,20 @@ class QueueDriver(HalCalls):
     def _property(self, info: Any, sq_id: int, prop: str) -> Any:
         info.type, info.tsId, info.sqId, info.prop = c.DRV_NORMAL_TYPE, self.ts_id, sq_id, getattr(c, prop)
         return info
+
+    def keep_entries(self, sq_ids: Sequence[int]) -> None:
+        """Let the driver keep what is in queues, for `bring_entries_back` (halStreamBackup)."""
+        self._entries("halStreamBackup", sq_ids)
+
+    def bring_entries_back(self, sq_ids: Sequence[int]) -> None:
+        """Let queues that were made anew hold what was kept of them (halStreamRestore)."""
+        self._entries("halStreamRestore", sq_ids)
+
+    def _entries(self, call: str, sq_ids: Sequence[int]) -> None:
+        column, info = (ctypes.c_uint32 * len(sq_ids))(*sq_ids), s.stream_backup_info()
+        info.type, info.id_num, info.id_list = _OF_SQ, len(sq_ids), ctypes.addressof(column)
+        rc = getattr(self.hal, call)(self.device_id, ctypes.byref(info))
+        self.check(rc, call, f"{len(sq_ids)} queues")
 
     # -- memory of streams -----------------------------------------------------------------------------------------
 

@@ -243,6 +243,11 @@ class Program:
         else:
             self.device.memory.free(address)
 
+    def send_again(self) -> None:
+        """Have the AICPU of another card open the library, if the first one's had."""
+        if self._library_sent and isinstance(self.binary, AicpuProgram) and self.binary.library is not None:
+            send(self.device, self.binary.library_name, self.binary.library)
+
     def close(self, *, with_device: bool = False) -> None:
         """Unload; kernels of it cannot be launched any more.
 

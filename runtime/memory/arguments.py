@@ -54,8 +54,11 @@ class ArgumentBlock:
         self.view, self.offset = view, offset
         self.target, self.source = ctypes.c_uint64(address), ctypes.c_uint64(_address_of(view, offset))
         """Both ends of a driver copy, as objects that an untyped call may take."""
+        self.describe(descriptor)
+
+    def describe(self, descriptor: Any) -> None:
+        """Keep what the driver made of both ends: a DMA chain, or a copy over UB."""
         self.descriptor = descriptor
-        """What the driver made of both ends: a DMA chain, or a copy over UB."""
         self.reference = ctypes.byref(descriptor) if descriptor is not None else None
 
 
@@ -105,6 +108,12 @@ class ArgumentPool:
         if self.way == "dma":
             return self._memory.convert(host, device, self.size)
         return self._windows.ub_copy(host, device, *self._segments) if self.way == "ub" else None
+
+    def join_again(self) -> None:
+        """Describe the copies of all blocks anew: descriptors went with the card that they were made for."""
+        if self.way == "dma":
+            for block in self._blocks:
+                block.describe(self._join(block.source.value, block.address))
 
     def take(self) -> ArgumentBlock | None:
         """Return a free block, or None."""
@@ -164,6 +173,12 @@ class ArgumentPools:
         except BaseException:
             self.close()
             raise
+
+    def join_again(self) -> None:
+        """Describe the copies of all blocks anew, for another card."""
+        with self._lock:
+            for pool in (*self.pools, *self._own.values()):
+                pool.join_again()
 
     def give_own(self, stream: Any, depth: int) -> bool:
         """Make a pool for a stream that is made for fast launches; False where the device has none to give."""

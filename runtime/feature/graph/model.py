@@ -77,7 +77,7 @@ class Model:
         """Tasks that start other streams."""
         self.before: list[Callable[[], None]] = []
         """What is done on the host before each execution."""
-        self.resources = ExitStack()
+        self.resources: ExitStack = ExitStack()
         """What else goes with the model."""
         self.watchers: dict[object, Callable[[], object]] = {}
         """Who is told when the model ends, by what they registered with."""
@@ -387,13 +387,17 @@ class Model:
 
     # -- on another card -------------------------------------------------------------------------------------------
 
-    def bind_again(self) -> None:
-        """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
+    def lose_queues(self) -> None:
+        """Note that the card knows nothing of the model, and that software SQs have no queues."""
         with self._lock:
             self._told.clear()
             self.starter.forget()
             if self._rings is not None:
                 self._rings.lose()
+
+    def bind_again(self) -> None:
+        """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
+        with self._lock:
             for stream in reversed(self.streams):
                 if route_of(stream) is None:
                     self._publish(stream)

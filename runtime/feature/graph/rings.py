@@ -181,6 +181,15 @@ class DeviceRings:
         for _, ring in bound:
             ring.lent = None
 
+    def lose(self) -> None:
+        """Note that all queues are unbound, because they were made anew; the driver knows of no binding any more."""
+        self.bound = False
+        for stream, ring in self._rings.items():
+            if ring.lent is not None:
+                stream.use_queues(replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
+                self._give_back([ring.lent])
+                ring.lent = None
+
     def _give_back(self, queues: Iterable[SpareQueue]) -> None:
         self._device.sq_pool.give_back(list(queues))
 

@@ -1,0 +1,87 @@
+"""Bringing back: the card is opened anew and knows nothing, so everything that it was told is told again.
+
+The order is that of the first time: memory, ids, queues, the task scheduler's settings, models. Objects of the process
+stay what they are; they find their ids and addresses as they left them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from runtime.driver.snapshot import ProcessDriver
+from runtime.feature.graph.rings import route_of
+from runtime.feature.snapshot import image
+from runtime.feature.snapshot.backup import all_streams, models
+
+if TYPE_CHECKING:
+    from runtime.core.device import Device
+    from runtime.core.stream import Stream
+    from runtime.feature.graph.model import Model
+    from runtime.feature.snapshot.image import DeviceImage
+
+
+def bring_back(devices: Sequence[Device], images: Sequence[DeviceImage]) -> None:
+    """Restore all devices of a process.
+
+    Raises:
+        NotSupported 207000: this driver cannot exchange cards.
+        RuntimeFault: a step was refused, because somebody else has the card or its ids, for one.
+    """
+    for device in devices:
+        device.driver.reopen()
+    ProcessDriver(devices[0].hal).restore()
+    for device, saved in zip(devices, images, strict=True):
+        image.put(device, saved)
+        _take_again(device)
+        device.start_again()
+        device.arguments.join_again()
+        _bring_models_back(device)
+        device.signals.set_again()
+        for program in device.programs:
+            program.send_again()
+
+
+def _take_again(device: Device) -> None:
+    """Take ids and queues under the numbers they had, and let streams go on with them."""
+    device.ids.take_again()
+    device.queues.create_again()
+    device.ids.bind_again()
+    device.runtime.callbacks.reopen(device)
+    device.health.begin_anew()
+    found = [model for context in device.contexts() for model in models(context)]
+    for model in found:
+        model.lose_queues()
+    device.sq_pool.find_registers()
+    for stream in all_streams(device):
+        if stream.has_queue:
+            _go_on(stream)
+
+
+def _go_on(stream: Stream) -> None:
+    """Let a stream send to its new queue, which is empty, or will be filled as the old one was."""
+    device, pair = stream.device, stream.queues
+    with stream.lock, stream.reports:
+        if not stream.keeps_tasks:
+            stream.ring.reclaim(stream.ring.pending, device.release_arguments)
+            stream.ring.restart()
+        stream.expected.clear()
+        stream.halted = None
+    base = device.queues.register_base(pair.sq_id) if pair.register_base else 0
+    if base:
+        device.sq_registers.write(pair.sq_id, base)
+    stream.restart_queues(base)
+
+
+def _bring_models_back(device: Device) -> None:
+    found: list[Model] = [model for context in device.contexts() for model in models(context)]
+    for model in found:
+        model.bind_again()
+    own = [
+        stream.queues.sq_id for stream in all_streams(device)
+        if stream.has_queue and stream.keeps_tasks and stream.ring.submitted and route_of(stream) is None
+    ]
+    if own:
+        device.queues.bring_entries_back(own)
+    for model in found:
+        model.load_again()

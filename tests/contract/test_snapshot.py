@@ -1,0 +1,234 @@
+"""Snapshots: what was saved comes back on another card, and everything goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime import errors
+from runtime.api import Device, Kernel, Runtime
+from runtime.core.stream import StreamFlag
+from runtime.feature import graph
+from runtime.feature.graph import Model
+from runtime.feature.snapshot import ProcessState, Stage
+
+MakeKernel = Callable[..., Kernel]
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture
+def device(device: Device) -> Device:
+    """A device of a chip that has snapshots."""
+    if not device.chip.has("DFX_PROCESS_SNAPSHOT"):
+        pytest.skip(f"{device.chip.soc} has no snapshots")
+    if device.facts.ub_connected:
+        pytest.skip("a device behind UB cannot be saved")
+    return device
+
+
+def exchange(machine: Runtime) -> None:
+    """Save, put an empty card in the place of the first one, and bring everything back."""
+    with machine.snapshot.locked():
+        machine.snapshot.backup()
+        card = machine.hal.fake.device(0)
+        card.exchange()
+        machine.snapshot.restore()
+
+
+def test_memory_and_streams_go_on_where_they_were(machine: Runtime, device: Device, make_kernel: MakeKernel) -> None:
+    def add(context: Any) -> None:
+        context.args.array(1, "i4", 16)[:] = context.args.array(0, "i4", 16) + 1
+
+    step = make_kernel("add", add, 2, grid=True)
+    first, second = device.upload(np.arange(16, dtype="i4")), device.alloc(64)
+    with device.create_stream() as stream, device.create_stream() as other, device.create_event() as event:
+        step[1](first, second, stream=stream)
+        stream.record(event)
+        stream.synchronize(1000)
+        ids = stream.stream_id, stream.queues.sq_id, other.stream_id
+        exchange(machine)
+        assert ids == (stream.stream_id, stream.queues.sq_id, other.stream_id)
+        assert device.download(second, "i4").tolist() == list(range(1, 17))
+        other.wait(event)
+        for _ in range(3):
+            step[1](second, second, stream=other)
+        other.record(event)
+        stream.wait(event)
+        step[1](second, first, stream=stream)
+        stream.synchronize(1000)
+        assert device.download(first, "i4").tolist() == list(range(5, 21))
+        with device.create_stream() as late:
+            assert late.stream_id not in ids
+            step[1](first, first, stream=late)
+            late.synchronize(1000)
+
+
+def test_graphs_replay_after_a_restore(machine: Runtime, device: Device, make_kernel: MakeKernel) -> None:
+    log: list[int] = []
+    note = make_kernel("note", lambda context: log.append(context.args[0]), 1, grid=True)
+    with device.create_stream() as first, device.create_stream() as second, device.create_event() as fork:
+        with device.create_event() as join:
+            graph.begin(first)
+            note[1](1, stream=first)
+            first.record(fork)
+            second.wait(fork)
+            note[1](2, stream=second)
+            second.record(join)
+            first.wait(join)
+            note[1](3, stream=first)
+            made = graph.end(first)
+        for _ in range(2):
+            made.execute(first)
+            first.synchronize(1000)
+            exchange(machine)
+            made.execute(second)
+            second.synchronize(1000)
+        assert log == [1, 2, 3] * 4
+        made.close()
+
+
+def test_models_made_by_hand_run_after_a_restore(machine: Runtime, device: Device, make_kernel: MakeKernel) -> None:
+    log: list[int] = []
+    note = make_kernel("note", lambda context: log.append(context.args[0]), 1, grid=True)
+    with device.create_stream(flags=StreamFlag.PERSISTENT) as kept, device.create_stream() as runner:
+        model = Model(device.context)
+        model.bind(kept)
+        note[1](7, stream=kept)
+        model.end(kept)
+        model.load()
+        exchange(machine)
+        for _ in range(2):
+            model.execute(runner)
+        runner.synchronize(1000)
+        exchange(machine)
+        model.execute(runner)
+        runner.synchronize(1000)
+        assert log == [7] * 3
+        model.close()
+
+
+def test_host_functions_and_notifies_work_after_a_restore(machine: Runtime, device: Device) -> None:
+    called: list[int] = []
+    with device.create_stream() as stream, device.create_stream() as other, device.create_notify() as notify:
+        machine.callbacks.host_function(stream, lambda _: called.append(1))
+        stream.synchronize(5000)
+        exchange(machine)
+        machine.callbacks.host_function(stream, lambda _: called.append(2))
+        stream.synchronize(5000)
+        notify.wait(other)
+        notify.record(stream)
+        other.synchronize(5000)
+    assert called == [1, 2]
+
+
+def test_calls_wait_while_the_process_is_locked(machine: Runtime, device: Device, make_kernel: MakeKernel) -> None:
+    log: list[int] = []
+    note = make_kernel("note", lambda context: log.append(context.args[0]), 1, grid=True)
+    with device.create_stream() as stream:
+        note[1](1, stream=stream)
+        stream.synchronize(1000)
+        machine.snapshot.lock()
+        made: list[object] = []
+        workers = [
+            threading.Thread(target=lambda: made.append(device.alloc(64))),
+            threading.Thread(target=lambda: made.append(note[1](2, stream=stream))),
+            threading.Thread(target=lambda: made.append(device.create_stream())),
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(0.05)
+        assert all(worker.is_alive() for worker in workers)
+        assert made == []
+        stream.synchronize(1000)
+        for call in (lambda: device.alloc(64), lambda: note[1](3, stream=stream)):
+            with pytest.raises(errors.SnapshotError) as raised:
+                call()
+            assert raised.value.code == 507906
+        machine.snapshot.unlock()
+        for worker in workers:
+            worker.join(10)
+        stream.synchronize(1000)
+        assert len(made) == 3
+        assert log == [1, 2]
+
+
+def test_the_steps_have_an_order(machine: Runtime, device: Device) -> None:
+    snapshot, refused = machine.snapshot, []
+    for call in (snapshot.unlock, snapshot.backup, snapshot.restore):
+        with pytest.raises(errors.SnapshotError) as raised:
+            call()
+        refused.append(raised.value.code)
+    assert refused == [507907, 507908, 507909]
+    snapshot.lock()
+    with pytest.raises(errors.SnapshotError) as raised:
+        snapshot.lock()
+    assert raised.value.code == 507906
+    with pytest.raises(errors.SnapshotError) as raised:
+        snapshot.restore()
+    assert raised.value.code == 507909
+    snapshot.backup()
+    assert snapshot.state is ProcessState.BACKED_UP
+    snapshot.restore()
+    assert snapshot.state is ProcessState.LOCKED
+    with pytest.raises(errors.SnapshotError) as raised:
+        snapshot.restore()
+    assert raised.value.code == 507909
+    snapshot.unlock()
+    assert snapshot.state is ProcessState.RUNNING
+
+
+def test_a_callback_that_fails_stops_its_step(machine: Runtime, device: Device) -> None:
+    calls: list[tuple[str, int]] = []
+
+    def fails(number: int, data: object) -> None:
+        calls.append(("fails", number))
+        raise ValueError(data)
+
+    snapshot = machine.snapshot
+    for stage in Stage:
+        snapshot.callbacks.register(stage, lambda number, name: calls.append((name, number)), stage.name)
+    snapshot.callbacks.register(Stage.RESTORE_PRE, fails, "not today")
+    with snapshot.locked():
+        snapshot.backup()
+        with pytest.raises(errors.SnapshotError, match=r"RESTORE_PRE.*not today") as raised:
+            snapshot.restore()
+        assert raised.value.code == 507912
+        assert isinstance(raised.value.__cause__, ValueError)
+        assert snapshot.state is ProcessState.BACKED_UP
+        snapshot.callbacks.unregister(Stage.RESTORE_PRE, fails)
+        snapshot.restore()
+    names = [name for name, _ in calls]
+    assert names == [
+        "LOCK_PRE", "BACKUP_PRE", "BACKUP_POST", "RESTORE_PRE", "fails", "RESTORE_PRE", "RESTORE_POST", "UNLOCK_POST",
+    ]  # fmt: skip
+    assert {number for _, number in calls} == {0}
+
+
+def test_what_cannot_be_saved_is_named(machine: Runtime, device: Device) -> None:
+    with device.create_stream() as stream, machine.snapshot.locked() as snapshot:
+        machine.snapshot.unlock()
+        model = Model(device.context)
+        machine.snapshot.lock()
+        with pytest.raises(errors.NotSupported, match="under construction"):
+            snapshot.backup()
+        assert snapshot.state is ProcessState.LOCKED
+        machine.snapshot.unlock()
+        model.close()
+        graph.begin(stream)
+        machine.snapshot.lock()
+        with pytest.raises(errors.CaptureError) as raised:
+            snapshot.backup()
+        assert raised.value.code == 107027
+        machine.snapshot.unlock()
+        graph.end(stream).close()
+        machine.snapshot.lock()
+        report = snapshot.backup()
+        assert report.devices == (0,)
+        assert report.ids["STREAM"] >= 2
+        assert report.memory_bytes > 0
+        assert "communicators" in str(report)

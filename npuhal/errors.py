@@ -28,6 +28,21 @@ class LoadError(NpuhalError):
     """The library behind a URL cannot be used."""
 
 
+class ForeignPackage(LoadError):
+    """A package of another origin is found under a name of ours; `found` holds its place by name."""
+
+    def __init__(self, found: dict[str, str], home: str) -> None:
+        self.found, self.home = found, home
+        told = "; ".join(
+            f"`import {name}` finds {place}" if place else f"there is no package {name}"
+            for name, place in found.items()
+        )
+        super().__init__(
+            f"{told}, not the one in {home}. Rename the file or remove the package that is in the way, or start Python "
+            f"with PYTHONPATH={home}"
+        )
+
+
 class BadUrl(LoadError):
     """A HAL URL is malformed, or has an unknown scheme or option."""
 

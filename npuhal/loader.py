@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from npuhal import packages
 from npuhal.api import HalApi, LibraryApi
 from npuhal.errors import BadUrl, LibraryNotFound, StubLibrary
 from npuhal.version import shake_hands
@@ -123,13 +124,15 @@ class HalUrl(NamedTuple):
 def open_hal(url: str | None = None) -> HalApi:
     """Open a door: `url`, else $NPUHAL_URL, else `hal://`. The version handshake is done before it is returned.
 
-    Raises BadUrl, LibraryNotFound, StubLibrary, or MissingSymbols if the library lacks what every chip needs.
+    Raises BadUrl, LibraryNotFound, StubLibrary, or MissingSymbols if the library lacks what every chip needs;
+    for a fake ForeignPackage, if another package has the name of one that it needs.
     """
     text = url or os.environ.get(URL_VARIABLE) or "hal://"
     parsed = HalUrl.parse(text)
     inner = parsed._replace(text=text.removeprefix(_TRACE), traced=False)
     hal: HalApi
     if inner.scheme in _FAKES:
+        packages.check("fakes", "chips")
         from fakes import open_fake
 
         hal = open_fake(inner)

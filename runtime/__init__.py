@@ -57,7 +57,11 @@ _HOMES = {"tracing": "runtime.trace"}
 def __getattr__(name: str) -> Any:
     """Load the public surface on first use, so that `import runtime.errors` stays cheap."""
     if name in __all__:
-        value = getattr(importlib.import_module(_HOMES.get(name, "runtime.api")), name)
+        try:
+            value = getattr(importlib.import_module(_HOMES.get(name, "runtime.api")), name)
+        except ImportError:
+            importlib.import_module("npuhal.packages").check()  # is it because another `chips` is in the way?
+            raise
         globals()[name] = value
         return value
     raise AttributeError(f"module 'runtime' has no attribute {name!r}")

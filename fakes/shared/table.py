@@ -112,7 +112,7 @@ class Table:
         with self.place.locked():
             self._wipe(self.slot)
             self.sweep()
-            if not any(self.living()):
+            if next(self.living(), None) is None:
                 self.place.remove()
         self.forget()
 

@@ -1,0 +1,101 @@
+"""Memory that two processes see, by physical memory and by key, with a list of processes and open to all."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from runtime.api import Runtime
+from tests.tools.processes import Line, processes, shared_name
+
+CHIPS = ("ascend910b3", "ascend950pr_9599")
+ANSWER, WRITTEN = 123, 1
+
+
+def give_physical(line: Line, url: str, listed: bool) -> None:
+    """Write a value into physical memory and wait until the other process has read it."""
+    with closing(Runtime(url)) as machine:
+        device = machine.device(0)
+        size = device.granularity()
+        with device.reserve(size) as addresses, device.create_physical(size) as physical:
+            mapping = addresses.map(physical)
+            device.copy(mapping, ANSWER.to_bytes(8, "little"), 8)
+            number = physical.export(() if listed else None)
+            line.tell(number)
+            if listed:
+                device.virtual.allow(number, [line.hear()])
+                line.tell("allowed")
+            assert line.hear() == "read"
+            assert device.download(mapping.view(8, 8), "u8") == WRITTEN
+            mapping.close()
+
+
+def take_physical(line: Line, url: str, listed: bool) -> int:
+    """Import physical memory, read the value and leave a flag behind."""
+    with closing(Runtime(url)) as machine:
+        device = machine.device(0)
+        line.tell(device.bare_pid())
+        number, size = line.hear(), device.granularity()
+        with device.reserve(size) as addresses, device.import_physical(number, size) as physical:
+            mapping = addresses.map(physical)
+            value = int(device.download(mapping.view(0, 8), "u8")[0])
+            device.copy(mapping.view(8, 8), WRITTEN.to_bytes(8, "little"))
+            mapping.close()
+        return value
+
+
+def give_key(line: Line, url: str, listed: bool) -> int:
+    """Share a buffer under a key, let the other process change it, and read it again."""
+    with closing(Runtime(url)) as machine:
+        device = machine.device(0)
+        buffer = device.alloc(4096)
+        device.fill(buffer, 0)
+        with device.share(buffer, () if listed else None) as exported:
+            line.tell(exported.key)
+            if listed:
+                exported.allow(line.hear())
+                line.tell("allowed")
+            assert line.hear() == "written"
+            return int(device.download(buffer.view(0, 8), "u8")[0])
+
+
+def take_key(line: Line, url: str, listed: bool) -> int:
+    """Open a key, write to the memory behind it on a stream, and read it back."""
+    with closing(Runtime(url)) as machine:
+        device = machine.device(0)
+        line.tell(device.bare_pid())
+        with device.open_shared(line.hear()) as buffer, device.create_stream() as stream:
+            stream.write_value(buffer, ANSWER)
+            stream.synchronize(10_000)
+            return int(device.download(buffer.view(0, 8), "u8")[0])
+
+
+@pytest.mark.parametrize("soc", CHIPS)
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "open"])
+def test_physical_memory(soc: str, listed: bool) -> None:
+    url = f"fake://{soc}?shared={shared_name('physical')}"
+    with processes((give_physical, url, listed), (take_physical, url, listed)) as (giver, taker):
+        number, pid = giver.hear(), taker.hear()
+        if listed:
+            giver.tell(pid)
+            assert giver.hear() == "allowed"
+        taker.tell(number)
+        assert taker.end() == ANSWER
+        giver.tell("read")
+        giver.end()
+
+
+@pytest.mark.parametrize("soc", CHIPS)
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "open"])
+def test_memory_under_a_key(soc: str, listed: bool) -> None:
+    url = f"fake://{soc}?shared={shared_name('key')}"
+    with processes((give_key, url, listed), (take_key, url, listed)) as (giver, taker):
+        key, pid = giver.hear(), taker.hear()
+        if listed:
+            giver.tell(pid)
+            assert giver.hear() == "allowed"
+        taker.tell(key)
+        assert taker.end() == ANSWER
+        giver.tell("written")
+        assert giver.end() == ANSWER

@@ -2,7 +2,8 @@
 
 Addresses and ids that one HAL hands out mean nothing to another. So what a call handed out in the recording is kept
 together with what it hands out now, and later arguments are translated: an address keeps its offset in its block, an id
-is looked up by its kind. Host memory is not part of a recording: calls that need it get zeroed memory of the same size.
+is looked up by its kind. What the program had written into memory that it shares with the device is written again; host
+memory that a recording does not hold, for it is very large or only written to, is lent, as many bytes of zeros.
 """
 
 from __future__ import annotations
@@ -14,11 +15,22 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from npuhal import prototypes
+from npuhal import prototypes, structs
 from npuhal.api import HalApi
-from npuhal.trace import BYTES_KEY, HOST_ADDRESSES, LOGIC_CQE_BYTES, STRUCT_KEY, Record, decode_arguments
+from npuhal.trace import (
+    BYTES_KEY,
+    HOST_ADDRESSES,
+    LOGIC_CQE_BYTES,
+    PACKED_KEY,
+    SEGMENTS,
+    STRUCT_KEY,
+    Record,
+    decode_arguments,
+    unpack_bytes,
+)
 
-_IDS: Mapping[str, str] = {"sqId": "sq", "cqId": "cq", "resourceId": "resource", "streamId": "resource"}
+_IDS: Mapping[str, str] = {"sqId": "sq", "cqId": "cq", "resourceId": "resource", "streamId": "resource",
+                            "tseg_ptr": "segment", "wqe": "element"}  # fmt: skip
 """Fields that hold an id the HAL chose, and its kind. (Stream ids are resource ids.)"""
 
 _BLOCKS: Mapping[str, tuple[str, str]] = {
@@ -43,10 +55,16 @@ _HOST_BYTES: Mapping[str, Mapping[str, str]] = {
 }
 """Arguments that may be host addresses, and the argument that says how much memory lies there."""
 
+_PACKED = frozenset({BYTES_KEY, PACKED_KEY})
 _FIRST_ADDRESS = 0x10000
 _POLLS = frozenset({"halSqCqQuery", "halCqReportRecv", "halMemcpyWait"})
 """Questions that are asked until the device has got somewhere."""
 _MOST_POLLS = 1000
+
+_HIDDEN: Mapping[str, Container[str]] = dict.fromkeys(
+    ("halAsyncDmaCreate", "halAsyncDmaCreate2D", "halAsyncDmaCreateBatch"), frozenset({"dma_addr"})
+)
+"""Results that do not count: of a union, the member that over UB is part of a host address."""
 
 _THREAD_ID = "in.info[1]"
 """Where a call (halSqCqAllocate, logic queues) carries the id of its thread, which is another one in each run."""
@@ -105,12 +123,14 @@ def replay(records: Iterable[Record], hal: HalApi) -> Outcome:
         except _CannotRebuild as reason:
             outcome.skipped.append((record.index, record.name, str(reason)))
             continue
+        session.write(record)
         for _ in range(_MOST_POLLS if record.name in _POLLS else 1):
             rc = getattr(hal, record.name)(*arguments)
             after = decode_arguments(prototype, tuple(arguments), written=True)
             seen_rc = rc.decode("latin-1") if isinstance(rc, bytes) else rc
             session.learn(record, after)
-            outcome.divergence = _compare(record, seen_rc, session.expected(record), after)
+            hidden = _HIDDEN.get(record.name, ())
+            outcome.divergence = _compare(record, seen_rc, session.expected(record), after, hidden)
             if outcome.divergence is None:
                 break
         outcome.replayed += 1
@@ -155,12 +175,22 @@ class _Session:
         self._starts: list[int] = []
         self._blocks: dict[int, tuple[int, int]] = {}
         self._memory: dict[int, Any] = {}
+        self._inputs: list[ctypes.Array[ctypes.c_char]] = []
 
     def arguments(self, record: Record, prototype: prototypes.Prototype) -> list[Any]:
-        """Rebuild the arguments of a record."""
+        """Rebuild the arguments of a record; what they point to lives until those of the next one are asked for."""
+        self._inputs.clear()
         return [
             self._argument(record, arg, record.before[arg.name]) for arg in prototype.args if arg.name in record.before
         ]
+
+    def write(self, record: Record) -> None:
+        """Write what the program had written into shared memory before this call."""
+        for address, packed in record.memory:
+            now = self._in_block(address)
+            if now is not None:
+                data = unpack_bytes(packed)
+                ctypes.memmove(now, data, len(data))
 
     def learn(self, record: Record, after: Mapping[str, Any]) -> None:
         """Keep what the call handed out then and now."""
@@ -171,13 +201,19 @@ class _Session:
             then, now = record.after.get(argument), after.get(argument)
             if isinstance(then, int) and isinstance(now, int) and then:
                 size = record.after.get(size_argument, record.before.get(size_argument, 1)) if size_argument else 1
-                self._starts = sorted({*self._starts, then})
-                self._blocks[then] = (now, size)
+                self._keep(then, now, size)
+        if record.name == "halHostRegister" and (lent := self._memory.get(record.before["src_ptr"])) is not None:
+            self._keep(record.before["src_ptr"], ctypes.addressof(lent), record.before["size"])
         for name, then in record.after.items():
             now = after.get(name)
             if isinstance(then, dict) and isinstance(now, dict):
                 for key in then.keys() & _IDS.keys() & now.keys():
                     self._ids[_IDS[key], then[key]] = now[key]
+
+    def _keep(self, then: int, now: int, size: int) -> None:
+        """Remember where a block of the recording is now."""
+        self._starts = sorted({*self._starts, then})
+        self._blocks[then] = (now, size)
 
     def expected(self, record: Record) -> dict[str, Any]:
         """Return the recorded results in terms of this run's addresses and ids."""
@@ -192,7 +228,8 @@ class _Session:
             return self._untyped(record, arg.name, value)
         if not arg.text.endswith("*"):
             if isinstance(value, dict):
-                return self._struct(arg.ctype, value, record)
+                packed = not value.keys().isdisjoint(_PACKED)
+                return self._input(unpack_bytes(value)) if packed else self._struct(arg.ctype, value, record)
             sized = _HOST_BYTES.get(record.name, {})
             return self._address(record, arg.name, value) if arg.name in sized else self._translate(arg.name, value)
         target = arg.ctype._type_
@@ -210,12 +247,21 @@ class _Session:
             fields = {key: item for key, item in value.items() if key != STRUCT_KEY}
             return ctypes.byref(self._struct(self._hal.structs.struct(value[STRUCT_KEY]), fields, record))
         if isinstance(value, dict):
-            data = bytes.fromhex(value[BYTES_KEY])
+            data = unpack_bytes(value)
+            if record.name == "halTsdrvCtl" and record.payload:
+                message = structs.tsdrv_ctrl_msg.from_buffer_copy(data)
+                message.msg = self._input(bytes.fromhex(record.payload))
+                return ctypes.byref(message)
             if any(map(_on_host, _words(data))):
                 raise _CannotRebuild(f"{name} points to host memory, which is not recorded")
             now = struct.pack(f"<{len(data) // 8}Q", *map(self._now, _words(data[: len(data) // 8 * 8])))
             return ctypes.create_string_buffer(now + data[len(now) :], len(data))
         return self._address(record, name, value)
+
+    def _input(self, data: bytes) -> int:
+        """Return where the bytes lie now that this call is to read through an address passed as a number."""
+        self._inputs.append(ctypes.create_string_buffer(data, len(data)))
+        return ctypes.addressof(self._inputs[-1])
 
     def _address(self, record: Record, name: str, value: int) -> int:
         """Return the address now: in a known block, or host memory of the size the call states."""
@@ -251,11 +297,20 @@ class _Session:
                 setattr(built, name, value.encode("latin-1"))
             elif name == "sqe_addr" and value:
                 setattr(built, name, self._lend(value, 0, bytes.fromhex(record.payload)))
+            elif name in SEGMENTS and record.payload:
+                setattr(built, name, self._segment(record, SEGMENTS.index(name)))
             elif name == "cqe_addr" and value:
                 setattr(built, name, self._lend(value, values["cqe_num"] * LOGIC_CQE_BYTES))
             else:
                 setattr(built, name, self._translate(name, value))
         return built
+
+    def _segment(self, record: Record, end: int) -> int:
+        """Return where a description of the source's (0) or target's (1) segment lies, in this run's terms."""
+        kind = structs.halTsegInfo
+        segment = kind.from_buffer_copy(bytes.fromhex(record.payload), end * ctypes.sizeof(kind))
+        segment.tseg_ptr = self._translate("tseg_ptr", segment.tseg_ptr)
+        return self._input(bytes(segment))
 
     def _translate(self, name: str, value: Any) -> Any:
         """Return a recorded value in this run's terms: ids by the field's name, addresses by their block."""

@@ -2,26 +2,30 @@
 
 Arguments are decoded by the prototype, what pointers point to included: a struct becomes a dict of its fields, an array
 a list, text a string. What a queue entry pointer leads to is kept as bytes, so a recording shows what went to the
-device. Recordings go to and from JSON lines; `npuhal.replay` plays them against another door and compares two of them.
+device; and so is what the program wrote into memory that devices read too (`npuhal.shared_memory`). Recordings go to
+and from JSON lines; `npuhal.replay` plays them against another door and compares two of them.
 """
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import json
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npuhal import constants, prototypes
+from npuhal import constants, prototypes, structs
 from npuhal.api import HalApi
 from npuhal.errors import error_name
 from npuhal.layouts import BitField
+from npuhal.shared_memory import READERS, SharedMemory
 
 if TYPE_CHECKING:
     from npuhal.daemon import DeviceDaemon
@@ -29,8 +33,8 @@ if TYPE_CHECKING:
 SQE_BYTES = 64
 """Size of one submission queue entry."""
 
-STRUCT_KEY, BYTES_KEY = "_struct", "_bytes"
-"""Keys that mark what an untyped pointer led to: a struct by its name, or bytes in hexadecimal."""
+STRUCT_KEY, BYTES_KEY, PACKED_KEY = "_struct", "_bytes", "_packed"
+"""Keys that mark what an untyped pointer led to: a struct by its name, or bytes, hexadecimal or as zlib in Base85."""
 
 _HOST_INPUTS = {
     "halTsdrvCtl": ("param", "paramSize"), "halMemCtl": ("param_value", "param_value_size"),
@@ -41,8 +45,13 @@ _HOST_INPUTS = {
 HOST_ADDRESSES = range(1 << 46, 1 << 48)
 """Where Linux puts heaps and mappings, on x86 and Arm; device addresses lie below."""
 
-_MOST_BYTES = 4096
-"""Larger inputs are data, not descriptions, and stay out of recordings."""
+_PLAIN_BYTES = 4096
+"""Larger inputs are data, not descriptions: nobody reads them, so they are packed."""
+_MOST_BYTES = 64 << 20
+"""Larger inputs stay out of recordings."""
+
+SEGMENTS = ("srcTsegInfo", "dstTsegInfo")
+"""Fields of struct halSqTaskArgsInfo that point to the segments of both ends (struct halTsegInfo)."""
 
 LOGIC_CQE_BYTES = 32
 """Size of one entry of a logic completion queue."""
@@ -69,7 +78,10 @@ class Record:
     thread: int
     """Number of the calling thread, in the order in which threads first called."""
     payload: str = ""
-    """Queue entries that were sent or received, in hexadecimal."""
+    """What the call leads to in the caller's memory, in hexadecimal: queue entries, a message, UB segments."""
+    memory: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    """What the program had written into shared memory before the call: address, and bytes as `pack_bytes` keeps them.
+    """
 
 
 class TraceApi(HalApi):
@@ -84,6 +96,13 @@ class TraceApi(HalApi):
         self._log = log
         self._numbers = count()
         self._threads: dict[int, int] = {}
+        self._shared = SharedMemory()
+        self._lock = threading.Lock()
+
+    @property
+    def fake(self) -> Any:
+        """The machine behind a fake door; AttributeError for any other one."""
+        return self.inner.fake
 
     def has(self, name: str) -> bool:
         """Return whether the inner door has a function."""
@@ -113,6 +132,7 @@ class TraceApi(HalApi):
         def call(*arguments: Any) -> Any:
             before = decode_arguments(prototype, arguments)
             before |= _host_input(prototype.name, before)
+            memory = self._written(prototype.name, before)
             index = next(self._numbers)
             start = time.perf_counter_ns()
             rc = function(*arguments)
@@ -120,14 +140,24 @@ class TraceApi(HalApi):
             after = decode_arguments(prototype, arguments, written=True)
             payload = _payload(prototype.name, before, after)
             result = rc.decode("latin-1") if isinstance(rc, bytes) else rc
-            record = Record(index, prototype.name, raw, before, after, result, elapsed, self._thread(), payload)
+            record = Record(index, prototype.name, raw, before, after, result, elapsed, self._thread(), payload, memory)
             self.records.append(record)
+            if rc == 0:
+                self._shared.learn(prototype.name, before, after)
             if self._log is not None:
                 self._log(format_record(record))
             return rc
 
         call.__name__ = call.__qualname__ = prototype.name
         return call
+
+    def _written(self, name: str, before: Mapping[str, Any]) -> list[tuple[int, dict[str, str]]]:
+        """Return what was written into shared memory since somebody last looked, if the call may read it."""
+        self._shared.forget(name, before)
+        if name not in READERS:
+            return []
+        with self._lock:
+            return [(address, pack_bytes(data)) for address, data in self._shared.changes()]
 
     def _thread(self) -> int:
         return self._threads.setdefault(threading.get_ident(), len(self._threads))
@@ -230,11 +260,37 @@ def _host_input(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
     # A range looks up only integers at once; for anything else it would walk through all of its addresses.
     if not isinstance(address, int) or address not in HOST_ADDRESSES or before[size] > _MOST_BYTES:
         return {}
-    return {argument: {BYTES_KEY: ctypes.string_at(address, before[size]).hex()}}
+    return {argument: pack_bytes(ctypes.string_at(address, before[size]))}
+
+
+def pack_bytes(data: bytes) -> dict[str, str]:
+    """Return bytes in the form in which recordings keep them."""
+    if len(data) <= _PLAIN_BYTES:
+        return {BYTES_KEY: data.hex()}
+    return {PACKED_KEY: base64.b85encode(zlib.compress(data, 1)).decode()}
+
+
+def unpack_bytes(value: Mapping[str, str]) -> bytes:
+    """Return the bytes that `pack_bytes` has brought into that form."""
+    if PACKED_KEY in value:
+        return zlib.decompress(base64.b85decode(value[PACKED_KEY]))
+    return bytes.fromhex(value[BYTES_KEY])
 
 
 def _payload(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return the queue entries a send or receive moved. Both pointers are host memory by the HAL's contract."""
+    """Return what a call leads to: queue entries, a message to the task scheduler, the segments of a copy over UB.
+
+    All these pointers are host memory by the HAL's contract.
+    """
+    if name == "halTsdrvCtl":
+        param = before["param"]
+        if before["cmd"] != constants.TSDRV_CTL_CMD_CTRL_MSG or not isinstance(param, dict) or BYTES_KEY not in param:
+            return ""
+        message = structs.tsdrv_ctrl_msg.from_buffer_copy(unpack_bytes(param))
+        return ctypes.string_at(message.msg or 0, message.msg_len).hex()
+    if name == "halSqTaskArgsAsyncCopy":
+        info, size = before["info"], ctypes.sizeof(structs.halTsegInfo)
+        return "".join(ctypes.string_at(info[end], size).hex() for end in SEGMENTS) if isinstance(info, dict) else ""
     if name == "halSqTaskSend":
         info, address, number, size = before.get("info"), "sqe_addr", "sqe_num", SQE_BYTES
     elif name == "halCqReportRecv":
@@ -247,8 +303,8 @@ def _payload(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def _brief(value: Any) -> str:
-    if isinstance(value, dict) and BYTES_KEY in value:
-        data = bytes.fromhex(value[BYTES_KEY])
+    if isinstance(value, dict) and (BYTES_KEY in value or PACKED_KEY in value):
+        data = unpack_bytes(value)
         text = data.rstrip(b"\0")
         return repr(text.decode()) if text.isascii() and text.decode().isprintable() else f"<{len(data)} bytes>"
     if isinstance(value, dict):

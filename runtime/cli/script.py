@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+import traceback
 from pathlib import Path
 
 from runtime.cli import UsageError
@@ -12,6 +13,8 @@ from runtime.cli import UsageError
 
 def run_script(script: str, arguments: list[str], url: str | None = None) -> int:
     """Run a script as `__main__`, for which `import acl` gives this runtime's pyACL; returns its exit status.
+
+    A script that raises shows its own traceback and gives 1.
 
     Args:
         url: machine that it runs on unless it says so itself.
@@ -32,8 +35,21 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
     try:
         runpy.run_path(script, run_name="__main__")
     except SystemExit as ended:
-        if isinstance(ended.code, str):
-            print(ended.code, file=sys.stderr)
-            return 1
-        return int(ended.code or 0)
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        raise  # whoever read the output went away: no mistake of the script's
+    except Exception as failure:
+        _show(failure, script)
+        return 1
     return 0
+
+
+def _show(failure: Exception, script: str) -> None:
+    """Print a traceback as `python SCRIPT` does: from the script's first line on, without what started it."""
+    frames = failure.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != script:
+        frames = frames.tb_next
+    traceback.print_exception(type(failure), failure, frames)

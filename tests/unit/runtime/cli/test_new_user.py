@@ -103,3 +103,27 @@ def test_json_is_json(name: str) -> None:
     done = npuhal(name, *RIGHT[name], "--json", NPUHAL_URL=MACHINE)
     assert done.returncode in (0, 1), done.stderr
     json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("command", ["run", "trace"])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def work():\n    raise ValueError('no such tile')\nwork()\n", "ValueError: no such tile"),
+        ("import runtime\nruntime.device(77)\n", "device(77)"),
+        ("1 +\n", "SyntaxError"),
+    ],
+    ids=["an error of its own", "a fault of the runtime", "no Python"],
+)
+def test_a_script_that_fails_shows_its_own_traceback(command: str, text: str, told: str, tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime.cli", command, "--url", MACHINE, str(script)], cwd=tmp_path,
+        capture_output=True, text=True, timeout=100, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert f'File "{script}"' in done.stderr
+    assert "runpy" not in done.stderr
+    assert "unexpected" not in done.stderr

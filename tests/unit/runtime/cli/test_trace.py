@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import npuhal
+from npuhal.replay import replay
+from npuhal.trace import load
 from runtime.cli import main
 
 SCRIPT = """
@@ -75,6 +78,26 @@ def test_a_recording_is_replayed_until_the_machine_answers_otherwise(tmp_path: P
     calls = (tmp_path / "a").read_text().splitlines()
     (tmp_path / "a").write_text("\n".join(calls[:20]) + "\n")
     assert trace(tmp_path, "--replay", "a").stdout.startswith("replayed 20 of 20 calls")
+
+
+DEMO = "import os, sys; from runtime.cli import main; sys.exit(main(['demo', '--url', os.environ['NPUHAL_URL']]))"
+
+
+@pytest.mark.parametrize(
+    "machine", ["ascend910b3", "ascend950pr_9599", "ascend950pr_9599?args=ub", "ascend310b1?args=bar"]
+)
+def test_a_recording_of_the_demo_is_replayed_to_its_end(machine: str, tmp_path: Path) -> None:
+    done = trace(tmp_path, "--url", f"fake://{machine}", "-o", "t.json", "--hal", "a", "job.py", script=DEMO)
+    assert done.returncode == 0, done.stderr
+    calls = load(tmp_path / "a")
+    hal = npuhal.open_hal(f"fake://{machine}{'&' if '?' in machine else '?'}kernels=noop")
+    try:
+        outcome = replay(calls, hal)
+        said = list(hal.fake.problems)
+    finally:
+        hal.close()
+    assert outcome.divergence is None
+    assert (outcome.replayed, outcome.skipped, said) == (len(calls), [], [])
 
 
 @pytest.mark.parametrize("arguments", [[], ["nowhere.py"], ["--diff", "nowhere", "nowhere"], ["--replay", "nowhere"]])

@@ -8,8 +8,9 @@ copied asynchronously; a pageable end makes the call wait for the stream first, 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
@@ -22,17 +23,33 @@ from runtime.launch.ends import End, ends, size_of
 from runtime.launch.gate import check_blocking, check_pageable, check_unbound
 from runtime.launch.transfer import Keeper
 from runtime.memory.device import DeviceBuffer
+from runtime.memory.host import HostBuffer
 from runtime.memory.location import Location, Place, locate
 
 if TYPE_CHECKING:
     from runtime.core.context import Context
     from runtime.core.device import Device
     from runtime.core.stream import Stream
+    from runtime.memory.buffer import Buffer
 
 __all__ = ["copy_addresses", "copy_in_stream", "copy_now", "queue_copy", "size_of"]
 
 _BUFFER_ALIGN = 64
-_INSIDE = "copy on the device"
+
+
+class _Plain(NamedTuple):
+    """A kind of copy that is one SQE with two addresses."""
+
+    name: str
+    kind: CopyKind
+    largest: int
+
+
+_PLAIN: Mapping[tuple[type, type], _Plain] = {
+    (DeviceBuffer, DeviceBuffer): _Plain("copy on the device", CopyKind.SDMA, transfer.INSIDE_BYTES),
+    (DeviceBuffer, HostBuffer): _Plain("copy to the device", CopyKind.HOST_TO_DEVICE, transfer.PCIE_BYTES),
+    (HostBuffer, DeviceBuffer): _Plain("copy to the host", CopyKind.DEVICE_TO_HOST, transfer.PCIE_BYTES),
+}
 
 
 # -- now -----------------------------------------------------------------------------------------------------------
@@ -86,9 +103,12 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
         NotSupported 207000: both ends are host memory.
         PermissionDenied, NotSupported: the ends lie on two devices that do not reach each other.
     """
-    inside = type(dst) is DeviceBuffer and type(src) is DeviceBuffer and dst.device is stream.device is src.device
-    if inside and _sent_inside(stream, dst, src, size):
-        return
+    plain = _PLAIN.get((type(dst), type(src)))
+    if plain is not None and dst.device is stream.device is src.device:
+        if _sent(stream, plain, dst, src, size):
+            return
+    else:
+        plain = None
     stream.check_open()
     target, source, count = ends(dst, src, size)
     if count == 0 or target.address == source.address:
@@ -98,19 +118,25 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, places, "Stream.copy")
-    if inside and _INSIDE not in stream.shots:
-        task = MemcpyAsync(src=source.address, dst=target.address, size=min(count, 1), kind=CopyKind.SDMA)
-        prepare(stream, _INSIDE, task, _INSIDE, "src", "dst", "size")
+    if plain is not None and plain.name not in stream.shots:
+        _prepare(stream, plain, target.address, source.address)
 
 
-def _sent_inside(stream: Stream, dst: DeviceBuffer, src: DeviceBuffer, size: int | None) -> bool:
-    """Queue a copy inside the stream's device by a prepared send; False where that is not the plain case."""
+def _sent(stream: Stream, plain: _Plain, dst: Buffer, src: Buffer, size: int | None) -> bool:
+    """Queue a copy by a prepared send; False where the stream has none, or it is not the plain case after all."""
     count = src.size if size is None else size
-    target, source = dst.word, src.word
-    if (target is None or source is None or target == source
-            or not 0 < count <= src.size or count > dst.size or count > transfer.INSIDE_BYTES):
+    if (not (dst.alive and src.alive) or dst.address == src.address
+            or not 0 < count <= src.size or count > dst.size or count > plain.largest):
         return False
-    return fired(stream, _INSIDE, (source, target, count), [dst, src].clear) > 0
+    return fired(stream, plain.name, (src.address, dst.address, count), [dst, src].clear) > 0
+
+
+def _prepare(stream: Stream, plain: _Plain, dst: int, src: int) -> None:
+    """Keep a send for copies of a kind, where its SQE names the addresses."""
+    if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream):
+        return
+    task = MemcpyAsync(src=src, dst=dst, size=1, kind=plain.kind)
+    prepare(stream, plain.name, task, plain.name, "src", "dst", "size")
 
 
 def _check_reach(stream: Stream, end: End) -> None:

@@ -70,15 +70,19 @@ class Keeper:
 
 def across_host(stream: Stream, kind: CopyKind, dst: int, src: int, count: int, keeper: Keeper) -> None:
     """Queue a copy between host and device (HOST_TO_DEVICE or DEVICE_TO_HOST)."""
-    env = stream.env
-    if env.chip.generation == "v200" and env.online:
-        if env.ub_connected:
+    if prepares_chains(stream):
+        if stream.env.ub_connected:
             _over_ub(stream, kind, dst, src, count, keeper)
         else:
             _by_chain(stream, kind, dst, src, count, keeper)
         return
     # The task scheduler's host side turns the addresses into a DMA chain itself, or SDMA reaches the host.
     _by_address(stream, kind, dst, src, count, PCIE_BYTES, keeper)
+
+
+def prepares_chains(stream: Stream) -> bool:
+    """Whether copies between host and device are prepared by the driver, one by one, and not by their addresses."""
+    return stream.env.chip.generation == "v200" and stream.env.online
 
 
 def inside(stream: Stream, dst: int, src: int, count: int, keeper: Keeper) -> None:

@@ -1,0 +1,114 @@
+"""`npuhal bench`: what our own code costs per call, with the device taken away."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING
+
+from runtime.cli.bench.measure import Row, calibrate, row
+
+if TYPE_CHECKING:
+    from runtime.api import Device
+    from runtime.cli.bench.measure import Operation
+    from runtime.cli.output import Output
+
+HELP = (
+    "CPU time per call of the runtime. The door null:// accepts and completes everything at once, so what is left is "
+    "ours; compiled, with the calls of a launch in C where a compiler is found, crossing ctypes is part of it. Each "
+    "figure is the median of several runs; the ratio to the calibration row makes machines comparable. Figures of the "
+    "vendor's runtime were measured elsewhere; a target is a ratio to calibration."
+)
+
+CHIPS = ("ascend910b1", "ascend950pr_9599")
+_CALLS, _QUICK = 100_000, 5_000
+_FAKE_SHARE = 20
+"""A launch on the fake takes about so many times what one takes on null://."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("--json", action="store_true", help="machine-readable output, one object per row")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the calls, and fewer sizes")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Measure and print."""
+    with out.progress("measuring") as tell:
+        found = []
+        for measured in rows(_QUICK if args.quick else _CALLS, quick=args.quick):
+            found.append(measured)
+            tell(f"{measured.chip} {measured.name}")
+    if args.json:
+        out.json([asdict(measured) | {"met": measured.met} for measured in found])
+        return 0
+    out.table(
+        ("operation", "chip", "door", "ns/call", "spread", "x calibration", "target", "vendor ns (elsewhere)"),
+        [_cells(measured) for measured in found],
+    )
+    return 0
+
+
+def _cells(measured: Row) -> tuple[str, ...]:
+    target = "" if measured.met is None else f"{measured.target_ratio:.1f} {'met' if measured.met else 'MISSED'}"
+    return (
+        measured.name, measured.chip, measured.door, f"{measured.ns:,.0f}", f"{measured.spread:.0%}",
+        f"{measured.ratio:,.1f}", target, f"{measured.vendor_ns:,}" if measured.vendor_ns else "",
+    )
+
+
+def rows(calls: int, *, quick: bool = False) -> Iterator[Row]:
+    """Yield all rows, each as soon as it is measured.
+
+    Args:
+        calls: how often a launch is made per run; slower operations run less often.
+        quick: leave the largest sizes out.
+    """
+    from fakes.compiled import compiler
+    from runtime.cli.bench import growth, resources
+
+    base, foreign = calibrate(calls)
+    yield base
+    yield foreign
+    doors = {"null, compiled": "null://{}?compiled=1"} if compiler() else {}
+    for chip in CHIPS:
+        for door, url in {**doors, "null": "null://{}", "fake": "fake://{}"}.items():
+            number = calls // _FAKE_SHARE if door == "fake" else calls
+            yield from _measured(url.format(chip), chip, door, number, _operations)
+        yield from _measured(f"null://{chip}", chip, "null", calls, partial(growth.operations, quick=quick))
+        yield from resources.once(f"fake://{chip}", chip, "fake", base.ns)
+        yield from _with(f"null://{chip}", partial(resources.sizes, chip=chip))
+    yield from resources.imports(base.ns)
+    yield from _with(f"fake://{CHIPS[0]}?free_run=1", partial(growth.waiting, chip=CHIPS[0]))
+
+
+def _operations(device: Device) -> Iterator[Operation]:
+    from runtime.cli.bench import operations
+
+    yield from operations.codec(device)
+    yield from operations.launches(device, device.create_stream())
+    yield from operations.tasks(device, device.create_stream())
+    yield from operations.memory(device)
+    yield from operations.graphs(device, device.create_stream())
+
+
+def _measured(
+    url: str, chip: str, door: str, calls: int, make: Callable[[Device], Iterator[Operation]]
+) -> Iterator[Row]:
+    def measured(device: Device) -> Iterator[Row]:
+        for operation in make(device):
+            yield row(operation, chip, device.chip.generation, door, calls, compared=door != "fake")
+
+    yield from _with(url, measured)
+
+
+def _with(url: str, use: Callable[..., Iterator[Row]]) -> Iterator[Row]:
+    from runtime.api import Runtime
+
+    machine = Runtime(url)
+    try:
+        yield from use(machine.device(0))
+    finally:
+        machine.close(force=True)

@@ -18,6 +18,7 @@ from fakes.scheduler import POLL, Engines, Policy
 
 if TYPE_CHECKING:
     from fakes.executor.condition import Registers
+    from fakes.executor.together import Begun
     from fakes.hal.events import FaultEvent
     from fakes.machine import Machine
 
@@ -90,6 +91,8 @@ class Device:
         self.bound: dict[int, LogicQueue] = {}
         self.active: dict[int, SubmissionQueue] = {}
         self.waiting: set[int] = set()
+        self.spinning: dict[int, Begun] = {}
+        """By SQ: the task at its head, whose kernels have begun and wait for others."""
         self.events, self.notifies, self.counters = (
             {} if shared is None else shared.signals(index, kind) for kind in ("event", "notify", "cnt_notify")
         )
@@ -339,6 +342,7 @@ class Device:
         self.bound.clear()
         self.active.clear()
         self.waiting.clear()
+        self.spinning.clear()
         self.events.clear()
         self.notifies.clear()
         self.counters.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,8 @@ class Task:
     kernel_name: str = ""
     error_code: int = 0
     warning: bool = False
+    parts: list[Generator[object, None, object]] | None = None
+    """What kernel functions have yet to do that have yielded."""
     touched: list[tuple[int, int, int]] | None = None
     """Address, bytes and how (fakes.checkers.race) of what it has touched; kept only while that is watched."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.errors import TaskFault
+from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
 from fakes.scheduler import AICPU
@@ -47,17 +48,21 @@ def perform(task: Task, fields: Mapping[str, int]) -> None:
     if attached is not None:
         blocks = max(fields["block_dim"], 1)
         arguments = Arguments(machine.memory, fields["param"], task)
-        context = Context(0, blocks, AICPU, task.device.index, arguments, machine.memory)
         for block in range(blocks):
-            context.block = block
-            attached(context)
+            context = Context(block, blocks, AICPU, task.device.index, arguments, machine.memory)
+            together.call(task, attached, context)
     task.detail = task.kernel_name
     task.device.wake()
 
 
 def kernel(task: Task) -> int:
     """AICPU kernel."""
-    perform(task, task.fields)
+    if together.resumed(task) is None:
+        if together.taken(task.device, (AICPU,)):
+            return 0
+        perform(task, task.fields)
+    if not together.finished(task, (AICPU,), KERNEL_NS):
+        return 0
     task.occupy(KERNEL_NS, AICPU)
     return 1 + task.fields.get("sqe_length", 0)
 

@@ -53,10 +53,11 @@ def _successors(fields: Mapping[str, int]) -> list[int]:
 
 def _run(task: Task, name: str, fields: Mapping[str, int]) -> None:
     """Run one context."""
+    done = 1
     if name in ("aic", "aiv"):
-        kernel.run(task, fields["pc"], fields["param"], fields["block_dim"], (AIC if name == "aic" else AIV,))
+        done = kernel.run(task, fields["pc"], fields["param"], fields["block_dim"], (AIC if name == "aic" else AIV,))
     elif name in ("mix_aic", "mix_aiv"):
-        kernel.run_mix(task, fields)
+        done = kernel.run_mix(task, fields)
     elif name == "sdma":
         header = fields["sdma_header"] & 0xFF
         copy.transfer(task, header, fields["dst"] + fields["dst_offset"], fields["src"] + fields["src_offset"],
@@ -71,6 +72,8 @@ def _run(task: Task, name: str, fields: Mapping[str, int]) -> None:
         task.touch(fields["address"], size, RELEASE)
     elif name not in ("label", "flush_data", "invalidate_data", "writeback_data", "persistent_cache"):
         raise NotModelled(f"FFTS+ context {name}")
+    if not done:
+        raise NotModelled("a kernel that waits inside of an FFTS+ graph")
 
 
 Handler = Callable[["Task"], int]

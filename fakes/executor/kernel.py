@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chips import ffts
 from fakes.errors import TaskFault
+from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
 from fakes.scheduler import AIC, AIV, kernel_ns
@@ -39,16 +41,22 @@ def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...
     arguments = Arguments(machine.memory, args, task, kernel.reads, kernel.writes)
     context = Context(0, blocks, core, task.device.index, arguments, machine.memory)
     for block in range(1 if kernel.grid else blocks):
+        context = replace(context, block=block) if task.parts else context  # functions that wait keep theirs
         context.block = block
-        kernel.function(context)
+        together.call(task, kernel.function, context)
     task.detail = f"{kernel.name} blocks={blocks}"
     task.device.wake()
     return cost if context.cost_ns is None else context.cost_ns
 
 
 def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int:
-    """Run a kernel and charge the cores for it; returns the SQEs taken."""
-    cost = perform(task, pc, args, blocks, engines)
+    """Run a kernel and charge the cores for it; returns the SQEs taken, 0 while it has to wait."""
+    begun = together.resumed(task)
+    if begun is None and together.taken(task.device, engines):
+        return 0
+    cost = perform(task, pc, args, blocks, engines) if begun is None else begun.cost
+    if not together.finished(task, engines, cost or 0):
+        return 0
     if cost is not None:
         task.occupy(cost, *engines)
     return 1
@@ -68,27 +76,26 @@ def mix_v1(task: Task) -> int:
     context = ffts.decode(ctypes.string_at(pointer, ffts.CONTEXT_BYTES))
     if context.layout not in ("mix_aic", "mix_aiv"):
         raise TaskFault(f"the context of a mix kernel is one of {context.layout}", Effect.SQE_ERROR.value)
-    run_mix(task, context.fields)
-    return 1
+    return run_mix(task, context.fields)
 
 
-def run_mix(task: Task, context: Mapping[str, int]) -> None:
-    """Run the kernel of a mix context: on the core kinds it has an entry for."""
+def run_mix(task: Task, context: Mapping[str, int]) -> int:
+    """Run the kernel of a mix context on the core kinds it has an entry for; returns as `run` does."""
     aic, aiv = context["aic_pc"], context["aiv_pc"]
     engines = (AIC, AIV) if aic and aiv else (AIC,) if aic else (AIV,)
-    run(task, aic or aiv, context["aic_param" if aic else "aiv_param"], context["block_dim"], engines)
+    return run(task, aic or aiv, context["aic_param" if aic else "aiv_param"], context["block_dim"], engines)
 
 
 def plain_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for one kind of core."""
     pc, args, engines = part_v2(task.fields, mix=False)
-    return run(task, pc, args, task.fields["block_dim"], engines) + task.fields["sqe_length"]
+    return run(task, pc, args, task.fields["block_dim"], engines) and 1 + task.fields["sqe_length"]
 
 
 def mix_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for both kinds of core; the type says which one leads."""
     pc, args, engines = part_v2(task.fields, mix=True)
-    return run(task, pc, args, task.fields["block_dim"], engines) + task.fields["sqe_length"]
+    return run(task, pc, args, task.fields["block_dim"], engines) and 1 + task.fields["sqe_length"]
 
 
 def part_v2(fields: Mapping[str, int], mix: bool) -> tuple[int, int, tuple[str, ...]]:

@@ -27,6 +27,7 @@ from runtime.launch.block import HostBlock
 
 if TYPE_CHECKING:
     from chips.layout import Template
+    from chips.tasks import Task
     from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
@@ -327,6 +328,14 @@ def submit_block(
     _submit_with(stream, where, laid_out, label)
 
 
+def submit_described(
+    stream: Stream, size: int, describe: Callable[[int], tuple[Task, bytes]], label: Label
+) -> None:
+    """Submit a task whose `size` bytes of arguments go along; `describe(address)` returns it, and what lies there."""
+    where = _take(stream, max(size, SLOT_BYTES))
+    _submit_with(stream, where, lambda: describe(where.address), label)
+
+
 def _take(stream: Stream, size: int) -> ArgumentBlock:
     """Take a block for a task that goes the general way; one of the graph's own while the stream is captured."""
     if stream.branch is not None:
@@ -336,7 +345,7 @@ def _take(stream: Stream, size: int) -> ArgumentBlock:
 
 
 def _submit_with(
-    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[CoreKernel | AicpuKernel, bytes]], label: Label
+    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[Task, bytes]], label: Label
 ) -> None:
     """Write what goes into a block, bring it to the device, and submit the task; the block goes back in any case."""
     device = stream.device

@@ -22,8 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 CHAPTERS = (
     "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
     "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual", "shareable", "ipc",
-    "health", "pools", "random", "kernel", "arguments", "launch", "capture", "model", "branching", "graph", "snapshot",
-    "overflow", "faults", "miscellaneous",
+    "health", "pools", "allocator", "random", "kernel", "arguments", "launch", "fusion", "capture", "model",
+    "branching", "graph", "snapshot", "overflow", "faults", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 

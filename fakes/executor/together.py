@@ -1,0 +1,99 @@
+"""Kernels that wait for each other: functions that `yield` while they do, and the engines that they keep meanwhile.
+
+A core does not change hands in the middle of a kernel. A function that yields says: this kernel spins until somebody
+else has done something. Its task stays where it is and keeps its engines, so that no other task gets them, and the
+function goes on at the next look at the queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakes.device import Device
+    from fakes.executor import Task
+    from fakes.kernels import Context
+    from fakes.queues import SubmissionQueue
+
+_ROUNDS = 64
+"""How often the parts of a task look at each other's work before others get their turn."""
+
+
+@dataclass(slots=True)
+class Begun:
+    """A task whose functions have begun and wait."""
+
+    sq: SubmissionQueue
+    position: int
+    done: int
+    engines: tuple[str, ...]
+    cost: int
+    detail: str
+    parts: list[Generator[object, None, object]]
+
+    @property
+    def alive(self) -> bool:
+        """Whether the task is still at the head of its queue: it may have been ended from outside."""
+        sq = self.sq
+        return not sq.destroyed and sq.enabled and (sq.head, sq.done) == (self.position, self.done)
+
+
+def call(task: Task, function: Callable[[Context], object], context: Context) -> None:
+    """Run a kernel function; what it has yet to do goes with the task."""
+    made = function(context)
+    if isinstance(made, Generator):
+        task.parts = [*(task.parts or ()), made]
+
+
+def resumed(task: Task) -> Begun | None:
+    """Return what has begun of a task, if it was here before."""
+    begun = task.device.spinning.get(task.sq.sq_id)
+    if begun is not None and begun.alive and begun.position == task.position:
+        return begun
+    return None
+
+
+def taken(device: Device, engines: tuple[str, ...]) -> bool:
+    """Whether an engine is kept by a task that waits."""
+    if not device.spinning:
+        return False
+    for sq_id, begun in list(device.spinning.items()):
+        if not begun.alive:
+            del device.spinning[sq_id]
+        elif any(engine in begun.engines for engine in engines):
+            return True
+    return False
+
+
+def finished(task: Task, engines: tuple[str, ...], cost: int) -> bool:
+    """Let what has yielded in a task go on; False while some of it waits: the task then keeps its engines."""
+    spinning, sq = task.device.spinning, task.sq
+    begun = spinning.get(sq.sq_id)
+    if begun is None or not begun.alive:
+        if task.parts is None:
+            return True
+        begun = Begun(sq, task.position, sq.done, engines, cost, task.detail, task.parts)
+        spinning[sq.sq_id] = begun
+    try:
+        for _ in range(_ROUNDS):
+            begun.parts = [part for part in begun.parts if _goes_on(part)]
+            if not begun.parts:
+                break
+    except BaseException:
+        del spinning[sq.sq_id]
+        raise
+    if begun.parts:
+        return False
+    del spinning[sq.sq_id]
+    task.detail = begun.detail
+    return True
+
+
+def _goes_on(part: Generator[object, None, object]) -> bool:
+    try:
+        next(part)
+    except StopIteration:
+        return False
+    return True

@@ -15,6 +15,7 @@ from chips.cond import label, model, rdma, stream, wait
 from chips.cond.device import CondDevice
 from chips.tasks import (
     CaptureWait,
+    CaptureWaitExternal,
     IpcWait,
     LabelSwitchByIndex,
     MemWaitValue,
@@ -148,6 +149,18 @@ def _memory_wait(task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> tuple[Bloc
     )
 
 
+def _external_wait(task: CaptureWaitExternal, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+    if not task.function:
+        return ()
+    program = wait.ExternalWait(
+        entry=task.addr, sq_id_address=task.sq_id_addr, position=ids.position, depth=env.ring_depth
+    )
+    return (
+        Block("write_value_mem", task.flag_addr, bytes(FLAG_BYTES)),
+        Block("func_call", task.function, program.assemble(CondDevice.of(env).generation)),
+    )
+
+
 def _pi_modify(task: RdmaPiValueModify, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
     if not task.function or not task.table_addr:
         return ()
@@ -164,6 +177,7 @@ _MAKERS: dict[type[Task], Callable[[Any, EncodeEnv, TaskIds], tuple[Block, ...]]
     LabelSwitchByIndex: _label_switch,
     ModelExecute: _model_execute,
     **dict.fromkeys((MemWaitValue, CaptureWait, IpcWait), _memory_wait),
+    CaptureWaitExternal: _external_wait,
     RdmaPiValueModify: _pi_modify,
 }
 """Description class -> builder."""

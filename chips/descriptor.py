@@ -2,7 +2,9 @@
 
 A descriptor has two authors. Its owner fills in addresses and length (the body), the runtime writes the engine's words
 over its front when it sends the task (the head). Sources: mem.h (rtMemcpyAddrInfo), rt_external_stars_define.h
-(rtCmoAddrInfo), starsv2_base.hpp (rtDavidMemcpyAddrInfo, rtDavidCmoAddrInfo); sqe_fill_rules 6.
+(rtCmoAddrInfo), starsv2_base.hpp (rtDavidMemcpyAddrInfo, rtDavidCmoAddrInfo); sqe_fill_rules 6. Value writes in pointer
+mode point to a block that says where, how wide and what: RtStarsWriteValuePtrDst (stars_sqe.hpp), on STARS v2 a whole
+entry of its own (RtDavidStarsWriteValueSqe, stars_david.hpp).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ _COPY_V1, _COPY_V2 = struct.Struct("<12xIQQ"), struct.Struct("<32xQQI12x")
 _CACHE_V1, _CACHE_V2 = struct.Struct("<12xIQ8x"), struct.Struct("<32xQ8xI12x")
 _COPY_HEAD_V1, _COPY_HEAD_V2 = 12, 32
 _CACHE_HEAD_V1, _CACHE_HEAD_V2 = 8, 28
+_WRITE_VALUE, _CACHED = 8, 2
 _QOS = 6
 _CACHE_PART = 63
 _STREAM = 0x1F
@@ -44,6 +47,17 @@ def copy_body(chip: Chip, src: int, dst: int, length: int) -> bytes:
     if chip.generation == "v100":
         return _COPY_V1.pack(length, src, dst)
     return _COPY_V2.pack(src, dst, length)
+
+
+def write_body(chip: Chip, address: int, value: int, size_code: int) -> bytes:
+    """Return the 64 bytes that a value write in pointer mode points to; `size_code` is the code of its width."""
+    where = {"addr": address, "awsize": size_code, "awcache": _CACHED, "va": 1}
+    if chip.generation == "v100":
+        from chips.v100.tables import DESCRIPTORS
+
+        return DESCRIPTORS["write_value_block"].encode(**where, value=value)
+    words = {"value[0]": value & 0xFFFFFFFF, "value[1]": value >> 32}
+    return plugin(chip).layouts["write_value"].encode(type=_WRITE_VALUE, **where, **words)
 
 
 def cache_body(chip: Chip, src: int, length: int) -> bytes:

@@ -249,7 +249,10 @@ class CaptureRecordExternal(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureWaitExternal(Task):
-    """An event wait of a graph on memory that is attached later: three no-ops until ``addr`` is set."""
+    """An event wait of a graph on memory that is attached later: three no-ops until ``addr`` is set.
+
+    The word at ``addr`` holds where the event's byte lies, 0 for none; the one at ``sq_id_addr`` the queue it runs in.
+    """
 
     type: ClassVar[TaskType] = TaskType.CAPTURE_WAIT_EXTERNAL
     addr: int = 0
@@ -257,6 +260,7 @@ class CaptureWaitExternal(Task):
     function: int = 0
     function_bytes: int = 0
     flag_addr: int = 0
+    sq_id_addr: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

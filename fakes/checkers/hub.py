@@ -15,7 +15,7 @@ from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, RACE, SOURCE, STALE, U
 from fakes.checkers.shadow import Work
 from fakes.checkers.signals import Handover
 from fakes.checkers.source import Piece, Sources
-from fakes.checkers.waits import Waits, recorded
+from fakes.checkers.waits import Waits, recorded, taken_back
 from npuhal import constants
 
 if TYPE_CHECKING:
@@ -261,9 +261,14 @@ class Checks:
         if self._follows and (task.touched or task.sq in task.device.models):
             self._follow(task, queue, known)
         queue.tick += 1
-        if DEADLOCK in self.wanted and (signal := recorded(task)) is not None:
+        if DEADLOCK not in self.wanted:
+            return
+        place = None if known is None else known[1]
+        if (signal := recorded(task)) is not None:
             number = 0 if signal[0] == "value" else task.device.index
-            self._waits.happened((signal[0], number, signal[1]), "recorded", task, None if known is None else known[1])
+            self._waits.happened((signal[0], number, signal[1]), "recorded", task, place)
+        elif (signal := taken_back(task)) is not None:
+            self._waits.happened((signal[0], 0, signal[1]), "reset", task, place)
 
     def failed(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """A task has failed; an address may have been the reason."""
@@ -297,7 +302,8 @@ class Checks:
                 if block is not None:
                     self._arguments[block] = task.sq
             races.touch(queue, work, block, low, low + size, RELEASE if waits else how)
-            if block is not None and known is not None:
+            decided_late = how == RELEASE and task.layout == _BY_POINTER
+            if block is not None and known is not None and not decided_late:
                 self._lifetimes.used(task, known[0], block, work)
             if block is not None and 0 < block.asked < address + size - block.base:
                 self._lifetimes.behind(block, address, size, work)
@@ -378,3 +384,5 @@ def _united(touched: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         else:
             united.append([address, size, how])
     return [(address, size, how) for address, size, how in united]
+_BY_POINTER = "write_value_pointer"
+"""Layout of writes whose address comes from memory when they run, so that it may be younger than they are."""

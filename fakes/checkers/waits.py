@@ -60,9 +60,19 @@ def recorded(task: Task) -> tuple[str, int] | None:
         return "event", fields["event_id"]
     if task.kind == "notify_record" and "notify_id" in fields:
         return ("count notify" if fields.get("cnt_flag") else "notify"), fields["notify_id"]
-    if task.kind == "write_value" and "addr" in fields:
+    if task.kind == "write_value" and "addr" in fields and not _clears(task):
         return "value", fields["addr"]
     return None
+
+
+def taken_back(task: Task) -> tuple[str, int] | None:
+    """Return the byte that an entry clears: the reset of an event that such a byte stands for."""
+    return ("value", task.fields["addr"]) if task.kind == "write_value" and _clears(task) else None
+
+
+def _clears(task: Task) -> bool:
+    fields = task.fields
+    return fields.get("awsize") == 0 and not fields.get("value", fields.get("value[0]"))
 
 
 class Waits:
@@ -136,7 +146,9 @@ class Waits:
         signal = waited(task)
         if signal is not None:
             return ((signal[0], device.index, signal[1]),)
-        return tuple(("value", 0, address) for address in self._checks.looked_at(task.sq))
+        seen = dict.fromkeys(self._checks.looked_at(task.sq))
+        named = [address for address in seen if self._checks.names.name("mem", address)]
+        return tuple(("value", 0, address) for address in named or seen)
 
     def _givers(self) -> dict[Key, list[Task]]:
         """Return every record that is queued, by what it records."""

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
 from chips.v201.notify import IPC_BY_ADDRESS, notify_at
-from fakes.checkers.race import RELEASE
+from fakes.checkers.race import READ, RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
+    from chips.layout import Layout
     from fakes.device import Device, Signal
     from fakes.executor import Task
 
@@ -200,14 +201,23 @@ def write_value(task: Task) -> int:
     return 1
 
 
-def write_by_pointer(task: Task) -> int:
+def write_by_pointer_v1(task: Task) -> int:
     """Value write whose address, width and value lie in memory (RtStarsWriteValuePtrDst)."""
     from chips.v100.tables import DESCRIPTORS
 
-    block = DESCRIPTORS["write_value_block"]
-    address = task.fields["pointer" if "pointer" in task.fields else "descriptor"]
+    return _write_as_told(task, task.fields["pointer"], DESCRIPTORS["write_value_block"])
+
+
+def write_by_pointer_v2(task: Task) -> int:
+    """Value write that is described by another entry in memory (RtDavidStarsWriteValueSqe)."""
+    return _write_as_told(task, task.fields["descriptor"], task.machine.plugin.layouts["write_value"])
+
+
+def _write_as_told(task: Task, address: int, block: Layout) -> int:
     raw = ctypes.string_at(task.machine.memory.device_pointer(address, block.size, "descriptor read"), block.size)
-    task.fields = {"wr_cqe": task.fields["wr_cqe"], **task.fields, **block.decode(raw)}
+    task.touch(address, block.size, READ)
+    told = block.decode(raw)
+    task.fields = {**task.fields, **{name: value for name, value in told.items() if name not in task.fields}}
     return write_value(task)
 
 
@@ -230,12 +240,12 @@ V1: Mapping[str, tuple[str, Handler]] = {
     "notify_remote": ("notify_record", notify_remote),
     "notify_remote_pcie": ("notify_record", notify_remote),
     "write_value": ("write_value", write_value),
-    "write_value_pointer": ("write_value", write_by_pointer),
+    "write_value_pointer": ("write_value", write_by_pointer_v1),
 }
 V2: Mapping[str, tuple[str, Handler]] = {
     **dict.fromkeys(("notify_record", "event_record", "event_record_counted"), ("notify_record", notify_v2)),
     **dict.fromkeys(("notify_wait", "event_wait", "event_wait_counted"), ("notify_wait", notify_v2)),
     **dict.fromkeys(("event_reset", "event_reset_counted"), ("notify_reset", notify_v2)),
     "write_value": ("write_value", write_value),
-    "write_value_pointer": ("write_value", write_by_pointer),
+    "write_value_pointer": ("write_value", write_by_pointer_v2),
 }

@@ -13,6 +13,7 @@ from runtime.core import stream as core
 from runtime.core.capture_gate import CaptureMode
 from runtime.core.value import submit_wait
 from runtime.driver.copies import Plane
+from runtime.feature.graph import external
 from runtime.feature.graph.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
 from runtime.launch.copy import copy_in_stream
 from runtime.launch.direction import inferred
@@ -193,6 +194,19 @@ class Stream(core.Stream):
     def wait(self, event: Event, timeout_s: int | None = None) -> None:
         """Hold everything queued from now on until the event's newest record is done; 0 waits for ever."""
         event.wait(self, timeout_s)
+
+    def record_external(self, event: Event) -> Event:
+        """Let each execution of the graph that the stream is captured into record an event for streams outside of it.
+
+        Streams do not record the event then, whose records belong to graphs. See runtime.feature.graph.external.record
+        for the errors.
+        """
+        external.record(self, event)
+        return event
+
+    def wait_external(self, event: Event) -> None:
+        """Let each execution of the graph that the stream is captured into wait for the record that is newest then."""
+        external.wait(self, event)
 
     def write_value(self, target: DeviceBuffer, value: int, size_bytes: int = 8) -> None:
         """Write an integer to device memory when the stream gets there.

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.core import awaiting, sync, value
 from runtime.core.event_flags import EventFlag, traits
+from runtime.core.outside import Outside, mixed
 from runtime.core.refs import dead_handle
 from runtime.core.shared_event import SharedWords
 from runtime.core.signals import ByteSignal, CountSignal, IdSignal, Mark, Recording, Signal, Waiting
@@ -30,7 +32,8 @@ class Event:
     """
 
     __slots__ = ("__weakref__", "_handle", "_is_default", "_latest", "_lock", "_means", "_per_record", "_signal",
-                 "_waits", "closed", "device", "flags", "name", "renewed", "reset_in", "shadow", "site")  # fmt: skip
+                 "_waits", "closed", "device", "flags", "name", "outside", "renewed", "reset_in", "shadow",
+                 "site")  # fmt: skip
 
     def __init__(
         self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
@@ -50,6 +53,8 @@ class Event:
         """The stream of a reset that came after the newest record."""
         self.shadow: Any = None
         """What stands for the event in the graph that it was last recorded into, while that is captured."""
+        self.outside: Outside | None = None
+        """What graphs do with it from outside; its records set bytes of memory then."""
         self._latest: Recording | None = None
         self._waits: list[Waiting] = []
         """Waits that may not be over yet."""
@@ -102,6 +107,8 @@ class Event:
         device = stream.device
         if not self._means.waitable:
             return Mark(device)
+        if self.outside is not None:
+            return ByteSignal.cleared(device)
         if device.chip.generation == "v100":
             return IdSignal(device)
         return CountSignal(device.signals.counter(stream))
@@ -193,6 +200,35 @@ class Event:
         if before is not None:
             before.drop()
 
+    # -- graphs from outside ---------------------------------------------------------------------------------------
+
+    def use_outside(self, *, records: bool) -> None:
+        """Let executions of graphs record it, or wait for it, and nobody else.
+
+        Raises:
+            InvalidArgument 107000: a stream has recorded it (EE1018).
+        """
+        outside = self.outside
+        if self._latest is not None and (outside is None or (records and not outside.records)):
+            raise mixed(self, "record")
+        if outside is None:
+            self.outside = outside = Outside()
+            self._means = replace(self._means, short=False)
+        outside.records |= records
+        outside.waits |= not records
+
+    def hold_newest(self) -> Signal | None:
+        """Return what the newest record sets, with a user added; None where no record stands."""
+        with self._lock:
+            signal = self._signal if self._latest is not None and self.reset_in is None else None
+            return signal if signal is not None and signal.hold() else None
+
+    def publish(self, signal: Signal, stream: Stream) -> None:
+        """Make the record of an execution that was just queued in a stream the newest one."""
+        signal.hold()
+        self._tell(signal)
+        self._replace(signal, Recording(stream, None, stream.ring.submitted))
+
     def _tell(self, signal: Signal) -> None:
         """Tell tools which id or byte stands for the event, if it has a name."""
         if self.name and isinstance(signal, (IdSignal, ByteSignal)):
@@ -215,6 +251,8 @@ class Event:
 
     def _check_recordable(self, stream: Stream) -> None:
         self._check_model(stream)
+        if self.outside is not None:
+            self.outside.check_record(self)
         if self._means.device_only:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{self!r} is for code on the device and cannot be recorded by a stream",
@@ -248,6 +286,8 @@ class Event:
         if stream.branch is not None:
             stream.branch.wait_outside(self, recorded=self._latest is not None)
             return
+        if self.outside is not None:
+            self.outside.check_wait(self)
         timeout = stream.device.runtime.timeouts.wait_s(stream.env.chip, timeout_s)
         if not self._means.waitable:
             raise errors.fault(

@@ -228,6 +228,13 @@ class ByteSignal(Signal):
         """Where the byte lies on the device."""
         return self.device.signals.bytes.address(self.number)
 
+    @classmethod
+    def cleared(cls, device: Device) -> ByteSignal:
+        """Return one that holds 0, so that a wait may look at it before the record."""
+        signal = cls(device, device.signals.bytes.take())
+        device.memory.write(signal.address, b"\0")
+        return signal
+
     def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the write of 1."""
         stream.submit(CaptureRecord(addr=self.address, value=1), owner="event record", finished=finished)

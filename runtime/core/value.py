@@ -23,7 +23,8 @@ from runtime.driver.peers import PeerDriver
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
 
-_SLOT = 1024
+SLOT_BYTES = 1024
+"""Bytes of a slot."""
 _CODE_BYTES = 768  # a program has 500 at most; blocks are called at multiples of 256
 _FLAG = _CODE_BYTES
 _PAUSED = _FLAG + FLAG_BYTES
@@ -52,7 +53,7 @@ class WaitSlots:
                 slab = self._memory.alloc(_SLAB, internal_flags())
                 self._slabs.append(slab)
                 self._memory.fill(slab, _SLAB, 0, _SLAB)
-                slots = list(range(slab + _SLAB - _SLOT, slab - 1, -_SLOT))
+                slots = list(range(slab + _SLAB - SLOT_BYTES, slab - 1, -SLOT_BYTES))
                 if not self.profiling_switch:
                     self.profiling_switch = slots.pop()
                 self._free = slots

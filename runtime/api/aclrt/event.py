@@ -9,13 +9,13 @@ from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream
 from runtime.api.aclrt.state import Acl
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag, check_flags
-from runtime.core.stream import Stream
+from runtime.feature.graph import external
 
 _COMPLETE, _NOT_READY = 0, 1
 """aclrtEventStatus and aclrtEventWaitStatus; aclrtEventRecordedStatus has them the other way round."""
 _IPC_HANDLE_BYTES = 64
 _EXTERNAL = 1
-"""Flag of a record or wait: the event lives outside of the graph that is captured."""
+"""Flag of a record or wait: it orders the graph that is captured with streams outside of it."""
 _US_PER_MS = 1000.0
 
 
@@ -76,11 +76,13 @@ def aclrtRecordEvent(acl: Acl, event: int | None, stream: int | None) -> None:
 
 @entry(waits_for_snapshot=True)
 def aclrtRecordEventWithFlag(acl: Acl, event: int | None, stream: int | None, flag: int | None) -> None:
-    """Record an event; flag 1 is for events outside of a capture."""
+    """Record an event; with flag 1, each execution of the graph that is captured does, for streams outside of it."""
     found = _event(acl, "aclrtRecordEventWithFlag", event)
     target = stream_of(acl, stream)
-    _check_flag("aclrtRecordEventWithFlag", flag, found, target)
-    found.record(target)
+    if _is_external("aclrtRecordEventWithFlag", flag, found):
+        external.record(target, found)
+    else:
+        found.record(target)
 
 
 @entry
@@ -100,30 +102,31 @@ def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: int | None, event: int | N
 def aclrtStreamWaitEventWithFlag(
     acl: Acl, stream: int | None, event: int | None, timeout: int | None, flag: int | None
 ) -> None:
-    """Let a stream wait; flag 1 is for events outside of a capture."""
-    found = _event(acl, "aclrtStreamWaitEventWithFlag", event)
+    """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
+    call = "aclrtStreamWaitEventWithFlag"
+    found = _event(acl, call, event)
     target = stream_of(acl, stream)
-    _check_flag("aclrtStreamWaitEventWithFlag", flag, found, target)
-    found.wait(target, timeout or 0)
+    if not _is_external(call, flag, found):
+        found.wait(target, timeout or 0)
+        return
+    if timeout:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: timeout {timeout} with flag 1 (EXTERNAL)", ee="EH0007",
+            params=(call, timeout, "timeout", "0 with flag 1"), hint="a wait within a graph has no time limit",
+        )
+    external.wait(target, found)
 
 
-def _check_flag(call: str, flag: int | None, event: Event, stream: Stream) -> None:
-    """Refuse unknown flags, and EXTERNAL: where nothing is captured, and in graphs, which cannot do it yet."""
+def _is_external(call: str, flag: int | None, event: Event) -> bool:
+    """Whether the flag is EXTERNAL, which the C API allows for one kind of event only (207000)."""
     if flag not in (None, 0, _EXTERNAL):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: flag {flag:#x}", ee="EH0007", params=(call, flag, "flag", "0 or 1"),
-            hint="0 is the usual one, 1 is for events outside of a capture",
+            hint="0 is the usual one, 1 is for events between a graph that is captured and streams outside of it",
         )
-    if flag == _EXTERNAL and stream.branch is not None:
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {event!r} cannot be used from outside of a graph",
-            hint="record and wait for it with flag 0",
-        )
-    if flag == _EXTERNAL:
-        raise errors.fault(
-            "ACL_ERROR_RT_STREAM_NOT_CAPTURED", f"{call}: flag 1 (EXTERNAL) on a stream that is not captured",
-            ee="EE1016", params=(call, "the stream is not captured"), hint="use flag 0 outside of a capture",
-        )
+    if flag == _EXTERNAL and event.flags != EventFlag.SYNC:
+        raise external.unsupported(call, f"{event!r} was made with other flags than ACL_EVENT_SYNC")
+    return flag == _EXTERNAL
 
 
 @entry

@@ -10,6 +10,7 @@ from runtime import errors
 from runtime.core import submit
 from runtime.core.event_flags import WAITABLE, EventFlag
 from runtime.core.software import RESERVED
+from runtime.feature.graph.external import keep_as_is
 from runtime.feature.graph.links import chain
 from runtime.feature.graph.node import NodeKind
 from runtime.feature.graph.shadow import Shadow
@@ -89,8 +90,11 @@ class Branch:
         """Record an event in the graph.
 
         Raises:
-            NotSupported 207000: the event keeps one signal for life.
+            NotSupported 207000: the event keeps one signal for life, and is not of the kind EXTERNAL.
         """
+        if event.flags == EventFlag.EXTERNAL:
+            keep_as_is(self, event, NodeKind.EVENT_RECORD)
+            return
         if not event.renewed:
             raise plain_event(event)
         if not event.flags & WAITABLE:
@@ -112,6 +116,9 @@ class Branch:
             NotSupported 207000: the event keeps one signal for life.
             CaptureError 107024: it was recorded outside.
         """
+        if event.flags == EventFlag.EXTERNAL:
+            keep_as_is(self, event, NodeKind.EVENT_WAIT)
+            return
         if not event.renewed:
             raise plain_event(event)
         if recorded:
@@ -128,6 +135,9 @@ class Branch:
         Raises:
             NotSupported 207000: it cannot be part of a graph.
         """
+        if event.flags == EventFlag.EXTERNAL:
+            keep_as_is(self, event, NodeKind.EVENT_RESET)
+            return
         if recorded or event.flags != EventFlag.DEFAULT or self.graph.device.chip.generation == "v100":
             raise plain_event(event)
 

@@ -18,6 +18,7 @@ from runtime.core.stream import StreamFlag
 from runtime.driver import ids as id_kinds
 from runtime.feature.graph.arguments import StagedArguments
 from runtime.feature.graph.branch import Branch
+from runtime.feature.graph.external import ExternalEvents
 from runtime.feature.graph.model import Model
 from runtime.feature.graph.node import EventUse, Node, NodeKind
 from runtime.memory.ledger import VARIABLE
@@ -240,10 +241,10 @@ class Captured(Model):
             for group in self.open_groups:
                 group.nodes.append(node)
 
-    def mark_last(self, stream: Stream, kind: NodeKind, event: Event) -> Node:
+    def mark_last(self, stream: Stream, kind: NodeKind, event: Event, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""
         node = next(node for node in reversed(self.nodes) if node.stream is stream)
-        node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags))
+        node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags), external)
         return node
 
     def invalidated_by_failure(self) -> Spoils:
@@ -300,6 +301,8 @@ class Captured(Model):
                 stream = self.origin.ready()
                 shadow.signal.reset(stream, _nothing)
                 self.mark_last(stream, NodeKind.EVENT_RESET, shadow.event)
+            if isinstance(self.starter, ExternalEvents):
+                self.starter.seal()
             if self.software:
                 self.complete = True
             else:

@@ -18,6 +18,8 @@ from runtime.core import shots
 from runtime.core.ring import Label
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runtime.core.stream import Stream
     from runtime.feature.graph.model import Model
 
@@ -43,10 +45,15 @@ class Starter:
         """Prepare everything anew for the next execution: queues or the notify of the end have changed."""
         self._tasks = None
 
-    def __call__(self, stream: Stream) -> None:
-        """Execute the model once in a stream; the caller holds the model's lock."""
+    def __call__(self, stream: Stream, over: Callable[[], object] | None = None) -> None:
+        """Execute the model once in a stream; the caller holds the model's lock.
+
+        Args:
+            over: called when the execution is over, instead of noting just that.
+        """
         start, wait = self._tasks or self._prepare(stream)
         live = self._model.live
+        finished = over or live.popleft
         start_key, wait_key = self._keys
         kept = stream.shots
         put_start, put_wait = kept.get(start_key), kept.get(wait_key)
@@ -56,8 +63,8 @@ class Starter:
         if put_start is None or not put_start():
             stream.submit(start, owner=Label(start.type, self._name))
         live.append(None)
-        if put_wait is None or not put_wait(None, live.popleft):
-            stream.submit(wait, owner=Label(wait.type, _END), finished=live.popleft)
+        if put_wait is None or not put_wait(None, finished):
+            stream.submit(wait, owner=Label(wait.type, _END), finished=finished)
 
     @property
     def _name(self) -> str:

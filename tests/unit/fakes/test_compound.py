@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from chips import ffts
+from chips.descriptor import write_body
 from fakes.errors import NotModelled
 from npuhal import constants as c
 from npuhal import structs as s
@@ -137,9 +138,7 @@ def test_pointer_copies_and_pointer_value_writes(rig: Rig) -> None:
     else:
         rig.put(descriptor, bytes(32) + a.to_bytes(8, "little") + b.to_bytes(8, "little") + (16).to_bytes(4, "little"))
     stream.send(rig.sqe("sdma_pointer", stream, 1, descriptor=descriptor))
-    from chips.v100.tables import DESCRIPTORS
-
-    rig.put(block, DESCRIPTORS["write_value_block"].encode(addr=a, awsize=2, value=0x01020304))
+    rig.put(block, write_body(rig.fake.chip, a, 0x01020304, 2))
     name = "pointer" if rig.v1 else "descriptor"
     stream.send(rig.sqe("write_value_pointer", stream, 2, **{name: block}))
     stream.drain()

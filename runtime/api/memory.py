@@ -23,7 +23,7 @@ from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
-from runtime.memory.ledger import Ledger
+from runtime.memory.ledger import Ledger, most
 from runtime.memory.location import Location
 from runtime.memory.ordered import OrderedPool, PoolAttribute
 from runtime.memory.orphans import Orphans
@@ -295,6 +295,15 @@ class DeviceMemory(core.Device):
         made = table.register(self.shared, self.chip, address, view.nbytes, flags, "register_host")
         return RegisteredBuffer(self, address, view.nbytes, lambda at: table.unregister(at, "register_host"),
                                 view=view, device_address=made.device_address)  # fmt: skip
+
+    def held_memory(self) -> list[str]:
+        """Say in lines who holds memory, by where it lies."""
+        lines = []
+        for location in Location:
+            if rows := self.ledger.by_site(location):
+                size, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
+                lines.append(f"{location.name.lower()} memory: {size} bytes in {blocks} blocks{most(rows)}")
+        return lines
 
     def _release_memory(self) -> None:
         for buffer in list(self.buffers.values()):

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _PLACES = 3
 """Creation sites worth naming."""
 
-_WHAT = {STREAM: "streams", SQ: "queues", EVENT: "events", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
-         MODEL: "models"}  # fmt: skip
+WHAT = {STREAM: "streams", SQ: "queues", EVENT: "events", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
+        MODEL: "models"}  # fmt: skip
+"""How kinds of ids are called."""
 _WHERE = {
     STREAM: "streams created in a loop and never closed, then graphs (each holds streams)",
     SQ: "streams created in a loop and never closed, then graphs that were executed (each keeps a queue)",
@@ -54,7 +55,7 @@ def report(device: Device, kind: str, sites: Counter[str]) -> str:
     Args:
         sites: how many of them this process holds, by the place that created them; "" where it was not noted.
     """
-    what = _WHAT[kind]
+    what = WHAT[kind]
     held = sites.total()
     lines = [f"this process holds {held} {what}"]
     places = [f"{place} ({count})" for place, count in sites.most_common(_PLACES) if place]

@@ -61,6 +61,8 @@ def create_for_user(
         kind=_kind_of(device, wanted),
     )
     context.streams.add(stream)
+    device.runtime.logs.life("stream %d of device %d created: priority %d, flags %#x", stream.stream_id,
+                             device.user_id, stream.priority, stream.flags)  # fmt: skip
     if device.failure_mode is FailureMode.STOP:
         stream.set_failure_mode(FailureMode.STOP)
     device.runtime.stream_observers.tell(stream, StreamState.CREATE_POST)

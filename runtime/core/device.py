@@ -358,6 +358,10 @@ class Device:
             for own in self.own_streams:
                 steps.callback(teardown.end_tasks, own, force=True)
 
+    def held_memory(self) -> list[str]:
+        """Say in lines who holds memory of the device; the public layer knows about it."""
+        return []
+
     def _release_memory(self) -> None:
         """Free what users still hold; the public layer knows about buffers."""
 

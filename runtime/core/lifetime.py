@@ -11,6 +11,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from runtime import errors
+from runtime.core import leaks
 
 if TYPE_CHECKING:
     from runtime.core.process import Runtime
@@ -70,6 +71,8 @@ def shutdown(*, force: bool = False) -> None:
 def _at_exit() -> None:
     """Leave without hanging: end what still runs, and let nothing raise on the way out."""
     _leaving.set()
+    with contextlib.suppress(Exception):
+        leaks.tell([one for one in alive if not one.closed and one.pid == os.getpid()])
     for one in list(alive):
         one.leaving = True
     with contextlib.suppress(Exception):  # the process ends anyway, and the driver cleans up behind it

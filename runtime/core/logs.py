@@ -6,7 +6,7 @@ handler, or one of these variables is set:
 =========================== ============================================================================================
 ASCEND_GLOBAL_LOG_LEVEL     0 debug, 1 info, 2 warning, 3 error (default), 4 nothing; 0 and 1 log each launch, by beats
 ASCEND_MODULE_LOG_LEVEL     NAME=level:NAME=level for `MODULES`; wins over the above, and one bad part voids all of it
-ASCEND_GLOBAL_EVENT_ENABLE  0 leaves out the lines about devices that are opened and closed, which no level stops
+ASCEND_GLOBAL_EVENT_ENABLE  0 leaves out the lines about devices and streams that come and go, which no level stops
 ASCEND_LOG_PRINT_TO_STDOUT  1 writes to standard output and to no file (old name: ASCEND_SLOG_PRINT_TO_STDOUT)
 ASCEND_PROCESS_LOG_PATH     folder of the files, before $ASCEND_WORK_PATH/log and $HOME/ascend/log
 ASCEND_HOST_LOG_FILE_NUM    files of 20 MB that are kept per process, 1 to 1000, 10 by default
@@ -29,7 +29,9 @@ from pathlib import Path
 from typing import Any
 
 EVENT = logging.CRITICAL + 10
-"""Level of lines about the life of devices; only ASCEND_GLOBAL_EVENT_ENABLE=0 stops them."""
+"""Level of lines about the lives of devices and streams; only ASCEND_GLOBAL_EVENT_ENABLE=0 stops them."""
+
+_LIFE = logging.getLogger(__name__)
 
 MODULES = {"RUNTIME": "runtime", "ASCENDCL": "runtime.api", "DRV": "npuhal"}
 """Loggers by the names that ASCEND_MODULE_LOG_LEVEL uses; other names belong to other components."""
@@ -63,7 +65,7 @@ class LogSettings:
         stdout: whether lines go to standard output and to no file.
         folder: where the files go, otherwise.
         files: how many files are kept.
-        events: whether the lives of devices are told.
+        events: whether the lives of devices and streams are told.
     """
 
     wanted: bool
@@ -90,6 +92,11 @@ class LogSettings:
             events=environ.get("ASCEND_GLOBAL_EVENT_ENABLE") != "0",
         )
 
+    def life(self, text: str, *values: object) -> None:
+        """Tell of a device or stream that came or went."""
+        if self.wanted and self.events:
+            _LIFE.log(EVENT, text, *values)
+
     @property
     def launches(self) -> bool:
         """Whether each launch is to be logged with its beats: the runtime's level is info or lower."""
@@ -112,8 +119,6 @@ def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:
         return settings
     handler.name = _HANDLER
     handler.setFormatter(logging.Formatter(_FORMAT, _TIME))
-    if not settings.events:
-        handler.addFilter(lambda record: record.levelno != EVENT)
     for name in ("runtime", "npuhal"):
         logging.getLogger(name).addHandler(handler)
         logging.getLogger(name).setLevel(_LEVELS[settings.level])

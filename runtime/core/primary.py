@@ -109,6 +109,7 @@ class DeviceSlot:
             told = partial(self._tell, self.index, DeviceState.RESET_PRE)
             with self._ended(self.device.context, force=True, told=told):
                 self.references = 0
+                self.device.runtime.logs.life("device %d reset", self.index)
                 self._close_if_unused()
                 self._tell(self.index, DeviceState.RESET_POST)
             return True
@@ -200,13 +201,16 @@ class DeviceSlot:
     def _opened(self) -> Device:
         if self.device is None:
             self._tell(self.index, DeviceState.SET_PRE)
-            self.device = self._make(self.index)
+            self.device = device = self._make(self.index)
+            device.runtime.logs.life("device %d opened: %s, driver's number %d", self.index, device.chip.soc,
+                                     device.device_id)  # fmt: skip
         return self.device
 
     def _close_if_unused(self) -> None:
         if self.device is not None and not (self.references or self.owned or self.contexts):
             device, self.device = self.device, None
             device.shut()
+            device.runtime.logs.life("device %d closed", self.index)
 
     @contextmanager
     def _change(self) -> Iterator[None]:

@@ -29,6 +29,7 @@ def close_stream(stream: Stream, *, force: bool) -> None:
     stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
     while not release(stream):
         end_tasks(stream, force=force)
+    stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
 
 
 def end_tasks(stream: Stream, *, force: bool) -> None:

@@ -26,10 +26,10 @@ except runtime.RuntimeFault:
 """
 
 
-def run(**variables: str) -> subprocess.CompletedProcess[str]:
+def run(program: str = PROGRAM, **variables: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_")}
     environ |= {"NPUHAL_URL": "fake://ascend910b3", **variables}
-    return subprocess.run([sys.executable, "-c", PROGRAM], env=environ, capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60,
                           check=True)  # fmt: skip
 
 
@@ -80,3 +80,46 @@ def test_the_variables_are_read_as_documented(environ: dict[str, str], expected:
 
 def test_levels_are_those_of_logging() -> None:
     assert logging.getLevelName("EVENT") > logging.CRITICAL
+
+
+LIVES = """
+import runtime
+with runtime.device(0).create_stream(priority=1):
+    pass
+runtime.device(0).close()
+"""
+
+
+def test_lives_of_devices_and_streams_are_told_whatever_the_level() -> None:
+    done = run(ASCEND_GLOBAL_LOG_LEVEL="4", ASCEND_LOG_PRINT_TO_STDOUT="1", program=LIVES)
+    told = [line.split(" ", 2)[2] for line in done.stdout.splitlines() if line.startswith("[EVENT] ")]
+    number = told[1].split()[1]
+    assert told[0].startswith("device 0 opened: Ascend910B3, driver's number ")
+    assert told[1:] == [
+        f"stream {number} of device 0 created: priority 1, flags 0x0", f"stream {number} of device 0 destroyed",
+        "device 0 closed",
+    ]  # fmt: skip
+
+
+def test_lives_can_be_left_out() -> None:
+    done = run(ASCEND_GLOBAL_EVENT_ENABLE="0", ASCEND_LOG_PRINT_TO_STDOUT="1", program=LIVES)
+    assert done.stdout == ""
+
+
+OPEN = """
+import runtime
+device = runtime.device(0)
+streams = [device.create_stream() for _ in range(2)]
+device.create_stream().close()
+buffer = device.alloc(4096)
+"""
+
+
+def test_what_is_left_open_is_told_at_the_exit_where_that_is_asked_for() -> None:
+    assert run(program=OPEN).stderr == ""
+    told = run(program=OPEN, NPUHAL_TRACE_CREATION="1").stderr.splitlines()
+    assert told[0] == "npuhal: left open on device 0 at exit:"
+    assert told[1] == "  streams: 2, made at <string>:4 (2)"
+    assert told[2].startswith("  device memory: ")
+    assert "in 1 blocks, most at <string>:6 (" in told[2]
+    assert len(told) == 3

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakes.checkers.race import ARGUMENTS, READ, WRITE
-from fakes.errors import FakeError, Hang, MemoryFault, TaskFault
+from fakes.errors import FakeError, MemoryFault, TaskFault
+from fakes.errors import Hang as Hang
 from fakes.faults import Effect
 from fakes.views import view
 
@@ -87,7 +88,7 @@ class Arguments:
         pointer = self[slot]
         if count is None:
             block = self._memory.find(pointer)
-            count = 0 if block is None else (block.base + (block.asked or block.size) - pointer) // kind.itemsize
+            count = 0 if block is None else (block.end_of(pointer) - pointer) // kind.itemsize
         size = count * kind.itemsize
         array = view(self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel"), kind, count)
         return array if self._task is None else self._watched(self._task, array, slot, pointer)

@@ -30,6 +30,8 @@ class HalApi(HalCalls):
     """Header version that layouts and prototypes follow: what the library's halGetAPIVersion answers."""
     stepped: bool = False
     """Whether the machine behind it moves only while a call is in progress: work in other threads gains nothing."""
+    fake: Any
+    """The machine itself (`fakes.machine.Machine`); only behind the URLs of fakes."""
 
     def __init__(self, url: str, version: int = 0) -> None:
         self.url = url
@@ -52,7 +54,18 @@ class HalApi(HalCalls):
         raise NotImplementedError
 
     def annotate(self, key: tuple[str, int], obj: object) -> None:
-        """Tell tools what an id or address stands for, e.g. ("stream", 3) or ("kernel", 0x1240...); here: ignored."""
+        """Tell tools what an id or address stands for, e.g. ("stream", 3) or ("kernel", 0x1240...); here: ignored.
+
+        A part of a larger piece of memory is a ("block", address) whose object has a `size`; None ends it.
+        """
+
+    def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
+        """Tell tools how calls are meant; here: ignored.
+
+        Args:
+            what: "aside": until "back", what this thread reads is not for the program; the two may be nested.
+                "relied": now the program goes by what was read of a queue between such a pair.
+        """
 
     def daemon(self) -> DeviceDaemon | None:
         """Return the starter of device-side processes that belongs to this door, or None if it needs none."""

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.core.recycle import reclaim
 from runtime.memory.device import DeviceBuffer
+from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
@@ -26,15 +28,16 @@ _SCALAR_KINDS = tuple("biufcmM")
 def slots(argument: Any) -> list[int]:
     """Return the 64-bit words of one argument.
 
-    Buffers give their address, ints count modulo 2**64 (so negative ones work), NumPy scalars their own bytes,
-    objects with a `__cuda_array_interface__`-like address attribute are not guessed at.
+    Buffers that devices reach give their address there, ints count modulo 2**64 (so negative ones work), NumPy scalars
+    their own bytes, objects with a `__cuda_array_interface__`-like address attribute are not guessed at.
 
     Raises:
         InvalidArgument: a type that has no size on the device (float, str, arrays, None), or a freed buffer.
     """
-    if isinstance(argument, DeviceBuffer):
+    if isinstance(argument, (DeviceBuffer, ManagedBuffer, RegisteredBuffer)):
         argument.check_open()
-        return [argument.address]
+        assert argument.word is not None
+        return [argument.word]
     if isinstance(argument, bool):
         return [int(argument)]
     if isinstance(argument, int):
@@ -54,6 +57,8 @@ def slots(argument: Any) -> list[int]:
             f"an array of shape {argument.shape}", "the array is in host memory",
             "copy it to the device first: device.upload(array)",
         )
+    if isinstance(argument, HostBuffer):
+        raise _unfit(argument, "a kernel cannot reach it", "copy it to the device: stream.copy(buffer, pinned)")
     raise _unfit(argument, f"a {type(argument).__name__} cannot be a kernel argument",
                  "pass buffers, ints, NumPy scalars or bytes")
 
@@ -66,7 +71,7 @@ def single_slot(argument: Any) -> int | None:
     """
     if type(argument) is int:
         return argument
-    if isinstance(argument, DeviceBuffer):
+    if isinstance(argument, (DeviceBuffer, ManagedBuffer, RegisteredBuffer)):
         return argument.word
     kind = getattr(argument, "dtype", None)
     if kind is not None and kind.kind in _SCALAR_KINDS and kind.itemsize <= SLOT_BYTES and argument.ndim == 0:
@@ -144,7 +149,7 @@ def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> Argument
         if block := pool.take():
             return block
         for candidate in (stream, stream.device.context.default_stream, *stream.device.context.streams):
-            candidate.drain()
+            reclaim(candidate)
             if block := pool.take():
                 return block
     return stream.device.arguments.one_off(size)

@@ -86,6 +86,11 @@ class ManagedBuffer(HostBuffer):
     location = Location.MANAGED
 
     @property
+    def word(self) -> int | None:
+        """The address as long as the memory is there, then None: what a launch puts into an argument slot."""
+        return self.address if self.alive else None
+
+    @property
     def _kind(self) -> str:
         return f"memory managed for device {self.device.user_id}"
 
@@ -102,7 +107,14 @@ class RegisteredBuffer(HostBuffer):
                  owner: Buffer | None = None, view: memoryview | None = None, device_address: int = 0) -> None:
         super().__init__(device, address, size, release, owner=owner)
         self._source = view
-        self.device_address = device_address
+        if isinstance(owner, RegisteredBuffer):
+            device_address = owner.device_address + address - owner.address
+        self.device_address: int = device_address
+
+    @property
+    def word(self) -> int | None:
+        """Where the device finds the memory while it is registered, then None."""
+        return self.device_address if self.alive else None
 
     @property
     def _kind(self) -> str:

@@ -174,6 +174,8 @@ def test_registered_host_memory_is_pinned(device: Device, stream: Stream) -> Non
     mine[:] = b"\x21" * 65536
     target = device.alloc(65536)
     with device.register_host(mine) as registered:
+        assert (registered + 64).device_address == registered.device_address + 64
+        assert (registered + 64).word == registered.word + 64
         stream.copy(target, registered)
         assert stream.ring.submitted == 1
         stream.synchronize()

@@ -48,7 +48,10 @@ def end_tasks(stream: Stream, *, force: bool) -> None:
 
 
 def _wait_idle(stream: Stream) -> None:
-    _announce(stream, force=False)
+    if stream.separate:
+        stream.drain()  # as far as the thread that recycles has come
+    if stream.ring.pending:
+        _announce(stream, force=False)
     for attempt in range(_TRIES):
         stream.drain()
         if not stream.ring.pending:
@@ -85,10 +88,15 @@ def _wait_killed(stream: Stream) -> None:
 
 
 def _announce(stream: Stream, *, force: bool) -> None:
-    """Tell the task scheduler, over the control stream, that a stream is about to go."""
-    control = stream.device.control_stream
-    if control is not stream and not control.closed:
-        control.submit(Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=force))
+    """Tell the task scheduler that a stream is about to go.
+
+    A plain close puts the message behind the stream's own tasks, and does without where there is no room; by force it
+    goes over the control stream, past what does not end.
+    """
+    over = stream.device.control_stream if force else stream
+    if over.closed or (over is stream and (force or not stream.ring.fits(1))):
+        return
+    over.submit(Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=force))
 
 
 def _take_back(stream: Stream) -> None:

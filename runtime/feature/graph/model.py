@@ -555,10 +555,10 @@ class Model:
     def _wait_idle(self) -> None:
         for _ in range(_CLOSE_TRIES):
             for stream in self.context.all_streams():
+                if not self.live:
+                    return
                 if stream.ring.pending:
                     stream.drain()
-            if not self.live:
-                return
             time.sleep(_CLOSE_TRY_S)
         raise errors.fault(
             "RT_ERROR_MODEL_RUNNING", f"model {self.model_id} is being executed and does not end",

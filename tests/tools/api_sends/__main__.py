@@ -57,9 +57,7 @@ def perform(session: Session, step: dict[str, Any], streams: dict[int, str]) -> 
             "aclrtWaitAndResetNotify", stream, notify=handles["notify"], timeout=given["timeout"]
         ),
         "rtNotifyDestroy": lambda: session.call("aclrtDestroyNotify", notify=handles["notify"]),
-        "rtStreamSynchronize": lambda: max(
-            session.stream_call("aclrtSynchronizeStream", each) for each in streams.values()
-        ),
+        "rtStreamSynchronize": lambda: session.stream_call("aclrtSynchronizeStream"),
         "rtProfilerTraceEx": lambda: session.trace_mark(given["id"], given["model_id"], given["tag"]),
         "rtSubscribeReport": session.subscribe,
         "rtCallbackLaunch": lambda: session.callback(given["is_block"]),

@@ -16,7 +16,7 @@ _ADDRESSES = frozenset({
 _IDS = {
     "stream_id": "stream", "callback_stream_id": "stream", "op_stream_id": "stream", "event_id": "event",
     "notify_id": "notify", "cq_id": "cq", "group": "group", "event_group_id": "group", "sq_id": "sq",
-    "op_sq_id": "sq", "model_id": "model", "endgraph_notify_id": "notify",
+    "op_sq_id": "sq", "model_id": "model", "endgraph_notify_id": "notify", "target_id": "stream",
     "build_version": "version", "jetty": "jetty",
 }  # fmt: skip
 _OURS = frozenset({"callback", "function", "sq_addr", "sq_tail"})
@@ -58,6 +58,8 @@ def differences(plugin: Plugin, theirs: bytes, ours: bytes, mapping: Mapping) ->
     for name in left:
         recorded, made = left[name], right[name]
         kind = _kind(name, first.layout)
+        if name == "target_id" and not left["pre_p"]:
+            kind = None  # only a forced recycle names a stream
         if name in _OURS:
             same = True
         elif kind is None or recorded in _NO_ID or (kind == "address" and 0 in (recorded, made)):

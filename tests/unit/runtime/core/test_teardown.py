@@ -7,10 +7,11 @@ import threading
 
 import pytest
 
-from chips.tasks import Nop
+from chips.tasks import Maintenance, Nop
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core import teardown
+from runtime.core.stream import Stream
 from tests.unit.runtime.machines import holdings
 
 
@@ -185,3 +186,49 @@ def test_a_lost_device_can_be_closed_by_force(machine: Runtime, device: Device) 
     assert device.closed
     assert stream.closed
     fake.status = 1
+
+
+class _Messages:
+    """Queues that the message about a stream's end was sent on, in order."""
+
+    def __init__(self, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.over: list[tuple[Stream, bool]] = []
+        submit = Stream.submit
+
+        def watched(stream: Stream, task: object, **more: object) -> object:
+            if isinstance(task, Maintenance):
+                self.over.append((stream, bool(task.flag)))
+            return submit(stream, task, **more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Stream, "submit", watched)
+
+
+def test_the_scheduler_is_told_behind_the_tasks_of_a_plain_close_and_past_them_by_force(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teardown, "_TRIES", 3)
+    sent, fake = _Messages(device, monkeypatch), device.hal.fake.device(0)
+    plain, forced, idle = (device.create_stream() for _ in range(3))
+    for stream in (plain, forced):
+        fake.hold(stream.stream_id)
+        stream.submit(Nop())
+    with pytest.raises(errors.Timeout):
+        plain.close()
+    forced.close(force=True)
+    idle.close()
+    assert sent.over == [(plain, False), (device.control_stream, True)]
+    fake.release(plain.stream_id)
+    plain.close()
+
+
+def test_a_plain_close_of_a_full_stream_does_not_wait_for_room_to_say_so(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teardown, "_TRIES", 3)
+    stream = device.create_stream()
+    device.hal.fake.device(0).hold(stream.stream_id)
+    while stream.ring.fits(1):
+        stream.submit(Nop())
+    with pytest.raises(errors.Timeout, match="cannot be closed"):
+        stream.close()
+    stream.close(force=True)

@@ -69,7 +69,7 @@ def shutdown(*, force: bool = False) -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    """Leave without hanging: end what still runs, and let nothing raise on the way out."""
+    """Leave without hanging: say what is open, end what still runs, and let nothing raise on the way out."""
     _leaving.set()
     with contextlib.suppress(Exception):
         leaks.tell([one for one in alive if not one.closed and one.pid == os.getpid()])

@@ -24,8 +24,8 @@ class Tracer(Protocol):
     def attach(self, stream: Stream) -> None:
         """Watch a stream that was just made."""
 
-    def launcher(self, launch: Call, stream: Stream, label: Label) -> Call:
-        """Return a prepared launch that is watched."""
+    def launcher(self, launch: Call, stream: Stream, label: Label, again: Callable[[], Call]) -> Call:
+        """Return a prepared launch that is watched; `again` makes the one to use when this tracer has stopped."""
 
     def arguments(self, pop: Call, move: Call) -> tuple[Call, Call]:
         """Return the first and the last step that bring a launch's arguments to the device, watched."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips import ffts
@@ -37,17 +38,21 @@ _TICK_MASK = TICK - 1
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
-    return _as_set(_host_args_launcher(kernel, stream, task, count), stream, label_of(kernel, task))
+    return _as_set(partial(_host_args_launcher, kernel, stream, task, count), stream, label_of(kernel, task))
 
 
 def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     """Return `launch(address)` for argument blocks that are on the device already."""
-    return _as_set(_device_args_launcher(kernel, stream, task), stream, label_of(kernel, task))
+    return _as_set(partial(_device_args_launcher, kernel, stream, task), stream, label_of(kernel, task))
 
 
 def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
     """Return `launch(block)` for blocks of `size` bytes that the caller has laid out."""
     task = replace(task, args_size=size)
+    return _as_set(partial(_block_launcher, kernel, stream, task, size), stream, label_of(kernel, task))
+
+
+def _block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
     label = label_of(kernel, task)
     put = None if task.simt_args_offset else _patching(kernel, stream, task, label)
     if put is None or not stream.route.immediate:
@@ -56,7 +61,7 @@ def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: 
             kernel.check_loaded()
             submit_block(stream, task, block, label)
 
-        return _as_set(general, stream, label)
+        return general
     device = stream.device
     pool = device.arguments.pool_for(size, stream)
     write = _writer(stream, mover(stream, pool, size))
@@ -70,14 +75,19 @@ def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: 
             raise
         put(taken.address, taken)
 
-    return _as_set(launch, stream, label)
+    return launch
 
 
-def _as_set(launch: Callable[..., None], stream: Stream, label: Label) -> Callable[..., None]:
+def _as_set(make: Callable[[], Callable[..., None]], stream: Stream, label: Label) -> Callable[..., None]:
     """Return a launcher that is watched if the stream is, and waits for the stream if launches in it block."""
-    if stream.tracer is not None:
-        launch = stream.tracer.launcher(launch, stream, label)
+    launch = _seen(make, stream, label)
     return blocking(launch, stream) if blocks(stream) else launch
+
+
+def _seen(make: Callable[[], Callable[..., None]], stream: Stream, label: Label) -> Callable[..., None]:
+    """Return a launcher for whoever watches the stream now; it makes itself anew when that one watches no more."""
+    launch, tracer = make(), stream.tracer
+    return launch if tracer is None else tracer.launcher(launch, stream, label, partial(_seen, make, stream, label))
 
 
 def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:

@@ -211,6 +211,7 @@ class Recorder:
         self._outside: dict[int, CodeType] = {}
         """Code of the user's that has submitted something, by id: to hash a code object takes longer than a launch."""
         self._before: Any = None
+        self.stopped = False
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -223,7 +224,8 @@ class Recorder:
             self.attach(stream)
 
     def stop(self) -> None:
-        """Watch no more; launchers that were bound meanwhile go on noting, until they are bound again."""
+        """Watch no more; launchers that were bound meanwhile make themselves anew when they are called."""
+        self.stopped = True
         self.runtime.tracer = self._before
         for stream in self._streams():
             if stream.tracer is self:
@@ -251,13 +253,19 @@ class Recorder:
 
     # -- launches --------------------------------------------------------------------------------------------------
 
-    def launcher(self, launch: Callable[..., Any], stream: Stream, label: Label) -> Callable[..., Any]:
+    def launcher(self, launch: Callable[..., Any], stream: Stream, label: Label,
+                 again: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
         """Return a launcher that notes when it was called, from where, and what was pending."""
+        unwatched: Callable[..., Any] | None = None
         here, lane, ring = self._here, self._by_stream[id(stream)], stream.ring
         done, clock = self.sink.sent, _clock
         outside, caller, getframe = self._outside, self._caller, sys._getframe
 
         def watched(*arguments: Any) -> None:
+            nonlocal unwatched
+            if self.stopped:
+                unwatched = unwatched or again()
+                return unwatched(*arguments)
             frame = getframe(1)
             if id(frame.f_code) not in outside:
                 frame = caller(frame)

@@ -141,6 +141,26 @@ def test_nothing_is_watched_any_more_afterwards(
     assert (machine.tracer, stream.tracer, stream.sq_path) == (None, None, way)
 
 
+def test_launchers_that_were_bound_meanwhile_note_nothing_afterwards(
+    machine: Runtime, device: Device, stream: Stream, make_kernel: MakeKernel
+) -> None:
+    kernel, buffer = make_kernel("k"), device.alloc(64)
+    with tracing(runtime=machine) as trace:
+        bound = kernel.bind(stream, 8)
+        by_address = kernel.bind_device_arguments(stream, 8)
+        bound(buffer)
+        lane = stream.tracer.lanes[-1]
+    seen = len(trace.launches)
+    noted, kept = list(lane.places), [list(marks) for marks in lane.places if marks]
+    bound(buffer)
+    by_address(buffer.address)
+    stream.synchronize()
+    assert (seen, len(trace.launches)) == (1, 1)
+    assert lane.places == noted
+    assert [list(marks) for marks in lane.places if marks] == kept
+    assert stream.ring.reclaimed == 3
+
+
 def _code(function: Any) -> set[str]:
     """Names in the bytecode of a function and of the functions that it has closed over."""
     names = {*function.__code__.co_names, *function.__code__.co_freevars}

@@ -33,7 +33,10 @@ def open_fake(url: HalUrl) -> HalApi:
     from fakes.scenario import from_file, from_text
     from npuhal.errors import BadUrl
 
-    machine = Machine(chip, options)
+    try:
+        machine = Machine(chip, options)
+    except FakeError as wrong:
+        raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
     try:
         from_text(machine, options.fault)
         if options.scenario:

@@ -136,7 +136,8 @@ def _ids(machine: Machine, kind: str, options: dict[str, Any]) -> None:
     ids = _device(machine, options).ids
     if kind not in ids:
         raise FakeError(f"{kind!r} is none of {', '.join(ids)}")
-    ids[kind].occupy(int(options.get("taken", ids[kind].limit)))
+    if machine.shared is None or machine.shared.table.fresh:
+        ids[kind].occupy(int(options.get("taken", ids[kind].limit)))
 
 
 def _card(machine: Machine, status: int | str, options: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from fakes.device import Signal
 from fakes.ids import IdPool
 from fakes.memory import Budget, Pool
 from fakes.shared.names import Names, Source
-from fakes.shared.place import Place, started
+from fakes.shared.place import Place
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
@@ -190,7 +189,7 @@ class Shared:
         if place is None:
             return None
         number = list(Pool).index(block.pool)
-        return Source(os.getpid(), started(os.getpid()), *place, block.span, block.device, number)
+        return Source(self.table.slot, *self.table.identity(self.table.slot), *place, block.span, block.device, number)
 
     def leave(self) -> None:
         """Give back what this process holds."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Source:
     """Where the bytes of exported memory are: a range of a memory file of the process that made it."""
 
+    slot: int
     pid: int
     started: int
     fd: int
@@ -152,12 +153,10 @@ class Names:
         if table is None or not table.imports:
             return 0
         with table.place.locked():
-            there = {table.identity(slot) for slot in table.living()}
-            open_sources = {*self._sources(), *self._opened}
-        return sum(
-            each.span for each in open_sources
-            if (each.device, each.pool) == (card, pool) and (each.pid, each.started) not in there
-        )
+            return sum(
+                each.span for each in {*self._sources(), *self._opened}
+                if (each.device, each.pool) == (card, pool) and table.identity(each.slot) != (each.pid, each.started)
+            )
 
     def reset(self) -> None:
         """Forget everything, in a forked child."""

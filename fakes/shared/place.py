@@ -66,11 +66,15 @@ class Place:
                 self.fd = os.open(self.path / _TABLE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except FileNotFoundError:  # the last one of the others has just left
                 continue
-            with self.locked():
-                if self._current():
-                    yield
-                    return
-            os.close(self.fd)
+            try:
+                with self.locked():
+                    if self._current():
+                        yield
+                        return
+            except BaseException:
+                self.leave()
+                raise
+            self.leave()
 
     def _current(self) -> bool:
         try:

@@ -71,11 +71,7 @@ class Table:
     def enter(self) -> None:
         """Take a row."""
         with self.place.entered():
-            try:
-                self._enter(self.place.fd)
-            except BaseException:
-                self.place.leave()
-                raise
+            self._enter(self.place.fd)
 
     def _enter(self, fd: int) -> None:
         size = self._first + self.cards * self._card

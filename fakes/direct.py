@@ -91,10 +91,25 @@ class FakeApi(HalApi):
 
     def annotate(self, key: tuple[str, int], obj: object) -> None:
         """Remember what an id or address stands for, and how many bytes of a block of memory were asked for."""
+        if key[0] == "block":
+            self._part(key[1], None if obj is None else getattr(obj, "size", 0))
         if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:
             block.asked = min(getattr(obj, "size", 0), block.size)
         if self.fake.checks is not None:
             self.fake.checks.names.tell(key, obj)
+
+    def _part(self, address: int, size: int | None) -> None:
+        with self.fake.lock:
+            if size and (block := self.fake.memory.find(address)) is not None:
+                block.cut(address, size)
+            if self.fake.checks is not None:
+                self.fake.checks.part(address, size)
+
+    def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
+        """Let the checkers know what the program goes by."""
+        if (checks := self.fake.checks) is not None:
+            with self.fake.lock:
+                checks.remark(what, device_id, sq_id)
 
     def close(self) -> None:
         """Close the machine: its memory is given back, addresses become invalid.

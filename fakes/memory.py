@@ -10,7 +10,7 @@ import ctypes
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,19 @@ class Block:
     """Bytes that the program wanted, where it has said so: rounding and padding made `size` of it. Else 0."""
     place: Any = None
     """Where the program has asked for it, when that is watched."""
+    parts: dict[int, int] = field(default_factory=dict)
+    """First and last address + 1 of what the runtime has handed out of it."""
+
+    def cut(self, address: int, size: int) -> None:
+        """A part is handed out, with what lay there before."""
+        for other in [start for start in self.parts if address < start < address + size]:
+            del self.parts[other]
+        self.parts[address] = address + size
+
+    def end_of(self, address: int) -> int:
+        """Return the address behind what was asked for: of the part that an address lies in, or of all."""
+        low = max((start for start in self.parts if start <= address < self.parts[start]), default=0)
+        return self.parts[low] if low else self.base + (self.asked or self.size)
 
     def __str__(self) -> str:
         name = f" '{self.label}'" if self.label else ""

@@ -115,7 +115,13 @@ class TraceApi(HalApi):
     def annotate(self, key: tuple[str, int], obj: object) -> None:
         """Keep what an id or address stands for (`names`), and pass it on."""
         self.names[key] = obj
+        if obj is None:
+            del self.names[key]
         self.inner.annotate(key, obj)
+
+    def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
+        """Pass it on."""
+        self.inner.remark(what, device_id, sq_id)
 
     def daemon(self) -> DeviceDaemon | None:
         """Return the inner door's daemon; its calls are not recorded."""

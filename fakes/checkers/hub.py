@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from fakes.checkers import leaks
 from fakes.checkers.lifetime import Lifetimes
 from fakes.checkers.names import Names, at, place
 from fakes.checkers.order import HOST, Actor, Stamp
+from fakes.checkers.parts import Parts
 from fakes.checkers.race import ARGUMENTS, LOAD, READ, RELEASE, WRITE, Races
-from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, RACE, SOURCE, STALE, UAF, UPDATE, CheckFailed, Report, Reports
+from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, SOURCE, CheckFailed, Report, Reports
 from fakes.checkers.shadow import Work
 from fakes.checkers.signals import Handover
 from fakes.checkers.source import Piece, Sources
@@ -34,7 +36,7 @@ _LOG = logging.getLogger("npuhal.fake.check")
 class Queue(Actor):
     """What is known of one queue: its clock, and per ring position what the host knew when it filled it."""
 
-    __slots__ = ("last_kind", "loads", "submitted")
+    __slots__ = ("last_kind", "loads", "read", "submitted")
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
@@ -42,6 +44,8 @@ class Queue(Actor):
         self.last_kind = ""
         self.loads: tuple[int, ...] = ()
         """Addresses that a wait for a value has looked at last."""
+        self.read: Stamp | None = None
+        """The point that the runtime has seen for itself last, without telling the program."""
 
 
 class Checks:
@@ -57,14 +61,17 @@ class Checks:
         self._host = Actor(HOST)
         self._queues: dict[SubmissionQueue, Queue] = {}
         self._count = 1
+        self._aside: dict[int, int] = {}
+        """Threads that read for the runtime alone, and how deep they are nested in that."""
         self._arguments: dict[Block, SubmissionQueue] = {}
         self._calls: dict[tuple[int, int], list[Stamp]] = {}
         self.races = Races(self)
         self._handover = Handover()
         self._lifetimes = Lifetimes(self)
+        self._parts = Parts(self)
         self._sources = Sources(self)
         self._waits = Waits(self)
-        self._follows = bool(self.wanted & {RACE, UAF, SOURCE, STALE, UPDATE})
+        self._follows = bool(self.wanted - {DEADLOCK, LEAK})
 
     def on(self, check: str) -> bool:
         """Whether a checker is on."""
@@ -120,8 +127,25 @@ class Checks:
             queue.submitted[at_position] = (stamp, where, pieces)
 
     def looked(self, sq: SubmissionQueue) -> None:
-        """The host has read how far a queue is."""
-        self._learn(self._queue(sq).past())
+        """The host has read how far a queue is; no order for the program when it is the runtime's own affair."""
+        queue = self._queue(sq)
+        if self._aside and get_ident() in self._aside:
+            queue.read = queue.past()
+        else:
+            self._learn(queue.past())
+
+    def remark(self, what: str, device_id: int, sq_id: int) -> None:
+        """The runtime says whether the program goes by what is read; see `HalApi.remark`."""
+        if what == "relied":
+            sq = self.machine.devices[device_id].queues.get(sq_id)
+            queue = None if sq is None else self._queues.get(sq)
+            if queue is not None and queue.read is not None:
+                self._learn(queue.read)
+            return
+        me = get_ident()
+        depth = self._aside.pop(me, 0) + (1 if what == "aside" else -1)
+        if depth > 0:
+            self._aside[me] = depth
 
     def _learn(self, stamp: Stamp) -> None:
         known = self._host.known
@@ -159,8 +183,9 @@ class Checks:
         if block is None:
             return  # memory of the program itself: how the program uses it is not ours to see
         low = block.pointer + address - block.base
-        self.races.touch(self._host, self._host_work(call, block.device), block, low, low + size,
-                         WRITE if write else READ)  # fmt: skip
+        work = self._host_work(call, block.device)
+        self.races.touch(self._host, work, block, low, low + size, WRITE if write else READ)
+        self._parts.touched(block, address, size, work.tick, work)
 
     def _host_work(self, call: str, device: int) -> Work:
         self.serial += 1
@@ -191,7 +216,14 @@ class Checks:
         users = self.races.users(self._host, low, high)
         self._lifetimes.freed(self._host, block, place(), users, self._queued_on(block))
         self._arguments.pop(block, None)
+        self._parts.forget(block)
         self.races.shadow.forget(low, high)
+
+    def part(self, address: int, size: int | None) -> None:
+        """The runtime has handed out a part of a piece of memory, or takes it back (None)."""
+        self._waits.moved()
+        if (block := self.machine.memory.find(address)) is not None:
+            self._parts.told(block, address, size, self._step().tick, place())
 
     def _queued_on(self, block: Block) -> list[str]:
         """Name the queued copies that read or write a block."""
@@ -305,6 +337,8 @@ class Checks:
             decided_late = how == RELEASE and task.layout == _BY_POINTER
             if block is not None and known is not None and not decided_late:
                 self._lifetimes.used(task, known[0], block, work)
+                if task.sq not in task.device.models:
+                    self._parts.touched(block, address, size, known[0].tick, work)
             if block is not None and 0 < block.asked < address + size - block.base:
                 self._lifetimes.behind(block, address, size, work)
         if task.sq in task.device.models:

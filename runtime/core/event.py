@@ -329,6 +329,8 @@ class Event:
         if record.stream is stream and not self._is_default:
             return False
         done = record.done
+        if done:
+            record.stream.relied()
         if self.renewed and done:
             return False
         return not done or self.reset_in is not None or self._means.waits_first
@@ -417,7 +419,9 @@ class Event:
         if not self.timing:
             record.look()
         complete = self._complete(record)
-        if not complete:
+        if complete:
+            record.stream.relied()
+        else:
             record.look()
         return complete
 
@@ -432,7 +436,9 @@ class Event:
         if self.renewed:
             raise self._no_old_query()
         for wait in self._waits:
-            if not wait.done and not wait.stream.closed:
+            if wait.done:
+                wait.stream.relied()
+            elif not wait.stream.closed:
                 wait.stream.drain()
         self._waits = [wait for wait in self._waits if not wait.done]
         return not self._waits

@@ -15,6 +15,7 @@ from chips.memory_rules import internal_flags
 from npuhal import constants as c
 from runtime import errors
 from runtime.core import census
+from runtime.core.recycle import reclaim
 from runtime.driver import ids as id_kinds
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class EventIds:
         self._device.signals.bury()
         streams = self._device.streams()
         for stream in streams:
-            stream.drain()
+            reclaim(stream)
         if self.held < before:
             return True
         time.sleep(_PAUSE_S)

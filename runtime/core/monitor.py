@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from runtime import errors
+from runtime.core.recycle import reclaim
 from runtime.driver.faults import FaultDriver, ReportedFault
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class Monitor:
                 for stream in device.streams():
                     if stream.failure.first is not None and stream.ring.pending and not stream.closed:
                         with contextlib.suppress(errors.RuntimeFault):  # kept by the stream for its user
-                            stream.drain()
+                            reclaim(stream)
 
     def _run(self) -> None:
         me = threading.current_thread()

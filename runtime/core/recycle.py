@@ -20,6 +20,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -54,7 +55,7 @@ class Recycler:
 
     def tick(self, stream: Stream) -> Callable[[], None]:
         """Return what a stream calls every 64 places."""
-        return self.wake if self._threaded else stream.drain
+        return self.wake if self._threaded else partial(reclaim, stream)
 
     def wake(self) -> None:
         """Have a round made; waking again before it has begun changes nothing."""
@@ -104,7 +105,7 @@ class Recycler:
 def _look(stream: Stream) -> None:
     """Make one stream's part of a round; a failure is kept for the stream's next synchronize."""
     try:
-        stream.drain()
+        reclaim(stream)
     except errors.RuntimeFault as fault:
         if not stream.closed:
             stream.failure.keep(fault)
@@ -114,9 +115,22 @@ def _look(stream: Stream) -> None:
         stream.failure.keep(broken)
 
 
+def reclaim(stream: Stream, limit: int = 0) -> None:
+    """Drain a stream for the runtime's own needs: what it reads is not what the program goes by, and tools are told."""
+    remark = stream.device.hal.remark
+    remark("aside")
+    try:
+        stream.drain(limit)
+    finally:
+        remark("back")
+
+
 def try_recycle(stream: Stream) -> None:
     """Look whether a stream without a recycle thread should give places back, and give back at most 64 (11.2, 11.3)."""
     ring = stream.ring
+    remark = stream.device.hal.remark
+    remark("aside")
     behind = (ring.tail - stream.read_head()) % ring.depth
+    remark("back")
     if behind > _FAR_BEHIND or ring.pending > ring.depth * 3 // 4:
-        stream.drain(limit=TICK)
+        reclaim(stream, TICK)

@@ -457,6 +457,11 @@ class Stream:
         if self.ring.owed:
             tell(self.ring.owed)
 
+    def relied(self) -> None:
+        """Tell tools that the program goes by what was read last, whoever has read it."""
+        if not self.closed:
+            self.device.hal.remark("relied", self.device.device_id, self.queues.sq_id)
+
 
 class _Senders:
     """Prepared sends by SQE count; the usual one exists from the start."""

@@ -15,6 +15,7 @@ from npuhal import constants as c
 from npuhal.errors import HalError
 from runtime import errors
 from runtime.core import completion
+from runtime.core.recycle import reclaim
 from runtime.core.ring import TICK, Finished, Label, RingV100, tell
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def make_room(stream: Stream, count: int) -> None:
             check_device(stream)
         stream.lock.release()
         try:
-            stream.drain()
+            reclaim(stream)
             if tries > _FREE_TRIES:
                 stream.device.recycler.look_around()
                 time.sleep(_PAUSE_S)

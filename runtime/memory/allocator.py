@@ -10,7 +10,7 @@ from chips.memory_rules import Allocation, BadAllocation, allocation, rounded_si
 from npuhal.errors import HalError
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
-from runtime.memory.ledger import Ledger
+from runtime.memory.ledger import Held, Ledger
 from runtime.memory.location import Location
 
 HUGE_FIRST = 0
@@ -165,3 +165,8 @@ class SegmentSource:
     def shortage(self) -> str:
         """Say in words what is left and who holds it."""
         return self._allocator.shortage()
+
+    def tell(self, address: int, size: int | None) -> None:
+        """Tell tools that so many bytes at an address are handed out; None: they are taken back."""
+        part = None if size is None else Held(size, Location.DEVICE)
+        self._allocator.memory.hal.annotate(("block", address), part)

@@ -27,6 +27,9 @@ class Timeline(Protocol):
     def drain(self) -> None:
         """Look at what has been done since."""
 
+    def relied(self) -> None:
+        """Take note that somebody goes by what is known to be done."""
+
 
 class Lifetime:
     """A timeline that is passed only as a whole, when its owner ends: what a graph uses, it uses at each execution."""
@@ -49,6 +52,9 @@ class Lifetime:
     def drain(self) -> None:
         """Nothing can be looked at."""
 
+    def relied(self) -> None:
+        """Nothing is known."""
+
 
 class Mark(NamedTuple):
     """A point in a stream: everything submitted until then."""
@@ -63,6 +69,7 @@ class Mark(NamedTuple):
     def reached(self) -> bool:
         """Whether it has been reached; asks the device if need be."""
         if self.passed():
+            self.stream.relied()
             return True
         self.stream.drain()
         return self.passed()

@@ -34,6 +34,9 @@ class Source(Protocol):
     def shortage(self) -> str:
         """Say in words how much there is and who holds it."""
 
+    def tell(self, address: int, size: int | None) -> None:
+        """Tell tools that so many bytes at an address are handed out; None: they are taken back."""
+
 
 class CachingPool:
     """The pool of one device; all methods may be called from any thread."""
@@ -100,12 +103,14 @@ class CachingPool:
             block.home, block.requested, block.site = stream.handle, size, self._site()
             block.marks = ()
             self._taken(block)
+            self._source.tell(block.address, size)
         return block
 
     def give(self, block: Block, stream: Timeline) -> None:
         """Take a block back in the order of the stream it was taken for."""
         with self._lock:
             self._given(block)
+            self._source.tell(block.address, None)
             if block.users:
                 block.marks = (mark(stream), *map(mark, block.users))
                 block.users.clear()

@@ -39,6 +39,9 @@ class Source:
     def give(self, address: int) -> None:
         self.left += self.held.pop(address)
 
+    def tell(self, address: int, size: int | None) -> None:
+        """Nobody watches."""
+
     def shortage(self) -> str:
         return f"{self.left} bytes are left"
 
@@ -53,6 +56,9 @@ class Timeline:
 
     def __init__(self, handle: int) -> None:
         self.handle, self.closed, self.ring, self.asked = handle, False, Ring(), 0
+
+    def relied(self) -> None:
+        """Nobody wants to know."""
 
     def drain(self) -> None:
         self.asked += 1

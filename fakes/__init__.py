@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.errors import FakeError, MemoryFault, NotModelled
+from fakes.errors import FakeError, MemoryFault, NotModelled, NotShareable
 
 if TYPE_CHECKING:
     from npuhal.api import HalApi
@@ -35,7 +35,7 @@ def open_fake(url: HalUrl) -> HalApi:
 
     try:
         machine = Machine(chip, options)
-    except FakeError as wrong:
+    except NotShareable as wrong:
         raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
     try:
         from_text(machine, options.fault)

@@ -9,6 +9,10 @@ class FakeError(Exception):
     """Base of everything the fake raises in Python; a driver error code is never one of these."""
 
 
+class NotShareable(FakeError):
+    """A machine cannot be shared with other processes under a name; the text says why."""
+
+
 class NotModelled(FakeError):
     """The program used something that the fake does not model; the name says what. It never answers 0 instead."""
 

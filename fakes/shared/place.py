@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fakes.errors import FakeError
+from fakes.errors import NotShareable
 
 _TABLE = "table"
 
@@ -20,7 +20,7 @@ def folder(name: str) -> Path:
     root = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"npuhal-{os.getuid()}"
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if root.stat().st_uid != os.getuid():
-        raise FakeError(f"{root} belongs to another user; set XDG_RUNTIME_DIR to a folder of your own")
+        raise NotShareable(f"{root} belongs to another user; set XDG_RUNTIME_DIR to a folder of your own")
     return root / name
 
 

@@ -14,7 +14,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 
-from fakes.errors import FakeError
+from fakes.errors import NotShareable
 from fakes.shared.place import Place, started
 
 SLOTS = 254
@@ -42,15 +42,18 @@ class Table:
         cards: how many there are.
         sizes: ids of each kind per card.
         signature: in words what the machine is like; all processes must open the same.
+        slots: processes that may have it open at once.
 
     Raises:
-        FakeError: the name is in use for a machine that is not like this one, or 254 processes have it open.
+        NotShareable: the name is in use for a machine that is not like this one; or too many processes have it open.
     """
 
-    def __init__(self, place: Place, cards: int, sizes: Mapping[str, int], signature: str) -> None:
-        self.place, self.cards, self.sizes = place, cards, dict(sizes)
+    def __init__(
+        self, place: Place, cards: int, sizes: Mapping[str, int], signature: str, slots: int = SLOTS
+    ) -> None:
+        self.place, self.cards, self.sizes, self.slots = place, cards, dict(sizes), slots
         self._row = (_BYTES + cards * POOLS) * _NUMBER.size
-        self._first = _HEAD.size + SLOTS * self._row
+        self._first = _HEAD.size + self.slots * self._row
         self._ids: dict[str, int] = {}
         self._signals: dict[str, int] = {}
         at = 0
@@ -79,22 +82,22 @@ class Table:
         there = os.pread(fd, _HEAD.size, 0)
         known = there[: len(wanted)] == wanted and os.fstat(fd).st_size == size
         name = self.place.path.name
-        self.fresh = not _inhabited(fd, there)
+        self.fresh = not _inhabited(fd, there, self.slots)
         if self.fresh:
             self.place.clear()
             os.ftruncate(fd, 0)
             os.ftruncate(fd, size)
             os.pwrite(fd, _HEAD.pack(wanted, 0, self._row), 0)
         elif not known:
-            raise FakeError(
+            raise NotShareable(
                 f"shared={name} is open elsewhere as a machine with other chips or options than {self._signature}; "
                 "open it alike everywhere, or choose another name"
             )
         self._map = mmap.mmap(fd, size)
         self.sweep()
-        slot = next((slot for slot in range(SLOTS) if not self._get(slot, _PID)), None)
+        slot = next((slot for slot in range(self.slots) if not self._get(slot, _PID)), None)
         if slot is None:
-            raise FakeError(f"shared={name} is open in {SLOTS} processes already")
+            raise NotShareable(f"shared={name} is open in {self.slots} processes already")
         at = _HEAD.size + slot * self._row
         self._map[at : at + self._row] = bytes(self._row)
         self.slot = slot
@@ -122,7 +125,7 @@ class Table:
         """Take from processes that are gone what they held; returns whether there were any."""
         swept = False
         with self.place.locked():
-            for slot in range(SLOTS):
+            for slot in range(self.slots):
                 pid = self._get(slot, _PID)
                 if pid and started(pid) != self._get(slot, _STARTED):
                     self._wipe(slot)
@@ -145,7 +148,7 @@ class Table:
 
     def living(self) -> Iterator[int]:
         """Yield the rows in use."""
-        return (slot for slot in range(SLOTS) if self._get(slot, _PID))
+        return (slot for slot in range(self.slots) if self._get(slot, _PID))
 
     def identity(self, slot: int) -> tuple[int, int]:
         """Return process id and beginning of the process of a row."""
@@ -246,12 +249,12 @@ class Table:
         return self._first + card * self._card + self._signals[kind] + number * _WORD.size
 
 
-def _inhabited(fd: int, head: bytes) -> bool:
+def _inhabited(fd: int, head: bytes, slots: int) -> bool:
     """Whether a living process has a row, also of a table with other measures than this one's."""
     if len(head) < _HEAD.size:
         return False
     row = _HEAD.unpack(head)[2]
-    for slot in range(SLOTS if row else 0):
+    for slot in range(slots if row else 0):
         pid, since = struct.unpack("@QQ", os.pread(fd, 16, _HEAD.size + slot * row).ljust(16, b"\0"))
         if pid and started(pid) == since:
             return True

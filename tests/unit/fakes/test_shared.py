@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import npuhal
-from fakes.errors import FakeError
+from fakes.errors import FakeError, NotShareable
 from fakes.shared.place import Place, folder
 from fakes.shared.table import PER_CARD, Table
 from npuhal import constants as c
@@ -261,11 +261,11 @@ def test_checkers_that_cannot_see_other_processes(name: str, open_rig: Callable[
 
 
 @pytest.fixture
-def tables(name: str) -> Iterator[Callable[[], Table]]:
+def tables(name: str) -> Iterator[Callable[..., Table]]:
     made: list[Table] = []
 
-    def make() -> Table:
-        made.append(Table(Place(name), 1, {"notify": 8}, "a machine"))
+    def make(**more: int) -> Table:
+        made.append(Table(Place(name), 1, {"notify": 8}, "a machine", **more))
         return made[-1]
 
     yield make
@@ -273,22 +273,19 @@ def tables(name: str) -> Iterator[Callable[[], Table]]:
         table.leave()
 
 
-def test_a_card_is_open_in_64_processes_at_most(tables: Callable[[], Table]) -> None:
+def test_a_card_is_open_in_64_processes_at_most(tables: Callable[..., Table]) -> None:
     made = [tables() for _ in range(PER_CARD + 1)]
     assert [table.open_card(0) for table in made] == [True] * PER_CARD + [False]
     made[3].close_card(0)
     assert made[-1].open_card(0)
 
 
-def test_a_machine_has_room_for_so_many_processes(
-    tables: Callable[[], Table], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fakes.shared.table.SLOTS", 9)
-    made = [tables() for _ in range(9)]
-    with pytest.raises(FakeError, match="open in 9 processes already"):
-        tables()
+def test_a_machine_has_room_for_so_many_processes(tables: Callable[..., Table]) -> None:
+    made = [tables(slots=9) for _ in range(9)]
+    with pytest.raises(NotShareable, match="open in 9 processes already"):
+        tables(slots=9)
     made[7].leave()
-    assert tables().slot == 7
+    assert tables(slots=9).slot == 7
 
 
 # -- processes that end ------------------------------------------------------------------------------------------------

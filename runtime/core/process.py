@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import npuhal
 from runtime import errors
 from runtime.core import blocking, hang, lifetime, logs
+from runtime.core.allocator import StreamAllocators
 from runtime.core.callback import HostCallbacks
 from runtime.core.context import Context
 from runtime.core.current import CurrentState, no_context
@@ -81,6 +82,8 @@ class Runtime:
         """Ids of labels that belong to no model yet."""
         self.callbacks = HostCallbacks()
         """Functions that devices call on the host."""
+        self.allocators = StreamAllocators()
+        """Allocators that the user has given streams."""
         self.host_memory = HostRegistry()
         """Host memory of the user's own that devices may use."""
         self.open_keys = OpenKeys()

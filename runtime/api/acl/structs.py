@@ -27,6 +27,8 @@ Adapter = Callable[[str, list[Any]], tuple[dict[str, Any], After | None, Any]]
 """Turns the arguments of a call into parameters, what makes its outputs, and what must stay alive meanwhile."""
 
 _STREAM_KEYS = {1: "failureMode", 2: "overflowSwitch", 3: "userCustomTag"}
+_UNKNOWN_KEY, _UNKNOWN_WORDS = "reserved", 4
+"""What a value of an attribute without a name is: words."""
 _LAUNCH_VALUES = ("schemMode", "localMemorySize", "dynUBufSize", "engineType", "blockDimOffset", "isBlockTaskPrefetch",
                   "isDataDump", "timeout", "value")  # fmt: skip
 
@@ -48,14 +50,31 @@ def _listed(rows: Iterable[bytes]) -> Any:
     return head
 
 
-def _configuration(cfg: dict[str, Any]) -> Any:
-    """Return an aclrtMallocConfig; None for an empty dict."""
-    rows = []
-    for attribute in cfg.get("attrs", ()):
-        value = attribute.get("value", {})
-        number = next((value[key] for key in ("moduleId", "deviceId", "vaFlag", "rsv") if key in value), 0)
-        rows.append(MALLOC_ATTRIBUTE.pack(_number(attribute.get("attr")), _number(number)))
-    return _listed(rows) if rows else None
+def _configuration(call: str, cfg: dict[str, Any]) -> Any:
+    """Return an aclrtMallocConfig; None for an empty dict.
+
+    Raises:
+        TypeError: there are no attributes, or one is no dict.
+        KeyError: their number is not the one stated, or a value has no known name.
+    """
+    if not cfg:
+        return None
+    attributes = cfg.get("attrs")
+    if not isinstance(attributes, list):
+        raise TypeError(f"{call} args parse failed: attrs must be a list of dicts")
+    if len(attributes) != _number(cfg.get("numAttrs")):
+        raise KeyError(f"{call}: numAttrs is {cfg.get('numAttrs')}, attrs has {len(attributes)}")
+    return _listed(_attribute(call, each) for each in attributes)
+
+
+def _attribute(call: str, attribute: Any) -> bytes:
+    value = attribute.get("value") if isinstance(attribute, dict) else None
+    if not isinstance(value, dict):
+        raise TypeError(f"{call} args parse failed: an attribute is {{'attr': number, 'value': dict}}")
+    numbers = [value[key] for key in ("moduleId", "deviceId", "vaFlag", "rsv") if key in value]
+    if not numbers:
+        raise KeyError(f"{call}: the value of an attribute has moduleId, deviceId or rsv, not {sorted(value)}")
+    return MALLOC_ATTRIBUTE.pack(_number(attribute.get("attr")), _number(numbers[0]))
 
 
 def _address(buffer: Any) -> int:
@@ -64,7 +83,7 @@ def _address(buffer: Any) -> int:
 
 def _with_configuration(*names: str) -> Adapter:
     def adapt(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
-        buffer = _configuration(values[-1])
+        buffer = _configuration(call, values[-1])
         return dict(zip(names, (*values[:-1], _address(buffer)), strict=True)), None, buffer
 
     return adapt
@@ -97,8 +116,8 @@ def _choices(call: str, rows: Sequence[Any], key: str) -> Any:
 
 def _load(*names: str) -> Adapter:
     def adapt(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
-        buffer = _choices(call, values[-1], "type")
-        return dict(zip(names, (*values[:-1], ctypes.addressof(buffer)), strict=True)), None, buffer
+        buffer = _choices(call, values[-1], "type") if values[-1] else None
+        return dict(zip(names, (*values[:-1], _address(buffer)), strict=True)), None, buffer
 
     return adapt
 
@@ -145,7 +164,7 @@ def _filled(size: int, address: str, make: Callable[[bytes], Any], *before: str)
 
 def _text(call: str, length: int, most: int) -> Any:
     if not 0 <= length < most:
-        raise TypeError(f"{call} args parse failed: a length below {most} is expected, not {length}")
+        raise ValueError(f"{call}: a length below {most} is expected, not {length}")
     return _buffer(bytes(most))
 
 
@@ -173,7 +192,7 @@ def _pointer(data: bytes) -> dict[str, Any]:
 
 def _stream_set(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     stream, attribute, value = values
-    word = value.get(_STREAM_KEYS.get(attribute, "reserved"), 0)
+    word = value.get(_STREAM_KEYS.get(attribute, _UNKNOWN_KEY), 0)
     buffer = _buffer(STREAM_VALUE.pack(_number(word)))
     return {"stream": stream, "stmAttrType": attribute, "value": ctypes.addressof(buffer)}, None, buffer
 
@@ -183,8 +202,9 @@ def _stream_get(call: str, values: list[Any]) -> tuple[dict[str, Any], After | N
     buffer = _buffer(bytes(STREAM_VALUE.size))
 
     def after(code: int) -> list[Any]:
-        number = STREAM_VALUE.unpack(bytes(buffer))[0]
-        return [{} if code else {_STREAM_KEYS.get(attribute, "reserved"): number}]
+        number = 0 if code else STREAM_VALUE.unpack(bytes(buffer))[0]
+        key = _STREAM_KEYS.get(attribute)
+        return [{_UNKNOWN_KEY: [0] * _UNKNOWN_WORDS} if key is None else {key: number}]
 
     return {"stream": stream, "stmAttrType": attribute, "value": ctypes.addressof(buffer)}, after, buffer
 
@@ -198,6 +218,13 @@ def _within(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
     if not 0 <= timeout < 1 << 32:
         raise TypeError(f"{call} args parse failed: timeout must be within 32 bits, not {timeout}")
     return {"notify": notify, "stream": stream, "timeout": timeout}, None, None
+
+
+def _cpu_function(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
+    binary, function, kernel = values
+    if not function or not kernel:
+        raise ValueError(f"{call}: func_name and kernel_name must not be empty")
+    return {"handle": binary, "funcName": function, "kernelName": kernel}, None, None
 
 
 def _failed(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
@@ -216,6 +243,11 @@ def _repair(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
     rows = b"".join(FAILED_RANGE.pack(*(_number(each.get(key)) for key in ("addr", "len")), b"") for each in infos)
     buffer = _buffer(rows)
     return {"deviceId": index, "memUceInfoArray": ctypes.addressof(buffer), "arraySize": len(infos)}, None, buffer
+
+
+def _exchanged(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
+    word = ctypes.c_int32(values[0])
+    return {"mode": ctypes.addressof(word)}, lambda code: [word.value], word
 
 
 def _described(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
@@ -249,5 +281,7 @@ ADAPTERS: dict[str, Adapter] = {
     "aclrtMemUceRepair": _repair,
     "aclrtSetMemcpyDesc": _described,
     "aclrtGetGroupCount": _nothing,
+    "aclrtRegisterCpuFunc": _cpu_function,
+    "aclmdlRICaptureThreadExchangeMode": _exchanged,
     "aclrtWaitAndResetNotify": _within,
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from runtime.api.acl import places
 
 
 def bytes_to_ptr(data: Any) -> int:
@@ -30,7 +31,7 @@ def numpy_to_ptr(array: Any) -> int:
     _deprecated("numpy_to_ptr")
     _check(array)
     if not array.flags.c_contiguous:
-        warnings.warn("acl.util.numpy_to_ptr: the array is not contiguous", UserWarning, stacklevel=2)
+        places.warn("acl.util.numpy_to_ptr: the array is not contiguous", UserWarning)
     return int(array.ctypes.data)
 
 
@@ -61,7 +62,7 @@ def _check(array: Any) -> None:
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(f"acl.util.{name} will go away: use bytes_to_ptr", DeprecationWarning, stacklevel=3)
+    places.warn(f"acl.util.{name} will go away: use bytes_to_ptr", DeprecationWarning)
 
 
 class Threads:

@@ -279,6 +279,37 @@ def aclrtGetGroupCount(acl: Acl, count: Out | None) -> None:
 
 
 @entry
+def aclrtCreateGroupInfo(acl: Acl) -> int:
+    """Return NULL, and post why: see `aclrtGetGroupCount`."""
+    acl.reports.post(_no_groups(acl, "aclrtCreateGroupInfo"))
+    return 0
+
+
+@entry
+def aclrtDestroyGroupInfo(acl: Acl, groupInfo: int | None) -> None:
+    """Refuse: nothing can have made one."""
+    need("aclrtDestroyGroupInfo", groupInfo=groupInfo)
+    raise _no_groups(acl, "aclrtDestroyGroupInfo")
+
+
+@entry
+def aclrtGetAllGroupInfo(acl: Acl, groupInfo: int | None) -> None:
+    """Refuse, as `aclrtDestroyGroupInfo` does."""
+    need("aclrtGetAllGroupInfo", groupInfo=groupInfo)
+    raise _no_groups(acl, "aclrtGetAllGroupInfo")
+
+
+@entry
+def aclrtGetGroupInfoDetail(
+    acl: Acl, groupInfo: int | None, groupIndex: int | None, attr: int | None, attrValue: int | None,
+    valueLen: int | None, paramRetSize: Out | None,
+) -> None:  # fmt: skip
+    """Refuse, as `aclrtDestroyGroupInfo` does."""
+    need("aclrtGetGroupInfoDetail", groupInfo=groupInfo, attrValue=attrValue, paramRetSize=paramRetSize)
+    raise _no_groups(acl, "aclrtGetGroupInfoDetail")
+
+
+@entry
 def aclrtSetGroup(acl: Acl, groupId: int) -> None:
     """Refuse, as `aclrtGetGroupCount` does."""
     raise _no_groups(acl, "aclrtSetGroup")

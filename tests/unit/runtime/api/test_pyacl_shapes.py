@@ -1,0 +1,186 @@
+"""pyACL: every call of the tables has its shape, its TypeErrors and its place, whatever state the process is in."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime.api import acl as pyacl
+from runtime.api.acl.binding import Row
+from tests.unit.runtime.api.acl_module import URLS, find, opened
+
+TABLE = pyacl.table()
+MISSING = pyacl.missing()
+CALLS = TABLE | MISSING
+WRAPPED = 254
+"""C functions that the original wraps; some under two names."""
+
+EMPTY: dict[str, Any] = {
+    "": 0, "str": "", "list": [], "rows": [], "dict": {}, "float": 0.0, "any": 0, "call": lambda *_: None,
+    "bytes": b"x", "array": np.zeros(1), "shape": (1,),
+}  # fmt: skip
+"""A value of each kind that a call can take in; addresses and handles are NULL."""
+OWN_ERRORS = {"acl.util.ptr_to_bytes", "acl.util.ptr_to_numpy", "acl.util.stop_thread", "acl.rt.get_group_info_detail",
+              "acl.rt.register_cpu_func"}  # fmt: skip
+"""Calls that raise for NULL, as the original does where it does not crash."""
+GIVEN_BACK = {"bytes": bytes, "array": np.ndarray, "array_and_ptr": tuple}
+
+
+def arguments(row: Row) -> list[Any]:
+    return [EMPTY[each.kind] for each in row.arguments if each.name != "..." and not each.optional]
+
+
+def check_shape(row: Row, answer: Any) -> None:
+    if row.answer:
+        wanted = GIVEN_BACK.get(row.answer, (int, float, str, type(None)))
+        assert isinstance(answer, wanted)
+    elif row.outputs:
+        assert type(answer) is tuple
+        assert len(answer) == len(row.outputs) + 1
+        assert type(answer[-1]) is int
+    else:
+        assert type(answer) is int
+
+
+def quietly(function: Any, *given: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*given)
+
+
+@pytest.fixture(scope="module", params=URLS)
+def acl(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with opened(request.param) as module:
+        yield module
+
+
+def test_the_tables_hold_what_the_original_wraps() -> None:
+    functions = {row.function for row in TABLE.values() if row.function and not row.function.startswith("acldvpp")}
+    assert len([name for name in functions if not name.startswith("aclmdlRI")]) == WRAPPED
+    assert not TABLE.keys() & MISSING.keys()
+    assert not CALLS.keys() & set(pyacl.unavailable())
+
+
+def test_every_call_is_there_and_listed(acl: Any) -> None:
+    for name in (*CALLS, *pyacl.unavailable()):
+        function = find(acl, name)
+        assert function.__name__ == name.rpartition(".")[2]
+        assert name in function.__doc__
+    assert set(pyacl.PARTS) <= set(dir(acl))
+    assert not hasattr(acl.rt, "no_such_call")
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in CALLS.items() if not row.unchecked))
+def test_wrong_arguments_are_errors_of_their_type(name: str) -> None:
+    row, function = CALLS[name], find(pyacl.module(), name)
+    with pytest.raises(TypeError, match=r"takes exactly \d+ arguments \(\d+ given\)"):
+        function(*[1] * (len(row.arguments) + 1))
+    with pytest.raises(TypeError):
+        function(**{row.arguments[0].name: 1})
+    for place, argument in enumerate(row.arguments):
+        if argument.kind in ("any", "shape") or argument.optional:
+            continue
+        given = arguments(row)
+        for wrong in (None, object()):
+            given[place] = wrong
+            with pytest.raises(ValueError if argument.kind in ("list", "bytes", "array") else TypeError):
+                quietly(function, *given)
+    if not row.arguments[0].optional:
+        with pytest.raises(TypeError):
+            function()
+
+
+@pytest.mark.parametrize("state", ["fresh", "initialised", "finalised"])
+def test_nulls_give_the_shape_of_the_call_in_every_state(acl: Any, state: str) -> None:
+    if state != "fresh":
+        assert acl.init() == (0 if state == "initialised" else 100002)
+        assert acl.rt.set_device(0) == 0
+    if state == "finalised":
+        assert acl.finalize() == 0
+    for name, row in CALLS.items():
+        if name in ("acl.init", "acl.finalize", "acl.finalize_reference", *OWN_ERRORS):
+            continue
+        check_shape(row, quietly(find(acl, name), *arguments(row)))
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in CALLS.items() if not row.arguments))
+def test_calls_without_arguments_ignore_those_given(acl: Any, name: str) -> None:
+    row = CALLS[name]
+    if name not in ("acl.finalize", "acl.finalize_reference"):
+        check_shape(row, quietly(find(acl, name), 0, "x", None))
+
+
+@pytest.mark.parametrize("name", sorted(MISSING))
+def test_missing_calls_warn_at_the_line_that_makes_them(name: str) -> None:
+    row, function = MISSING[name], find(pyacl.module(), name)
+    with pytest.warns(RuntimeWarning, match=f"{name}: this runtime has no") as caught:
+        answer = function(*arguments(row))
+    assert [each.filename for each in caught] == [__file__]
+    check_shape(row, answer)
+    if not row.answer:
+        assert (answer[-1] if row.outputs else answer) == 200001
+
+
+@pytest.mark.parametrize("name", ["acl.himpi.sys_init", "acl.blas.hgemm", "acl.media.venc_send_frame", "acl.fv.search"])
+def test_engines_and_libraries_that_are_not_here_say_so(name: str) -> None:
+    assert name in pyacl.unavailable()
+    with pytest.raises(NotImplementedError, match=name):
+        find(pyacl.module(), name)(1)
+
+
+def test_handles_are_words() -> None:
+    with opened(URLS[0]) as acl:
+        assert acl.init() == 0
+        assert acl.rt.set_device(0) == 0
+        stream, _ = acl.rt.create_stream()
+        assert type(stream) is int
+        assert acl.rt.synchronize_stream(stream + (1 << 64)) == 0  # what does not fit is cut off
+        assert acl.rt.synchronize_stream(True) != 0  # a bool is an int
+        assert acl.rt.synchronize_stream(0) == 0  # the default stream
+        for bad in (1.5, "1", b"1", [1]):
+            with pytest.raises(TypeError, match=r"acl\.rt\.synchronize_stream args parse failed"):
+                acl.rt.synchronize_stream(bad)
+
+
+@pytest.mark.parametrize(
+    ("call", "given", "problem"),
+    [
+        ("malloc_with_cfg", (64, 0, {"attrs": [], "numAttrs": 1}), KeyError),
+        ("malloc_with_cfg", (64, 0, {"numAttrs": 0}), TypeError),
+        ("malloc_with_cfg", (64, 0, {"attrs": [{"attr": 1, "value": {"other": 1}}], "numAttrs": 1}), KeyError),
+        ("malloc_host_with_cfg", (64, {"attrs": [{"attr": 1}], "numAttrs": 1}), TypeError),
+        ("mem_set_pid_to_shareable_handle", (1, (1,)), ValueError),
+        ("ipc_mem_set_import_pid", ("key", ["1"]), ValueError),
+        ("ipc_mem_get_export_key", (1, 64, 1024, 0), ValueError),
+        ("get_function_name", (1, 1024), ValueError),
+        ("register_cpu_func", (1, "", "kernel"), ValueError),
+        ("wait_and_reset_notify", (1, 1, -1), TypeError),
+        ("wait_and_reset_notify", (1, 1, 1 << 32), TypeError),
+        ("binary_load_from_file", ("x", None), ValueError),
+        ("binary_load_from_file", ("x", [1]), ValueError),
+        ("mem_uce_repair", (0, None), TypeError),
+        ("get_group_info_detail", (1, 0, 0), RuntimeError),
+    ],
+)
+def test_structs_that_cannot_be_read(call: str, given: tuple[Any, ...], problem: type[Exception]) -> None:
+    with opened(URLS[0]) as acl, pytest.raises(problem):
+        getattr(acl.rt, call)(*given)
+
+
+def test_install_takes_the_name_and_its_parts() -> None:
+    before = {name for name in sys.modules if name == "acl" or name.startswith("acl.")}
+    assert not before  # nothing takes it unasked
+    try:
+        root = pyacl.install()
+        assert isinstance(root, ModuleType)
+        for part in pyacl.PARTS:
+            assert sys.modules[f"acl.{part}"] is getattr(root, part)
+    finally:
+        for name in [name for name in sys.modules if name == "acl" or name.startswith("acl.")]:
+            del sys.modules[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -18,11 +17,19 @@ if TYPE_CHECKING:
     from runtime.cli.output import Output
 
 HELP = (
-    "Without options: driver and API version, devices, chip, memory and ids in use. With --chip: what is known about a "
-    "chip without having one; with --diff too: what differs between two chips."
+    "Without options: driver and API version, chip and its limits, and for each device state, cores and load, and as "
+    "used/capacity the memory, streams, events, notifies and models of all processes. With --chip: what is known about "
+    "a chip without having one; with --diff too: what differs between two chips."
 )
 
 _IDS = {"streams": "STREAM", "events": "EVENT", "notifies": "NOTIFY", "models": "MODEL"}
+_IDENTITY_COLUMNS = ("device", "user_id", "physical_id", "bus", "state", "soc", "cube_cores", "vector_cores",
+                     "aicpu_cores")  # fmt: skip
+_USE_COLUMNS = ("device", "cube_load_percent", "memory_mib", *_IDS)
+_LIMITS = {
+    "tasks_pending_per_stream": "pending_max", "ring_depth": "rtsq_depth", "entries_per_task": "max_sqe_per_task",
+    "streams_with_a_queue": "max_physical_streams",
+}  # fmt: skip
 _STATES = ("starting", "working", "exception", "sleeping", "link lost")
 _IDENTITY = ("soc", "family", "chip_type", "chip_value", "generation", "overlay", "library", "padding_size")
 
@@ -100,12 +107,19 @@ def _machine(url: str | None, as_json: bool, out: Output) -> None:
     if as_json:
         out.json(told)
         return
-    devices = told.pop("devices")
-    out.table(("machine", ""), [(name.replace("_", " "), value) for name, value in told.items()])
-    for device in devices:
+    devices, limits = told.pop("devices"), told.pop("limits")
+    facts = [(name.replace("_", " "), value) for name, value in told.items()]
+    facts += [(f"limit: {name.replace('_', ' ')}", value) for name, value in limits.items()]
+    out.table(("machine", ""), facts)
+    for columns in (_IDENTITY_COLUMNS, _USE_COLUMNS) if devices else ():
         out.line()
-        number = device.pop("device")
-        out.table((f"device {number}", ""), [(name.replace("_", " "), value) for name, value in device.items()])
+        rows = [[_shown(device[name]) for name in columns] for device in devices]
+        out.table([name.replace("_", " ") for name in columns], rows)
+
+
+def _shown(value: Any) -> str:
+    """Return a fact of a device as text, use as "used/capacity"."""
+    return f"{value['used']}/{value['capacity']}" if isinstance(value, dict) else str(value)
 
 
 def _read(hal: HalApi) -> dict[str, Any]:
@@ -115,41 +129,44 @@ def _read(hal: HalApi) -> dict[str, Any]:
 
     machine = read_machine(hal)
     visible = read_mask(os.environ.get(VARIABLE), machine.device_count)
-    told: dict[str, Any] = {
+    chip = machine.known_chip
+    return {
         "door": hal.url,
         "library": getattr(hal, "path", "built in"),
         "driver_api": decode_version(machine.api_version),
         "known_api": f"{decode_version(BASE_VERSION)} to {decode_version(DRIFT_VERSION)}",
-        "chip": f"{machine.chip.soc} ({machine.chip.chip_type}, {machine.chip.generation})",
+        "chip": f"{chip.soc} ({chip.chip_type}, {chip.generation})" if chip else "none",
         "version_word": f"{machine.version_word:#x}",
         "task_schedulers": machine.ts_count,
         "runs_on": "host" if machine.on_host else "device",
         "device_count": machine.device_count,
         "visible_devices": ", ".join(map(str, visible.ids)) if visible.usable else f"none: {visible.state.value}",
+        "limits": {name: getattr(chip.limits, field) for name, field in _LIMITS.items()} if chip else {},
+        "devices": [_device(hal, driver_id, visible.ids) for driver_id in range(machine.device_count)],
     }
-    told["devices"] = [_device(hal, driver_id, visible.ids) for driver_id in range(machine.device_count)]
-    return told
 
 
 def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, Any]:
+    from runtime.driver.ids import IdDriver
     from runtime.driver.info import DeviceInfo
+    from runtime.driver.memory import MemoryDriver
     from runtime.errors import RuntimeFault
 
     info = DeviceInfo(hal, device_id)
-    told: dict[str, Any] = {
-        "device": device_id,
-        "user_id": visible.index(device_id) if device_id in visible else "hidden by the visible-device mask",
-    }
+    user_id = visible.index(device_id) if device_id in visible else "hidden by the visible-device mask"
+    told: dict[str, Any] = {"device": device_id, "user_id": user_id}
     questions: list[tuple[str, Callable[[], object]]] = [
         ("physical_id", info.physical_id),
+        ("bus", info.pci_address),
         ("state", lambda: _STATES[info.status()]),
         ("soc", info.soc_version),
         ("cube_cores", partial(info.get, "MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM")),
         ("vector_cores", partial(info.get, "MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM")),
         ("aicpu_cores", partial(info.get, "MODULE_TYPE_AICPU", "INFO_TYPE_CORE_NUM")),
-        ("memory", partial(_memory, hal, device_id)),
-        *((name, partial(_ids, hal, device_id, kind)) for name, kind in _IDS.items()),
-    ]
+        ("cube_load_percent", partial(info.get, "MODULE_TYPE_AICORE", "INFO_TYPE_UTILIZATION")),
+        ("memory_mib", lambda: _memory(*MemoryDriver(hal, device_id).space())),
+        *((name, lambda kind=kind: _use(*IdDriver(info).usage(kind))) for name, kind in _IDS.items()),
+    ]  # fmt: skip
     for name, ask in questions:
         try:
             told[name] = ask()
@@ -158,18 +175,9 @@ def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, 
     return told
 
 
-def _memory(hal: HalApi, device_id: int) -> str:
-    from runtime.driver.memory import MemoryDriver
-
-    free, total = MemoryDriver(hal, device_id).space()
-    return f"{free >> 20} MiB free of {total >> 20} MiB"
+def _memory(free: int, total: int) -> dict[str, int]:
+    return {"used": total - free >> 20, "capacity": total >> 20}
 
 
-def _ids(hal: HalApi, device_id: int, kind: str) -> str:
-    from npuhal import constants, structs
-    from runtime.driver.calls import HalCalls
-
-    answer = structs.halResourceInfo()
-    rc = hal.halResourceInfoQuery(device_id, 0, getattr(constants, f"DRV_RESOURCE_{kind}_ID"), ctypes.byref(answer))
-    HalCalls(hal, device_id).check(rc, "halResourceInfoQuery", kind)
-    return f"{answer.usedNum} in use of {answer.capacity}"
+def _use(capacity: int, used: int) -> dict[str, int]:
+    return {"used": used, "capacity": capacity}

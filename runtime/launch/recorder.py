@@ -265,7 +265,8 @@ class Recorder:
             nonlocal unwatched
             if self.stopped:
                 unwatched = unwatched or again()
-                return unwatched(*arguments)
+                unwatched(*arguments)
+                return
             frame = getframe(1)
             if id(frame.f_code) not in outside:
                 frame = caller(frame)

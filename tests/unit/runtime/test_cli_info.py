@@ -10,6 +10,7 @@ import pytest
 import npuhal
 from chips import find_chip
 from runtime import cli
+from runtime.api import Runtime
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -99,8 +100,30 @@ def test_a_machine_is_told_with_its_devices(
     first = found["devices"][0]
     assert first["state"] == "working"
     assert (first["cube_cores"], first["vector_cores"]) == (20, 40)
-    assert " MiB free of " in first["memory"]
-    assert " in use of " in first["streams"]
+    assert first["bus"].endswith(":00.0")
+    assert first["memory_mib"] == {"used": 0, "capacity": 49152}
+    assert first["events"] == {"used": 0, "capacity": 65536}
+    assert found["limits"]["ring_depth"] == find_chip("Ascend910B3").limits.rtsq_depth
+
+
+def test_what_a_process_uses_is_seen(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = Runtime("fake://ascend910b3")
+    try:
+        device = runtime.device(0)
+        held, events = device.alloc(64 << 20), [device.create_event() for _ in range(3)]
+        stream = device.create_stream()
+        for event in events:
+            stream.record(event)
+        monkeypatch.setattr(npuhal, "open_hal", lambda url: runtime.hal)
+        monkeypatch.setattr(runtime.hal, "close", lambda: None)
+        (used,) = machine(capsys, "fake://ascend910b3")["devices"]
+        usage = {kind: device.ids.usage(kind)[1] for kind in ("STREAM", "EVENT")}
+        assert used["memory_mib"]["used"] >= held.size >> 20
+        assert used["streams"]["used"] == usage["STREAM"] >= 2
+        assert used["events"]["used"] == usage["EVENT"] >= 3
+    finally:
+        monkeypatch.undo()
+        runtime.close(force=True)
 
 
 def test_a_mask_hides_devices_and_renumbers_the_rest(
@@ -121,11 +144,16 @@ def test_an_answer_that_is_missing_does_not_hide_the_others(
     monkeypatch.setattr(hal, "halMemGetInfo", lambda *_: 65534, raising=False)
     monkeypatch.setattr(npuhal, "open_hal", lambda url: hal)
     (device,) = machine(capsys, "fake://ascend910b3")["devices"]
-    assert device["memory"] == "not told (DRV_ERROR_NOT_SUPPORT)"
+    assert device["memory_mib"] == "not told (DRV_ERROR_NOT_SUPPORT)"
     assert device["cube_cores"] == 20
 
 
 def test_the_machine_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys, "--url", "fake://ascend950").splitlines()
+    lines = told(capsys, "--url", "fake://ascend950?devices=2&streams=9").splitlines()
     assert lines[0] == "machine"
-    assert "device 0" in lines
+    rows = [line.split() for line in lines]
+    heads = next(row for row in rows if row[:2] == ["device", "cube"])
+    values = rows[rows.index(heads) + 1 :]
+    assert [row[0] for row in values] == ["0", "1"]
+    assert values[0][heads.index("streams") - 3] == "0/9"
+    assert max(map(len, lines)) <= 120

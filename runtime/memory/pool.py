@@ -38,6 +38,11 @@ class Source(Protocol):
         """Tell tools that so many bytes at an address are handed out; None: they are taken back."""
 
 
+_MOST_WARM = 32
+"""Sizes of which blocks are kept warm, and blocks of each."""
+_MOST_SIZES = 4096
+
+
 class CachingPool:
     """The pool of one device; all methods may be called from any thread."""
 
@@ -55,6 +60,9 @@ class CachingPool:
         self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
         self._blocks: dict[int, Block] = {}
         self._pending: list[Block] = []
+        self._warm: dict[tuple[int, int], list[tuple[Block, Timeline]]] = {}
+        """Blocks as they were given back, by the stream they were taken for and their size: first in every search."""
+        self._wanted: dict[int, int] = {}
         self.statistics = Statistics()
         self._limit: int | None = None
 
@@ -89,9 +97,29 @@ class CachingPool:
         Raises:
             OutOfMemory 207001: neither the pool nor, within the limit, the driver has that much.
         """
+        wanted = self._wanted.get(size) or self._round(size)
+        with self._lock:
+            if kept := self._warm.get((stream.handle, wanted)):
+                block = kept.pop()[0]
+                block.warm = False
+                block.requested, block.site = size, self._site()
+                self.statistics.took(wanted, size)
+                self._source.tell(block.address, size)
+                return block
+        return self._take(size, wanted, stream)
+
+    def _round(self, size: int) -> int:
+        """Work out what a request takes, and remember it."""
         wanted = -(-self._rounded(size) // UNIT) * UNIT
+        if len(self._wanted) < _MOST_SIZES:
+            self._wanted[size] = wanted
+        return wanted
+
+    def _take(self, size: int, wanted: int, stream: Timeline) -> Block:
+        """Take a block that is not kept warm."""
         small = wanted <= SMALL
         with self._lock:
+            self._cool()
             block = self._find(wanted, small, stream.handle)
         if block is None:
             settled = self._reached()
@@ -102,15 +130,21 @@ class CachingPool:
             self._cut(block, wanted)
             block.home, block.requested, block.site = stream.handle, size, self._site()
             block.marks = ()
-            self._taken(block)
+            self.statistics.took(block.size, size)
             self._source.tell(block.address, size)
         return block
 
     def give(self, block: Block, stream: Timeline) -> None:
         """Take a block back in the order of the stream it was taken for."""
         with self._lock:
-            self._given(block)
+            self.statistics.gave(block.size, block.requested, rests=not block.users)
             self._source.tell(block.address, None)
+            if not block.users and len(self._warm) < _MOST_WARM:
+                kept = self._warm.setdefault((block.home, block.size), [])
+                if len(kept) < _MOST_WARM:
+                    kept.append((block, stream))
+                    block.warm = True
+                    return
             if block.users:
                 block.marks = (mark(stream), *map(mark, block.users))
                 block.users.clear()
@@ -119,6 +153,14 @@ class CachingPool:
             else:
                 block.marks = (mark(stream),)
                 self._put(block)
+
+    def _cool(self) -> None:
+        """Let everybody find the blocks that were kept warm."""
+        for kept in self._warm.values():
+            for block, stream in kept:
+                block.warm, block.marks = False, (mark(stream),)
+                self._put(block)
+        self._warm.clear()
 
     def record(self, block: Block, stream: Timeline) -> None:
         """Note that a further stream uses a block: its work so far must be over before the block is used again."""
@@ -201,7 +243,7 @@ class CachingPool:
         size: Counter[str] = Counter()
         count: Counter[str] = Counter()
         for block in self._blocks.values():
-            if not block.free and block not in self._pending:
+            if not (block.free or block.warm) and block not in self._pending:
                 size[block.site] += block.size
                 count[block.site] += 1
         return most([(site, share, count[site]) for site, share in size.most_common()]) if size else ""
@@ -269,31 +311,10 @@ class CachingPool:
                 self._leave(block)
             else:
                 self._pending.remove(block)
-                self._rests(block)
+                self.statistics.rested(block.size)
             block.home, block.marks = NOBODY, ()
         for block in settled:
             self._put(block)
-
-    def _taken(self, block: Block) -> None:
-        statistics, size = self.statistics, block.size
-        statistics.allocation.add(1)
-        statistics.allocated_bytes.add(size)
-        statistics.requested_bytes.add(block.requested)
-        statistics.active.add(1)
-        statistics.active_bytes.add(size)
-
-    def _given(self, block: Block) -> None:
-        statistics, size = self.statistics, block.size
-        statistics.allocation.take(1)
-        statistics.allocated_bytes.take(size)
-        statistics.requested_bytes.take(block.requested)
-        if not block.users:
-            self._rests(block)
-
-    def _rests(self, block: Block) -> None:
-        """No stream but, in order, its own uses the block any more."""
-        self.statistics.active.take(1)
-        self.statistics.active_bytes.take(block.size)
 
     # -- giving back -----------------------------------------------------------------------------------------------
 
@@ -302,6 +323,8 @@ class CachingPool:
 
         Returns the bytes given back.
         """
+        with self._lock:
+            self._cool()
         settled = self._reached()
         with self._lock:
             self._settle(settled)
@@ -331,6 +354,7 @@ class CachingPool:
             self._blocks.clear()
             self._free.clear()
             self._pending.clear()
+            self._warm.clear()
 
     # -- names that users of torch.npu know ------------------------------------------------------------------------
 
@@ -380,6 +404,7 @@ class CachingPool:
     def memory_snapshot(self) -> list[Snapshot]:
         """Return every block, by address."""
         with self._lock:
+            self._cool()
             return [
                 Snapshot(block.segment.address, block.address, block.size, self._state(block))
                 for _, block in sorted(self._blocks.items())

@@ -46,6 +46,33 @@ class Statistics:
     num_driver_allocs: int = 0
     num_driver_frees: int = 0
 
+    def took(self, size: int, requested: int) -> None:
+        """Count a block that was taken; one function, because it runs with every request."""
+        for counter, amount in (
+            (self.allocation, 1), (self.active, 1), (self.allocated_bytes, size), (self.active_bytes, size),
+            (self.requested_bytes, requested),
+        ):  # fmt: skip
+            counter.allocated += amount
+            counter.current = current = counter.current + amount
+            if current > counter.peak:
+                counter.peak = current
+
+    def gave(self, size: int, requested: int, *, rests: bool) -> None:
+        """Count a block that was given back; `rests` says that no other stream uses it any more."""
+        for counter, amount in (
+            (self.allocation, 1), (self.allocated_bytes, size), (self.requested_bytes, requested),
+        ):  # fmt: skip
+            counter.freed += amount
+            counter.current -= amount
+        if rests:
+            self.rested(size)
+
+    def rested(self, size: int) -> None:
+        """Count a block that no stream but, in order, its own uses any more."""
+        for counter, amount in ((self.active, 1), (self.active_bytes, size)):
+            counter.freed += amount
+            counter.current -= amount
+
     def counters(self) -> Iterator[tuple[str, Counter]]:
         """Return the counters with their names."""
         for name in ("allocation", "segment", "active", "allocated_bytes", "reserved_bytes", "active_bytes",

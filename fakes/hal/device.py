@@ -86,6 +86,8 @@ class DeviceCalls(Chapter):
             return c.DRV_ERROR_NOT_SUPPORT
         if in_ is not None and in_.close_type == c.DEV_CLOSE_HOST_USER:
             device.leave()
+            for forget in self.machine.on_leave:
+                forget(devid)
             return 0
         if self.machine.checks is not None:
             self.machine.checks.closing(device)

@@ -23,6 +23,10 @@ class SegmentCalls(Chapter):
         super().__init__(machine)
         self._segments: dict[int, tuple[int, int, int]] = {}
         """Card, first address and size, by the number that callers see as a pointer."""
+        machine.on_leave.append(self._forget)
+
+    def _forget(self, devid: int) -> None:
+        self._segments = {number: row for number, row in self._segments.items() if row[0] != devid}
 
     def halGetTsegInfoByVa(self, devid: int, va: int, size: int, flag: int, info: Any) -> int:
         """Return the segment of a block; flag 1 is for host memory, 0 for the card's."""

@@ -32,9 +32,13 @@ class WindowDriver(HalCalls):
     def segment(self, address: int, size: int, *, host: bool) -> Any:
         """Return the UB segment of a block (struct halTsegInfo); give it back with `release`."""
         info = s.halTsegInfo()
-        rc = self.hal.halGetTsegInfoByVa(self.device_id, address, size, int(host), ctypes.byref(info))
-        self.check(rc, "halGetTsegInfoByVa", f"{size} bytes at {address:#x}")
+        self.renew(info, address, size, host=host)
         return info
+
+    def renew(self, segment: Any, address: int, size: int, *, host: bool) -> None:
+        """Find the segment of a block once more, for everybody who holds it: the device was opened anew."""
+        rc = self.hal.halGetTsegInfoByVa(self.device_id, address, size, int(host), ctypes.byref(segment))
+        self.check(rc, "halGetTsegInfoByVa", f"{size} bytes at {address:#x}")
 
     def release(self, segment: Any) -> None:
         """Give a segment back."""

@@ -114,6 +114,10 @@ class ArgumentPool:
         if self.way == "dma":
             for block in self._blocks:
                 block.describe(self._join(block.source.value, block.address))
+        if self.way == "ub":
+            device, host = self._spans
+            for segment, address in zip(self._segments, (host, device), strict=True):
+                self._windows.renew(segment, address, self.size * len(self._blocks), host=address == host)
 
     def take(self) -> ArgumentBlock | None:
         """Return a free block, or None."""

@@ -25,8 +25,6 @@ def device(device: Device) -> Device:
     """A device of a chip that has snapshots."""
     if not device.chip.has("DFX_PROCESS_SNAPSHOT"):
         pytest.skip(f"{device.chip.soc} has no snapshots")
-    if device.facts.ub_connected:
-        pytest.skip("a device behind UB cannot be saved")
     return device
 
 
@@ -88,6 +86,32 @@ def test_graphs_replay_after_a_restore(machine: Runtime, device: Device, make_ke
             made.execute(second)
             second.synchronize(1000)
         assert log == [1, 2, 3] * 4
+        made.close()
+
+
+def test_copies_go_on_and_captured_ones_do_or_are_refused(machine: Runtime, device: Device) -> None:
+    pinned, target = device.alloc_host(64), device.upload(np.zeros(16, "i4"))
+    source = pinned.numpy("i4")
+    with device.create_stream() as stream:
+        for number in range(4):
+            source[:] = number
+            stream.copy(target, pinned)
+            stream.synchronize(1000)
+            assert device.download(target, "i4").tolist() == [number] * 16
+            if number % 2:
+                exchange(machine)
+        graph.begin(stream)
+        stream.copy(target, pinned)
+        made = graph.end(stream)
+        if device.chip.generation == "v100":
+            exchange(machine)
+            source[:] = 7
+            made.execute(stream)
+            stream.synchronize(1000)
+            assert device.download(target, "i4").tolist() == [7] * 16
+        else:
+            with machine.snapshot.locked(), pytest.raises(errors.NotSupported, match="prepared for this card"):
+                machine.snapshot.backup()
         made.close()
 
 

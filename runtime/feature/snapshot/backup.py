@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from chips.tasks import MemcpyAsync
 from runtime import errors
 from runtime.core.stream import StreamFlag
 from runtime.feature.snapshot import image
@@ -40,12 +41,10 @@ def check(devices: Sequence[Device]) -> None:
     """Refuse what cannot be brought back, and name it.
 
     Raises:
-        NotSupported 207000: a model that the AICPU schedules, or that is not complete; memory or notifies that are
-            shared with other processes; a host that reaches its device over UB.
+        NotSupported 207000: a model that the AICPU schedules, that is not complete, or that has copies prepared by the
+            driver; memory or notifies that are shared with other processes.
     """
     for device in devices:
-        if device.facts.ub_connected:
-            raise _cannot(f"device {device.user_id} is reached over UB", "there is no way to save its queue pairs")
         for context in device.contexts():
             for model in context.models:
                 _check_model(model)
@@ -59,6 +58,13 @@ def _check_model(model: Model) -> None:
         raise _cannot(f"{model!r} is scheduled by the AICPU", "close it before the backup")
     if not model.complete:
         raise _cannot(f"{model!r} is under construction", "load it, or close it, before the backup")
+    for each in model.tree():
+        for node in each.nodes:
+            if isinstance(node.task, MemcpyAsync) and (node.task.ub is not None or node.task.dma_queue):
+                raise _cannot(
+                    f"{node!r} of {model!r} is a copy that the driver has prepared for this card",
+                    "copy between host and device outside of graphs",
+                )
 
 
 def _cannot(what: str, hint: str) -> errors.RuntimeFault:

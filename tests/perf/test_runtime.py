@@ -82,60 +82,6 @@ def test_launch_with_device_arguments(device: Device) -> None:
     check("launch with device arguments", device, measured, 16)
 
 
-def test_launch_with_buffers(device: Device) -> None:
-    stream = device.create_stream()
-    launch = device.load(minimal_kernel("perf", 4)).only.bind(stream, 8)
-    buffers = [device.alloc(4096) for _ in range(4)]
-
-    def loop(calls: int) -> None:
-        for _ in range(calls):
-            launch(*buffers)
-
-    check("launch with four buffers", device, ratio(loop, LAUNCHES), 32)
-
-
-def test_launch_by_subscript(device: Device) -> None:
-    stream = device.create_stream()
-    kernel = device.load(minimal_kernel("perf", 4)).only
-    buffers = [device.alloc(4096) for _ in range(4)]
-
-    def loop(calls: int) -> None:
-        for _ in range(calls):
-            kernel[8](*buffers, stream=stream)
-
-    check("kernel[blocks](...)", device, ratio(loop, CALLS), 50)
-
-
-def test_event_record(device: Device) -> None:
-    stream, event = device.create_stream(), device.create_event()
-
-    def loop(calls: int) -> None:
-        for _ in range(calls):
-            event.record(stream)
-
-    check("event record", device, ratio(loop, CALLS), 220)
-
-
-def test_idle_synchronize(device: Device) -> None:
-    stream = device.create_stream()
-
-    def loop(calls: int) -> None:
-        for _ in range(calls):
-            stream.synchronize()
-
-    check("idle synchronize", device, ratio(loop, CALLS), 60)
-
-
-def test_idle_query(device: Device) -> None:
-    stream = device.create_stream()
-
-    def loop(calls: int) -> None:
-        for _ in range(calls):
-            stream.query()
-
-    check("idle query", device, ratio(loop, CALLS), 45)
-
-
 def test_watching_a_launch(device: Device) -> None:
     """What a watched launch costs more than a plain one: 15 times the calibration where nothing else runs."""
     plain, watched = device.create_stream(), device.create_stream()

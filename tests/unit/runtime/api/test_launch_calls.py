@@ -260,3 +260,17 @@ def test_block_counts(api: Caller, function: int, count: int, code: int, message
 def test_the_reserved_parameter_is_null(api: Caller, function: int) -> None:
     api.step("aclrtLaunchKernelWithConfig", 100000, "EH0009", funcHandle=function, numBlocks=1, stream=api.stream,
              argsHandle=start(api, function), reserve=1)
+
+
+def test_a_launch_is_the_last_task_of_its_thread_also_when_it_was_prepared(api: Caller, function: int) -> None:
+    ring = api.acl.runtime.handles.get(api.stream, Stream).ring
+    arguments = api.step("aclrtMalloc", 0, devPtr=Out(), size=64, policy=0)
+    launches = [
+        lambda: host_args(api, function, bytes(40)),
+        lambda: api.step("aclrtLaunchKernel", 0, funcHandle=function, numBlocks=1, argsData=arguments, argsSize=40,
+                         stream=api.stream),
+    ]
+    for launch in launches * 2:
+        launch()
+        assert api.step("aclrtGetThreadLastTaskId", 0, taskId=Out()) == ring.id_at((ring.submitted - 1) % ring.depth)
+    api.wait()

@@ -90,7 +90,7 @@ RIGHT = {
         f"a, ret = acl.rt.create_event_with_flag(8)\n{RECORDED}"
         "ms, ret = acl.rt.event_elapsed_time(a, a)"
     ),
-    "kind of memory": "attr = 0\nfree, total, ret = acl.rt.get_mem_info(attr)\nfree, total, ret = acl.rt.get_mem_info(1)",
+    "kind of memory": "attr = 0\nfree, total, ret = acl.rt.get_mem_info(attr)",
     "seconds": "ret = acl.rt.set_op_wait_timeout(30)",
     "milliseconds": "for limit in (5000, -1):\n    ret = acl.rt.synchronize_stream_with_timeout(0, limit)",
     "microseconds": "us, ret = acl.rt.set_op_execute_timeout_v2(2000000)",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fakes.errors import FakeError, MemoryFault, NotModelled, NotShareable
 
 if TYPE_CHECKING:
+    from fakes.machine import Machine
     from npuhal.api import HalApi
     from npuhal.loader import HalUrl
 
@@ -17,34 +18,17 @@ __all__ = ["FakeError", "MemoryFault", "NotModelled", "open_fake"]
 
 DEFAULT_SOC = "Ascend910B3"
 """The SoC of a URL that names none."""
+_SCENARIO = "scenario="
+"""What may stand in place of a SoC: fake://scenario=NAME."""
 
 
 def open_fake(url: HalUrl) -> HalApi:
     """Open the fake a URL describes: schemes fake, fake-abi and null.
 
-    Raises npuhal's BadUrl for a wrong option or value, chips' UnknownChip for a SoC nobody knows.
+    Raises npuhal's BadUrl for a wrong option or value or a wrong scenario, chips' UnknownChip for a SoC nobody knows.
     """
-    from chips import find_chip
-    from fakes.options import parse
-
-    options = parse(url)
-    chip = find_chip(url.target or DEFAULT_SOC)
-    from fakes.machine import Machine
-    from fakes.scenario import from_file, from_text
-    from npuhal.errors import BadUrl
-
-    try:
-        machine = Machine(chip, options)
-    except NotShareable as wrong:
-        raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
-    try:
-        from_text(machine, options.fault)
-        if options.scenario:
-            from_file(machine, options.scenario)
-    except FakeError as wrong:
-        machine.close()
-        raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
-    if url.scheme == "null" and options.compiled:
+    machine = _machine(url)
+    if url.scheme == "null" and machine.options.compiled:
         from fakes.compiled import CompiledNullApi
 
         return CompiledNullApi(url.text, machine)
@@ -59,3 +43,33 @@ def open_fake(url: HalUrl) -> HalApi:
     from fakes.direct import DirectApi
 
     return DirectApi(url.text, machine)
+
+
+def _machine(url: HalUrl) -> Machine:
+    from chips import find_chip
+    from chips.schema import SchemaError
+    from fakes.machine import Machine
+    from fakes.options import parse
+    from fakes.rules import from_text
+    from npuhal.errors import BadUrl
+
+    try:
+        options, target, scenario = dict(url.options), url.target, None
+        if target.startswith(_SCENARIO):
+            options["scenario"], target = target.removeprefix(_SCENARIO), ""
+        if name := options.get("scenario"):
+            from fakes.scenario import find
+
+            scenario = find(name)
+            options, target = {**scenario.options, **options}, target or scenario.soc
+        machine = Machine(find_chip(target or DEFAULT_SOC), parse(url._replace(options=options)))
+        try:
+            from_text(machine, options.get("fault", ""))
+            if scenario is not None:
+                scenario.apply(machine)
+        except (FakeError, SchemaError) as wrong:
+            machine.close()
+            raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
+    except (NotShareable, SchemaError) as wrong:
+        raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
+    return machine

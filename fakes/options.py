@@ -15,6 +15,7 @@ from npuhal.loader import HalUrl
 
 MAX_DEVICES = 64
 """Cards of one machine: the driver's address plan has 64 slices."""
+TOPOLOGIES = ("mixed", "hccs", "switch", "pcie")
 CROSSING = (RACE, DEADLOCK)
 """Checkers that would have to see what other processes do."""
 ARGUMENT_PATHS = ("dma", "bar", "ub")
@@ -49,9 +50,9 @@ class FakeOptions:
     physical: tuple[int, ...] = ()
     """`physical=3,4`: the cards' physical ids; empty: drawn from the seed, never equal to the logic ids."""
     fault: str = ""
-    """Fault rules in short form, see `fakes.scenario`."""
+    """Fault rules in short form, see `fakes.rules`."""
     scenario: str = ""
-    """A YAML file of fault rules."""
+    """A machine or fault rules in YAML: a shipped name or a file, see `fakes.scenario`."""
     ts_capability: bytes = b"\xff" * 7
     """`ts_capability=00000000000000`: what the task scheduler says it can do, bit by bit; `none`: it says nothing."""
     ts_version: int = 0
@@ -69,8 +70,8 @@ class FakeOptions:
     features: int | None = None
     """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
     topology: str = "mixed"
-    """How cards are joined without UB: "mixed" (SIO in pairs, HCCS in fours), or "pcie": none reaches another one's
-    memory."""
+    """How cards are joined without UB: "mixed" (SIO in pairs, HCCS in fours), "hccs" (each with each), "switch" (SIO
+    in pairs, else HCCS through a switch), or "pcie": none reaches another one's memory."""
     software_sq: bool = True
     """`swsq=0`: the driver cannot bind queues to memory of streams, so that graphs keep queues of their own."""
     compiled: bool = False
@@ -84,7 +85,7 @@ class FakeOptions:
         physical = f"&physical={','.join(map(str, self.physical))}" if self.physical else ""
         return (
             f"{chip.soc}?devices={self.devices}&seed={self.seed}&hbm={self.hbm}&args={self.args}"
-            f"&topology={self.topology}{physical}{limits}"
+            f"&topology={self.topology}&scenario={self.scenario}{physical}{limits}"
         )
 
 
@@ -115,7 +116,7 @@ def parse(url: HalUrl) -> FakeOptions:
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
         op_interval_ns=url.integer("op_interval", 1 << 32, 1, (1 << 64) - 1),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
-        topology=url.choice("topology", "mixed", ("mixed", "pcie")),
+        topology=url.choice("topology", "mixed", TOPOLOGIES),
         software_sq=url.flag("swsq", default=True),
         compiled=url.flag("compiled"),
         limits={kind: url.integer(name, 0, 0, 1 << 20) for name, kind in counts.items() if name in url.options},
@@ -182,8 +183,15 @@ def _mask(url: HalUrl, name: str) -> int | None:
 
 
 def _size(url: HalUrl, name: str) -> int:
-    text = url.options.get(name, "0")
+    try:
+        return size(url.options.get(name, "0"))
+    except ValueError as wrong:
+        raise BadUrl(f"HAL URL {url.text!r}: {name}={wrong}") from None
+
+
+def size(text: str) -> int:
+    """Return the bytes that a text such as 512m means; ValueError for other texts."""
     match = _SIZE.match(text)
     if match is None:
-        raise BadUrl(f"HAL URL {url.text!r}: {name}={text!r} is not a size such as 512m or 64g")
+        raise ValueError(f"{text!r} is not a size such as 512m or 64g")
     return int(match[1]) << _UNITS[match[2].lower()]

@@ -1,174 +1,184 @@
-"""Faults from text: the `fault=` option of a URL, and YAML files of rules (`scenario=`).
+"""Machines in YAML: `fake://scenario=NAME`, with a shipped name or the path of a file.
 
-A YAML file is a list of mappings, each with one of these keys:
+    spec: "1.0"                    # version of this format
+    about: what the machine stands for, in a line
+    soc: Ascend910B3
+    devices: 8
+    memory: 64g                    # of each card
+    topology: hccs                 # how cards are joined: mixed, hccs, switch, pcie
+    limits: {streams: 64}          # ids of a kind per card, where other than the chip's
+    options: {args: ub}            # any other option of a fake's URL
+    faults: [{card: 4, device: 1}] # rules, see `fakes.rules`
+    holders:                       # others who use the cards
+      - {device: 0, who: a trainer, memory: 60g, ids: {streams: 1900}, alone: false}
 
-    - {call: halMemAlloc, nth: 3, code: DRV_ERROR_OUT_OF_MEMORY}
-    - {task: EXCEPTION, nth: 5, kernel: add_custom}
-    - {memory: 1073741824}                    # device allocations from this size on fail
-    - {ids: notify, taken: 8000, device: 0}   # somebody else holds them
-    - {card: DRV_STATUS_COMMUNICATION_LOST, device: 0, sticky: true}
-    - {event: 2163605505, name: HBM ECC error, severity: 2, device: 0}
-    - {credit: 4}                             # a sender gets four slots back at a time
-
-A URL rule is the same in words parted by colons, several rules are joined by commas: `NAME:N:CODE` for the n-th call of
-a function, `task:N:EFFECT` for the n-th task (`N+`: that one and all that follow), `memory:BYTES`, `ids:KIND:TAKEN`,
-`card:STATUS`, `event:ID`, `credit:SLOTS`; further keys follow as `key=value` words: `task:2:HANG:kernel=add`.
+All keys but `spec` may be left out; options of the URL go before those of the file. A file that is a list holds only
+rules. What is wrong is reported as file:path:key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chips.schema import SchemaError, read_yaml
+from fakes import rules
+from fakes.device import ID_KINDS
 from fakes.errors import FakeError
-from fakes.faults import Effect
-from fakes.hal.events import FaultEvent
-from npuhal import constants
+from fakes.options import parse, size
+from npuhal.errors import BadUrl
+from npuhal.loader import HalUrl
 
 if TYPE_CHECKING:
-    from fakes.device import Device
     from fakes.machine import Machine
 
-KEYS = {
-    "call": ("call", "code", "nth", "times"),
-    "task": ("task", "code", "nth", "times", "device", "stream", "kind", "kernel"),
-    "memory": ("memory",),
-    "ids": ("ids", "taken", "device"),
-    "card": ("card", "device", "sticky"),
-    "event": ("event", "name", "severity", "node_type", "assertion", "device"),
-    "credit": ("credit",),
-}
-"""Kind of a rule -> the keys it may have."""
-_WORDS = {
-    "task": ("nth", "task"), "memory": ("memory",), "ids": ("ids", "taken"), "card": ("card",), "event": ("event",),
-    "credit": ("credit",),
-}  # fmt: skip
-"""Kind of a URL rule -> the keys of the words behind it; any other first word is the name of a function."""
-_TEXT = frozenset({"call", "task", "kind", "kernel", "ids", "name", "card", "code"})
-"""Keys whose values are names; all others are numbers."""
+SPEC_VERSION = "1.0"
+FOLDER = Path(__file__).parent / "scenarios"
+"""Where the shipped ones are."""
+_OPTIONS = {"devices": "devices", "memory": "hbm", "topology": "topology"}
+"""Key of a file -> option of a URL."""
+_KEYS = frozenset(("spec", "about", "soc", *_OPTIONS, "limits", "options", "faults", "holders"))
+_HOLDER_KEYS = frozenset(("device", "who", "memory", "ids", "alone"))
+_FILES = (".yaml", ".yml")
 
 
-def from_text(machine: Machine, text: str) -> None:
-    """Put the rules of a `fault=` option in force; FakeError names the rule that is wrong."""
-    for rule in filter(None, text.split(",")):
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Somebody else who uses a card."""
+
+    device: int = 0
+    who: str = "another process"
+    memory: int = 0
+    """Bytes."""
+    ids: Mapping[str, int] = field(default_factory=dict)
+    """Kind -> how many."""
+    alone: bool = False
+    """Whether nobody else can open the card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A machine file, read and checked."""
+
+    path: Path
+    about: str = ""
+    soc: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of a URL, as text."""
+    faults: tuple[Any, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    only_rules: bool = False
+
+    def apply(self, machine: Machine) -> None:
+        """Put rules and holders in force; SchemaError says which one is wrong."""
+        for number, rule in enumerate(self.faults):
+            try:
+                rules.apply(machine, rule)
+            except FakeError as wrong:
+                where = f"[{number}]" if self.only_rules else f"faults[{number}]"
+                raise SchemaError(self.path, where, str(wrong)) from None
+        for number, holder in enumerate(self.holders):
+            if not 0 <= holder.device < len(machine.devices):
+                raise SchemaError(self.path, f"holders[{number}].device", f"there is no device {holder.device}")
+            self._hold(machine, holder, f"holders[{number}]")
+
+    def _hold(self, machine: Machine, holder: Holder, where: str) -> None:
+        card = machine.devices[holder.device]
+        budgets = machine.memory.budgets[holder.device].values()
+        total = sum(budget.total for budget in budgets)
+        if holder.memory > total:
+            raise SchemaError(self.path, f"{where}.memory", f"the card has only {total} bytes")
+        for budget in budgets:
+            budget.others += budget.total * holder.memory // total
+        if machine.shared is None or machine.shared.table.fresh:
+            for kind, count in holder.ids.items():
+                card.ids[kind].occupy(count)
+        if holder.alone:
+            card.busy_with = holder.who
+
+
+def shipped() -> Iterator[Scenario]:
+    """Yield the scenarios of the package by name."""
+    return (read(path) for path in sorted(FOLDER.glob("*.yaml")))
+
+
+def find(name: str) -> Scenario:
+    """Return a scenario by a shipped name, or by the path of its file, which ends in .yaml.
+
+    Raises:
+        BadUrl: there is no such name.
+        SchemaError: the file is wrong, or not there.
+    """
+    if name.endswith(_FILES):
+        return read(Path(name))
+    path = FOLDER / f"{name}.yaml"
+    names = sorted(each.stem for each in FOLDER.glob("*.yaml"))
+    if name not in names:
+        raise BadUrl(f"scenario={name!r} is neither a file that ends in .yaml nor one of {', '.join(names)}")
+    return read(path)
+
+
+def read(path: Path) -> Scenario:
+    """Read and check a file; SchemaError says what is wrong as file:path:key."""
+    try:
+        raw = read_yaml(path)
+    except OSError as wrong:
+        raise SchemaError(path, "", wrong.strerror or str(wrong)) from None
+    if isinstance(raw, list):
+        return Scenario(path, faults=tuple(raw), only_rules=True)
+    _known(path, "", raw, _KEYS)
+    if str(raw.get("spec")).partition(".")[0] != SPEC_VERSION.partition(".")[0]:
+        raise SchemaError(path, "spec", f"{raw.get('spec')!r} is not a version that begins like {SPEC_VERSION}")
+    options = {option: (key, raw[key]) for key, option in _OPTIONS.items() if key in raw}
+    limits = _known(path, "limits", raw.get("limits", {}), {f"{kind}s" for kind in ID_KINDS})
+    options |= {kind: (f"limits.{kind}", count) for kind, count in limits.items()}
+    more = _known(path, "options", raw.get("options", {}), None)
+    options |= {name: (f"options.{name}", value) for name, value in more.items()}
+    texts = {option: _checked(path, key, option, value) for option, (key, value) in options.items()}
+    faults, holders = (_list(path, key, raw.get(key, [])) for key in ("faults", "holders"))
+    return Scenario(
+        path, str(raw.get("about", "")), str(raw.get("soc", "")), texts, tuple(faults),
+        tuple(_holder(path, f"holders[{number}]", each) for number, each in enumerate(holders)),
+    )
+
+
+def _known(path: Path, key: str, value: Any, known: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SchemaError(path, key, f"a mapping is expected, not {value!r}")
+    for name in value:
+        if known is not None and name not in known:
+            where = f"{key}.{name}" if key else str(name)
+            raise SchemaError(path, where, f"unknown; known are {', '.join(sorted(known))}")
+    return value
+
+
+def _list(path: Path, key: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise SchemaError(path, key, f"a list is expected, not {value!r}")
+    return value
+
+
+def _checked(path: Path, key: str, option: str, value: Any) -> str:
+    """Return an option as text, after it was looked at as it would be in a URL."""
+    text = str(int(value) if isinstance(value, bool) else value)
+    try:
+        parse(HalUrl(key, "fake", "", {option: text}))
+    except BadUrl as wrong:
+        raise SchemaError(path, key, str(wrong).partition(": ")[2]) from None
+    return text
+
+
+def _holder(path: Path, where: str, raw: Any) -> Holder:
+    given = dict(_known(path, where, raw, _HOLDER_KEYS))
+    if "memory" in given:
         try:
-            apply(machine, _parse(rule))
-        except FakeError as wrong:
-            raise FakeError(f"fault {rule!r}: {wrong}") from None
-
-
-def _parse(rule: str) -> dict[str, Any]:
-    first, *words = rule.split(":")
-    keys = _WORDS.get(first, ("nth", "code"))
-    plain = [word for word in words if "=" not in word]
-    if len(plain) != len(keys):
-        form = ":".join((first if first in _WORDS else "NAME", *(key.upper() for key in keys)))
-        raise FakeError(f"the form is {form}, then key=value words if any")
-    parsed: dict[str, Any] = {} if first in _WORDS else {"call": first}
-    parsed |= zip(keys, plain, strict=True)
-    parsed |= (word.partition("=")[::2] for word in words if "=" in word)
-    if parsed.get("nth", "").endswith("+"):
-        parsed["nth"], parsed["times"] = parsed["nth"][:-1], 0
-    return {key: value if key in _TEXT else _number(key, value) for key, value in parsed.items()}
-
-
-def _number(key: str, value: Any) -> int:
-    try:
-        return int(str(value), 0)
-    except ValueError:
-        raise FakeError(f"{key} is {value!r}; it must be a number") from None
-
-
-def from_file(machine: Machine, path: str | Path) -> None:
-    """Put the rules of a YAML file in force; FakeError names file, entry and what is wrong."""
-    import yaml
-
-    try:
-        rules = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as wrong:
-        raise FakeError(f"scenario {path}: {wrong}") from None
-    if not isinstance(rules, list):
-        raise FakeError(f"scenario {path}: a list of rules is expected, not {type(rules).__name__}")
-    for number, rule in enumerate(rules, 1):
-        try:
-            apply(machine, rule)
-        except FakeError as wrong:
-            raise FakeError(f"scenario {path}, rule {number}: {wrong}") from None
-
-
-def apply(machine: Machine, rule: Mapping[str, Any]) -> None:
-    """Put one rule in force."""
-    kinds = [kind for kind in KEYS if isinstance(rule, Mapping) and kind in rule]
-    if len(kinds) != 1:
-        raise FakeError(f"{rule!r} must have exactly one of {', '.join(KEYS)}")
-    kind = kinds[0]
-    unknown = rule.keys() - set(KEYS[kind])
-    if unknown:
-        raise FakeError(f"{rule!r}: unknown key {sorted(unknown)[0]!r}; known are {', '.join(KEYS[kind])}")
-    _APPLY[kind](machine, rule[kind], {key: value for key, value in rule.items() if key != kind})
-
-
-def _call(machine: Machine, name: str, options: dict[str, Any]) -> None:
-    if "code" not in options:
-        raise FakeError(f"call {name}: `code` is missing")
-    machine.faults.on_call(name, _code(options.pop("code")), **options)
-
-
-def _task(machine: Machine, effect: str, options: dict[str, Any]) -> None:
-    effect = str(effect).upper()
-    if effect not in Effect.__members__:
-        raise FakeError(f"{effect!r} is none of {', '.join(Effect.__members__)}")
-    if "code" in options:
-        options["code"] = _code(options["code"])
-    machine.faults.on_task(Effect[effect], **options)
-
-
-def _memory(machine: Machine, size: Any, _options: dict[str, Any]) -> None:
-    machine.faults.out_of_memory_from = _number("memory", size)
-
-
-def _credit(machine: Machine, slots: Any, _options: dict[str, Any]) -> None:
-    machine.faults.slow_credit = _number("credit", slots)
-
-
-def _ids(machine: Machine, kind: str, options: dict[str, Any]) -> None:
-    ids = _device(machine, options).ids
-    if kind not in ids:
-        raise FakeError(f"{kind!r} is none of {', '.join(ids)}")
-    if machine.shared is None or machine.shared.table.fresh:
-        ids[kind].occupy(int(options.get("taken", ids[kind].limit)))
-
-
-def _card(machine: Machine, status: int | str, options: dict[str, Any]) -> None:
-    _device(machine, options).fail(_code(status), sticky=bool(options.get("sticky")))
-
-
-def _event(machine: Machine, number: Any, options: dict[str, Any]) -> None:
-    device = _device(machine, options)
-    options.pop("device", None)
-    device.raise_fault(FaultEvent(_number("event", number), options.pop("name", "a fault rule"), **options))
-
-
-_APPLY: Mapping[str, Callable[[Machine, Any, dict[str, Any]], None]] = {
-    "call": _call, "task": _task, "memory": _memory, "ids": _ids, "card": _card, "event": _event, "credit": _credit,
-}  # fmt: skip
-
-
-def _device(machine: Machine, options: Mapping[str, Any]) -> Device:
-    index = int(options.get("device", 0))
-    if not 0 <= index < len(machine.devices):
-        raise FakeError(f"there is no device {index}")
-    return machine.devices[index]
-
-
-def _code(value: int | str) -> int:
-    """Return a number given as such, as digits, or by its C name."""
-    if isinstance(value, int):
-        return value
-    if value.isdigit():
-        return int(value)
-    try:
-        return int(getattr(constants, value))
-    except AttributeError:
-        raise FakeError(f"{value!r} is neither a number nor a constant of the HAL headers") from None
+            given["memory"] = size(str(given["memory"]))
+        except ValueError as wrong:
+            raise SchemaError(path, f"{where}.memory", str(wrong)) from None
+    ids = _known(path, f"{where}.ids", given.get("ids", {}), {f"{kind}s" for kind in ID_KINDS})
+    for key, number in (("device", given.get("device", 0)), *((f"ids.{kind}", count) for kind, count in ids.items())):
+        if type(number) is not int or number < 0:
+            raise SchemaError(path, f"{where}.{key}", f"{number!r} is not a number from 0 on")
+    return Holder(**given | {"ids": {kind[:-1]: count for kind, count in ids.items()}})

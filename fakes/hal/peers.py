@@ -15,13 +15,17 @@ _CARDS_PER_GROUP = 4
 
 
 def link(one: int, other: int, options: FakeOptions) -> str:
-    """Return how two cards are linked: a pair by SIO, four by HCCS, the rest over the host; or all alike."""
+    """Return how two cards are linked (see `FakeOptions.topology`); "mixed" goes over the host beyond four cards."""
     if options.args == "ub":
         return "UB"
     if options.topology == "pcie":
         return "PHB"
+    if options.topology == "hccs":
+        return "HCCS"
     if one // 2 == other // 2:
         return "SIO"
+    if options.topology == "switch":
+        return "HCCS_SW"
     return "HCCS" if one // _CARDS_PER_GROUP == other // _CARDS_PER_GROUP else "SYS"
 
 

@@ -1,4 +1,4 @@
-"""``npuhal fake``: what the fake device models, and what it refuses."""
+"""``npuhal fake``: what the fake device models and what it refuses, and the machines that are shipped."""
 
 from __future__ import annotations
 
@@ -24,10 +24,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     coverage.add_argument("--chip", metavar="NAME", default="Ascend910B3", help="SoC (default Ascend910B3)")
     coverage.add_argument("--all", action="store_true", help="also functions the vendor's runtime does not refer to")
     coverage.add_argument("--json", action="store_true", help="write JSON")
+    scenarios = actions.add_parser("scenarios", help="list the machines that fake://scenario=NAME opens")
+    scenarios.add_argument("--json", action="store_true", help="write JSON")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """List the functions; always 0."""
+    """List what was asked for; always 0."""
+    return _scenarios(args, out) if args.action == "scenarios" else _coverage(args, out)
+
+
+def _scenarios(args: argparse.Namespace, out: Output) -> int:
+    from fakes.scenario import shipped
+
+    rows = [(each.path.stem, each.soc, each.about) for each in shipped()]
+    if args.json:
+        out.json({name: {"soc": soc, "about": about} for name, soc, about in rows})
+    else:
+        out.table(("name", "chip", "what it is"), rows)
+    return 0
+
+
+def _coverage(args: argparse.Namespace, out: Output) -> int:
     from chips import find_chip
     from fakes.hal.coverage import coverage
 

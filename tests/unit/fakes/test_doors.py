@@ -16,7 +16,7 @@ from fakes.device import ID_KINDS
 from fakes.faults import Effect
 from fakes.hal.coverage import Status, coverage
 from fakes.options import NAMES as OPTIONS
-from fakes.scenario import KEYS as RULES
+from fakes.rules import KEYS as RULES
 from fakes.scheduler import POLICIES
 from npuhal import constants as c
 from npuhal import structs as s

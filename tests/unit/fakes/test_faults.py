@@ -342,7 +342,8 @@ def test_faults_come_from_a_file(open_rig: Callable[..., Rig], tmp_path: Path) -
         ("- {card: 2, device: 7}", "there is no device 7"),
         ("- {memory: 5, task: HANG}", "exactly one of"),
         ("- {memory: plenty}", "memory is 'plenty'; it must be a number"),
-        ("memory: 5", "a list of rules"),
+        ("memory: 5", "wrong.yaml:spec: None is not a version"),
+        ("[{credit: 4}, {credit: x}]", r"wrong.yaml:\[1\]: credit is 'x'"),
     ],
 )
 def test_wrong_scenarios_are_refused_with_their_place(tmp_path: Path, rule: str, says: str) -> None:

@@ -48,8 +48,8 @@ def prepare(
         varied: the fields that are given with each send: none, one or three.
         fill: changes how the SQE is written; it is called under the stream's lock.
     """
-    if not stream.route.immediate or stream.tracer is not None:
-        return
+    if not stream.route.immediate or stream.tracer is not None or stream.bound is not None:
+        return  # models note each task of their streams
     template = stream.plugin.template(task, stream.env)
     if template is None or not template.names[0].startswith("task_"):
         return

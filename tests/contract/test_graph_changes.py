@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from runtime import errors
@@ -217,7 +218,7 @@ def test_a_change_that_fails_makes_the_graph_unusable(device: Device, note: Kern
     assert made.state is GraphState.READY
     made.kernels[0].count = 0
     with pytest.raises(errors.InvalidArgument):
-        made.update(made.kernels[0], [1])
+        made.update(made.kernels[0], [1], blocks=2)
     assert made.state is GraphState.FAULT
     with pytest.raises(errors.RuntimeFault) as raised:
         made.launch(device.default_stream)
@@ -246,3 +247,67 @@ def test_steps_become_a_graph_in_the_order_that_they_ask_for(device: Device, not
     with pytest.raises(errors.InvalidArgument) as raised:
         builder.instantiate()
     assert "wait for each other" in str(raised.value)
+
+
+# -- arguments of all kernels, in place --------------------------------------------------------------------------------
+
+
+def test_arguments_are_replaced_for_all_kernels_at_once(device: Device, make_kernel: MakeKernel) -> None:
+    log: list[list[int]] = []
+    note = make_kernel("note", lambda context: log.append([context.args[slot] for slot in range(3)]), 3, grid=True)
+    stream, count = device.create_stream(), 200  # in several pieces of the graph's memory
+    with stream.capture() as made:
+        for number in range(count):
+            note[1](number, number + 1, number + 2, stream=stream)
+
+    def run() -> list[list[int]]:
+        log.clear()
+        made.execute(stream)
+        stream.synchronize(5000)
+        return list(log)
+
+    assert run() == [[number, number + 1, number + 2] for number in range(count)]
+    table = np.arange(3 * count, dtype=np.uint64).reshape(count, 3) + np.uint64(1 << 40)
+    made.repoint(table)
+    assert run() == table.tolist()
+    made.repoint(table[:, :1] * np.uint64(2), first=1)
+    table[:, 1] = table[:, 0] * np.uint64(2)
+    assert run() == table.tolist()
+    node = made.kernels[7]
+    made.update(node, args=(-1, np.uint32(5), b"abc"))
+    assert run()[7] == [(1 << 64) - 1, 5, int.from_bytes(b"abc", "little")]
+    for shape in ((count - 1, 3), (count, 4), (count,)):
+        with pytest.raises(errors.InvalidArgument):
+            made.repoint(np.zeros(shape, np.uint64))
+    with pytest.raises(errors.InvalidArgument):
+        made.repoint(table, first=1)
+    made.close()
+
+
+def test_arguments_are_not_replaced_while_they_may_be_read(device: Device, make_kernel: MakeKernel) -> None:
+    note = make_kernel("note", lambda context: None, 1, grid=True)
+    stream = device.create_stream()
+    with stream.capture() as made:
+        note[1](1, stream=stream)
+    device.hal.fake.device(device.device_id).hold(stream.stream_id)
+    made.execute(stream)
+    for change in (lambda: made.repoint([[2]]), lambda: made.update(made.kernels[0], args=(2,))):
+        with pytest.raises(errors.ModelError) as raised:
+            change()
+        assert raised.value.code == 107040
+    device.hal.fake.device(device.device_id).release(stream.stream_id)
+    stream.synchronize(5000)
+    made.repoint([[2]])
+    made.close()
+
+
+def test_arguments_in_memory_of_the_caller_are_not_the_graphs_to_replace(
+    device: Device, make_kernel: MakeKernel
+) -> None:
+    note = make_kernel("note", lambda context: None, 1, grid=True)
+    stream, own = device.create_stream(), device.alloc(64)
+    with stream.capture() as made:
+        note.bind_device_arguments(stream, 1)(own.address)
+    with pytest.raises(errors.InvalidArgument, match="does not hold the arguments"):
+        made.repoint([[2]])
+    made.close()

@@ -69,6 +69,10 @@ class StagedArguments:
         """Device memory taken."""
         return sum(len(view) for _, view in self._spans)
 
+    def spans(self) -> list[tuple[int, memoryview]]:
+        """Return the memory in the order in which it was taken: device address, and what the host keeps of it."""
+        return list(self._spans)
+
     def bring_over(self) -> None:
         """Copy everything to the device."""
         for address, view in self._spans:

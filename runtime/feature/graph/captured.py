@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from runtime.core.stream import Stream
     from runtime.feature.graph.condition import Condition
     from runtime.feature.graph.group import TaskGroup
+    from runtime.feature.graph.repoint import ArgumentSlot, Repointer
     from runtime.feature.graph.shadow import Shadow
     from runtime.memory.arguments import ArgumentBlock
 
@@ -82,8 +83,9 @@ def counts_hardware_events(device: Device) -> bool:
 class Captured(Model):
     """A model made by a capture: how it comes about and how it ends."""
 
-    __slots__ = ("_number", "_retired", "_users", "arguments", "begun_by", "branches", "conditions", "failed", "groups",
-                 "loaded", "mode", "origin", "parent", "places", "shadows", "software", "state")  # fmt: skip
+    __slots__ = ("_number", "_retired", "_users", "argument_slots", "arguments", "begun_by", "branches", "conditions",
+                 "failed", "groups", "loaded", "mode", "origin", "parent", "places", "repointer", "shadows", "software",
+                 "state")  # fmt: skip
 
     executor, captured = _EXECUTOR_CAPTURE, True
 
@@ -113,6 +115,10 @@ class Captured(Model):
         self.arguments = StagedArguments(self.device)
         """Memory for the arguments of its kernels."""
         self.resources.callback(self.arguments.close)
+        self.argument_slots: dict[Node, ArgumentSlot | None] = {}
+        """Where the arguments of kernels lie that were changed in place."""
+        self.repointer: Repointer | None = None
+        """Where the arguments of all kernels lie, once somebody has asked."""
         self.places = os.environ.get(VARIABLE) == "1"
         """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
         self._users: dict[Stream, Stream] = {}

@@ -9,10 +9,13 @@ from runtime.feature.graph import update, view
 from runtime.feature.graph.captured import Captured
 from runtime.feature.graph.cost import Cost, cost_of
 from runtime.feature.graph.node import Node, NodeKind
+from runtime.feature.graph.repoint import Repointer
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
+
+_UNCHANGED = (None, None, None, None)
 
 
 class Graph(Captured):
@@ -90,13 +93,33 @@ class Graph(Captured):
                 anything is changed; a failure behind that makes the graph unusable.
         """
         if args is not None or kernel is not None or blocks is not None:
-            self._update_kernel(node, None if args is None else tuple(args), kernel, blocks)
+            given = None if args is None else tuple(args)
+            if given is not None and (kernel, blocks, value, enabled) == _UNCHANGED and update.store(self, node, given):
+                return
+            self._update_kernel(node, given, kernel, blocks)
         if value is not None:
             address = getattr(node.template, "addr", 0)
             update.set_value(self, node, address, value, getattr(node.template, "flag", 0))
         if enabled is not None:
             (update.enable if enabled else update.disable)(self, node)
         update.apply(self)
+
+    def repoint(self, values: Any, *, first: int = 0) -> None:
+        """Give all kernels other arguments at once, for executions from now on.
+
+        Args:
+            values: integers, mostly addresses: a row per kernel, in the order of `kernels`, and a column per argument.
+            first: the argument that the first column is for.
+
+        Raises:
+            ModelError 107040: the graph is being executed; synchronize first.
+            InvalidArgument 107000: the shape does not fit, or a kernel's arguments were changed by a task group or
+                `update`, or are in memory of the caller.
+        """
+        update.check_changeable(self)
+        if self.repointer is None:
+            self.repointer = Repointer(self)
+        self.repointer.store(self, values, first)
 
     def _update_kernel(
         self, node: Node, args: tuple[Any, ...] | None, kernel: Kernel | None, blocks: int | None

@@ -42,8 +42,8 @@ class Model:
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_counters", "_end", "_lock", "_rings", "_started_later", "_told", "before", "closed", "complete",
-        "context", "device", "end_notify", "handle", "links", "live", "model_id", "name", "nodes", "resources",
+        "__weakref__", "_counters", "_end", "_lock", "_rings", "_started_later", "_told", "before", "closed",
+        "complete", "context", "device", "end_notify", "handle", "links", "live", "model_id", "name", "nodes", "resources",
         "starter", "streams", "watchers",
     )  # fmt: skip
 
@@ -138,6 +138,7 @@ class Model:
         self._counters[stream] = self.device.executed_words.address(stream.stream_id)
         self._publish(stream)
         stream.bound = self
+        stream.shots.clear()
         try:
             if route_of(stream) is None:
                 self._tell_added(stream)

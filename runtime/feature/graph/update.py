@@ -16,6 +16,7 @@ from runtime import errors
 from runtime.core.route import CAPTURE
 from runtime.feature.graph.captured import Captured, GraphState
 from runtime.feature.graph.node import Change, Node, NodeKind
+from runtime.feature.graph.repoint import slot_of
 from runtime.feature.graph.rewrite import encoded, replace_task, write
 from runtime.launch.args import SLOT_BYTES, all_slots
 from runtime.launch.block import HostBlock
@@ -72,6 +73,23 @@ def set_kernel(
         described: Any = _Described(node.stream)
         submit_block(described, replace(task, args_size=len(block.data)), block, label_of(kernel, task))
         _plan(graph, node, Change(described.task, described.label, described.arguments))
+
+
+def store(graph: Captured, node: Node, arguments: tuple[Any, ...]) -> bool:
+    """Replace the arguments of a kernel where they lie; False where only `set_kernel` can.
+
+    Raises:
+        ModelError 107040: see `set_kernel`.
+    """
+    try:
+        slot = graph.argument_slots[node]
+    except KeyError:
+        slot = graph.argument_slots[node] = slot_of(graph, node)
+    if slot is None or node.change is not None:
+        return False
+    if graph.closed or graph.live or graph.parent is not None or graph.state is not GraphState.READY:
+        check_changeable(graph)
+    return slot.store(arguments)
 
 
 def words_of(kernel: Kernel, arguments: tuple[Any, ...]) -> HostBlock:
@@ -183,9 +201,14 @@ def _check_supported(graph: Captured) -> None:
 
 
 def _check_changeable(graph: Captured, node: Node, kind: NodeKind) -> None:
-    _check_supported(graph)
     if node.kind is not kind:
         raise wrong_kind(node, f"is no {kind.name.lower().replace('_', ' ')}")
+    check_changeable(graph)
+
+
+def check_changeable(graph: Captured) -> None:
+    """Raise where nothing of a graph can be changed now; see `set_kernel`."""
+    _check_supported(graph)
     if graph.state not in (GraphState.READY, GraphState.UPDATING):
         raise _not_now(graph, "it is not complete, or a change of it has failed")
     _check_idle(graph)

@@ -17,6 +17,7 @@ from runtime.core.submit import flip, make_room, send_again, was_sent
 if TYPE_CHECKING:
     from chips.layout import Template
     from chips.tasks import Task
+    from runtime.core.gate import Gate
     from runtime.core.ring import Finished
     from runtime.core.stream import Stream
 
@@ -50,6 +51,7 @@ def prepare(
     """
     if not stream.route.immediate or stream.tracer is not None or stream.bound is not None:
         return  # models note each task of their streams
+    gate = stream.gates.now  # before the facts that it stands for are looked at
     template = stream.plugin.template(task, stream.env)
     if template is None or not template.names[0].startswith("task_"):
         return
@@ -60,7 +62,7 @@ def prepare(
         stream.shots.clear()
     write = _filler(stream, template, varied)
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    stream.shots[key] = make(stream, write if fill is None else fill(write), Label(task.type, name))
+    stream.shots[key] = make(stream, write if fill is None else fill(write), Label(task.type, name), gate)
 
 
 def fired(stream: Stream, key: str, value: Any, finished: Finished | None) -> int:
@@ -92,7 +94,7 @@ def _filler(stream: Stream, template: Template, varied: tuple[str, ...]) -> Fill
     return fill
 
 
-def _put_v100(stream: Stream, fill: Fill, label: Label) -> Put:
+def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
     ring = stream.ring
     assert isinstance(ring, RingV100)
     ids, owners, depth, specials = ring.ids, ring.owners, ring.depth, ring.specials
@@ -102,7 +104,7 @@ def _put_v100(stream: Stream, fill: Fill, label: Label) -> Put:
 
     def put(value: Any = None, finished: Finished | None = None) -> int:
         with lock:
-            if stream.barred:
+            if gate.barred:
                 return 0
             try:
                 count = ring.submitted
@@ -133,7 +135,7 @@ def _put_v100(stream: Stream, fill: Fill, label: Label) -> Put:
     return put
 
 
-def _put_v200(stream: Stream, fill: Fill, label: Label) -> Put:
+def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
     ring = stream.ring
     assert isinstance(ring, RingV200)
     firsts, owners, depth, specials = ring.firsts, ring.owners, ring.depth, ring.specials
@@ -144,7 +146,7 @@ def _put_v200(stream: Stream, fill: Fill, label: Label) -> Put:
 
     def put(value: Any = None, finished: Finished | None = None) -> int:
         with lock:
-            if stream.barred:
+            if gate.barred:
                 return 0
             try:
                 count = ring.submitted

@@ -17,17 +17,18 @@ from runtime.core import blocking, completion, sync, teardown
 from runtime.core.blocking import LaunchBlocking
 from runtime.core.census import creation_site
 from runtime.core.failure import FailureMode
+from runtime.core.gate import Gates
 from runtime.core.recycle import try_recycle
 from runtime.core.refs import dead_handle
 from runtime.core.ring import Label, TaskRing, tell
 from runtime.core.route import NORMAL, Route, RouteRank, choose, stream_full
+from runtime.core.senders import Senders
 from runtime.core.submit import aborted, submit
 from runtime.driver.queues import NO_ID, QueuePair
 
 if TYPE_CHECKING:
     from chips.tasks import Task, TaskType
     from runtime.core.context import Context
-    from runtime.core.device import Device
     from runtime.core.group import DvppGroup
     from runtime.core.shots import Put
     from runtime.core.tracing import Tracer
@@ -76,8 +77,8 @@ class Stream:
     """
 
     __slots__ = (
-        "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "barred", "bound", "branch",
-        "closed", "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "group",
+        "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "bound", "branch", "closed",
+        "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "gates", "group",
         "halted", "handle", "has_report", "launch_blocking", "launchers", "lock", "lost_capture", "name",
         "open_sections", "plugin", "priority", "queues", "read_head", "refill", "reports", "resources", "ring",
         "route", "routes", "senders", "separate", "shots", "site", "split", "sq_word", "stream_id", "tick", "tracer",
@@ -108,7 +109,7 @@ class Stream:
         self.lock = threading.Lock()
         self.reports = threading.RLock()
         """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
-        self.senders: _Senders = _Senders(device, queues)
+        self.senders: Senders = Senders(device, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
         self.has_report = device.queues.report_asker(queues.sq_id)
         self.expected: dict[int, Callable[[Any], None]] = {}
@@ -142,8 +143,9 @@ class Stream:
         self.aborting = False
         self.aborts = 0
         """How often the stream was aborted: whoever waits across an abort sees that it changed."""
+        self.gates = Gates()
+        """What prepared launches look at: theirs is barred for ever once they are dropped."""
         self.barred = context.failure.first is not None
-        """Whether `check_send` must be asked before a task is sent. The one flag that every send looks at."""
         self.separate = env.separate_recycle
         self.tick: Callable[[], None] = (
             device.recycler.tick(self) if self.separate else partial(try_recycle, self)
@@ -174,6 +176,15 @@ class Stream:
     def keeps_tasks(self) -> bool:
         """Whether places are never given free while the stream lives: a model will execute them."""
         return self.bound is not None or self._collects
+
+    @property
+    def barred(self) -> bool:
+        """Whether `check_send` must be asked before a task is sent. The one flag that every send looks at."""
+        return self.gates.now.barred
+
+    @barred.setter
+    def barred(self, barred: bool) -> None:
+        self.gates.bar(barred)
 
     @property
     def never_waited(self) -> bool:
@@ -308,9 +319,10 @@ class Stream:
             self.drop_prepared()
 
     def drop_prepared(self) -> None:
-        """Forget prepared launches and sends: what they were made from has changed."""
+        """Forget prepared launches and sends: what they were made from has changed. Who holds one makes it again."""
         self.launchers.clear()
         self.shots.clear()
+        self.gates.renew()
 
     # -- routes ----------------------------------------------------------------------------------------------------
 
@@ -345,7 +357,7 @@ class Stream:
     def use_queues(self, queues: QueuePair) -> None:
         """Go on with other hardware queues: those that the stream is lent, or none."""
         self.queues = queues
-        self.senders = _Senders(self.device, queues)
+        self.senders = Senders(self.device, queues)
         self.read_head = self.device.queues.head_reader(queues.sq_id)
         self.has_report = self.device.queues.report_asker(queues.sq_id)
         self.change_environment(sq_id=queues.sq_id, sq_register_base=queues.register_base)
@@ -461,40 +473,3 @@ class Stream:
         """Tell tools that the program goes by what was read last, whoever has read it."""
         if not self.closed:
             self.device.hal.remark("relied", self.device.device_id, self.queues.sq_id)
-
-
-class _Senders:
-    """Prepared sends by SQE count; the usual one exists from the start."""
-
-    __slots__ = ("_by_count", "_make", "ring")
-
-    def __init__(self, device: Device, pair: QueuePair) -> None:
-        self.ring = device.queues.mapped_ring(pair)
-        """The ring that SQEs are built in, or None where the driver copies them."""
-        self._make = partial(device.queues.sender, pair.sq_id, ring=self.ring)
-        self._by_count = {1: self._make(1)}
-
-    @property
-    def way(self) -> str:
-        """How SQEs reach the queue."""
-        return "copied by the driver" if self.ring is None else "built in the mapped ring"
-
-    def seek(self, position: int) -> None:
-        """Put the next SQEs at a ring position: a send that was broken off may have moved on, or not."""
-        if self.ring is not None:
-            self.ring.tail = position
-
-    def restart(self, ring_base: int) -> None:
-        """Go on with a queue that was made anew, at its first position; the ring may lie elsewhere now."""
-        if self.ring is not None:
-            self.ring.move(ring_base)
-
-    def for_runs(self, longest: int) -> Any:
-        """Return a send of its own, with a staging buffer for so many SQEs; `info.sqe_num` says how many it sends."""
-        return self._make(longest)
-
-    def __getitem__(self, count: int) -> Any:
-        sender = self._by_count.get(count)
-        if sender is None:
-            sender = self._by_count[count] = self._make(count)
-        return sender

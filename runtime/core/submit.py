@@ -163,7 +163,7 @@ def flip(stream: Stream) -> None:
 
 
 class _LastTask(threading.local):
-    """The id of the last task that each thread sent on the general path; no task has this one."""
+    """The id of the last task that each thread sent, as far as it was noted; no task has this one."""
 
     task_id = 0xFFFFFFFF
 
@@ -174,6 +174,13 @@ _last = _LastTask()
 def last_task_id() -> int:
     """Return the id of the calling thread's last task, or 0xFFFFFFFF if it has sent none (aclrtGetThreadLastTaskId)."""
     return _last.task_id
+
+
+def note_last(stream: Stream) -> None:
+    """Make the newest task of a stream the thread's last one: for callers of prepared sends, which note nothing."""
+    ring = stream.ring
+    if stream.branch is None and ring.submitted:
+        _last.task_id = ring.id_at((ring.submitted - 1) % ring.depth)
 
 
 def make_room(stream: Stream, count: int) -> None:

@@ -15,6 +15,7 @@ from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
+from runtime.core.submit import note_last
 from runtime.core.tracing import span
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.many import launch_many
@@ -198,6 +199,7 @@ class Kernel:
             launch = self._led(make_device_args_launcher(self, stream, task), stream, options)
             stream.launchers[key] = launch
         launch(address)
+        note_last(stream)
 
     def launch_block(self, stream: Stream, blocks: int, block: HostBlock, options: LaunchOptions = PLAIN) -> None:
         """Launch with a block of arguments that the caller has laid out; it is copied before this returns."""
@@ -209,6 +211,7 @@ class Kernel:
             launch = self._led(make_block_launcher(self, stream, task, len(block.data)), stream, options)
             stream.launchers[key] = launch
         launch(block)
+        note_last(stream)
 
     def launch_simt(self, stream: Stream, blocks: int, block: HostBlock, offset: int, options: LaunchOptions) -> None:
         """Launch with a block of arguments that begins, `offset` bytes long, with what SIMT code wants to know."""

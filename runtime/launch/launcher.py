@@ -29,6 +29,7 @@ from runtime.launch.block import HostBlock
 if TYPE_CHECKING:
     from chips.layout import Template
     from chips.tasks import Task
+    from runtime.core.gate import Gate
     from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
@@ -172,23 +173,32 @@ def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) ->
     """
     if isinstance(task, MixKernel) or not stream.route.immediate:
         return None
+    gate = stream.gates.now  # before the facts that it stands for are looked at
     template = stream.plugin.template(task, stream.env)
     if template is None:
         return None
+    renewed: Callable[..., None] | None = None
+    renewed_for = gate
 
     def around(address: int, block: ArgumentBlock | None = None) -> None:
+        nonlocal renewed, renewed_for
         if kernel.program.closed:
             if block is not None:
                 stream.device.release_arguments([block])
             kernel.check_loaded()
-        stream.submit(replace(task, args=address), owner=label, arguments=block)
+        if (now := stream.gates.now) is not renewed_for:  # what this was made from has changed
+            renewed, renewed_for = _patching(kernel, stream, task, label), now
+        if renewed is not None and not now.barred:
+            renewed(address, block)
+        else:
+            stream.submit(replace(task, args=address), owner=label, arguments=block)
 
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    return make(kernel, stream, template, label, around)
+    return make(kernel, stream, template, label, around, gate)
 
 
 def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, around: Callable[..., None],
-              ) -> Callable[..., None]:
+              gate: Gate) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV100)
     ids, owners, blocks, depth = ring.ids, ring.owners, ring.arguments, ring.depth
@@ -201,7 +211,7 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, 
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
         with lock:
-            if free := not (stream.barred or program.closed):
+            if free := not (gate.barred or program.closed):
                 try:
                     count = ring.submitted
                     if count >= ring.limit:
@@ -231,7 +241,7 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, 
 
 
 def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, around: Callable[..., None],
-              ) -> Callable[..., None]:
+              gate: Gate) -> Callable[..., None]:
     ring = stream.ring
     assert isinstance(ring, RingV200)
     firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
@@ -246,7 +256,7 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
         with lock:
-            if free := not (stream.barred or program.closed):
+            if free := not (gate.barred or program.closed):
                 try:
                     count = ring.submitted
                     if count >= ring.limit:

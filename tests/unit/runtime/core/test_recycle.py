@@ -8,9 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from chips.tasks import Nop
+from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.core.recycle import Recycler, try_recycle
 from runtime.core.ring import TICK, RingV100, RingV200, TaskRing
+from runtime.core.stream import StreamFlag
+from runtime.feature.graph import Model
 
 OpenMachine = Callable[[str], Runtime]
 Rings = pytest.mark.parametrize("make", [RingV100, RingV200])
@@ -109,7 +112,9 @@ def test_the_thread_sleeps_until_it_is_woken_and_is_joined() -> None:
 
 def test_a_stepped_machine_has_no_recycle_thread(device: Device, stream: Stream) -> None:
     assert device.hal.stepped
-    assert stream.tick == stream.drain
+    stream.tick()
+    device.recycler.look_around()
+    assert device.recycler._thread is None
 
 
 def test_a_free_running_machine_reclaims_in_the_thread(chip: str, open_machine: OpenMachine) -> None:
@@ -142,3 +147,72 @@ def test_results_do_not_depend_on_who_looks(chip: str, open_machine: OpenMachine
         logs.append(machine.hal.fake.log_text())
         machine.close(force=True)
     assert logs[0] == logs[1]
+
+
+# -- who gives places back (core_spec 11.1) -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def finished_tasks(stream: Stream) -> list[int]:
+    """Return a list that grows as tasks of the stream are reclaimed; three are done and nobody has looked."""
+    told: list[int] = []
+    for number in range(3):
+        stream.submit(Nop(), finished=lambda number=number: told.append(number))
+    stream.device.hal.fake.run_until_idle()
+    assert told == []
+    return told
+
+
+@pytest.mark.parametrize("look", ["query", "synchronize", "close", "close by force", "abort", "monitor", "event"])
+def test_everybody_who_wants_an_answer_gives_places_back(stream: Stream, finished_tasks: list[int], look: str) -> None:
+    event = stream.device.create_event()
+    {
+        "query": stream.query,
+        "synchronize": lambda: stream.synchronize(1000),
+        "close": stream.close,
+        "close by force": lambda: stream.close(force=True),
+        "abort": stream.abort,
+        "monitor": lambda: (stream.failure.keep(errors.fault(507000)), stream.device.runtime.monitor.look()),
+        "event": lambda: (event.record(stream), event.synchronize(1000)),
+    }[look]()
+    assert finished_tasks == [0, 1, 2]
+    assert stream.ring.pending == 0
+
+
+def test_a_sender_that_finds_no_place_gives_back_all_that_is_done(stream: Stream) -> None:
+    card = stream.device.hal.fake.device(0)
+    card.hold(stream.stream_id)
+    while stream.ring.fits(1):
+        stream.submit(Nop())
+    assert stream.ring.reclaimed == 0
+    card.release(stream.stream_id)
+    stream.device.hal.fake.run_until_idle()
+    stream.submit(Nop())
+    assert stream.ring.pending <= 2
+
+
+def test_tasks_of_a_model_keep_their_places_until_it_goes(device: Device) -> None:
+    kept = device.create_stream(flags=StreamFlag.PERSISTENT)
+    told: list[int] = []
+    model = Model(device.context)
+    model.bind(kept)
+    for number in range(2 * TICK):
+        kept.submit(Nop(), finished=lambda number=number: told.append(number))
+    device.hal.fake.run_until_idle()
+    device.synchronize(1000)
+    kept.drain()
+    assert (told, kept.ring.pending) == ([], 2 * TICK)
+    model.close()
+    kept.close()
+    assert told == list(range(2 * TICK))
+
+
+@pytest.mark.parametrize("chip", ["ascend310b1"], indirect=True)
+def test_64_submits_of_a_stream_without_recycle_thread_read_the_head_once(stream: Stream) -> None:
+    reads: list[int] = []
+    read = stream.read_head
+    stream.read_head = lambda: reads.append(stream.ring.submitted) or read()
+    for _ in range(3 * TICK):
+        stream.submit(Nop())
+    assert reads == [TICK, 2 * TICK, 3 * TICK]
+    assert stream.ring.reclaimed == 0

@@ -468,3 +468,35 @@ def test_over_ub_arguments_go_ahead_on_the_queue_of_their_stream(way: Device) ->
         stream.synchronize()
     assert seen == [(7,)]
     assert len(free) == 1024
+
+
+def test_launchers_that_the_user_holds_follow_what_changes_in_their_stream(
+    device: Device, stream: Stream, make_kernel: MakeKernel
+) -> None:
+    """What builders know of a stream is in the template; a launcher that was bound before must not send the old one."""
+    kernel, block = make_kernel("held"), device.upload(bytes(8))
+    held, by_address = kernel.bind(stream, 1), kernel.bind_device_arguments(stream, 1)
+    stack = stream.env.stack_base_32k
+
+    def names_stack(launch: Callable[[int], None], base: int) -> bool:
+        launch(block.address)
+        return struct.pack("<Q", base)[:6] in stream.senders[1].buffer
+
+    assert names_stack(held, stack)
+    assert names_stack(by_address, stack)
+    for count in range(1, 100):  # more changes than launches that could call each other
+        stream.change_environment(stack_base_32k=stack + (count << 20))
+        assert names_stack(held, stack + (count << 20))
+    assert names_stack(by_address, stack + (99 << 20))
+    assert not names_stack(by_address, stack)
+    stream.synchronize()
+
+
+def test_other_prepared_sends_that_were_dropped_send_nothing(stream: Stream, device: Device) -> None:
+    event = device.create_event()
+    event.record(stream)
+    put = next(iter(stream.shots.values()))
+    stream.drop_prepared()
+    assert put(0) == 0
+    event.record(stream)
+    event.synchronize()

@@ -21,6 +21,7 @@ from fakes.views import view
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
+    from fakes.checkers.bare import Silent, Views
     from fakes.executor import Task
     from fakes.memory import Memory
 
@@ -49,13 +50,14 @@ class Arguments:
     """The argument block of a launch: 8-byte slots, as kernels take pointers and 64-bit scalars."""
 
     def __init__(
-        self, memory: Memory, address: int, task: Task | None = None, reads: Slots = None, writes: Slots = None
+        self, memory: Memory, address: int, task: Task | None = None, kernel: Kernel | None = None
     ) -> None:
         self.address = address
         self._memory = memory
         self._task = None if task is None or task.touched is None else task
         """The task whose accesses somebody watches."""
-        self._reads, self._writes = reads, writes
+        self._kernel = kernel
+        self._silent: dict[tuple[int, int], Silent] = {}
         self._of_graph = self._task is not None and self._task.sq in self._task.device.models
 
     def __getitem__(self, slot: int) -> int:
@@ -95,14 +97,22 @@ class Arguments:
 
     def _watched(self, task: Task, array: Array, slot: int, pointer: int) -> Array:
         """Take note of what the kernel says that it does with an argument, or let the view tell what is done to it."""
-        if self._reads is None and self._writes is None:
+        kernel = self._kernel
+        if kernel is None:
             from fakes.checkers.tracked import track
 
             return track(array, pointer, task.touch)
-        for slots, how in ((self._reads, READ), (self._writes, WRITE)):
+        if kernel.reads is None and kernel.writes is None:
+            return kernel.views.watch(array, slot, pointer, task, self._silent)
+        for slots, how in ((kernel.reads, READ), (kernel.writes, WRITE)):
             if slots is not None and slot in slots and array.nbytes:
                 task.touch(pointer, array.nbytes, how)
         return array
+
+    def finish(self) -> None:
+        """The launch is over; see what became of views that have told nothing."""
+        if self._silent and self._task is not None and self._kernel is not None:
+            self._kernel.views.finish(self._task, self._silent)
 
 
 @dataclass(slots=True)
@@ -124,6 +134,12 @@ class Context:
 KernelFunction = Callable[[Context], object]
 
 
+def _views() -> Views:
+    from fakes.checkers.bare import Views  # loads NumPy
+
+    return Views()
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A function and the code it stands for."""
@@ -135,6 +151,7 @@ class Kernel:
     reads: Slots = None
     """Slots of the arguments it reads and writes, where it says so; by default its views tell."""
     writes: Slots = None
+    views: Views = field(default_factory=_views, compare=False, repr=False)
 
 
 _BUILT_IN = "tsKernel:"

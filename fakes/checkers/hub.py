@@ -405,6 +405,8 @@ _POLLING = frozenset({"memory_wait", "mem_wait", "stream_switch", "stream_switch
                       "label_switch", "label_switch_by_index", "capture_condition", "capture_jump_back",
                       "float_status"})  # fmt: skip
 """Layouts of condition programs: what they store is for others that look at it the same way."""
+_BY_POINTER = "write_value_pointer"
+"""Layout of writes whose address comes from memory when they run, so that it may be younger than they are."""
 
 
 def _united(touched: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -418,5 +420,3 @@ def _united(touched: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
         else:
             united.append([address, size, how])
     return [(address, size, how) for address, size, how in united]
-_BY_POINTER = "write_value_pointer"
-"""Layout of writes whose address comes from memory when they run, so that it may be younger than they are."""

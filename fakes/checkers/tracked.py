@@ -2,7 +2,7 @@
 
 Reading is what NumPy does with an operand: arithmetic, reductions, conversions, elements taken out. Writing is
 assignment to elements and any `out=`. A view passed on to code that takes the bare buffer (memoryview, np.asarray) is
-not followed; such kernels declare what they do (`attach(..., reads=, writes=)`).
+not followed; such kernels declare what they do (`attach(..., reads=, writes=)`), and `bare` looks after the others.
 """
 
 from __future__ import annotations

@@ -38,12 +38,14 @@ def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...
     if machine.faults.tasks and machine.faults.strike(task):
         return None
     core = engines[0] if len(engines) == 1 else "MIX"
-    arguments = Arguments(machine.memory, args, task, kernel.reads, kernel.writes)
+    arguments = Arguments(machine.memory, args, task, kernel)
     context = Context(0, blocks, core, task.device.index, arguments, machine.memory)
     for block in range(1 if kernel.grid else blocks):
         context = replace(context, block=block) if task.parts else context  # functions that wait keep theirs
         context.block = block
         together.call(task, kernel.function, context)
+    if task.parts is None:
+        arguments.finish()
     task.detail = f"{kernel.name} blocks={blocks}"
     task.device.wake()
     return cost if context.cost_ns is None else context.cost_ns

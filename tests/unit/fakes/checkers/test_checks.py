@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fakes import kernels
@@ -143,6 +144,37 @@ def test_kernels_that_say_what_they_touch_are_believed(checked: Rig) -> None:
         stream.send(checked.kernel(stream, pc, checked.arguments(buffer)))
     a.drain(), b.drain()
     assert found(checked) == ["race"]
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_views_that_are_passed_on_bare(checked: Rig, caplog: pytest.LogCaptureFixture, declared: bool) -> None:
+    """A write through a bare buffer shows in the bytes; that reads do not is said once."""
+
+    def bare(context: Any) -> None:
+        memoryview(context.args.array(0, "u1", SIZE))[4] = 7  # type: ignore[call-overload]
+        np.asarray(context.args.array(1, "u1", SIZE)).sum()
+
+    slots: dict[str, Any] = {"reads": (1,), "writes": (0,)} if declared else {}
+    checked.fake.attach(CODE, bare, name="bare", grid=True, **slots)
+    a, b, buffer, source = checked.stream(), checked.stream(), checked.alloc(SIZE), checked.alloc(SIZE)
+    other = checked.alloc(SIZE)
+    pc = checked.load(CODE)
+    a.send(*[checked.kernel(a, pc, checked.arguments(buffer, source))] * 2)
+    b.send(checked.copy(b, other, buffer, SIZE))
+    a.drain(), b.drain()
+    assert set(found(checked)) == {"race"}
+    told = [record.getMessage() for record in caplog.records if "taken argument" in record.getMessage()]
+    assert len(told) == (0 if declared else 1)
+    if told:
+        assert "kernel 'bare' has taken argument 0 as a view and has written it through a bare buffer" in told[0]
+
+
+def test_views_that_tell_are_followed_by_that_alone(checked: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    a, source = checked.stream(), checked.alloc(SIZE)
+    a.send(launch(checked, a, checked.alloc(SIZE), source))
+    a.drain()
+    assert found(checked) == []
+    assert not caplog.records
 
 
 def test_two_readers_do_not_race(checked: Rig) -> None:

@@ -10,7 +10,13 @@ from tests.tools.corpus import corpus
 
 
 @pytest.mark.parametrize(
-    ("chip", "tier"), [("910B1", "fake"), ("910_9391", "fake"), ("950", "fake"), ("950", "fake-abi")]
+    ("chip", "tier"),
+    [
+        ("910B1", "fake"),
+        ("950", "fake-abi"),
+        pytest.param("910_9391", "fake", marks=pytest.mark.soak),
+        pytest.param("950", "fake", marks=pytest.mark.soak),
+    ],
 )
 def test_recorded_answers(tier: str, chip: str) -> None:
     differences: list[str] = []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from chips.tasks import AicpuKernel, AicpuKind, CcuPart
+from fakes.kernels import Fail
 from runtime import errors
 from runtime.api import Device, Kernel
 from runtime.core.ring import Label
@@ -81,6 +82,19 @@ def test_partners_launched_apart_deadlock_and_fused_ones_do_not(device: Device, 
         for stream in (first, second):
             stream.synchronize(2000)
         assert [device.download(each, "u4").tolist() for each in flags] == [[3, 3], [3, 3]]
+
+
+def test_a_part_that_fails_is_one_failure_of_the_whole(device: Device, make_kernel: MakeKernel) -> None:
+    def fails(_: Any) -> None:
+        raise Fail("no partner for me")
+
+    device.hal.fake.attach_aicpu(_LIBRARY, _FUNCTION, lambda context: None)
+    core = fusion.Core(make_kernel("lonely", fails, 1, grid=True), 1)
+    with device.create_stream() as stream:
+        fusion.launch(stream, fusion.Cpu(_LIBRARY, _FUNCTION), core, arguments=(0,))
+        with pytest.raises(errors.RuntimeFault, match=r"AICPU kernel partner \+ kernel lonely"):
+            stream.synchronize(1000)
+        stream.synchronize(1000)
 
 
 def test_a_fused_task_can_be_captured(device: Device, make_kernel: MakeKernel) -> None:

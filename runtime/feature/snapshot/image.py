@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from chips.memory_rules import internal_flags
 from npuhal import constants as c
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _KINDS = 0xF << 10
 """Bits of the halMemAlloc word that say on which side memory is."""
 _ON_HOST = (c.MEM_HOST, c.MEM_HOST_AGENT)
+_INTERNAL = internal_flags() >> c.MEM_MODULE_ID_BIT
+"""The module that the runtime's own blocks are charged to."""
 _PART = 1 << 20
 """Memory is saved in parts of so many bytes; those that hold nothing but zeros take no room."""
 
@@ -27,6 +30,8 @@ class Block:
     address: int
     size: int
     parts: tuple[tuple[int, bytes], ...]
+    internal: bool
+    """Whether the runtime itself has asked for it, and no user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +69,27 @@ def take(device: Device) -> DeviceImage:
             data = memory.read(address + offset, min(_PART, span.size - offset))
             if data != zeros[: len(data)]:
                 parts.append((offset, data))
-        blocks.append(Block(address, span.size, tuple(parts)))
+        internal = span.flags >> c.MEM_MODULE_ID_BIT == _INTERNAL
+        blocks.append(Block(address, span.size, tuple(parts), internal))
     return DeviceImage(device.user_id, tuple(blocks), scratch)
 
 
-def put(device: Device, image: DeviceImage) -> None:
-    """Write saved memory back to where it was; blocks that were freed since are left out."""
+def missing(device: Device, image: DeviceImage) -> list[Block]:
+    """Return blocks of users in an image that this process does not have: there, and as large."""
+    held = device.holdings.memory
+    return [block for block in image.blocks if not block.internal
+            and ((span := held.get(block.address)) is None or span.size != block.size)]  # fmt: skip
+
+
+def put(device: Device, image: DeviceImage, *, users: bool = False) -> None:
+    """Write saved memory back to where it was; blocks that were freed since are left out.
+
+    Args:
+        users: only what users had asked for.
+    """
     memory, held = device.memory, device.holdings.memory
     for block in image.blocks:
-        if block.address not in held:
+        if block.address not in held or (users and block.internal):
             continue
         memory.fill(block.address, block.size, 0, block.size)
         for offset, data in block.parts:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from runtime import errors
 from runtime.core.process_lock import LOCK_LIMIT_S, ProcessState
 from runtime.driver.snapshot import ProcessDriver
-from runtime.feature.snapshot import backup, restore
+from runtime.feature.snapshot import backup, image, restore
 from runtime.feature.snapshot.report import SnapshotReport, describe
 from runtime.feature.snapshot.stages import Stage, StageCallbacks
 
@@ -138,6 +138,34 @@ class Snapshot:
             self._call(Stage.RESTORE_PRE)
             restore.bring_back(self._devices(), self._images)
             self._call(Stage.RESTORE_POST)
+
+    def continue_from(self, images: Sequence[DeviceImage]) -> None:
+        """Take over what another process has saved: the memory of its users, at the same addresses.
+
+        That process is gone. This one has made the same objects by the same steps, with programs and graphs of its own;
+        nothing of them changes but what is in their memory.
+
+        Args:
+            images: `snapshot.images` of the other process.
+
+        Raises:
+            SnapshotError 507909: the process is not locked; or blocks of the other one are not there, which the
+                message names, and nothing was written.
+        """
+        self.check_supported()
+        with self._step("RT_ERROR_SNAPSHOT_RESTORE_FAILED", "continue_from", ProcessState.LOCKED, ProcessState.LOCKED):
+            devices = {device.user_id: device for device in self._devices()}
+            backup.settle(list(devices.values()))
+            for each in images:
+                lost = image.missing(devices[each.user_id], each) if each.user_id in devices else list(each.blocks)
+                if lost:
+                    raise errors.fault(
+                        "RT_ERROR_SNAPSHOT_RESTORE_FAILED", f"continue_from: this process has not all of the memory of "
+                        f"device {each.user_id}: {lost[0].size} bytes at {lost[0].address:#x}, the first of "
+                        f"{len(lost)} blocks", hint="make the same objects in the same order first",
+                    )
+            for each in images:
+                image.put(devices[each.user_id], each, users=True)
 
     @contextmanager
     def _step(self, code: str, call: str, needed: ProcessState, reached: ProcessState) -> Iterator[None]:

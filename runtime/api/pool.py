@@ -12,6 +12,7 @@ from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
 from runtime.memory.fences import Lifetime, Timeline
 from runtime.memory.pool import CachingPool
+from runtime.memory.statistics import amount
 
 if TYPE_CHECKING:
     from runtime.api.memory import DeviceMemory
@@ -38,6 +39,10 @@ class Pool(CachingPool):
         self._device = device
         self._homes = itertools.count(_FIRST_GRAPH_HOME, -1)
         self._captures: dict[int, tuple[Any, Lifetime]] = {}
+
+    def __repr__(self) -> str:
+        used, reserved = amount(self.memory_allocated()), amount(self.memory_reserved())
+        return f"<pool of device {self._device.user_id}: {used} in use, {reserved} reserved>"
 
     def _place(self) -> str:
         return creation_site() if self._device.ledger.traces else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class HostBuffer(Buffer):
     """A block of pinned host memory, made by `device.alloc_host(size)`.
 
-    `view_bytes` and `numpy` give access without a copy; NumPy and DLPack consumers take the buffer itself. None of
+    `memory` and `numpy` give access without a copy; NumPy and DLPack consumers take the buffer itself. None of
     these may be used after `close`.
     """
 

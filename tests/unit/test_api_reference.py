@@ -1,0 +1,89 @@
+"""The reference of `import runtime` is up to date, complete, and says something useful of every name, as `help()` does."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+from typing import Any
+
+import pytest
+
+import runtime
+from tests.tools import api_reference as reference
+
+_INHERITED = {kind.__doc__ for kind in (object, int, tuple, str, dict)}
+
+
+def test_the_page_is_up_to_date() -> None:
+    same = reference.TARGET.read_text(encoding="utf-8") == reference.render()
+    assert same, "run python -m tests.tools.api_reference"
+
+
+def test_every_public_name_is_in_it() -> None:
+    names = {*reference.classes(), *reference.functions()}
+    assert set(runtime.__all__) <= names
+    assert names - set(runtime.__all__) == {kind.__name__ for kind in reference.FURTHER}
+
+
+@pytest.mark.parametrize("name", sorted({*reference.classes(), *reference.functions()}))
+def test_help_says_what_it_is_for(name: str) -> None:
+    thing = {**reference.classes(), **reference.functions()}[name]
+    text = inspect.getdoc(thing) or ""
+    assert len(text.split()) > 4, name
+    assert text not in _INHERITED
+    shown = pydoc.plain(pydoc.render_doc(thing))
+    assert text.splitlines()[0] in shown
+    if inspect.isfunction(thing):
+        check_types(thing)
+
+
+def listed() -> list[Any]:
+    return [
+        pytest.param(kind, member, held, id=f"{name}.{member}")
+        for name, kind in reference.classes().items()
+        for member, held in reference.members(name)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "member", "held"), listed())
+def test_every_member_is_documented_and_typed(kind: type[Any], member: str, held: Any) -> None:
+    if isinstance(held, property):
+        assert held.fget is not None
+        assert "return" in held.fget.__annotations__
+        assert len((inspect.getdoc(held) or "").split()) > 2
+    elif inspect.isfunction(held):
+        check_types(held)
+        assert len((inspect.getdoc(held) or "").split()) > 2
+    else:
+        assert reference.attribute(kind, member), "an attribute that is set in __init__, with a string behind it"
+
+
+def check_types(function: Any) -> None:
+    """Every parameter and the result have a type."""
+    signature = inspect.signature(function)
+    parameters = [each for each in signature.parameters.values() if each.name != "self"]
+    assert [each.name for each in parameters if each.annotation is inspect.Parameter.empty] == []
+    assert signature.return_annotation is not inspect.Signature.empty
+
+
+def test_what_the_page_is_made_of() -> None:
+    class Sample:
+        """One.
+
+        >>> first
+        >>> second
+
+        Args:
+            one: begins here
+                and goes on.
+            two, three: both.
+        """
+
+        def method(self, number: int = 3, *, flag: bool) -> str:
+            """Return nothing."""
+            raise NotImplementedError
+
+    assert reference.signature(Sample.method, "method") == "method(number: int=3, *, flag: bool) -> str"
+    assert reference.prose(Sample) == (
+        "One.\n\n```py\nfirst\nsecond\n```\n\nArgs:\n\n* `one`: begins here\n  and goes on.\n* `two, three`: both."
+    )

@@ -14,6 +14,7 @@ from runtime import errors
 from runtime.api import Device, Kernel
 from runtime.core.ring import Label
 from runtime.feature import fusion, graph
+from runtime.feature.graph.captured import has_software_queues
 
 MakeKernel = Callable[..., Kernel]
 pytestmark = pytest.mark.timeout(60)
@@ -111,6 +112,37 @@ def test_a_fused_task_can_be_captured(device: Device, make_kernel: MakeKernel) -
         stream.synchronize(2000)
         assert device.download(flags, "u4").tolist() == [2, 2]
         made.close()
+
+
+def test_a_fused_task_of_a_group_gets_other_arguments(device: Device, make_kernel: MakeKernel) -> None:
+    if not graph_updates(device):
+        pytest.skip("the entries of a hardware queue that is not mapped cannot be changed")
+    cores = partners(device, make_kernel, 2)
+    first, second = device.upload(np.zeros(2, "u4")), device.upload(np.zeros(2, "u4"))
+    parts = [(fusion.Cpu(_LIBRARY, f"{_FUNCTION}{number}"), fusion.Core(cores[number], 1)) for number in range(2)]
+    with device.create_stream() as stream, device.create_stream() as updater:
+        graph.begin(stream)
+        group = graph.begin_group(stream)
+        fusion.launch(stream, *parts[0], arguments=(first,))
+        graph.end_group(stream)
+        made = graph.end(stream)
+        made.execute(stream)
+        stream.synchronize(2000)
+        graph.begin_update(updater, group)
+        with pytest.raises(errors.InvalidArgument, match="cannot replace"):
+            cores[0][1](first, stream=updater)
+        fusion.launch(updater, *parts[1], arguments=(second,))
+        graph.end_update(updater)
+        updater.synchronize(2000)
+        made.execute(stream)
+        stream.synchronize(2000)
+        assert [device.download(each, "u4").tolist() for each in (first, second)] == [[1, 1], [1, 1]]
+        made.close()
+
+
+def graph_updates(device: Device) -> bool:
+    """Whether graphs of the chip keep their entries where they can be changed."""
+    return device.chip.has("MODEL_ACL_GRAPH") and has_software_queues(device)
 
 
 def mission(number: int, die: int = 0, arguments: int = 13, **other: int) -> CcuPart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chips.tasks import TaskType
+from chips.tasks import FusionKernel, TaskType
 from runtime import errors
 from runtime.core.ring import Label
 from runtime.core.route import ClosedRoute, RouteRank, Verdict, group_exhausted
@@ -164,7 +164,7 @@ class Refill:
         """
         label = owner if isinstance(owner, Label) else Label(task.type, owner or task.type.name.lower())
         with unsent(self.stream, options) as sent:
-            if label.type not in _KERNELS:
+            if label.type not in _KERNELS and not isinstance(task, FusionKernel):
                 raise _no_kernel(label, "update")
             nodes = self.group.nodes
             if self.next >= len(nodes):
@@ -175,10 +175,30 @@ class Refill:
                     "ACL_ERROR_RT_PARAM_INVALID", f"{label} cannot replace {node!r}: one runs on cube cores, the other "
                     "on vector cores", hint="launch the kernels in the order that the group was recorded in",
                 )
+            if isinstance(task, FusionKernel):
+                _check_fused(task, label, node)
             replace_task(self.group.branch.graph, node, task, label, options.get("arguments"), self.stream)
             sent()
             self.next += 1
         return node.ids
+
+
+def _check_fused(task: FusionKernel, label: Label, node: Node) -> None:
+    """Refuse a fused task that has other parts than the one that it is to replace (core_spec 15): 107000."""
+    old = node.template
+    assert isinstance(old, FusionKernel)
+    reason = ""
+    if task.sqe_count != old.sqe_count:
+        reason = f"it takes {task.sqe_count} entries, the other one {old.sqe_count}"
+    elif task.aic is None or old.aic is None:
+        reason = "a fused task without a part of the AI cores is not replaced"
+    elif (type(task.aic.kernel), task.aic.vector) != (type(old.aic.kernel), old.aic.vector):
+        reason = "their kernels run on different kinds of cores"
+    if reason:
+        raise errors.fault(
+            "RT_ERROR_INVALID_VALUE", f"{label} cannot replace {node!r}: {reason}", ee="EE1017",
+            params=("update of a task group", "fused task", reason), hint="fuse the same kinds of parts",
+        )
 
 
 class _UpdateRoute(ClosedRoute):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.api import acl as pyacl
 from runtime.api.acl.binding import process
 from tests.unit.runtime.api.acl_module import opened
 
@@ -190,16 +188,6 @@ def test_npuhal_run(tmp_path: Path) -> None:
     missing = subprocess.run([*command[:-3], "nowhere.py"], capture_output=True, text=True, timeout=60)
     assert missing.returncode == 2
     assert "no script 'nowhere.py'" in missing.stderr
-
-
-def test_install_takes_the_name_only_when_asked() -> None:
-    assert "acl" not in sys.modules
-    try:
-        assert isinstance(pyacl.install(), types.ModuleType)
-        assert sys.modules["acl.rt"] is sys.modules["acl"].rt
-    finally:
-        for name in [name for name in sys.modules if name == "acl" or name.startswith("acl.")]:
-            del sys.modules[name]
 
 
 def test_described_copies_and_failed_memory(acl: Any) -> None:

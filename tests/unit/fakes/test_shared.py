@@ -343,10 +343,8 @@ def test_processes_killed_anywhere_leave_a_whole_card(name: str, open_rig: Calla
 
 
 @pytest.mark.soak
-def test_processes_killed_anywhere_leave_a_whole_card_long(
-    soc: str, name: str, open_rig: Callable[..., Rig]
-) -> None:
-    kill_rounds(100, soc, name, open_rig)
+def test_processes_killed_anywhere_leave_a_whole_card_long(name: str, open_rig: Callable[..., Rig]) -> None:
+    kill_rounds(100, "Ascend950PR_9599", name, open_rig)
 
 
 def give_and_stay(line: Line, url: str, pid: int) -> None:

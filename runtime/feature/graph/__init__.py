@@ -3,12 +3,13 @@
 from runtime.core.capture_gate import CaptureMode
 from runtime.feature.graph.builder import GraphBuilder, Step
 from runtime.feature.graph.capture import begin, end, exchange_mode, status
-from runtime.feature.graph.captured import Captured, CaptureStatus, GraphState
+from runtime.feature.graph.captured import Captured
 from runtime.feature.graph.condition import Condition, ConditionKind, Handle
 from runtime.feature.graph.graph import Graph
 from runtime.feature.graph.group import TaskGroup, begin_group, begin_update, end_group, end_update
 from runtime.feature.graph.model import Model
 from runtime.feature.graph.node import Node, NodeKind
+from runtime.feature.graph.state import CaptureStatus, GraphState
 
 __all__ = [
     "CaptureMode", "CaptureStatus", "Captured", "Condition", "ConditionKind", "Graph", "GraphBuilder",

@@ -16,6 +16,8 @@ from runtime.feature.graph.node import NodeKind
 from runtime.feature.graph.shadow import Shadow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.event import Event
@@ -161,6 +163,23 @@ class Branch:
         name = f" ({user.name})" if user.name else ""
         did = "nothing was captured in it" if last is None else f"its last task is {last!r}"
         return f"stream {user.stream_id}{name}, made at {user.site}, {self.cause}; {did}"
+
+
+def check_joined(branches: Sequence[Branch], origin: Branch) -> None:
+    """Raise CaptureError 107025 where a branch does not lead back to where the capture began (core_spec 14.8)."""
+    forked = [branch for branch in branches if branch is not origin]
+    loose = [branch for branch in forked if not branch.joined]
+    direct = any(branch.last is not None and origin in branch.last.waiters for branch in forked)
+    if loose or (forked and not direct):
+        names = ", ".join(str(branch.user.stream_id) for branch in loose or forked)
+        stories = "; ".join(branch.story() for branch in loose or forked)
+        raise errors.fault(
+            "RT_ERROR_STREAM_UNJOINED", "what was captured does not lead back to stream "
+            f"{origin.user.stream_id}, where the capture began: {stories}", ee="EE1017",
+            params=("end of a capture", "stream", f"stream {names} was not joined"),
+            hint=f"record an event as the last task of stream {names}, and let stream "
+            f"{origin.user.stream_id} wait for it",
+        )
 
 
 def plain_event(event: Event) -> errors.RuntimeFault:

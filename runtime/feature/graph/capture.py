@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from runtime import errors
 from runtime.core.capture_gate import CaptureMode
 from runtime.core.stream import StreamFlag
-from runtime.feature.graph.captured import CaptureStatus, GraphState
 from runtime.feature.graph.graph import Graph
+from runtime.feature.graph.state import CaptureStatus, GraphState
 
 if TYPE_CHECKING:
     from runtime.core.context import Context

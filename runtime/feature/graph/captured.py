@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
 import os
 from typing import TYPE_CHECKING, Any
@@ -15,19 +14,26 @@ from runtime.core.census import caller
 from runtime.core.route import CAPTURE, RouteRank
 from runtime.core.signals import ByteSignal, IdSignal, Signal
 from runtime.core.stream import StreamFlag
-from runtime.driver import ids as id_kinds
 from runtime.feature.graph.arguments import StagedArguments
-from runtime.feature.graph.branch import Branch
+from runtime.feature.graph.branch import Branch, check_joined
 from runtime.feature.graph.external import ExternalEvents
 from runtime.feature.graph.model import Model
 from runtime.feature.graph.node import EventUse, Node, NodeKind
+from runtime.feature.graph.state import (
+    NOT_READY,
+    OF_STREAM,
+    CaptureStatus,
+    GraphState,
+    Spoils,
+    counts_hardware_events,
+    has_software_queues,
+)
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.context import Context
-    from runtime.core.device import Device
     from runtime.core.event import Event
     from runtime.core.ring import Label
     from runtime.core.stream import Stream
@@ -38,46 +44,6 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 _EXECUTOR_CAPTURE = 5
-_MANY_EVENTS = 8192
-"""With more free event ids than that, shadows are hardware events."""
-
-
-class CaptureStatus(enum.IntEnum):
-    """Where the capture of a stream stands (acl_rt.h, aclmdlRICaptureStatus)."""
-
-    NONE = 0
-    ACTIVE = 1
-    INVALIDATED = 2
-
-
-class GraphState(enum.IntEnum):
-    """Where a graph stands (core_spec 14.1)."""
-
-    NEW = 0
-    CAPTURING = 1
-    INVALIDATED = 2
-    """A captured task has failed: the end of the capture will, too."""
-    UPDATING = 3
-    """Changes of nodes wait for `update`."""
-    FAULT = 4
-    """A change has failed half way; the graph cannot be used any more."""
-    READY = 5
-
-
-_OF_STREAM = {GraphState.CAPTURING: CaptureStatus.ACTIVE, GraphState.INVALIDATED: CaptureStatus.INVALIDATED}
-
-
-def has_software_queues(device: Device) -> bool:
-    """Whether graphs keep their tasks on the host and are lent queues (core_spec 14.1)."""
-    return device.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and creation.binds_dynamically(device)
-
-
-def counts_hardware_events(device: Device) -> bool:
-    """Whether shadows are hardware events: the chip counts them, and has plenty (core_spec 14.6)."""
-    if device.chip.generation != "v100":
-        return False
-    capacity, used = device.ids.usage(id_kinds.EVENT)
-    return capacity - used > _MANY_EVENTS
 
 
 class Captured(Model):
@@ -128,12 +94,12 @@ class Captured(Model):
     @property
     def status(self) -> CaptureStatus:
         """What the streams of the capture are told."""
-        return _OF_STREAM.get(self.state, CaptureStatus.NONE)
+        return OF_STREAM.get(self.state, CaptureStatus.NONE)
 
     @property
     def capturing(self) -> bool:
         """Whether the capture is going on, spoiled or not."""
-        return self.state in _OF_STREAM
+        return self.state in OF_STREAM
 
     # -- while it is captured --------------------------------------------------------------------------------------
 
@@ -300,8 +266,8 @@ class Captured(Model):
                     "RT_ERROR_STREAM_TASKGRP_STATUS", "a task group is still being recorded",
                     hint="end the group before the capture",
                 )
-            self._check_joined()
             assert self.origin is not None
+            check_joined(self.branches, self.origin)
             self.arguments.bring_over()
             for shadow in self.shadows:
                 stream = self.origin.ready()
@@ -319,22 +285,6 @@ class Captured(Model):
             raise
         self.leave()
         self.state = GraphState.READY
-
-    def _check_joined(self) -> None:
-        forked = [branch for branch in self.branches if branch is not self.origin]
-        loose = [branch for branch in forked if not branch.joined]
-        direct = any(branch.last is not None and self.origin in branch.last.waiters for branch in forked)
-        if loose or (forked and not direct):
-            assert self.origin is not None
-            names = ", ".join(str(branch.user.stream_id) for branch in loose or forked)
-            stories = "; ".join(branch.story() for branch in loose or forked)
-            raise errors.fault(
-                "RT_ERROR_STREAM_UNJOINED", "what was captured does not lead back to stream "
-                f"{self.origin.user.stream_id}, where the capture began: {stories}", ee="EE1017",
-                params=("end of a capture", "stream", f"stream {names} was not joined"),
-                hint=f"record an event as the last task of stream {names}, and let stream "
-                f"{self.origin.user.stream_id} wait for it",
-            )
 
     def abandon(self, reason: str) -> None:
         """End the capture and the graph; messages about its streams and itself give the reason."""
@@ -404,7 +354,7 @@ class Captured(Model):
             raise self._captured("execute", "EE1017")
         if self.state is not GraphState.READY:
             raise errors.fault(
-                "RT_ERROR_MODEL_EXE_FAILED", f"graph {self.model_id} is not ready: {_NOT_READY[self.state]}",
+                "RT_ERROR_MODEL_EXE_FAILED", f"graph {self.model_id} is not ready: {NOT_READY[self.state]}",
                 hint="call update() behind changes, and capture again after a failed one",
             )
         if self.parent is not None:
@@ -469,28 +419,6 @@ class Captured(Model):
             if node.handle:
                 handles.remove(node.handle)
         super()._release()
-
-
-_NOT_READY = {
-    GraphState.NEW: "nothing was captured into it", GraphState.UPDATING: "changes of its nodes wait for update()",
-    GraphState.FAULT: "a change of one of its nodes failed",
-}
-
-
-class Spoils:
-    """`with graph.invalidated_by_failure():`"""
-
-    __slots__ = ("_graph",)
-
-    def __init__(self, graph: Captured) -> None:
-        self._graph = graph
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
-        if raised is not None:
-            self._graph.spoil(raised)
 
 
 def _nothing() -> None:

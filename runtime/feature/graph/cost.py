@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runtime.core.signals import ByteSignal
 from runtime.core.software import DEPTH, RESERVED
 from runtime.driver.queues import SQE_BYTES
-from runtime.feature.graph.captured import has_software_queues
+from runtime.feature.graph.state import has_software_queues
 
 if TYPE_CHECKING:
     from runtime.core.stream import Stream

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from chips.tasks import ModelMaintenance, ModelOperation, NotifyRecord
+from chips.tasks import ModelOperation, NotifyRecord
 from runtime import errors
-from runtime.core import teardown
 from runtime.core.failure import FailureMode
 from runtime.core.notify import Notify
 from runtime.core.refs import dead_handle
 from runtime.core.stream import StreamFlag
 from runtime.driver import ids as id_kinds
-from runtime.feature.graph.links import Link, Split
+from runtime.feature.graph.links import Split
+from runtime.feature.graph.members import Members
 from runtime.feature.graph.node import Node
-from runtime.feature.graph.rings import DeviceRings, route_of
+from runtime.feature.graph.rings import route_of
 from runtime.feature.graph.start import Starter
 
 if TYPE_CHECKING:
@@ -38,13 +37,12 @@ _CLOSE_TRY_S = 1e-3
 """A close waits so long for executions."""
 
 
-class Model:
+class Model(Members):
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_counters", "_end", "_lock", "_rings", "_started_later", "_told", "before", "closed",
-        "complete", "context", "device", "end_notify", "handle", "links", "live", "model_id", "name", "nodes", "resources",
-        "starter", "streams", "watchers",
+        "__weakref__", "_end", "before", "closed", "end_notify", "handle", "live", "name", "nodes", "resources",
+        "watchers",
     )  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
@@ -58,23 +56,17 @@ class Model:
         Raises:
             ResourceExhausted 207010: the device has none left.
         """
-        context.check_open()
-        self.context, self.device = context, context.device
-        self.model_id = self.device.ids.alloc(id_kinds.MODEL)
+        super().__init__(context)
         self.name = ""
-        self.streams: list[Stream] = []
-        """Bound streams, the newest first."""
         self.nodes: list[Node] = []
         """What the streams hold, in the order in which it was submitted."""
         self.end_notify: Notify | None = None
         """What the last task sets; there once the model has an end."""
         self._end: tuple[Stream, TaskIds, Notify] | None = None
         """Where the last task is, and what it sets."""
-        self.complete = self.closed = False
+        self.closed = False
         self.live: deque[None] = deque()
         """One entry for each execution that is not known to be over."""
-        self.links: list[Link] = []
-        """Tasks that start other streams."""
         self.before: list[Callable[[], None]] = []
         """What is done on the host before each execution."""
         self.resources: ExitStack = ExitStack()
@@ -82,12 +74,6 @@ class Model:
         self.watchers: dict[object, Callable[[], object]] = {}
         """Who is told when the model ends, by what they registered with."""
         self.starter = Starter(self)
-        self._rings: DeviceRings | None = None
-        self._started_later: set[Stream] = set()
-        self._told: set[Stream] = set()
-        """Streams that the task scheduler knows as the model's."""
-        self._counters: dict[Stream, int] = {}
-        self._lock = threading.RLock()
         self.handle = self.device.runtime.handles.add(self)
         context.models.add(self)
 
@@ -132,110 +118,6 @@ class Model:
         self.context.streams.remove(stream)
         if route_of(stream) is not None:
             stream.split = Split(self, stream)
-
-    def enlist(self, stream: Stream, *, head: bool) -> None:
-        """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one."""
-        self._counters[stream] = self.device.executed_words.address(stream.stream_id)
-        self._publish(stream)
-        stream.bound = self
-        stream.shots.clear()
-        try:
-            if route_of(stream) is None:
-                self._tell_added(stream)
-            elif self._rings is None:
-                self._rings = DeviceRings(self.device)
-        except BaseException:
-            stream.bound = None
-            del self._counters[stream]
-            raise
-        self.streams.insert(0, stream)
-        if not head:
-            self._started_later.add(stream)
-
-    def _publish(self, stream: Stream) -> None:
-        """Write down where the registers of a stream's queue are, for programs on the device."""
-        if self.device.chip.generation != "v100" and stream.has_queue:
-            self.device.sq_registers.write(stream.queues.sq_id, self.device.queues.register_base(stream.queues.sq_id))
-
-    def _tell_added(self, stream: Stream) -> None:
-        self._maintain(ModelOperation.STREAM_ADD, stream, exec_times_addr=self._counters[stream])
-        self._told.add(stream)
-
-    def unbind(self, stream: Stream) -> None:
-        """Give a stream back to its context, with nothing in it.
-
-        Raises:
-            StreamError 107005: it is not in this model.
-        """
-        self.check_open()
-        if stream.bound is not self:
-            raise errors.fault(
-                "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
-                ee="EE4002", params=(f"it is not bound to model {self.model_id}",),
-                hint="unbind it from the model it is bound to",
-            )
-        with self._lock:
-            self._detach()
-            self._remove(stream)
-
-    def _remove(self, stream: Stream) -> None:
-        with ExitStack() as steps:
-            steps.callback(self._forget, stream)
-            if stream in self._told:
-                self._tell_removed(stream)
-
-    def _forget(self, stream: Stream) -> None:
-        following = [] if stream.split is None else stream.split.streams
-        stream.bound = stream.split = None
-        self.streams.remove(stream)
-        self._started_later.discard(stream)
-        self._counters.pop(stream, None)
-        for each in following:
-            if each in self.streams:
-                self._remove(each)
-            teardown.drop(each)
-        if self._rings is not None:
-            self._rings.forget(stream)
-            teardown.empty(stream)
-        self.context.streams.add(stream)
-
-    def _tell_removed(self, stream: Stream) -> None:
-        self._maintain(ModelOperation.STREAM_DELETE, stream)
-        self._told.discard(stream)
-
-    def clean(self, stream: Stream) -> None:
-        """Empty a bound stream, so that other tasks can be put into it; the model has to be loaded again."""
-        with self._lock:
-            self._detach()
-            if self._rings is not None:
-                self._rings.forget(stream)
-            teardown.empty(stream)
-            self.complete = False
-
-    def heads(self) -> list[Stream]:
-        """Return the streams that start with the model, the oldest first."""
-        return [each for each in reversed(self.streams) if each not in self._started_later]
-
-    def counter(self, stream: Stream) -> int:
-        """Return the address of the word that counts how often a stream was started."""
-        return self._counters[stream]
-
-    @property
-    def _sender(self) -> Stream:
-        """The stream for messages: the control stream, or the context's default one where the chip has none."""
-        device, context = self.device, self.context
-        if device.control_stream is not device.primary_stream or context.closed:
-            return device.control_stream
-        return context.default_stream
-
-    def _maintain(self, operation: ModelOperation, stream: Stream, **facts: int) -> None:
-        """Send a message about the model, and wait until it was read."""
-        sender = self._sender
-        task = ModelMaintenance(
-            operation=operation, model_id=self.model_id, stream_id=stream.stream_id, sq_id=stream.queues.sq_id, **facts
-        )
-        sender.submit(task, owner=f"model {operation.name.lower().replace('_', ' ')}")
-        sender.synchronize()
 
     def end(self, stream: Stream) -> None:
         """Make a stream's place the end of the model; a second end changes nothing.
@@ -326,46 +208,11 @@ class Model:
             params=(f"model {self.model_id}", reason), hint="bind streams, end the model, then load it",
         )
 
-    # -- software SQs ----------------------------------------------------------------------------------------------
+    # -- queues ----------------------------------------------------------------------------------------------------
 
     def tree(self) -> list[Model]:
         """Return the model and those that it starts itself."""
         return [self]
-
-    def _attach(self) -> None:
-        """Give software SQs their queues, unless they have them with all that they hold; the lock is held."""
-        if self._rings is None:
-            return
-        tree = self.tree()
-        streams = [stream for model in tree for stream in model.streams]
-        if self._rings.complete(streams):
-            return
-        for model in tree:
-            model._rings = self._rings
-        self._detach()
-        self._rings.bind(streams, self.context)
-        try:
-            for model in tree:
-                for stream in model.streams:
-                    model._tell_added(stream)
-            self._rings.set_tails()
-            for model in tree:
-                for link in model.links:
-                    link.refresh()
-        except BaseException:
-            self._detach()
-            raise
-
-    def _detach(self) -> None:
-        """Take the queues of software SQs away; nothing is being executed, and the lock is held."""
-        if self._rings is None or not self._rings.bound:
-            return
-        for model in self.tree():
-            for stream in model.streams:
-                if stream in model._told:
-                    model._tell_removed(stream)
-        self._rings.unbind()
-        self.starter.forget()
 
     def _forget_end(self) -> None:
         """Give the notify of the end back, for another model to take; the next execution takes one again."""
@@ -386,37 +233,12 @@ class Model:
         finally:
             self._lock.release()
 
-    # -- on another card -------------------------------------------------------------------------------------------
-
-    def lose_queues(self) -> None:
-        """Note that the card knows nothing of the model, and that software SQs have no queues."""
-        with self._lock:
-            self._told.clear()
-            self.starter.forget()
-            if self._rings is not None:
-                self._rings.lose()
-
-    def bind_again(self) -> None:
-        """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
-        with self._lock:
-            for stream in reversed(self.streams):
-                if route_of(stream) is None:
-                    self._publish(stream)
-                    self._tell_added(stream)
-
     def load_again(self) -> None:
         """Let the task scheduler prepare executions again, if the model was complete."""
         with self._lock:
             if self.complete and self.end_notify is not None:
                 self._attach()
                 self.tell_complete(self.end_notify.notify_id)
-
-    # -- entries ---------------------------------------------------------------------------------------------------
-
-    def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
-        """Put other entries in the place of a task; only for software SQs."""
-        if self._rings is not None and route_of(stream) is not None:
-            self._rings.rewrite(stream, position, sqes)
 
     # -- execution -------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from runtime.core.route import CAPTURE, RouteRank
 from runtime.core.submit import unsent
 from runtime.feature.graph.arguments import StagedArguments, StagedBlock
 from runtime.feature.graph.branch import Branch, plain_event
-from runtime.feature.graph.captured import counts_hardware_events, has_software_queues
 from runtime.feature.graph.cost import Cost, stream_room
+from runtime.feature.graph.state import counts_hardware_events, has_software_queues
 
 if TYPE_CHECKING:
     from chips.tasks import Task

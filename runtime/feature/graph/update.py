@@ -14,10 +14,11 @@ from chips.blocks import blocks
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, Nop, WriteValue
 from runtime import errors
 from runtime.core.route import CAPTURE
-from runtime.feature.graph.captured import Captured, GraphState
+from runtime.feature.graph.captured import Captured
 from runtime.feature.graph.node import Change, Node, NodeKind
 from runtime.feature.graph.repoint import slot_of
 from runtime.feature.graph.rewrite import encoded, replace_task, write
+from runtime.feature.graph.state import GraphState
 from runtime.launch.args import SLOT_BYTES, all_slots
 from runtime.launch.block import HostBlock
 from runtime.launch.launcher import label_of, submit_block

@@ -1,0 +1,76 @@
+"""States of captured graphs, and what a graph is made of on which device (core_spec 14.1, 14.6)."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from runtime.core import creation
+from runtime.driver import ids as id_kinds
+
+if TYPE_CHECKING:
+    from runtime.core.device import Device
+    from runtime.feature.graph.captured import Captured
+
+_MANY_EVENTS = 8192
+"""With more free event ids than that, shadows are hardware events."""
+
+
+class CaptureStatus(enum.IntEnum):
+    """Where the capture of a stream stands (acl_rt.h, aclmdlRICaptureStatus)."""
+
+    NONE = 0
+    ACTIVE = 1
+    INVALIDATED = 2
+
+
+class GraphState(enum.IntEnum):
+    """Where a graph stands (core_spec 14.1)."""
+
+    NEW = 0
+    CAPTURING = 1
+    INVALIDATED = 2
+    """A captured task has failed: the end of the capture will, too."""
+    UPDATING = 3
+    """Changes of nodes wait for `update`."""
+    FAULT = 4
+    """A change has failed half way; the graph cannot be used any more."""
+    READY = 5
+
+
+OF_STREAM = {GraphState.CAPTURING: CaptureStatus.ACTIVE, GraphState.INVALIDATED: CaptureStatus.INVALIDATED}
+"""What streams of a capture are told; NONE for the other states."""
+NOT_READY = {
+    GraphState.NEW: "nothing was captured into it", GraphState.UPDATING: "changes of its nodes wait for update()",
+    GraphState.FAULT: "a change of one of its nodes failed",
+}
+"""Why a graph in one of these states cannot be executed."""
+
+
+def has_software_queues(device: Device) -> bool:
+    """Whether graphs keep their tasks on the host and are lent queues (core_spec 14.1)."""
+    return device.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and creation.binds_dynamically(device)
+
+
+def counts_hardware_events(device: Device) -> bool:
+    """Whether shadows are hardware events: the chip counts them, and has plenty (core_spec 14.6)."""
+    if device.chip.generation != "v100":
+        return False
+    capacity, used = device.ids.usage(id_kinds.EVENT)
+    return capacity - used > _MANY_EVENTS
+
+
+class Spoils:
+    """`with graph.invalidated_by_failure():`"""
+
+    __slots__ = ("_graph",)
+
+    def __init__(self, graph: Captured) -> None:
+        self._graph = graph
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
+        if raised is not None:
+            self._graph.spoil(raised)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakes.checkers import leaks
 from fakes.checkers.lifetime import Lifetimes
 from fakes.checkers.names import Names, at, place
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.parts import Parts
-from fakes.checkers.race import ARGUMENTS, LOAD, READ, RELEASE, WRITE, Races
+from fakes.checkers.race import ARGUMENTS, LOAD, NOTHING, READ, RELEASE, WRITE, Known, Races
 from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, SOURCE, CheckFailed, Report, Reports
 from fakes.checkers.shadow import Work
 from fakes.checkers.signals import Handover
@@ -33,6 +33,16 @@ SQE_BYTES = 64
 _LOG = logging.getLogger("npuhal.fake.check")
 
 
+class Submission(NamedTuple):
+    """What was known when an entry was put into a ring."""
+
+    stamp: Stamp
+    place: Place | None
+    pieces: list[Piece]
+    seen: Known
+    """What the runtime has seen for itself, which counts for its own memory."""
+
+
 class Queue(Actor):
     """What is known of one queue: its clock, and per ring position what the host knew when it filled it."""
 
@@ -40,7 +50,7 @@ class Queue(Actor):
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
-        self.submitted: dict[int, tuple[Stamp, Place | None, list[Piece]]] = {}
+        self.submitted: dict[int, Submission] = {}
         self.last_kind = ""
         self.loads: tuple[int, ...] = ()
         """Addresses that a wait for a value has looked at last."""
@@ -61,6 +71,8 @@ class Checks:
         self._host = Actor(HOST)
         self._queues: dict[SubmissionQueue, Queue] = {}
         self._count = 1
+        self._runtime = Actor(HOST)
+        """Knows what only the runtime has seen."""
         self._aside: dict[int, int] = {}
         """Threads that read for the runtime alone, and how deep they are nested in that."""
         self._arguments: dict[Block, SubmissionQueue] = {}
@@ -124,15 +136,20 @@ class Checks:
                 task = executor.peek(device, sq, at_position)
                 if task is not None:
                     pieces = self._sources.look(task)
-            queue.submitted[at_position] = (stamp, where, pieces)
+            queue.submitted[at_position] = Submission(stamp, where, pieces, self._runtime.known)
 
     def looked(self, sq: SubmissionQueue) -> None:
         """The host has read how far a queue is; no order for the program when it is the runtime's own affair."""
         queue = self._queue(sq)
         if self._aside and get_ident() in self._aside:
             queue.read = queue.past()
+            self._runtime.join(queue.read)
         else:
             self._learn(queue.past())
+
+    def _seen(self, block: Block | None, known: Known) -> Known:
+        """Return what the runtime has seen where it counts: for memory that no program has asked for."""
+        return NOTHING if block is None or block.asked or block.parts else known
 
     def remark(self, what: str, device_id: int, sq_id: int) -> None:
         """The runtime says whether the program goes by what is read; see `HalApi.remark`."""
@@ -184,7 +201,8 @@ class Checks:
             return  # memory of the program itself: how the program uses it is not ours to see
         low = block.pointer + address - block.base
         work = self._host_work(call, block.device)
-        self.races.touch(self._host, work, block, low, low + size, WRITE if write else READ)
+        seen = self._seen(block, self._runtime.known)
+        self.races.touch(self._host, work, block, low, low + size, WRITE if write else READ, seen)
         self._parts.touched(block, address, size, work.tick, work)
 
     def _host_work(self, call: str, device: int) -> Work:
@@ -213,7 +231,7 @@ class Checks:
         if block.alias:
             return
         low, high = block.pointer, block.pointer + block.span
-        users = self.races.users(self._host, low, high)
+        users = self.races.users(self._host, low, high, self._seen(block, self._runtime.known))
         self._lifetimes.freed(self._host, block, place(), users, self._queued_on(block))
         self._arguments.pop(block, None)
         self._parts.forget(block)
@@ -318,7 +336,7 @@ class Checks:
         return Work(queue.index, queue.tick, self.serial, what, task.sq.stream_id, task.device.index, task.position,
                     None if known is None else known[1])  # fmt: skip
 
-    def _follow(self, task: Task, queue: Queue, known: tuple[Stamp, Place | None, list[Piece]] | None) -> None:
+    def _follow(self, task: Task, queue: Queue, known: Submission | None) -> None:
         """Bring what a task has touched to the checkers."""
         work = self._work(task, queue)
         memory, races = self.machine.memory, self.races
@@ -333,7 +351,8 @@ class Checks:
                 how = READ
                 if block is not None:
                     self._arguments[block] = task.sq
-            races.touch(queue, work, block, low, low + size, RELEASE if waits else how)
+            seen = NOTHING if known is None else self._seen(block, known.seen)
+            races.touch(queue, work, block, low, low + size, RELEASE if waits else how, seen)
             decided_late = how == RELEASE and task.layout == _BY_POINTER
             if block is not None and known is not None and not decided_late:
                 self._lifetimes.used(task, known[0], block, work)

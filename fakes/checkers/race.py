@@ -6,6 +6,8 @@ as nothing (event, notify, value wait, a host that waited for the first before i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fakes.checkers.order import HOST, Actor, Stamp
@@ -21,6 +23,11 @@ READ, WRITE, RELEASE, LOAD, ARGUMENTS = range(5)
 the arguments of a graph's kernel."""
 
 
+Known = Mapping[int, int]
+"""The last step that is known to be over, by actor."""
+NOTHING: Known = MappingProxyType({})
+
+
 class Races:
     """Keeps who touched what last, and compares each access with it."""
 
@@ -28,22 +35,30 @@ class Races:
         self._checks = checks
         self.shadow = Shadow()
 
-    def touch(self, actor: Actor, work: Work, block: Block | None, low: int, high: int, how: int) -> None:
-        """Note an access to bytes at real addresses; reports what it is not ordered with."""
+    def touch(
+        self, actor: Actor, work: Work, block: Block | None, low: int, high: int, how: int, also: Known = NOTHING
+    ) -> None:
+        """Note an access to bytes at real addresses; reports what it is not ordered with.
+
+        Args:
+            also: what counts as over for these bytes beside what the actor knows.
+        """
         segments = self.shadow.cover(low, high)
         if how == READ:
-            self._read(actor, work, block, segments, low)
+            self._read(actor, work, block, segments, low, also)
         else:
-            self._write(actor, work, block, segments, low, high, how)
+            self._write(actor, work, block, segments, low, high, how, also)
 
-    def _read(self, actor: Actor, work: Work, block: Block | None, segments: list[Segment], low: int) -> None:
+    def _read(
+        self, actor: Actor, work: Work, block: Block | None, segments: list[Segment], low: int, also: Known
+    ) -> None:
         mine = actor.index
         for segment in segments:
             write = segment.write
             if write is not None and write.actor != mine and not actor.knows(write.actor, write.tick):
                 if mine == HOST and segment.released is not None:
                     self.acquire(actor, segment)  # the host looks for a value that a stream writes: that is an order
-                else:
+                elif also.get(write.actor, 0) < write.tick:
                     self._report(actor, write, work, block, low, segment.end, "written", "read")
             if segment.reads is None:
                 segment.reads = {mine: work}
@@ -52,20 +67,24 @@ class Races:
             low = segment.end
 
     def _write(
-        self, actor: Actor, work: Work, block: Block | None, segments: list[Segment], low: int, high: int, how: int
-    ) -> None:
+        self, actor: Actor, work: Work, block: Block | None, segments: list[Segment], low: int, high: int, how: int,
+        also: Known,
+    ) -> None:  # fmt: skip
         mine, at = actor.index, low
         released: dict[int, Stamp] | None = None
         for segment in segments:
             write = segment.write
             values = how == RELEASE and segment.released is not None
-            if write is not None and write.actor != mine and not values and not actor.knows(write.actor, write.tick):
+            if (
+                write is not None and write.actor != mine and not values
+                and not actor.knows(write.actor, write.tick) and also.get(write.actor, 0) < write.tick
+            ):  # fmt: skip
                 self._report(actor, write, work, block, at, segment.end, "written", "written")
             if segment.reads is not None:
                 for reader, read in segment.reads.items():
                     if how == RELEASE and reader == HOST:
                         continue  # the host may look for the value as often as it likes
-                    if reader != mine and not actor.knows(reader, read.tick):
+                    if reader != mine and not actor.knows(reader, read.tick) and also.get(reader, 0) < read.tick:
                         self._report(actor, read, work, block, at, segment.end, "read", "written")
             if values and segment.released is not None:
                 released = {**(released or {}), **segment.released}
@@ -87,12 +106,12 @@ class Races:
         for segment in self.shadow.within(low, high):
             self.acquire(actor, segment)
 
-    def users(self, actor: Actor, low: int, high: int) -> list[Work]:
+    def users(self, actor: Actor, low: int, high: int, also: Known = NOTHING) -> list[Work]:
         """Return the accesses to a range that are not known to be over, each task once."""
         found: dict[tuple[int, int], Work] = {}
         for segment in self.shadow.within(low, high):
             for work in (*(() if segment.write is None else (segment.write,)), *(segment.reads or {}).values()):
-                if not actor.knows(work.actor, work.tick):
+                if not actor.knows(work.actor, work.tick) and also.get(work.actor, 0) < work.tick:
                     found[work.actor, work.tick] = work
         return list(found.values())
 

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import logging
 import os
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING
@@ -75,8 +76,13 @@ def _at_exit() -> None:
         leaks.tell([one for one in alive if not one.closed and one.pid == os.getpid()])
     for one in list(alive):
         one.leaving = True
-    with contextlib.suppress(Exception):  # the process ends anyway, and the driver cleans up behind it
+    try:
         shutdown(force=True)
+    except errors.RuntimeFault:
+        pass  # the process ends anyway, and the driver cleans up behind it
+    except Exception as problem:  # what stands below has something to say: a checker of the fake, for one
+        with contextlib.suppress(Exception):
+            print(f"{type(problem).__name__} at the exit: {problem}", file=sys.stderr)
 
 
 def _before_fork() -> None:

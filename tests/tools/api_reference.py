@@ -1,4 +1,4 @@
-"""`python -m tests.tools.api_reference` writes docs/api.md: what `import runtime` gives, by signatures and docstrings."""
+"""`python -m tests.tools.api_reference` writes docs/api.md: what `import runtime` gives, from the docstrings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of `import runtime` is up to date, complete, and says something useful of every name, as `help()` does."""
+"""The reference of `import runtime` is up to date, complete, and says something of every name, as `help()` does."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Health:
         """Why the device can do nothing any more, once it is lost."""
         self.faults: tuple[ReportedFault, ...] = ()
         """What the device had reported at the last look."""
-        self._acted_on: set[int] = set()
+        self._acted_on = self._there_before()
 
     def begin_anew(self) -> None:
         """Forget what was known of a card that another one has replaced; contexts that stopped for its loss go on."""
@@ -45,7 +45,15 @@ class Health:
             if context.failure.first is not None and context.failure.first is self.lost:
                 context.failure.first = None
         self.lost, self.faults = None, ()
-        self._acted_on.clear()
+        self._acted_on = self._there_before()
+
+    def _there_before(self) -> set[int]:
+        """Return the fatal faults that are older than any work of this process: no result of its own depends on them.
+        """
+        if self._device.chip.has("DFX_REPORT_RAS"):
+            with contextlib.suppress(errors.RuntimeFault):
+                return {fault.event_id for fault in self._driver.active() if fault.event_id in _FATAL}
+        return set()
 
     def look(self) -> None:
         """Ask the device how it is; the first time that it does not answer stops all its contexts.

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from chips.tasks import Nop, WriteValue
+from chips.tasks import Nop, Report, WriteValue
+from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.census import creation_site
@@ -147,3 +148,27 @@ def test_a_dvpp_group_shares_one_queue_and_every_task_reports(device: Device) ->
     assert second.closed
     with pytest.raises(errors.InvalidHandle):
         first.query()
+
+
+@pytest.mark.parametrize(("report", "in_group", "alone"), [
+    (Report.DEFAULT, 1, 0), (Report.NEVER, 0, 0), (Report.ALWAYS, 1, 1),
+])  # fmt: skip
+def test_a_task_may_report_other_than_its_stream_does(
+    device: Device, report: Report, in_group: int, alone: int
+) -> None:
+    target, group = device.alloc(64).address, device.create_dvpp_group()
+    plain, member = device.create_stream(), device.context.create_stream(group=group)
+    for stream, asked in ((plain, alone), (member, in_group)):
+        stream.submit(WriteValue(addr=target, size_code=3, data=bytes(8), report=report))
+        assert stream.plugin.decode(bytes(stream.senders[1].buffer)[:64]).fields["wr_cqe"] == asked
+    assert group.wait_report(1000) == in_group
+    plain.synchronize(1000)
+
+
+def test_a_failed_task_reports_though_it_was_not_to(device: Device) -> None:
+    group = device.create_dvpp_group()
+    member = device.context.create_stream(group=group)
+    device.hal.fake.faults.on_task(Effect.EXCEPTION, 1, stream=member.stream_id)
+    member.submit(WriteValue(addr=device.alloc(64).address, size_code=3, data=bytes(8), report=Report.NEVER))
+    with pytest.raises(errors.RuntimeFault):
+        member.synchronize(1000)

@@ -12,6 +12,7 @@ import pytest
 from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
+from runtime.core import event_pool
 from runtime.core import stream as streams
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag
@@ -224,3 +225,35 @@ def test_the_driver_is_told_which_ids_device_code_uses(device: Device, monkeypat
     Notify(device).close()
     assert told == [(f"take {kind}", 0x20), (f"give {kind}", 0x20), ("take NOTIFY", 0x20), ("give NOTIFY", 0x20),
                     ("take NOTIFY", 0), ("give NOTIFY", 0)]
+
+
+def test_ids_that_nobody_used_for_three_seconds_go_back_to_the_driver(open_machine: OpenMachine) -> None:
+    device = open_machine("fake://ascend910b1").device(0)
+    pool, stream = device.signals.ids, device.create_stream()
+    free = device.hal.fake.device(0).ids["event"].used
+    before = set(free)
+    events = [device.create_event() for _ in range(3)]
+    for event in events:
+        event.record(stream)
+    stream.synchronize(1000)
+    for event in events:
+        event.close()
+    assert len(set(free) - before) == 3
+    assert pool.held == 0
+    assert pool.release_idle(pool._touched + 2.9) == 0
+    assert pool.release_idle(pool._touched + 3.0) == 3
+    assert set(free) == before
+    assert pool.release_idle(pool._touched + 9.0) == 0
+
+
+def test_the_monitor_gives_up_idle_ids(open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_pool, "IDLE_S", 0.0)
+    machine = open_machine("fake://ascend910b1")
+    device = machine.device(0)
+    event = device.create_event()
+    event.record(device.primary_stream)  # type: ignore[arg-type]
+    device.synchronize(1000)
+    event.close()
+    assert device.signals.ids._free
+    machine.monitor.look()
+    assert not device.signals.ids._free

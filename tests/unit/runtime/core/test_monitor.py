@@ -77,6 +77,22 @@ def test_a_fatal_fault_stops_every_context_of_the_device_with_its_own_code(
     machine.device(0).create_stream().synchronize(1000)
 
 
+def test_a_fatal_fault_from_before_the_opening_counts_when_it_returns(open_machine: OpenMachine) -> None:
+    machine = open_machine("fake://ascend910b1")
+    card, event = machine.hal.fake.device(0), 0x80E18400
+    card.raise_fault(FaultEvent(event, "old", severity=3))
+    stream = machine.device(0).create_stream()
+    machine.monitor.look()
+    stream.synchronize(1000)
+    card.raise_fault(FaultEvent(event, "over", assertion=0))
+    machine.monitor.look()
+    card.raise_fault(FaultEvent(event, "new", severity=3))
+    machine.monitor.look()
+    with pytest.raises(errors.RuntimeFault, match="new") as caught:
+        stream.synchronize(1000)
+    assert caught.value.code == 507054
+
+
 def test_a_chip_that_does_not_report_such_faults_goes_on(open_machine: OpenMachine) -> None:
     machine = open_machine("fake://ascend310b1")
     stream = machine.device(0).create_stream()

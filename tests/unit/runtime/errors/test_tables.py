@@ -125,6 +125,27 @@ def test_the_catalogue_runs_from_1001_to_1023_without_1008() -> None:
     assert numbers == set(range(1001, 1024)) - {1008}
 
 
+@pytest.mark.parametrize(("number", "parameters"), {
+    1001: "reason", 1002: "text", 1003: "function value parameter expected", 1004: "function parameter",
+    1005: "feature", 1006: "function object reason", 1007: "stream_id reason", 1009: "model_id reason",
+    1010: "function object details", 1011: "function value parameter reason", 1012: "function value what reason",
+    1013: "bytes function", 1014: "reason", 1015: "function text", 1016: "function reason",
+    1017: "function parameter reason", 1018: "function reason", 1019: "function reason",
+    1020: "function libc errno text details", 1021: "object function", 1022: "function values parameters reason",
+    1023: "function reason",
+}.items())  # fmt: skip
+def test_a_fault_posts_its_message_with_every_parameter_in_order(number: int, parameters: str) -> None:
+    """core_spec 19.2: number, and what is filled in, in this order."""
+    names = tuple(parameters.split())
+    given = tuple(f"<{name}>" for name in names)
+    fault = errors.fault("ACL_ERROR_RT_PARAM_INVALID", ee=f"EE{number}", params=given)
+    assert tables.user_messages()[f"EE{number}"].parameters == names
+    assert fault.message_id == f"EE{number}"
+    assert [name for name in given if name not in str(fault)] == []
+    with pytest.raises(ValueError, match=f"EE{number} takes {len(names)} parameter"):
+        errors.fault("ACL_ERROR_RT_PARAM_INVALID", ee=f"EE{number}", params=(*given, "one more"))
+
+
 def test_a_message_refuses_the_wrong_number_of_parameters() -> None:
     with pytest.raises(ValueError, match=r"EE1003 takes 4 parameters \(function, value, parameter, expected\), got 1"):
         tables.user_messages()["EE1003"].render(("f",))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.core import sync
 
 if TYPE_CHECKING:
-    from runtime.core.event import Event
+    from runtime.core.event_questions import Questions
     from runtime.core.stream import Stream
 
 _FREE_TURNS = 20
@@ -32,7 +32,7 @@ async def finish(stream: Stream) -> None:
     sync.raise_failure(stream)
 
 
-async def reach(event: Event) -> None:
+async def reach(event: Questions) -> None:
     """Wait until the newest record of an event is done, as `Event.synchronize` does."""
     if not event.query():
         await _until(event.last_stream, event.query, sync.EVENT_TIMEOUT)

@@ -99,14 +99,21 @@ class Allocator:
         )
 
     def shortage(self) -> str:
-        """Say in words what the driver has left, by page kind, and who in this process holds most."""
+        """Say in words what the driver has left, by page kind, who in this process holds most, and what others hold."""
         pages = self.memory.pages()
         kinds = (
             ("normal", pages.free, pages.total), ("huge", pages.huge_free, pages.huge_total),
             ("giant", pages.giant_free, pages.giant_total),
         )  # fmt: skip
         parts = [f"{free} of {total} bytes of {kind} pages are free" for kind, free, total in kinds if total]
-        return f"{', '.join(parts) or 'the driver does not say what is free'}; {self._ledger.largest()}"
+        if not parts:
+            return f"the driver does not say what is free; {self._ledger.largest()}"
+        used = sum(total - free for _, free, total in kinds)
+        others = max(used - self._ledger.total(Location.DEVICE, Location.MANAGED), 0)
+        return (
+            f"{', '.join(parts)}; {self._ledger.largest()}; "
+            f"the runtime, libraries and other processes hold {others} bytes"
+        )
 
     def host(self, size: int, call: str = "malloc_host", module: int | None = None) -> int:
         """Return the address of new pinned host memory; faults as in `plan`.

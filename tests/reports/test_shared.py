@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -116,6 +117,10 @@ def test_a_killed_neighbour_gives_its_memory_back() -> None:
         with pytest.raises(errors.OutOfMemory) as caught:
             device.alloc(80 * MiB)
         assert caught.value.code == 207001
+        told = re.search(r"process holds none; the runtime, .* other processes hold (\d+) bytes", str(caught.value))
+        free, total = device.memory_info()
+        assert told is not None
+        assert int(told[1]) == total - free > 80 * MiB
         other.kill()
         device.alloc(80 * MiB).close()
 

@@ -179,6 +179,8 @@ class Registry:
     aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=dict)
     libraries: dict[tuple[int, str], bytes] = field(default_factory=dict)
     """What the AICPUs have open, by (device, name)."""
+    given_up: set[tuple[int, str]] = field(default_factory=set)
+    """What they had open once: a launch must not name it any more."""
 
     def __post_init__(self) -> None:
         self.attach_aicpu("", "CheckKernelSupported", self._check_supported)
@@ -201,11 +203,13 @@ class Registry:
         for name, address, size in _libraries(context):
             pointer = context.memory.device_pointer(address, size, f"AICPU library {name}")
             self.libraries[context.device, name] = ctypes.string_at(pointer, size)
+            self.given_up.discard((context.device, name))
 
     def _give_up_libraries(self, context: Context) -> None:
         for name, _, _ in _libraries(context):
             if self.libraries.pop((context.device, name), None) is None:
                 raise Fail(f"the AICPU of device {context.device} has no library {name} open")
+            self.given_up.add((context.device, name))
 
     def attach(
         self, code: bytes, function: KernelFunction, *, name: str = "", grid: bool = False, reads: Slots = None,

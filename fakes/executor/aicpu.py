@@ -38,6 +38,12 @@ def perform(task: Task, fields: Mapping[str, int]) -> None:
     library = _text(task, fields["so_name"], "name of the AICPU library") if fields["so_name"] else ""
     function = _text(task, fields["func_name"], "name of the AICPU function")
     task.kernel_name = f"{library}:{function}"
+    if (task.device.index, library) in machine.kernels.given_up:
+        raise TaskFault(
+            f"AICPU kernel {function!r}: library {library!r} was sent and given up again. Keep its program loaded "
+            "until the last launch is done, or send it again",
+            Effect.EXCEPTION.value,
+        )
     attached = machine.kernels.aicpu.get((library, function))
     if attached is None and not machine.options.noop_kernels:
         raise TaskFault(

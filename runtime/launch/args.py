@@ -144,12 +144,17 @@ def filler(pool: ArgumentPool | None, count: int) -> Callable[..., None]:
 
 
 def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:
-    """Take a block from a pool; from an empty one after reclaiming this stream, then the others; else a new one."""
-    if pool is not None:
+    """Take a block from a pool; from an empty one after reclaiming this stream, then the others; else a new one.
+
+    Behind an empty pool of the BAR window come the others; the block says which one it is of.
+    """
+    pools = stream.device.arguments
+    while pool is not None:
         if block := pool.take():
             return block
         for candidate in (stream, stream.device.context.default_stream, *stream.device.context.streams):
             reclaim(candidate)
             if block := pool.take():
                 return block
-    return stream.device.arguments.one_off(size)
+        pool = pools.behind(pool, size)
+    return pools.one_off(size)

@@ -70,7 +70,8 @@ def _block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int)
     def launch(block: HostBlock) -> None:
         taken = take_block(stream, pool, size)
         try:
-            write(taken, block.placed(taken.address))
+            bring = write if taken.pool is pool else _writer(stream, mover(stream, taken.pool, size))
+            bring(taken, block.placed(taken.address))
         except BaseException:
             device.release_arguments([taken])
             raise
@@ -129,7 +130,7 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
             block = pop()
         except IndexError:
             block = take_block(stream, pool, size)
-            if block.pool is None:
+            if block.pool is not pool:
                 return general(*arguments, block=block)
         try:
             fill(block.view, block.offset, *words)

@@ -219,6 +219,16 @@ class ArgumentPools:
         """Return the pool of the largest blocks if they hold `size` bytes, else None."""
         return self.pools[-1] if self.pools and size <= self.pools[-1].size else None
 
+    def behind(self, pool: ArgumentPool, size: int) -> ArgumentPool | None:
+        """Return where to look when a pool of the BAR window is empty: the next one whose blocks hold `size` bytes.
+
+        Blocks of their own cost an allocation each; other pools are as large as their device's work needs.
+        """
+        if pool.way != "bar":
+            return None
+        rest = self.pools[self.pools.index(pool) + 1 :] if pool in self.pools else self.pools
+        return next((other for other in rest if size <= other.size), None)
+
     def one_off(self, size: int) -> ArgumentBlock:
         """Allocate a block of its own; `release` frees it with the task."""
         address = self._memory.alloc(size, internal_flags(huge=size > _HUGE_ABOVE, hbm=True))

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from chips.memory_rules import internal_flags
+from chips.tasks import AicpuKernel
 from fakes.kernels import Fail
+from runtime import errors
 from runtime.api.aclrt import Out
 from runtime.api.aclrt.kernel import binary_of
 from runtime.cli.sample import minimal_kernel
@@ -162,6 +164,27 @@ def test_libraries_go_to_the_device_and_back(api: Caller, tmp_path: Path, from_f
     assert device.memory.space() == blocks
     api.step("aclrtResetDevice", 0, deviceId=0)  # the rest goes with the device, without a task
     assert len(held) == len(names) - 1
+
+
+def test_a_launch_that_names_a_library_which_was_given_up_fails_loudly(api: Caller) -> None:
+    library = b"\x7fELF library"
+    handle = api.load(library, options=api.options((3, 2)))
+    name = binary_of(api.acl, handle).content.library_name
+    device, ran = api.acl.runtime.device(0), []
+    api.fake.attach_aicpu(name, "Run", lambda context: ran.append(context.block))
+    block = device.memory.alloc(64, internal_flags(hbm=True))
+    task = AicpuKernel(so_name=device.names.address_of(name), func_name=device.names.address_of("Run"), args=block)
+    stream = device.create_stream()
+    stream.submit(task)
+    stream.synchronize()
+    api.step("aclrtBinaryUnLoad", 0, binHandle=handle)
+    stream.submit(task)
+    with pytest.raises(errors.RuntimeFault):
+        stream.synchronize()
+    assert any("was sent and given up again" in problem for problem in api.fake.problems)
+    assert len(ran) == 1
+    device.memory.free(block)
+    stream.close(force=True)
 
 
 def test_large_libraries_are_sent_from_where_they_are(api: Caller) -> None:

@@ -54,6 +54,27 @@ def words_kernel(device: Device, name: str, count: int, seen: list[tuple[int, ..
 # -- what arrives -------------------------------------------------------------------------------------------------
 
 
+def test_an_empty_window_pool_lends_from_the_next_one_before_a_block_is_made(open_machine: OpenMachine) -> None:
+    device = open_machine(WAYS["bar"]).device(0)
+    seen: list[tuple[int, ...]] = []
+    kernel, stream = words_kernel(device, "words", 2, seen), device.create_stream()
+    window, chains = device.arguments.pools[:2]
+    taken, window.free[:] = list(window.free), []
+    free, held = len(chains.free), device.memory.space()
+    bound = kernel.bind(stream, 1, count=2)
+    bound(1, 2)
+    assert len(chains.free) == free - 1
+    kernel[1](3, 4, stream=stream)
+    assert len(chains.free) < free
+    assert device.memory.space() == held
+    stream.synchronize()
+    window.free[:] = taken
+    bound(7, 8)
+    stream.synchronize()
+    assert seen == [(1, 2), (3, 4), (7, 8)]
+    assert len(chains.free) == free
+
+
 def test_arguments_arrive_in_order(way: Device) -> None:
     seen: list[tuple[int, ...]] = []
     kernel = words_kernel(way, "words", 9, seen)

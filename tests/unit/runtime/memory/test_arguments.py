@@ -53,6 +53,20 @@ def test_the_smallest_pool_that_holds_the_size(memory: FakeMemory, size: int, po
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_only_behind_pools_of_the_window_come_others(memory: FakeMemory, way: str) -> None:
+    pools = make(memory, way)
+    first, rest = pools.pools[0], pools.pools[1:]
+    assert pools.behind(first, 64) is (rest[0] if way == "bar" else None)
+    assert pools.behind(rest[0], 64) is None
+    if way == "bar":
+        own = object()
+        assert pools.give_own(own, 8)
+        assert pools.behind(pools.pool_for(64, own), 64) is first
+        assert pools.behind(first, 10_000) is rest[1]
+        pools.take_own(own)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_blocks_do_not_overlap_and_start_on_64_bytes(memory: FakeMemory, way: str) -> None:
     pool = make(memory, way).pools[0]
     blocks = [pool.take() for _ in range(3)]

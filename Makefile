@@ -22,7 +22,7 @@ demo: $(VENV)/.ready
 test: lint
 	$(PY) -m pytest tests -m "not soak" -n $(JOBS)
 	$(PY) -m pytest tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \
-		-k "(fake-ascend910b1 or fake-ascend950) and (checkers or programs_back)" --npu-schedules=4 -n $(JOBS)
+		-k "fake-ascend950 and (checkers or programs_back)" --npu-schedules=4
 
 lint: $(VENV)/.ready
 	$(VENV)/bin/ruff check .

@@ -30,9 +30,10 @@ def test_graphs_leave_nothing_behind(url: str, count: int) -> None:
 
     first = captured(0)
     first.launch(stream)
-    stream.synchronize(2000)
+    stream.synchronize(20_000)
     first.close()
     device.sq_pool.close()
+    device.sq_memory.close()
     before = holdings(device.hal.fake)
     graphs = [captured(number) for number in range(count)]
     order = list(range(count))
@@ -40,12 +41,13 @@ def test_graphs_leave_nothing_behind(url: str, count: int) -> None:
     for number in order:
         log.clear()
         graphs[number].launch(stream)
-        stream.synchronize(2000)
+        stream.synchronize(20_000)
         assert log == list(range(100 * number, 100 * number + 100))
     chance.shuffle(order)
     for number in order:
         graphs[number].close()
     device.sq_pool.close()
+    device.sq_memory.close()
     after = holdings(device.hal.fake)
     assert after["ids"] == before["ids"]
     assert after["queues"] == before["queues"]

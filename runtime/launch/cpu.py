@@ -10,7 +10,7 @@ from chips.binary.aicpu import AicpuKind as Framework
 from chips.tasks import AicpuKernel, AicpuKind
 from runtime import errors
 from runtime.core.ring import Label
-from runtime.launch.launcher import submit_block
+from runtime.launch.general import submit_block
 from runtime.launch.options import PLAIN, LaunchOptions
 
 if TYPE_CHECKING:

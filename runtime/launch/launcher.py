@@ -15,20 +15,25 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chips import ffts
-from chips.tasks import AicpuKernel, CoreKernel, MixKernel
-from chips.v200.generation import HEAD_UPDATE_EVERY, with_head_update
-from runtime import errors
+from chips.tasks import CoreKernel, MixKernel
 from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
+from runtime.core.shots import publishing
 from runtime.core.submit import flip, make_room, send_again, was_sent
 from runtime.launch import captured
-from runtime.launch.args import SLOT_BYTES, all_slots, filler, mover, single_slot, take_block
+from runtime.launch.args import SLOT_BYTES, filler, mover, single_slot, take_block
 from runtime.launch.block import HostBlock
+from runtime.launch.general import (
+    general_launcher,
+    label_of,
+    submit_at,
+    submit_block,
+    writer,
+    wrong_count,
+)
 
 if TYPE_CHECKING:
     from chips.layout import Template
-    from chips.tasks import Task
     from runtime.core.gate import Gate
     from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
@@ -65,12 +70,12 @@ def _block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int)
         return general
     device = stream.device
     pool = device.arguments.pool_for(size, stream)
-    write = _writer(stream, mover(stream, pool, size))
+    write = writer(stream, mover(stream, pool, size))
 
     def launch(block: HostBlock) -> None:
         taken = take_block(stream, pool, size)
         try:
-            bring = write if taken.pool is pool else _writer(stream, mover(stream, taken.pool, size))
+            bring = write if taken.pool is pool else writer(stream, mover(stream, taken.pool, size))
             bring(taken, block.placed(taken.address))
         except BaseException:
             device.release_arguments([taken])
@@ -95,7 +100,7 @@ def _seen(make: Callable[[], Callable[..., None]], stream: Stream, label: Label)
 def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
     task = replace(task, args_size=count * SLOT_BYTES)
     label = label_of(kernel, task)
-    general = _general(kernel, stream, task, label, count)
+    general = general_launcher(kernel, stream, task, label, count)
     if stream.branch is not None:
         return captured.host_args_launcher(kernel, stream, task, count, label, general)
     put = _patching(kernel, stream, task, label)
@@ -125,7 +130,7 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         except ValueError:
             return general(*arguments)
         if len(words) != count:
-            raise _wrong_count(kernel, count, len(arguments))
+            raise wrong_count(kernel, count, len(arguments))
         try:
             block = pop()
         except IndexError:
@@ -157,12 +162,7 @@ def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> C
         if keep is not None and keep(address):
             return
         kernel.check_loaded()
-        made = replace(task, args=address)
-        if not _needs_context(stream, made):
-            stream.submit(made, owner=label)
-            return
-        block = _take(stream, ffts.CONTEXT_BYTES)
-        _submit_with(stream, block, lambda: _with_context(stream, made, block, b""), label)
+        submit_at(stream, replace(task, args=address), label)
 
     return launch
 
@@ -248,7 +248,7 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
     firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
     sender = stream.senders[1]
     buffer, device_id, reference = sender.buffer, sender.device_id, sender.reference
-    pack = _publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
+    pack = publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
     pack, send = _watched(stream, pack, sender.send)
     head, middle, tail = template.runs
     bias = template.bias[1]
@@ -289,20 +289,6 @@ def _watched(stream: Stream, pack: Callable[..., None], send: Callable[..., int]
     return (pack, send) if stream.tracer is None else stream.tracer.queue(stream, pack, send)
 
 
-def _publishing(template: Template, ring: RingV200) -> Callable[..., None]:
-    """Return the packing function of a device over UB: some SQEs also ask the hardware to publish the queue's head."""
-    pack = template.struct.pack_into
-    head, middle, tail = with_head_update(template).runs
-
-    def pack_into(buffer: Any, offset: int, first: bytes, serial: int, second: bytes, args: int, last: bytes) -> None:
-        if (ring.allocations + 1) % HEAD_UPDATE_EVERY:
-            pack(buffer, offset, first, serial, second, args, last)
-        else:
-            pack(buffer, offset, head, serial, middle, args, tail)
-
-    return pack_into
-
-
 def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> None:
     """Make the ring agree with the driver when a launch was left by an exception; the stream's lock is held."""
     ring = stream.ring
@@ -312,111 +298,3 @@ def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> No
     elif block is not None and not any(held is block for held in ring.arguments):
         stream.device.release_arguments([block])
     stream.senders.seek(ring.tail)
-
-
-def _general(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
-    """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, other routes."""
-    before, behind = kernel.hidden_words()
-
-    def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
-        if len(arguments) != count:
-            raise _wrong_count(kernel, count, len(arguments))
-        kernel.check_loaded()
-        words = (*before, *all_slots(arguments), *behind)
-        submit_block(stream, task, HostBlock(struct.pack(f"<{len(words)}Q", *words)), label, block)
-
-    return launch
-
-
-def submit_block(
-    stream: Stream, task: CoreKernel | AicpuKernel, block: HostBlock, label: Label, taken: ArgumentBlock | None = None
-) -> None:
-    """Bring a block of arguments to the device and submit the task that uses it; `taken` is where it is to lie.
-
-    On v100 the context of a mix kernel precedes the arguments.
-    """
-    lead = ffts.CONTEXT_BYTES if _needs_context(stream, task) else 0
-    size = lead + max(len(block.data), SLOT_BYTES)
-    where = taken or _take(stream, size)
-
-    def laid_out() -> tuple[CoreKernel | AicpuKernel, bytes]:
-        made = replace(task, args=where.address + lead)
-        if isinstance(made, CoreKernel):
-            made = replace(made, args_size=len(block.data))
-        image = block.placed(where.address + lead)
-        return _with_context(stream, made, where, image) if lead else (made, image)
-
-    _submit_with(stream, where, laid_out, label)
-
-
-def submit_described(
-    stream: Stream, size: int, describe: Callable[[int], tuple[Task, bytes]], label: Label
-) -> None:
-    """Submit a task whose `size` bytes of arguments go along; `describe(address)` returns it, and what lies there."""
-    where = _take(stream, max(size, SLOT_BYTES))
-    _submit_with(stream, where, lambda: describe(where.address), label)
-
-
-def _take(stream: Stream, size: int) -> ArgumentBlock:
-    """Take a block for a task that goes the general way; one of the graph's own while the stream is captured."""
-    if stream.branch is not None:
-        block: ArgumentBlock = stream.branch.graph.arguments.take(size)
-        return block
-    return take_block(stream, stream.device.arguments.pool_for(size), size)
-
-
-def _submit_with(
-    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[Task, bytes]], label: Label
-) -> None:
-    """Write what goes into a block, bring it to the device, and submit the task; the block goes back in any case."""
-    device = stream.device
-    try:
-        task, image = laid_out()
-        _writer(stream, mover(stream, block.pool, len(image)))(block, image)
-    except BaseException:
-        device.release_arguments([block])
-        raise
-    stream.submit(task, owner=label, arguments=block)
-
-
-def _needs_context(stream: Stream, task: CoreKernel | AicpuKernel) -> bool:
-    """Whether a context in device memory describes the task: mix kernels of v100."""
-    return isinstance(task, MixKernel) and stream.env.chip.generation == "v100"
-
-
-def _with_context(
-    stream: Stream, task: CoreKernel | AicpuKernel, block: ArgumentBlock, arguments: bytes
-) -> tuple[MixKernel, bytes]:
-    """Return a mix task whose context is at the start of a block, and the block's contents."""
-    assert isinstance(task, MixKernel)
-    made = replace(task, context=block.address)
-    return made, ffts.mix_context(made, stream.env) + arguments
-
-
-def _writer(stream: Stream, move: Callable[[ArgumentBlock], None]) -> Callable[[ArgumentBlock, bytes], None]:
-    """Return the function that writes an image into a block, in units of 64 bytes, and brings it to the device."""
-    memory = stream.device.memory
-
-    def write(block: ArgumentBlock, image: bytes) -> None:
-        padded = image + bytes(-len(image) % 64)
-        block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
-        if block.pool is None:
-            memory.write(block.address, image)
-        else:
-            move(block)
-
-    return write if stream.tracer is None else stream.tracer.writer(write)
-
-
-def label_of(kernel: Kernel, task: CoreKernel) -> Label:
-    """Return what a launch is called in messages."""
-    return Label(task.type, f"kernel {kernel.name}", kernel)
-
-
-def _wrong_count(kernel: Kernel, expected: int, given: int) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_RT_PARAM_INVALID",
-        f"kernel {kernel.name}: this launcher takes {expected} arguments, {given} were given",
-        ee="EE1003", params=("launch", given, "number of arguments", expected),
-        hint="bind() again with another count, or use kernel[blocks](...)",
-    )

@@ -18,7 +18,7 @@ from chips.tasks.kernel import NEVER_TIMEOUT_US
 from runtime import errors
 from runtime.core.ring import Label
 from runtime.launch.block import HostBlock
-from runtime.launch.launcher import submit_block
+from runtime.launch.general import submit_block
 
 if TYPE_CHECKING:
     from runtime.core.device import Device

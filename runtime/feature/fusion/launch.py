@@ -13,7 +13,7 @@ from runtime.core.ring import Label
 from runtime.feature.fusion.parts import CALL, Core, Cpu, Missions, Part, check, check_supported
 from runtime.launch.args import all_slots
 from runtime.launch.block import HostBlock
-from runtime.launch.launcher import submit_described
+from runtime.launch.general import submit_described
 
 if TYPE_CHECKING:
     from chips.tasks import Task

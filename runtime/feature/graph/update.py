@@ -21,7 +21,7 @@ from runtime.feature.graph.rewrite import encoded, replace_task, write
 from runtime.feature.graph.state import GraphState
 from runtime.launch.args import SLOT_BYTES, all_slots
 from runtime.launch.block import HostBlock
-from runtime.launch.launcher import label_of, submit_block
+from runtime.launch.general import label_of, submit_block
 from runtime.launch.options import PLAIN, LaunchOptions
 
 if TYPE_CHECKING:

@@ -1,0 +1,139 @@
+"""The general way of a launch: arguments that templates do not cover, brought over and submitted one task at a time."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from chips import ffts
+from chips.tasks import AicpuKernel, CoreKernel, MixKernel
+from runtime import errors
+from runtime.core.ring import Label
+from runtime.launch.args import SLOT_BYTES, all_slots, mover, take_block
+from runtime.launch.block import HostBlock
+
+if TYPE_CHECKING:
+    from chips.tasks import Task
+    from runtime.core.stream import Stream
+    from runtime.launch.kernel import Kernel
+    from runtime.memory.arguments import ArgumentBlock
+
+
+def general_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
+    """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, other routes."""
+    before, behind = kernel.hidden_words()
+
+    def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
+        if len(arguments) != count:
+            raise wrong_count(kernel, count, len(arguments))
+        kernel.check_loaded()
+        words = (*before, *all_slots(arguments), *behind)
+        submit_block(stream, task, HostBlock(struct.pack(f"<{len(words)}Q", *words)), label, block)
+
+    return launch
+
+
+def submit_block(
+    stream: Stream, task: CoreKernel | AicpuKernel, block: HostBlock, label: Label, taken: ArgumentBlock | None = None
+) -> None:
+    """Bring a block of arguments to the device and submit the task that uses it; `taken` is where it is to lie.
+
+    On v100 the context of a mix kernel precedes the arguments.
+    """
+    lead = ffts.CONTEXT_BYTES if _needs_context(stream, task) else 0
+    size = lead + max(len(block.data), SLOT_BYTES)
+    where = taken or _take(stream, size)
+
+    def laid_out() -> tuple[CoreKernel | AicpuKernel, bytes]:
+        made = replace(task, args=where.address + lead)
+        if isinstance(made, CoreKernel):
+            made = replace(made, args_size=len(block.data))
+        image = block.placed(where.address + lead)
+        return _with_context(stream, made, where, image) if lead else (made, image)
+
+    _submit_with(stream, where, laid_out, label)
+
+
+def submit_at(stream: Stream, task: CoreKernel, label: Label) -> None:
+    """Submit a task whose arguments lie on the device already."""
+    if not _needs_context(stream, task):
+        stream.submit(task, owner=label)
+        return
+    block = _take(stream, ffts.CONTEXT_BYTES)
+    _submit_with(stream, block, lambda: _with_context(stream, task, block, b""), label)
+
+
+def submit_described(
+    stream: Stream, size: int, describe: Callable[[int], tuple[Task, bytes]], label: Label
+) -> None:
+    """Submit a task whose `size` bytes of arguments go along; `describe(address)` returns it, and what lies there."""
+    where = _take(stream, max(size, SLOT_BYTES))
+    _submit_with(stream, where, lambda: describe(where.address), label)
+
+
+def _take(stream: Stream, size: int) -> ArgumentBlock:
+    """Take a block for a task that goes the general way; one of the graph's own while the stream is captured."""
+    if stream.branch is not None:
+        block: ArgumentBlock = stream.branch.graph.arguments.take(size)
+        return block
+    return take_block(stream, stream.device.arguments.pool_for(size), size)
+
+
+def _submit_with(
+    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[Task, bytes]], label: Label
+) -> None:
+    """Write what goes into a block, bring it to the device, and submit the task; the block goes back in any case."""
+    device = stream.device
+    try:
+        task, image = laid_out()
+        writer(stream, mover(stream, block.pool, len(image)))(block, image)
+    except BaseException:
+        device.release_arguments([block])
+        raise
+    stream.submit(task, owner=label, arguments=block)
+
+
+def _needs_context(stream: Stream, task: CoreKernel | AicpuKernel) -> bool:
+    """Whether a context in device memory describes the task: mix kernels of v100."""
+    return isinstance(task, MixKernel) and stream.env.chip.generation == "v100"
+
+
+def _with_context(
+    stream: Stream, task: CoreKernel | AicpuKernel, block: ArgumentBlock, arguments: bytes
+) -> tuple[MixKernel, bytes]:
+    """Return a mix task whose context is at the start of a block, and the block's contents."""
+    assert isinstance(task, MixKernel)
+    made = replace(task, context=block.address)
+    return made, ffts.mix_context(made, stream.env) + arguments
+
+
+def writer(stream: Stream, move: Callable[[ArgumentBlock], None]) -> Callable[[ArgumentBlock, bytes], None]:
+    """Return the function that writes an image into a block, in units of 64 bytes, and brings it to the device."""
+    memory = stream.device.memory
+
+    def write(block: ArgumentBlock, image: bytes) -> None:
+        padded = image + bytes(-len(image) % 64)
+        block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
+        if block.pool is None:
+            memory.write(block.address, image)
+        else:
+            move(block)
+
+    return write if stream.tracer is None else stream.tracer.writer(write)
+
+
+def label_of(kernel: Kernel, task: CoreKernel) -> Label:
+    """Return what a launch is called in messages."""
+    return Label(task.type, f"kernel {kernel.name}", kernel)
+
+
+def wrong_count(kernel: Kernel, expected: int, given: int) -> errors.RuntimeFault:
+    """Return the fault for another number of arguments than a launcher was made for: 107000."""
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID",
+        f"kernel {kernel.name}: this launcher takes {expected} arguments, {given} were given",
+        ee="EE1003", params=("launch", given, "number of arguments", expected),
+        hint="bind() again with another count, or use kernel[blocks](...)",
+    )

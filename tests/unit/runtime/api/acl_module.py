@@ -13,6 +13,9 @@ from runtime.api.acl.binding import process
 
 URLS = tuple(f"{door}://{soc}?devices=2" for door in ("fake", "fake-abi") for soc in ("ascend910b3", "ascend310b1"))
 
+PAIR = URLS[0], URLS[-1]
+"""Each chip and each door once."""
+
 
 @contextmanager
 def opened(url: str, **variables: str) -> Iterator[Any]:

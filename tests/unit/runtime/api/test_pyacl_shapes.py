@@ -13,7 +13,7 @@ import pytest
 
 from runtime.api import acl as pyacl
 from runtime.api.acl.binding import Row
-from tests.unit.runtime.api.acl_module import URLS, find, opened
+from tests.unit.runtime.api.acl_module import PAIR, URLS, find, opened
 
 TABLE = pyacl.table()
 MISSING = pyacl.missing()
@@ -54,7 +54,7 @@ def quietly(function: Any, *given: Any) -> Any:
         return function(*given)
 
 
-@pytest.fixture(scope="module", params=URLS)
+@pytest.fixture(scope="module", params=PAIR)
 def acl(request: pytest.FixtureRequest) -> Iterator[Any]:
     with opened(request.param) as module:
         yield module

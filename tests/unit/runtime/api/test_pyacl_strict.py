@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from runtime.api.acl.strict import VARIABLE, MisuseWarning
-from tests.unit.runtime.api.acl_module import URLS, opened
+from tests.unit.runtime.api.acl_module import PAIR, URLS, opened
 
 STRICT = {VARIABLE: "1"}
 
 
-@pytest.fixture(scope="module", params=URLS)
+@pytest.fixture(scope="module", params=PAIR)
 def acl(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A strict module with device 0 set."""
     with opened(request.param, **STRICT) as module:

@@ -11,7 +11,7 @@ import pytest
 
 from fakes.faults import Effect
 from runtime.api.acl.binding import process
-from tests.unit.runtime.api.acl_module import URLS, opened
+from tests.unit.runtime.api.acl_module import PAIR, URLS, opened
 
 SYNC = 1
 FOR_EVER, LONG_MS = -1, 20_000
@@ -26,7 +26,7 @@ WAITS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=URLS)
+@pytest.fixture(params=PAIR)
 def acl(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The module, initialised and with device 0 set."""
     with opened(request.param) as module:

@@ -25,6 +25,7 @@ from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from runtime.core.event import Event
+    from runtime.core.notify import Notify
     from runtime.feature.graph import TaskGroup
     from runtime.launch.kernel import Kernel
     from runtime.memory.host import HostBuffer
@@ -191,8 +192,12 @@ class Stream(core.Stream):
         """Mark the point reached now; returns the event."""
         return event.record(self)
 
-    def wait(self, event: Event, timeout_s: int | None = None) -> None:
-        """Hold everything queued from now on until the event's newest record is done; 0 waits for ever."""
+    def wait(self, event: Event | Notify, timeout_s: int | None = None) -> None:
+        """Hold everything queued from now on until the event's newest record is done, or a notify is set.
+
+        Args:
+            timeout_s: seconds, 0 for ever; by default what `Runtime.timeouts` says for events, for ever for a notify.
+        """
         event.wait(self, timeout_s)
 
     def record_external(self, event: Event) -> Event:

@@ -176,11 +176,12 @@ class Notify(_Signal):
             notify_id=self.notify_id, phy_id=owner.physical_id(), chip_id=chip_id, die_id=die_id
         )
 
-    def wait(self, stream: Stream, timeout_s: int = 0) -> None:
-        """Let the stream wait for the flag and clear it; `timeout_s` 0 waits for ever."""
+    def wait(self, stream: Stream, timeout_s: int | None = None) -> None:
+        """Let the stream wait for the flag and clear it; `timeout_s` None or 0 waits for ever."""
         self.check_open(stream)
-        _check_word("Notify.wait", "timeout_s", timeout_s)
-        stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=timeout_s), owner="notify wait")
+        limit_s = 0 if timeout_s is None else timeout_s
+        _check_word("Notify.wait", "timeout_s", limit_s)
+        stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=limit_s), owner="notify wait")
 
     # -- other processes -------------------------------------------------------------------------------------------
 

@@ -114,8 +114,9 @@ def test_prepared_copies_and_notifies_do_what_the_first_did(device: Device) -> N
         for part in parts:
             stream.copy(part, source)
             source = part
+            stream.copy(part, part)  # of nothing new: no task
             notify.record(stream)
-            notify.wait(other)
+            other.wait(notify)
         other.synchronize()
         assert device.download(parts[-1]).tolist() == list(range(64))
         stream.copy(parts[0], parts[-1] + 32, 16)

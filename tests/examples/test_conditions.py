@@ -35,7 +35,7 @@ def add(stand_in: StandIn) -> Kernel:
 
 
 def conditional(
-    stream: Stream, kind: ConditionKind, count: int, value: Callable[[Handle], object],
+    device: Device, stream: Stream, kind: ConditionKind, count: int, value: Callable[[Handle], object],
     body: Callable[[int, Handle, Stream], object],
 ) -> Graph:
     """Capture a kernel that sets the value, then the node with its branches."""
@@ -43,7 +43,7 @@ def conditional(
     handle = Handle(made, 0, assigned=True)
     value(handle)
     node = Condition(stream, handle, kind, count)
-    inner = stream.device.create_stream()
+    inner = device.create_stream()
     for number, branch in enumerate(node.branches):
         graph.begin(inner, into=branch)
         body(number, handle, inner)
@@ -62,7 +62,7 @@ def run(device: Device, stream: Stream, made: Graph, result: Any) -> int:
 def test_if(device: Device, stream: Stream, write: Kernel, add: Kernel, chosen: int, result: int) -> None:
     total = device.upload(bytes(8))
     made = conditional(
-        stream, ConditionKind.IF, 2, lambda handle: write[1](handle.address, chosen, stream=stream),
+        device, stream, ConditionKind.IF, 2, lambda handle: write[1](handle.address, chosen, stream=stream),
         lambda number, _, inner: add[1](total, 10 * (number + 1), stream=inner),
     )
     assert run(device, stream, made, total) == result
@@ -77,7 +77,7 @@ def test_while(device: Device, stream: Stream, write: Kernel, add: Kernel) -> No
         add[1](handle.address, np.int64(-1), stream=inner)
 
     made = conditional(
-        stream, ConditionKind.WHILE, 1, lambda handle: write[1](handle.address, 3, stream=stream), body
+        device, stream, ConditionKind.WHILE, 1, lambda handle: write[1](handle.address, 3, stream=stream), body
     )
     assert run(device, stream, made, total) == 15
 
@@ -86,7 +86,7 @@ def test_while(device: Device, stream: Stream, write: Kernel, add: Kernel) -> No
 def test_switch(device: Device, stream: Stream, write: Kernel, add: Kernel, chosen: int, result: int) -> None:
     total = device.upload(bytes(8))
     made = conditional(
-        stream, ConditionKind.SWITCH, 3, lambda handle: write[1](handle.address, chosen, stream=stream),
+        device, stream, ConditionKind.SWITCH, 3, lambda handle: write[1](handle.address, chosen, stream=stream),
         lambda number, _, inner: add[1](total, number + 1, stream=inner),
     )
     assert run(device, stream, made, total) == result

@@ -17,8 +17,8 @@ class TaskIds(NamedTuple):
     """The numbers a task gets with its slot.
 
     ``task_id`` (16 bits) goes into v100 SQEs beside the stream id, ``task_sn`` (32 bits) into v2 SQEs.  ``position`` is
-    the task's first place in the ring, ``allocation`` the stream's running count of tasks with this one (STARS v2 over UB
-    asks for a head update every 64 of them); None means that it equals the task id.
+    the task's first place in the ring, ``allocation`` the stream's running count of tasks with this one (STARS v2 over
+    UB asks for a head update every 64 of them); None means that it equals the task id.
     """
 
     task_id: int

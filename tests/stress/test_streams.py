@@ -128,7 +128,8 @@ def test_threads_streams_and_events_with_faults(chip: str) -> None:
 @pytest.mark.parametrize("free_run", [0, 1], ids=["stepped", "free running"])
 def test_threads_streams_and_events_long(chip: str, free_run: int) -> None:
     run_feeders(
-        f"fake://{chip}?seed=5&policy=random&transient=97&free_run={free_run}", threads=8, streams=4, launches=40_000, faulty=20
+        f"fake://{chip}?seed=5&policy=random&transient=97&free_run={free_run}",
+        threads=8, streams=4, launches=40_000, faulty=20,
     )
 
 

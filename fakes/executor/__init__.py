@@ -250,8 +250,8 @@ class Executor:
         if model is None or model.executing is None:
             task.device.deliver(sq, self._cqe(task, error_type, code))
             return
-        # The entry that executes the model is the one that fails, or the one behind it where that waits for the end; its
-        # code names stream and task inside.
+        # The entry that executes the model is the one that fails, or the one behind it where that waits for the end;
+        # its code names stream and task inside.
         runner, model.executing = model.executing, None
         position = runner.head if runner.pending else model.position
         runner.enabled = False

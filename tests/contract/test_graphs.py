@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fakes import kernels as ready
 from runtime import errors
 from runtime.api import Device, Kernel
 from runtime.feature import graph
@@ -108,3 +109,25 @@ def test_only_the_thread_that_began_ends_a_strict_capture(device: Device) -> Non
 def test_closing_the_device_ends_a_capture(device: Device) -> None:
     graph.begin(device.create_stream())
     device.close(force=True)
+
+
+def test_a_kernel_that_fails_inside_a_graph_is_reported_to_who_waits(device: Device, make_kernel: MakeKernel) -> None:
+    ran: list[int] = []
+
+    def run(context: ready.Context) -> None:
+        if not ran:
+            ran.append(0)
+            context.args.array(0, "u8", 1)[0] = 1  # at an address that is no memory
+        ran.append(1)
+
+    kernel = make_kernel("inside", run, 1, grid=True)
+    with device.create_stream() as stream:
+        with stream.capture() as graph:
+            kernel[1](0, stream=stream)
+        graph.launch(stream)
+        with pytest.raises(errors.RuntimeFault, match="end of a model failed"):
+            stream.synchronize(10_000)
+        graph.launch(stream)
+        stream.synchronize(10_000)
+        graph.close()
+    assert ran == [0, 1]

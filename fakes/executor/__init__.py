@@ -250,15 +250,13 @@ class Executor:
         if model is None or model.executing is None:
             task.device.deliver(sq, self._cqe(task, error_type, code))
             return
-        # The entry that executes the model is the one that fails, or the one behind it where that waits for the end;
-        # its code names stream and task inside.
+        # the entry that executes the model is the one that fails; its code names stream and task inside
         runner, model.executing = model.executing, None
-        position = runner.head if runner.pending else model.position
         runner.enabled = False
         if self.machine.checks is not None:
             self.machine.checks.passes_on(sq, runner)
         inner = self._cqe(task, error_type, code)
-        entry = self.decode_at(task.device, runner, position)
+        entry = self.decode_at(task.device, runner, model.position)
         entry.end = task.end
         task.device.deliver(runner, self._cqe(entry, error_type, inner.task_id | (inner.stream_id & 0xFFF) << 16))
 

@@ -126,7 +126,9 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
 def _position(stream: Stream, cqe: Cqe) -> int | None:
     """Find the task: by (stream, id) on the older chips, by the reported head on v2."""
     if stream.counts_ids:
-        return stream.ring.position_of(cqe.task_id)
+        position = stream.ring.position_of(cqe.task_id)
+        behind = cqe.sq_head % stream.ring.depth  # a model that fails was passed, and reclaimed, when it was started
+        return behind if position is None and stream.ring.id_at(behind) == cqe.task_id else position
     return cqe.sq_head % stream.ring.depth
 
 

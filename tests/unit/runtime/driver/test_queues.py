@@ -108,16 +108,17 @@ class Info:
     """Stands for halTaskSendInfo."""
 
     sqe_addr = 0
+    sqe_num = 2
 
 
 def test_sqes_are_built_where_the_tail_is_and_wrapping_ones_by_the_driver() -> None:
     driver = Driver(5)
     driver.info = Info()  # type: ignore[assignment]
     ring = MappedRing(driver.base, 5)
-    staging = ctypes.create_string_buffer(128)
-    send = ring.through(driver.send, driver.info, staging, 2)
+    staging = bytearray(128)
+    send = ring.through(driver.send, driver.info, staging)
     for number in range(4):
-        staging.raw = bytes([number]) * 128
+        staging[:] = bytes([number]) * 128
         assert send(0, None) == 0
     assert driver.places == [0, 2, "staging", 1]
     assert driver.memory.raw[64 : 3 * 64] == b"\x03" * 128

@@ -57,10 +57,10 @@ def check_timeout(timeout_ms: int, call: str) -> None:
 def synchronize(stream: Stream, timeout_ms: int) -> None:
     """Wait for all of a stream's tasks and raise its first failure, once; a stopped context raises its own for ever."""
     ring = stream.ring
-    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not (
-        stream.barred or stream.failure.first or ring.owed or stream.has_report()
-    ):
-        return  # nothing to wait for, and nothing to tell
+    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.barred:
+        completion.drain(stream)  # whoever asks whether there are reports must take them
+        if not (stream.failure.first or ring.owed):
+            return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")
     stream.check_status()

@@ -32,13 +32,15 @@ STREAM_V200 = """id queue(0) query(9) +query(6) queue(2) bind """
 SEND = """send +query(4) query(1) """
 AICPU = "-platform alloc copy " + SEND + "copy free"
 DEVICE = {
-    V100: OPEN + """memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64) -alloc memctl(2) alloc dma
+    V100: OPEN + """memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64) -alloc memctl(2)
+        +halGetFaultEvent alloc dma
         -memctl(2) alloc dma -memctl(2) alloc dma alloc -memctl(8) -memctl(6) """ + STREAM_V100 + "-memctl(2) "
     + STREAM_V100 + SEND + """memctl(0) info(4,3) info(7,3) alloc copy translate send +query(4) +receive query(1) copy
-        -feature(9) -alloc -copy alloc """ + AICPU,
+        +control(4) -feature(9) -alloc -copy alloc """ + AICPU,
     V200: OPEN + """control(4) info(4,41) +info(0,40) memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64)
-        -alloc memctl(2) alloc -memctl(2) -create -alloc -memctl(2) """ + STREAM_V200 + "-info(16,3) " + STREAM_V200
-    + "control(4) info(4,3) info(7,3) alloc copy " + SEND + "copy -feature(9) " + SEND + "-alloc -copy alloc " + AICPU,
+        -alloc memctl(2) +halGetFaultEvent alloc -memctl(2) -create -alloc -memctl(2) """
+    + STREAM_V200 + "-info(16,3) " + STREAM_V200 + "control(4) info(4,3) info(7,3) alloc copy " + SEND
+    + "copy +control(4) -feature(9) " + SEND + "-alloc -copy alloc " + AICPU,
 }  # fmt: skip
 _SHORT = {
     "halGetSocVersion": "soc", "drvGetPlatformInfo": "platform", "halGetAPIVersion": "version",

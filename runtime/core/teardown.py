@@ -140,6 +140,9 @@ def release(stream: Stream) -> bool:
     stream.context.streams.remove(stream)
     device.runtime.handles.remove(stream.handle)
     stream.expected.clear()
+    stream.launchers.clear()  # kernels that only these hold end now, not with the collector
+    stream.shots.clear()
+    stream.ring.owners[:] = [None] * stream.ring.depth
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
         if stream.flags & stream.flags.HOST_ONLY:
             steps.callback(device.host_stream_ids.discard, stream.stream_id)

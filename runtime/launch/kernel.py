@@ -40,25 +40,15 @@ _MOST_PREPARED = 512
 _MAX_BLOCKS = 0xFFFF
 
 
-class _Grid:
-    """The key of launches made by `kernel[blocks]`; one whose hash costs nothing."""
-
-    __slots__ = ("program",)
-
-    def __init__(self, program: Program) -> None:
-        self.program = program
-
-
 class Kernel:
     """A function of a loaded program. Made by `program.kernel(name or key)`."""
 
-    __slots__ = ("__weakref__", "_grids", "address", "binary", "content", "name", "program")
+    __slots__ = ("__weakref__", "address", "binary", "content", "name", "program")
 
     def __init__(self, program: Program, content: Content, binary: BinaryKernel) -> None:
         self.program, self.content, self.binary = program, content, binary
         self.name = binary.name
         self.address = program.address + binary.offset1
-        self._grids: dict[int, Callable[..., None]] = {}
 
     @property
     def argument_count(self) -> int | None:
@@ -119,29 +109,20 @@ class Kernel:
 
     def __getitem__(self, blocks: int) -> Callable[..., None]:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
-        try:
-            return self._grids[blocks]
-        except KeyError:
-            if len(self._grids) >= _MOST_PREPARED:
-                self._grids.clear()
-            launch = self._grids[blocks] = self._grid(blocks)
-            return launch
 
-    def _grid(self, blocks: int) -> Callable[..., None]:
-        prepared = _Grid(self.program)
-
+        # Nothing is kept of it here: a kernel that holds what holds the kernel would end only with the collector.
         def launch(*arguments: Any, stream: Stream | None = None, options: LaunchOptions = PLAIN) -> None:
             if options is not PLAIN or stream is None:
                 return self.launch(stream, blocks, *arguments, options=options)
-            key = prepared, len(arguments)
-            try:
-                go = stream.launchers[key]
-            except KeyError:
-                self.launch(stream, blocks, *arguments)
-                if made := stream.launchers.get((self, blocks, PLAIN, len(arguments))):
-                    stream.launchers[key] = made
-            else:
+            key = self, blocks, len(arguments)  # without options, whose hash is dear
+            go = stream.launchers.get(key)
+            if go is not None:
                 go(*arguments)
+                return None
+            self.launch(stream, blocks, *arguments)
+            if made := stream.launchers.get((self, blocks, PLAIN, len(arguments))):
+                stream.launchers[key] = made
+            return None
 
         return launch
 

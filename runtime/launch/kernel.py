@@ -220,16 +220,16 @@ class Kernel:
         return led
 
     def _count(self, count: int | None) -> int:
+        if count is not None:
+            self.check_count(count)
+            return count
         own = self.argument_count
-        if count is None:
-            count = own
-        if count is None:
+        if own is None:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name} does not say how many arguments it takes",
                 hint="pass count= to bind()",
             )
-        self.check_count(count)
-        return count
+        return own
 
     def check_count(self, count: int) -> None:
         """Refuse another number of arguments than the compiler wrote down: 107000."""

@@ -16,6 +16,7 @@ from typing import Any
 from chips.chip import Chip
 from chips.registry import plugin
 from fakes import forks, identity, kernels, plans
+from fakes.blocks import Block
 from fakes.checkers import Checks, Reports
 from fakes.device import Device, id_counts
 from fakes.errors import FakeError
@@ -23,7 +24,7 @@ from fakes.executor import Executor
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.journal import Executed
-from fakes.memory import Block, Memory
+from fakes.memory import Memory
 from fakes.options import FakeOptions
 from fakes.plans import Planned
 from fakes.scheduler import POLICIES, Policy, RoundRobin

@@ -10,178 +10,23 @@ import ctypes
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fakes.address_space import BackingFile, Extents, Reservation, mapped
+from fakes.blocks import GIANT, HUGE, Block, Budget, Kind, Pool, Usage
 from fakes.errors import MemoryFault, OutOfDeviceMemory
+from fakes.window import Window
 from npuhal import constants
 
 if TYPE_CHECKING:
     from fakes.checkers import Checks
 
-MiB = 1 << 20
-GiB = 1 << 30
-HUGE = 2 * MiB
-GIANT = GiB
 DEVICE_WINDOW = 1 << 37
 """Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
 _HOST_WINDOW = 1 << 36
 _VIRTUAL_WINDOW = 1 << 38
 _FREED_KEPT = 256
 _MODULE_SHIFT, _MODULE_MASK = constants.MEM_MODULE_ID_BIT, constants.MEM_MODULE_ID_MASK
-
-
-class Kind(Enum):
-    """What an address is."""
-
-    DEVICE = "device memory"
-    HOST = "pinned host memory"
-    REGISTERED = "registered host memory"
-    RESERVED = "reserved address range"
-
-
-class Pool(Enum):
-    """Page kinds, each with its own budget."""
-
-    NORMAL = "normal pages"
-    HUGE = "huge pages"
-    GIANT = "giant pages"
-
-
-@dataclass(slots=True, eq=False)
-class Block:
-    """One allocation. `pointer` is where its bytes really are; `host_access`: the host may use `base` itself."""
-
-    base: int
-    size: int
-    span: int
-    kind: Kind
-    device: int
-    pointer: int
-    pool: Pool = Pool.NORMAL
-    page: int = 4096
-    flags: int = 0
-    host_access: bool = False
-    label: str = ""
-    users: int = 0
-    alias: bool = False
-    """The bytes belong to somebody else: mapped physical memory, or memory of another process."""
-    asked: int = 0
-    """Bytes that the program wanted, where it has said so: rounding and padding made `size` of it. Else 0."""
-    place: Any = None
-    """Where the program has asked for it, when that is watched."""
-    parts: dict[int, int] = field(default_factory=dict)
-    """First and last address + 1 of what the runtime has handed out of it."""
-
-    def cut(self, address: int, size: int) -> None:
-        """A part is handed out, with what lay there before."""
-        for other in [start for start in self.parts if address < start < address + size]:
-            del self.parts[other]
-        self.parts[address] = address + size
-
-    def end_of(self, address: int) -> int:
-        """Return the address behind what was asked for: of the part that an address lies in, or of all."""
-        low = max((start for start in self.parts if start <= address < self.parts[start]), default=0)
-        return self.parts[low] if low else self.base + (self.asked or self.size)
-
-    def __str__(self) -> str:
-        name = f" '{self.label}'" if self.label else ""
-        where = f" of device {self.device}" if self.kind is Kind.DEVICE else ""
-        return f"{self.kind.value}{where}{name} {self.base:#x}+{self.size}"
-
-
-class Window:
-    """Addresses and bytes of one device, or of pinned host memory."""
-
-    def __init__(self, name: str, reservation: Reservation, base: int, size: int) -> None:
-        self.name = name
-        self.base = base
-        self.size = size
-        self.end = base + size
-        self._reservation = reservation
-        self._extents = Extents(base, base + size)
-        self._file: BackingFile | None = None
-
-    @property
-    def file(self) -> BackingFile:
-        """The backing file, made on first use so that an idle card costs nothing."""
-        if self._file is None:
-            self._file = BackingFile(self.name, self.size)
-        return self._file
-
-    def take(self, span: int, align: int, guard: int) -> int | None:
-        """Return the base of a free range of `span` bytes followed by `guard` unused ones."""
-        return self._extents.take(span + guard, align)
-
-    def take_at(self, base: int, span: int) -> bool:
-        """Take a range at a wanted address."""
-        return self._extents.take_at(base, span)
-
-    def give(self, base: int, span: int) -> None:
-        """Return a range taken before, guard included."""
-        self._extents.give(base, span)
-
-    def pointer(self, base: int) -> int:
-        """Where the bytes of a window address really are."""
-        return self.file.address + (base - self.base)
-
-    def expose(self, base: int, span: int, pointer: int) -> None:
-        """Let the host use the bytes at `pointer` under the address `base` (pinned memory, BAR)."""
-        self._reservation.map_file(base, span, self.file.fd, pointer - self.file.address)
-
-    def hide(self, base: int, span: int) -> None:
-        """Take the direct access away."""
-        self._reservation.unmap(base, span)
-
-    def drop(self, base: int, span: int) -> None:
-        """Release the bytes of a freed range to the system."""
-        if self._file is not None:
-            self._file.drop(base - self.base, span)
-
-    def blank(self) -> None:
-        """Release all bytes; they read as zero."""
-        self.drop(self.base, self.size)
-
-    def close(self) -> None:
-        """Close the backing file."""
-        if self._file is not None:
-            self._file.close()
-
-
-@dataclass(slots=True)
-class Usage:
-    """Bytes that one component has on one card, and the most it ever had."""
-
-    used: int = 0
-    peak: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Budget:
-    """Bytes of one page kind of one device."""
-
-    total: int
-    used: int = 0
-    others: int = 0
-    """What others hold: an imagined process of a scenario."""
-
-    @property
-    def free(self) -> int:
-        """Bytes left."""
-        return self.total - self.used - self.others
-
-    def take(self, size: int) -> bool:
-        """Take bytes; False when there are too few."""
-        if size > self.free:
-            return False
-        self.used += size
-        return True
-
-    def give(self, size: int) -> None:
-        """Give bytes back."""
-        self.used -= size
 
 
 def _nobody(_block: Block) -> bool:

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
-from fakes.memory import Block
+from fakes.blocks import Block
 
 SQE_BYTES = 64
 ANY_SQ = 0xFFFFFFFF

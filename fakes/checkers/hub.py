@@ -21,12 +21,12 @@ from fakes.checkers.waits import Waits, recorded, taken_back
 from npuhal import constants
 
 if TYPE_CHECKING:
+    from fakes.blocks import Block
     from fakes.checkers.names import Place
     from fakes.device import Device, Signal
     from fakes.errors import MemoryFault, TaskFault
     from fakes.executor import Task
     from fakes.machine import Machine
-    from fakes.memory import Block
     from fakes.queues import SubmissionQueue
 
 SQE_BYTES = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fakes.blocks import Kind
 from fakes.checkers.report import LEAK, Report
-from fakes.memory import Kind
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks

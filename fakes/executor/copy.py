@@ -7,10 +7,10 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from fakes.blocks import Kind
 from fakes.checkers.race import READ, WRITE
 from fakes.errors import MemoryFault, TaskFault
 from fakes.faults import Effect
-from fakes.memory import Kind
 from fakes.queues import SQE_BYTES
 from fakes.scheduler import D2H, H2D, SDMA, copy_ns
 from fakes.views import view

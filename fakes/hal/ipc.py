@@ -7,8 +7,8 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from fakes.blocks import HUGE, Block, Kind
 from fakes.hal.chapter import Chapter
-from fakes.memory import HUGE, Block, Kind
 from fakes.shared import Export
 from npuhal import constants as c
 

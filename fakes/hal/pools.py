@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakes.address_space import BackingFile
+from fakes.blocks import HUGE, Block, Kind, Pool
 from fakes.hal.chapter import Chapter
-from fakes.memory import HUGE, Block, Kind, Pool
 from npuhal import constants as c
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from fakes.blocks import Block, Kind
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
-from fakes.memory import Block, Kind
 from fakes.queues import SQE_BYTES
 from npuhal import constants as c
 from npuhal import structs as s

@@ -7,9 +7,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fakes.blocks import GIANT, HUGE, Block, Pool
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
-from fakes.memory import GIANT, HUGE, Block, Pool
 from fakes.shared import Export
 from npuhal import constants as c
 

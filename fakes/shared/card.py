@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fakes.blocks import Budget, Pool
 from fakes.device import Signal
 from fakes.ids import IdPool
-from fakes.memory import Budget, Pool
 from fakes.shared.names import Names, Source
 from fakes.shared.place import Place
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
-    from fakes.memory import Block, Memory
+    from fakes.blocks import Block
+    from fakes.memory import Memory
 
 
 class SharedIdPool(IdPool):

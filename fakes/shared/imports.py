@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.memory import Block, Kind, Memory, Pool
+from fakes.blocks import Block, Kind, Pool
+from fakes.memory import Memory
 from fakes.shared.names import Export, Names, Source
 
 if TYPE_CHECKING:

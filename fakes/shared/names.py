@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
-    from fakes.memory import Block
+    from fakes.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakes.memory import Pool
+from fakes.blocks import Pool
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig

@@ -5,18 +5,38 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 
+class _Run:
+    """Ids from a number on: those that were never taken begin at `fresh`, `returned` were given back."""
+
+    __slots__ = ("fresh", "returned")
+
+    def __init__(self, start: int) -> None:
+        self.fresh = start
+        self.returned: list[int] = []
+
+    def lowest(self, end: int, used: set[int]) -> int | None:
+        """Return the lowest id below `end` that is not used, or None; it is no longer known as returned."""
+        while self.returned and self.returned[0] < end:
+            number = heappop(self.returned)
+            if number not in used:
+                return number
+        while self.fresh in used:
+            self.fresh += 1
+        if self.fresh >= end:
+            return None
+        self.fresh += 1
+        return self.fresh - 1
+
+
 class IdPool:
-    """Ids `first`..`limit - 1`, then those below; a returned id is handed out again before a new one."""
+    """Ids `first`..`limit - 1`, then those below; of each the lowest free one comes first."""
 
     def __init__(self, name: str, limit: int, first: int = 0) -> None:
         self.name = name
         self.limit = limit
         self.first = first
         self.used: set[int] = set()
-        self._next = first
-        self._wrapped = first == 0
-        self._returned: list[int] = []
-        self._returned_set: set[int] = set()
+        self._runs: dict[int, _Run] = {}
 
     @property
     def in_use(self) -> int:
@@ -34,24 +54,22 @@ class IdPool:
 
     def take(self, ceiling: int | None = None) -> int | None:
         """Return a free id below `ceiling`, or None."""
-        while self._returned and (ceiling is None or self._returned[0] < ceiling):
-            number = heappop(self._returned)
-            self._returned_set.discard(number)
-            if number not in self.used:
-                self.used.add(number)
-                return number
         top = self.limit if ceiling is None else min(self.limit, ceiling)
-        while True:
-            if self._next >= top:
-                if self._wrapped:
-                    return None
-                self._wrapped, self._next, top = True, 0, min(self.first, top)
-                continue
-            number = self._next
-            self._next += 1
-            if number not in self.used:
-                self.used.add(number)
-                return number
+        number = self._lowest(self.first, top)
+        if number is None and self.first:
+            number = self._lowest(0, min(self.first, top))
+        if number is not None:
+            self._own(number)
+        return number
+
+    def _lowest(self, start: int, end: int) -> int | None:
+        run = self._runs.get(start)
+        if run is None:
+            run = self._runs[start] = _Run(start)
+        return run.lowest(end, self.used)
+
+    def _own(self, number: int) -> None:
+        self.used.add(number)
 
     def take_this(self, number: int) -> bool:
         """Take a given id; False when it is in use or out of range."""
@@ -65,9 +83,9 @@ class IdPool:
         if number not in self.used:
             return False
         self.used.discard(number)
-        if number not in self._returned_set:
-            heappush(self._returned, number)
-            self._returned_set.add(number)
+        run = self._runs.get(self.first if number >= self.first else 0)
+        if run is not None and number < run.fresh:
+            heappush(run.returned, number)
         return True
 
     def occupy(self, count: int) -> None:
@@ -79,6 +97,4 @@ class IdPool:
     def reset(self) -> None:
         """Forget every id, as after a device reset."""
         self.used.clear()
-        self._returned.clear()
-        self._returned_set.clear()
-        self._next, self._wrapped = self.first, self.first == 0
+        self._runs.clear()

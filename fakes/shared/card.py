@@ -23,6 +23,7 @@ class SharedIdPool(IdPool):
     def __init__(self, name: str, limit: int, first: int, table: Table, card: int) -> None:
         super().__init__(name, limit, first)
         self._table, self._card = table, card
+        self._for_others = False
 
     @property
     def in_use(self) -> int:
@@ -36,24 +37,19 @@ class SharedIdPool(IdPool):
 
     def take(self, ceiling: int | None = None) -> int | None:
         """Return a free id below `ceiling`, or None."""
-        return self._take(ceiling, other=False)
-
-    def _take(self, ceiling: int | None, *, other: bool) -> int | None:
-        top = self.limit if ceiling is None else min(self.limit, ceiling)
-        table, card, kind = self._table, self._card, self.name
-        with table.place.locked():
-            for _ in range(2):
-                number = table.find_free(card, kind, min(self.first, top), top)
-                if number is None:
-                    number = table.find_free(card, kind, 0, min(self.first, top))
-                if number is not None:
-                    table.own(card, kind, number, other=other)
-                    break
-                if not table.sweep():
-                    return None
-        if number is not None and not other:
-            self.used.add(number)
+        with self._table.place.locked():
+            number = super().take(ceiling)
+            if number is None and self._table.sweep():
+                number = super().take(ceiling)
         return number
+
+    def _lowest(self, start: int, end: int) -> int | None:
+        return self._table.find_free(self._card, self.name, start, end)
+
+    def _own(self, number: int) -> None:
+        self._table.own(self._card, self.name, number, other=self._for_others)
+        if not self._for_others:
+            super()._own(number)
 
     def take_this(self, number: int) -> bool:
         """Take a given id; False when it is in use or out of range."""
@@ -76,9 +72,11 @@ class SharedIdPool(IdPool):
 
     def occupy(self, count: int) -> None:
         """Let somebody who is no process hold `count` ids from now on."""
-        for _ in range(count):
-            if self._take(None, other=True) is None:
-                break
+        self._for_others = True
+        try:
+            super().occupy(count)
+        finally:
+            self._for_others = False
 
     def reset(self) -> None:
         """Give back what this process has."""

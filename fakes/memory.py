@@ -56,7 +56,8 @@ class Memory:
         ]
         self.usage: list[defaultdict[int, Usage]] = [defaultdict(Usage) for _ in range(max(devices, 1))]
         """Per card: module id -> what was allocated for it."""
-        self._files: list[BackingFile] = []
+        self._files: dict[BackingFile, int | None] = {}
+        """What `open_file` and `open_foreign` have opened, with the card whose bytes it holds; None: another's."""
         self._bases: list[int] = []
         self._blocks: dict[int, Block] = {}
         self._freed: dict[int, str] = {}
@@ -153,18 +154,18 @@ class Memory:
     def open_foreign(self, path: str, offset: int, size: int) -> BackingFile:
         """Open bytes of another process; they are closed like those of `open_file`."""
         made = BackingFile.open(path, offset, size)
-        self._files.append(made)
+        self._files[made] = None
         return made
 
-    def open_file(self, name: str, size: int) -> BackingFile:
-        """Make bytes for addresses that somebody else manages; closed with the machine at the latest."""
+    def open_file(self, device: int, name: str, size: int) -> BackingFile:
+        """Make bytes of a card for addresses that somebody else manages; closed with the machine at the latest."""
         made = BackingFile(name, size)
-        self._files.append(made)
+        self._files[made] = device
         return made
 
     def close_file(self, file: BackingFile) -> None:
         """Close what `open_file` made; nothing may be mapped to it any more."""
-        self._files.remove(file)
+        del self._files[file]
         file.close()
 
     def map_file(self, device: int, base: int, size: int, file: BackingFile, offset: int) -> Block:
@@ -257,6 +258,9 @@ class Memory:
     def blank(self, device: int) -> None:
         """Let all memory of a device read as zero, as that of a card nobody used yet."""
         self._devices[device].blank()
+        for file, owner in self._files.items():
+            if owner == device:
+                file.drop(0, file.size)
 
     def expose(self, block: Block) -> None:
         """Map a device block for the host at its own address (BAR window)."""

@@ -105,7 +105,7 @@ class PoolCalls(Chapter):
             return c.DRV_ERROR_INVALID_DEVICE
         if pool.poolId in self._pools or not prop.maxSize or prop.maxSize % HUGE or not prop.va:
             return c.DRV_ERROR_INVALID_VALUE
-        store = self.machine.memory.open_file(f"npuhal-fake-pool{pool.devId}", prop.maxSize)
+        store = self.machine.memory.open_file(pool.devId, f"npuhal-fake-pool{pool.devId}", prop.maxSize)
         self._pools[pool.poolId] = _Pool(pool.devId, prop.va, prop.maxSize, store)
         return 0
 

@@ -34,15 +34,14 @@ class SnapshotCalls(Chapter):
         return 0
 
     def halProcessResRestore(self, info: Any) -> int:
-        """Set up on the exchanged cards what was kept; once per backup."""
+        """Set up on the exchanged cards what was kept; again, where the first time led to nothing."""
         if info is None:
             return c.DRV_ERROR_PARA_ERROR
         if self._pointers is None:
             return c.DRV_ERROR_OPER_NOT_PERMITTED
-        kept, self._pointers = self._pointers, None
         for device in self.machine.devices:
             for sq in device.queues.values():
-                head, tail, sq.enabled = kept.get((device.index, sq.sq_id), (0, 0, True))
+                head, tail, sq.enabled = self._pointers.get((device.index, sq.sq_id), (0, 0, True))
                 sq.reset(head, tail)
                 device.activate(sq)
             device.exchanged = False

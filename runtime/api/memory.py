@@ -53,8 +53,8 @@ class DeviceMemory(core.Device):
         self.pool = Pool(self)
         self.ordered_pools: list[OrderedPool] = []
         """Pools of the C API that are open."""
-        self.shared = ShareDriver(self.hal, device_id)
-        self.virtual = VirtualDriver(self.hal, device_id)
+        self.shared = ShareDriver(self.hal, device_id, self.holdings)
+        self.virtual = VirtualDriver(self.hal, device_id, self.holdings.virtual)
 
     # -- buffers ---------------------------------------------------------------------------------------------------
 
@@ -304,6 +304,10 @@ class DeviceMemory(core.Device):
                 size, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
                 lines.append(f"{location.name.lower()} memory: {size} bytes in {blocks} blocks{most(rows)}")
         return lines
+
+    def pooled_memory(self) -> list[tuple[int, int]]:
+        """Return (address, bytes) of the blocks in use of the pools of the C API."""
+        return [block for pool in self.ordered_pools for block in pool.busy()]
 
     def _release_memory(self) -> None:
         for buffer in list(self.buffers.values()):

@@ -111,7 +111,7 @@ class Device:
                 hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
             )
         phase = self.opening.phase
-        self.holdings = Holdings(self.runtime.lock.enter)
+        self.holdings = Holdings(self.runtime.lock.enter, self.runtime.virtual_memory)
         """What the device's drivers have taken."""
         self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.holdings)
         self.driver.open(phase)
@@ -360,6 +360,10 @@ class Device:
 
     def held_memory(self) -> list[str]:
         """Say in lines who holds memory of the device; the public layer knows about it."""
+        return []
+
+    def pooled_memory(self) -> list[tuple[int, int]]:
+        """Return (address, bytes) of what is in use of pools over reserved addresses; the public layer knows them."""
         return []
 
     def _release_memory(self) -> None:

@@ -1,7 +1,8 @@
 """Where events get what they are made of: device ids from a pool, and bytes of device memory (core_spec 10.7.3, 13.14).
 
-Ids that events no longer need stay in the pool of their device (chip property eventPoolSize), because asking the
-driver costs a system call; `EventIds.release_idle` gives them back once nobody has wanted one for a while.
+Ids that events no longer need stay in the pool of their device (chip property eventPoolSize), because an id of the
+driver's costs two system calls; `EventIds.release_idle` gives them back once nobody has wanted one for a while. What
+the last event has set is still set: it is taken back before another one gets the id, whose waits would pass at once.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FIRST_BYTE_ID = 65536
 class EventIds:
     """Hardware event ids (STARS v1), or notify ids that stand for events (STARS v2), of one device."""
 
-    __slots__ = ("_device", "_free", "_lock", "_taken", "_touched", "kind", "limit")
+    __slots__ = ("_device", "_free", "_lock", "_taken", "_touched", "_unset", "kind", "limit")
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -50,6 +51,7 @@ class EventIds:
         self._taken = 0
         self._free: list[int] = []
         self._touched = 0.0
+        self._unset = device.ids.unsetter(self.kind)
         self._lock = threading.Lock()
 
     @property
@@ -67,12 +69,20 @@ class EventIds:
             ResourceExhausted 207007: none left even after everything that is finished was reclaimed.
         """
         flags = self._flags(device_only=device_only)
-        if not device_only:
+        number = None if device_only else self._from_pool()
+        return self._from_driver(flags) if number is None else number
+
+    def _from_pool(self) -> int | None:
+        with self._lock:
+            if not self._free:
+                return None
+            number = self._free.pop()
             try:
-                return self._free.pop()
-            except IndexError:
-                pass  # none in the pool
-        return self._from_driver(flags)
+                self._unset(number)
+            except BaseException:
+                self._free.append(number)
+                raise
+            return number
 
     def _flags(self, *, device_only: bool) -> int:
         """Return what the driver is told of an id: that device code uses it (MC2), where its driver can tell apart."""
@@ -85,9 +95,8 @@ class EventIds:
                 return self._alloc(flags)
             if not self._reclaim():
                 break  # nothing is pending that could end
-            if not flags:
-                with contextlib.suppress(IndexError):
-                    return self._free.pop()
+            if not flags and (number := self._from_pool()) is not None:
+                return number
         try:
             return self._alloc(flags)
         except errors.ResourceExhausted as exhausted:

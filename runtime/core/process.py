@@ -27,6 +27,7 @@ from runtime.core.refs import HandleTable
 from runtime.core.timeouts import Timeouts
 from runtime.core.tracing import span
 from runtime.driver import visible
+from runtime.driver.holdings import VirtualMemory
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
 from runtime.memory.ipc import OpenKeys
@@ -106,6 +107,8 @@ class Runtime:
         self._saturation: SaturationMode | None = None
         self.lock = ProcessLock()
         """Who keeps calls out while a snapshot is made."""
+        self.virtual_memory = VirtualMemory(self.lock.enter)
+        """Physical memory of all devices that the user has handles of, and its mappings."""
         self.exceptions = ExceptionCallbacks()
         """Told of failed tasks, and of streams that are waited for very long."""
         self.abort_observers = Observers("device abort")

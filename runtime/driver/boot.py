@@ -177,10 +177,11 @@ class DeviceDriver:
         Raises:
             NotSupported 207000: this driver cannot exchange cards.
         """
-        leaving = s.halDevCloseIn()
-        leaving.close_type = c.DEV_CLOSE_HOST_USER
-        HalCalls(self.hal, self.device_id).call("halDeviceClose", ctypes.byref(leaving))
-        self._opened = False
+        if self._opened:  # not so, where an attempt before this one has failed half-way
+            leaving = s.halDevCloseIn()
+            leaving.close_type = c.DEV_CLOSE_HOST_USER
+            HalCalls(self.hal, self.device_id).call("halDeviceClose", ctypes.byref(leaving))
+            self._opened = False
         if self._daemon_opened:
             assert self._daemon is not None
             self._daemon_opened = False
@@ -222,6 +223,7 @@ class DeviceDriver:
 
     def close(self) -> None:
         """Close the device and stop its daemon; what was never opened is left alone."""
+        self.holdings.virtual.forget(self.device_id)
         try:
             if self._opened:
                 self._opened = False

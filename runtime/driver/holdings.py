@@ -1,4 +1,4 @@
-"""What a process holds of one device by its driver: ids, queues and memory, with what each of them was taken with.
+"""What a process holds by its driver: ids, queues and memory of each device, and virtual memory of all of them.
 
 Kept up by the drivers that take and free. It says what has to be taken again on another card, under the same numbers
 and addresses, without asking every object that uses some of it.
@@ -6,6 +6,7 @@ and addresses, without asking every object that uses some of it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -40,12 +41,111 @@ class Span:
     scratch: bool
 
 
+@dataclass(slots=True, eq=False)
+class Physical:
+    """Physical memory that a process has a handle of, or has mapped."""
+
+    handle: int
+    size: int
+    device: int
+    """The driver's id of the device that has it; -1: it is not a device's."""
+    foreign: bool
+    """Another process has made it; `size` is not known."""
+    exported: bool = False
+    """Other processes can import it."""
+    handles: int = 1
+    """How often the handle must still be given up."""
+    addresses: list[int] = field(default_factory=list)
+    """Where it is mapped, in the order in which that was done."""
+
+
+class VirtualMemory:
+    """The physical memory of a process and its mappings. Handles and addresses are of the process, not of a device."""
+
+    def __init__(self, enter: Callable[[], None] = _nothing) -> None:
+        self.enter = enter
+        """Called before something is taken; waits, or raises, while the process is locked."""
+        self._physical: dict[int, Physical] = {}
+        self._mapped: dict[int, Physical] = {}
+        self._lock = threading.Lock()
+
+    def of(self, device: int) -> list[Physical]:
+        """Return what there is of a device's memory, by handle."""
+        with self._lock:
+            return sorted((one for one in self._physical.values() if one.device == device), key=lambda one: one.handle)
+
+    def find(self, handle: int) -> Physical | None:
+        """Return the memory behind a handle."""
+        return self._physical.get(handle)
+
+    def take(self, handle: int, size: int, device: int, *, foreign: bool = False) -> None:
+        """A handle was made or imported; one that was there before counts once more."""
+        with self._lock:
+            known = self._physical.get(handle)
+            if known is None:
+                self._physical[handle] = Physical(handle, size, device, foreign)
+            else:
+                known.handles += 1
+
+    def retain(self, handle: int) -> None:
+        """A handle counts once more."""
+        with self._lock:
+            if handle in self._physical:
+                self._physical[handle].handles += 1
+
+    def export(self, handle: int) -> None:
+        """Other processes can import it from now on."""
+        with self._lock:
+            if handle in self._physical:
+                self._physical[handle].exported = True
+
+    def give(self, handle: int) -> None:
+        """A handle was given up once."""
+        with self._lock:
+            known = self._physical.get(handle)
+            if known is not None:
+                known.handles -= 1
+                self._drop(known)
+
+    def map(self, address: int, handle: int) -> None:
+        """Memory was mapped at an address."""
+        with self._lock:
+            known = self._physical.get(handle)
+            if known is not None:
+                known.addresses.append(address)
+                self._mapped[address] = known
+
+    def unmap(self, address: int) -> None:
+        """Nothing is mapped at an address any more."""
+        with self._lock:
+            known = self._mapped.pop(address, None)
+            if known is not None:
+                known.addresses.remove(address)
+                self._drop(known)
+
+    def _drop(self, known: Physical) -> None:
+        if known.handles <= 0 and not known.addresses:
+            del self._physical[known.handle]
+
+    def forget(self, device: int) -> None:
+        """A device was closed: its memory is gone."""
+        with self._lock:
+            for one in [one for one in self._physical.values() if one.device == device]:
+                del self._physical[one.handle]
+                for address in one.addresses:
+                    del self._mapped[address]
+
+
 @dataclass(slots=True)
 class Holdings:
     """Everything that one device's drivers have taken and not given back."""
 
     enter: Callable[[], None] = _nothing
     """Called before something is taken; waits, or raises, while the process is locked."""
+    virtual: VirtualMemory = field(default_factory=VirtualMemory)
+    """Of all devices of the process."""
+    keys: set[bytes] = field(default_factory=set)
+    """Keys by which other processes can open memory of this device."""
     ids: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     """By kind and number: priority and flags."""
     queues: dict[int, QueueRecipe] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from npuhal import constants as c
@@ -78,6 +79,24 @@ class IdDriver(HalCalls):
     def fire(self, kind: str, resource_id: int) -> None:
         """Set an event or a notify from the host (DRV_ID_RECORD)."""
         self._configure(resource_id, "DRV_ID_RECORD", 0, kind)
+
+    def unsetter(self, kind: str) -> Callable[[int], None]:
+        """Return what takes the setting of an event or a notify back from the host (DRV_ID_RESET).
+
+        It is fast, because it fills the same structures every time: one thread at a time may call it.
+        """
+        info, para = self._input(kind), s.halResourceConfigInfo()
+        para.prop = c.DRV_ID_RESET
+        configure, device_id, asked, wanted = (
+            self.hal.raw("halResourceConfig"), self.device_id, ctypes.byref(info), ctypes.byref(para)
+        )
+
+        def unset(number: int) -> None:
+            info.resourceId = number
+            if rc := configure(device_id, asked, wanted):
+                raise self.fault(rc, "halResourceConfig", f"DRV_ID_RESET, {kind.lower()} id {number}")
+
+        return unset
 
     def bind_logic_cq(self, stream_id: int, cq_id: int) -> None:
         """Let a stream's completions arrive in a logic CQ."""

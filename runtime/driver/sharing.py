@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import Holdings
 
 KEY_BYTES = 65
 """Room that a key needs, its closing zero included (IPC_NAME_SIZE)."""
@@ -16,16 +18,22 @@ KEY_BYTES = 65
 class ShareDriver(HalCalls):
     """halShmem* and halHostRegister* of one device."""
 
+    def __init__(self, hal: Any, device_id: int, holdings: Holdings | None = None) -> None:
+        super().__init__(hal, device_id)
+        self._keys = (holdings or Holdings()).keys
+
     def export(self, address: int, size: int, room: int) -> bytes:
         """Give a block of device memory a key; `room` is what the caller has for it, at least KEY_BYTES."""
         key = ctypes.create_string_buffer(max(room, KEY_BYTES))
         rc = self.hal.halShmemCreateHandle(address, size, ctypes.addressof(key), room)
         self.check(rc, "halShmemCreateHandle", f"{size} bytes at {address:#x}")
+        self._keys.add(key.value)
         return key.value
 
     def forget(self, key: bytes) -> None:
         """Take a key away; who has it open keeps the memory."""
         self.check(self.hal.halShmemDestroyHandle(key), "halShmemDestroyHandle", repr(key))
+        self._keys.discard(key)
 
     def allow(self, key: bytes, pids: Sequence[int]) -> None:
         """Let processes open a key; pids are bare tgids."""

@@ -10,6 +10,7 @@ from typing import Any
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import VirtualMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,13 @@ class PhysicalKind:
 class VirtualDriver(HalCalls):
     """The vmm chapter of the HAL. Handles are the driver's own addresses, opaque to everybody else."""
 
+    def __init__(self, hal: Any, device_id: int, held: VirtualMemory | None = None) -> None:
+        super().__init__(hal, device_id)
+        self._held = held or VirtualMemory()
+
     def reserve(self, size: int, wanted: int = 0, flags: int = 0) -> int:
         """Reserve an address range; `flags` holds the page kind in its low bits."""
+        self._held.enter()
         where = ctypes.c_void_p(0)
         rc = self.hal.halMemAddressReserve(ctypes.byref(where), size, 0, wanted, flags)
         self.check(rc, "halMemAddressReserve", f"{size} bytes at {wanted:#x}, flags {flags:#x}")
@@ -52,14 +58,17 @@ class VirtualDriver(HalCalls):
 
     def create(self, size: int, kind: PhysicalKind) -> int:
         """Create physical memory and return its handle."""
+        self._held.enter()
         handle = ctypes.c_void_p(0)
         rc = self.hal.halMemCreate(ctypes.byref(handle), size, ctypes.byref(kind.prop()), 0)
         self.check(rc, "halMemCreate", f"{size} bytes, {kind}")
+        self._held.take(handle.value or 0, size, kind.owner if kind.side == c.MEM_DEV_SIDE else -1)
         return handle.value or 0
 
     def destroy(self, handle: int) -> None:
         """Give a handle up; the memory goes with its last mapping."""
         self.check(self.hal.halMemRelease(handle), "halMemRelease", f"handle {handle:#x}")
+        self._held.give(handle)
 
     def granularity(self, kind: PhysicalKind, *, recommended: bool = False) -> int:
         """Return what sizes must be a multiple of."""
@@ -71,12 +80,15 @@ class VirtualDriver(HalCalls):
 
     def map(self, address: int, size: int, handle: int) -> None:
         """Map physical memory at reserved addresses."""
+        self._held.enter()
         rc = self.hal.halMemMap(address, size, 0, handle, 0)
         self.check(rc, "halMemMap", f"{size} bytes at {address:#x}, handle {handle:#x}")
+        self._held.map(address, handle)
 
     def unmap(self, address: int) -> None:
         """Undo `map`."""
         self.check(self.hal.halMemUnmap(address), "halMemUnmap", f"address {address:#x}")
+        self._held.unmap(address)
 
     def set_access(self, address: int, size: int, grants: Sequence[tuple[int, int, int]]) -> None:
         """Set the access of locations: (flags, side, id) each."""
@@ -99,6 +111,7 @@ class VirtualDriver(HalCalls):
         handle = ctypes.c_void_p(0)
         rc = self.hal.halMemRetainAllocationHandle(ctypes.byref(handle), address)
         self.check(rc, "halMemRetainAllocationHandle", f"address {address:#x}")
+        self._held.retain(handle.value or 0)
         return handle.value or 0
 
     def kind_of(self, handle: int) -> PhysicalKind:
@@ -115,6 +128,7 @@ class VirtualDriver(HalCalls):
         shared = ctypes.c_uint64(0)
         rc = self.hal.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, 0, ctypes.byref(shared))
         self.check(rc, "halMemExportToShareableHandle", f"handle {handle:#x}")
+        self._held.export(handle)
         if anybody:
             self._open_to_all(shared.value)
         return shared.value
@@ -133,9 +147,11 @@ class VirtualDriver(HalCalls):
 
     def import_(self, shared: int) -> int:
         """Return a handle of memory that another process has exported."""
+        self._held.enter()
         handle = ctypes.c_void_p(0)
         rc = self.hal.halMemImportFromShareableHandle(shared, self.device_id, ctypes.byref(handle))
         self.check(rc, "halMemImportFromShareableHandle", f"handle {shared:#x}")
+        self._held.take(handle.value or 0, 0, self.device_id, foreign=True)
         return handle.value or 0
 
     def export_fabric(self, handle: int, *, anybody: bool = False) -> bytes:
@@ -143,6 +159,7 @@ class VirtualDriver(HalCalls):
         shared = s.MemShareHandle()
         rc = self.hal.halMemExportToShareableHandleV2(handle, c.MEM_HANDLE_TYPE_FABRIC, 0, ctypes.byref(shared))
         self.check(rc, "halMemExportToShareableHandleV2", f"handle {handle:#x}")
+        self._held.export(handle)
         block = bytes(shared)
         if anybody:
             self._open_to_all(self.fabric_number(block)[1])
@@ -160,11 +177,13 @@ class VirtualDriver(HalCalls):
 
     def import_fabric(self, block: bytes) -> int:
         """Return a handle of memory behind a fabric handle."""
+        self._held.enter()
         shared, handle = s.MemShareHandle.from_buffer_copy(block), ctypes.c_void_p(0)
         rc = self.hal.halMemImportFromShareableHandleV2(
             c.MEM_HANDLE_TYPE_FABRIC, ctypes.byref(shared), self.device_id, ctypes.byref(handle)
         )
         self.check(rc, "halMemImportFromShareableHandleV2")
+        self._held.take(handle.value or 0, 0, self.device_id, foreign=True)
         return handle.value or 0
 
     def exporter(self, shared: int) -> int | None:

@@ -103,8 +103,10 @@ class OpenKeys:
         with self._lock:
             return tuple(self._addresses.get(key, ()))
 
-    def __len__(self) -> int:
-        return len(self._addresses)
+    def open_ones(self) -> list[bytes]:
+        """Return the keys that are open."""
+        with self._lock:
+            return sorted(self._addresses)
 
 
 _LINKS = ("HCCS", "PIX", "PIB", "PHB", "SYS", "SIO", "HCCS through a switch", "UB")

@@ -137,6 +137,11 @@ class OrderedPool:
         with self._lock:
             return any(segment.address == address and segment.state is State.BUSY for segment in self._segments)
 
+    def busy(self) -> list[tuple[int, int]]:
+        """Return (address, bytes) of every block in use."""
+        with self._lock:
+            return [(segment.address, segment.size) for segment in self._segments if segment.state is State.BUSY]
+
     def free(self, address: int, stream: int = 0, *, keep: bool = True) -> None:
         """Take a block back; with `keep` its memory stays for the stream.
 

@@ -15,6 +15,7 @@ from runtime.core.stream import StreamFlag
 from runtime.feature import graph
 from runtime.feature.graph import Model
 from runtime.feature.snapshot import ProcessState, Stage
+from runtime.memory.ordered import OrderedPool
 
 MakeKernel = Callable[..., Kernel]
 pytestmark = pytest.mark.timeout(60)
@@ -256,3 +257,82 @@ def test_what_cannot_be_saved_is_named(machine: Runtime, device: Device) -> None
         assert report.ids["STREAM"] >= 2
         assert report.memory_bytes > 0
         assert "communicators" in str(report)
+
+
+def test_mapped_memory_comes_back(machine: Runtime, device: Device) -> None:
+    size = 2 << 20
+    read, write = device.memory.read, device.memory.write
+    with device.reserve(4 * size) as addresses, device.create_physical(size) as twice, \
+            device.create_physical(size) as loose:  # fmt: skip
+        first, again = addresses.map(twice), addresses.map(twice, size)
+        late = addresses.map(loose, 2 * size)
+        write(first.address, b"first")
+        write(late.address + size - 4, b"last")
+        late.close()
+        for _ in range(2):
+            exchange(machine)
+        late = addresses.map(loose, 3 * size)
+        assert (read(first.address, 5), read(again.address, 5)) == (b"first", b"first")
+        assert read(late.address + size - 4, 4) == b"last"
+        assert sum(bool(block.handle) for block in machine.snapshot.images[0].blocks) == 2
+
+
+def test_blocks_of_ordered_pools_come_back(machine: Runtime, device: Device) -> None:
+    pool = OrderedPool(device.memory, device.device_id, 64 << 20, "test")
+    device.ordered_pools.append(pool)
+    kept, given = (pool.alloc(4096, 1)[0] for _ in range(2))
+    device.memory.write(kept, b"kept")
+    pool.free(given, 1)
+    exchange(machine)
+    assert device.memory.read(kept, 4) == b"kept"
+    assert pool.alloc(4096, 1) == (given, True)
+
+
+def test_memory_that_others_can_open_is_named(machine: Runtime, device: Device) -> None:
+    with machine.snapshot.locked() as snapshot:
+        machine.snapshot.unlock()
+        buffer = device.alloc(2 << 20)
+        with device.share(buffer) as shared:
+            machine.snapshot.lock()
+            with pytest.raises(errors.NotSupported, match=shared.key.decode()):
+                snapshot.backup()
+            machine.snapshot.unlock()
+        with device.create_physical(2 << 20) as physical:
+            physical.export(None)
+            machine.snapshot.lock()
+            with pytest.raises(errors.NotSupported, match=f"{physical.handle:#x} .* exported"):
+                snapshot.backup()
+            machine.snapshot.unlock()
+        machine.snapshot.lock()
+        snapshot.backup()
+
+
+@pytest.mark.parametrize("call", ["halDeviceOpen", "halProcessResRestore", "drvMemcpy", "halResourceIdAlloc"])
+def test_a_restore_that_fails_half_way_can_be_made_again(
+    machine: Runtime, device: Device, make_kernel: MakeKernel, call: str
+) -> None:
+    def add(context: Any) -> None:
+        context.args.array(0, "i4", 16)[:] += 1
+
+    step, values = make_kernel("add", add, 1, grid=True), device.upload(np.zeros(16, "i4"))
+    with device.create_stream() as stream:
+        graph.begin(stream)
+        step[1](values, stream=stream)
+        made = graph.end(stream)
+        made.execute(stream)
+        stream.synchronize(1000)
+        with machine.snapshot.locked() as snapshot:
+            snapshot.backup()
+            machine.hal.fake.device(0).exchange()
+            rule = machine.hal.fake.faults.on_call(call, "DRV_ERROR_INNER_ERR")
+            with pytest.raises(errors.RuntimeFault, match=call):
+                snapshot.restore()
+            assert rule.seen
+            assert snapshot.state is ProcessState.BACKED_UP
+            machine.hal.fake.faults.clear()
+            snapshot.restore()
+        made.execute(stream)
+        step[1](values, stream=stream)
+        stream.synchronize(1000)
+        assert device.download(values, "i4").tolist() == [3] * 16
+        made.close()

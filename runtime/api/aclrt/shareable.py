@@ -55,7 +55,7 @@ def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: int, deviceId: 
     need(call, handle=handle)
     assert handle is not None
     slot = acl.runtime.slot(deviceId or 0, call)
-    driver = VirtualDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index])
+    driver = VirtualDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index], acl.runtime.virtual_memory)
     _reach(device_of(acl), driver.exporter(shareableHandle or 0))
     handle.value = driver.import_(shareableHandle or 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from chips.tasks import MemcpyAsync
@@ -44,13 +44,35 @@ def check(devices: Sequence[Device]) -> None:
         NotSupported 207000: a model that the AICPU schedules, that is not complete, or that has copies prepared by the
             driver; memory or notifies that are shared with other processes.
     """
+    if devices and (keys := devices[0].runtime.open_keys.open_ones()):
+        raise _cannot(f"memory of another process is open here under {_all(keys)}", "close it before the backup")
     for device in devices:
+        _check_memory(device)
         for context in device.contexts():
             for model in context.models:
                 _check_model(model)
         for signal in device.signals.events:
             if getattr(signal, "shared", False):
                 raise _cannot(f"{signal!r} is shared with another process", "close it before the backup")
+
+
+def _check_memory(device: Device) -> None:
+    if keys := sorted(device.holdings.keys):
+        raise _cannot(
+            f"memory of device {device.user_id} is open to other processes under {_all(keys)}",
+            "take the keys back before the backup",
+        )
+    for physical in device.holdings.virtual.of(device.device_id):
+        if physical.foreign or physical.exported:
+            relation = "was imported from" if physical.foreign else "was exported to"
+            raise _cannot(
+                f"physical memory {physical.handle:#x} of device {device.user_id} {relation} other processes",
+                "give the handle up, and unmap it, before the backup",
+            )
+
+
+def _all(keys: Sequence[bytes]) -> str:
+    return ", ".join(key.decode("ascii", "replace") for key in keys)
 
 
 def _check_model(model: Model) -> None:
@@ -88,8 +110,8 @@ def models(context: Context) -> Iterator[Model]:
         yield from model.tree()
 
 
-def save(device: Device) -> DeviceImage:
-    """Copy what one device has to the host.
+def save(device: Device, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
+    """Copy what one device has to the host; `names` as in `image.take`.
 
     Raises:
         SnapshotError 507908: the host has no room for it.
@@ -98,7 +120,7 @@ def save(device: Device) -> DeviceImage:
     if own:
         device.queues.keep_entries(own)
     try:
-        return image.take(device)
+        return image.take(device, names)
     except MemoryError as full:
         raise errors.fault(
             "RT_ERROR_SNAPSHOT_BACKUP_FAILED", f"{_CALL}: the host has no room for what device {device.user_id} holds",

@@ -1,18 +1,23 @@
 """The contents of a device's memory on the host: what a snapshot is made of besides the driver's own bookkeeping.
 
 Plain data, which can be pickled: ids, queues and objects are found again by numbers and addresses, not by references.
+The driver keeps addresses, page tables, physical memory and pools of a process; what lies in them goes with the card.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
+from runtime.driver.virtual import VirtualDriver
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
+    from runtime.driver.holdings import Physical
 
 _KINDS = 0xF << 10
 """Bits of the halMemAlloc word that say on which side memory is."""
@@ -21,6 +26,8 @@ _INTERNAL = internal_flags() >> c.MEM_MODULE_ID_BIT
 """The module that the runtime's own blocks are charged to."""
 _PART = 1 << 20
 """Memory is saved in parts of so many bytes; those that hold nothing but zeros take no room."""
+_HUGE = 2 << 20
+"""What reserved ranges are multiples of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +35,20 @@ class Block:
     """One block of device memory: its parts that are not all zero, by offset."""
 
     address: int
+    """0: physical memory that is mapped nowhere."""
     size: int
     parts: tuple[tuple[int, bytes], ...]
-    internal: bool
+    internal: bool = False
     """Whether the runtime itself has asked for it, and no user."""
+    handle: int = 0
+    """Of the physical memory that is mapped at the address."""
+    also_at: tuple[int, ...] = ()
+    """Further addresses at which it is mapped."""
+
+    def __str__(self) -> str:
+        kind = f"physical memory {self.handle:#x}" if self.handle else "memory"
+        where = f"at {self.address:#x}" if self.address else "mapped nowhere"
+        return f"{self.size} bytes of {kind} {where}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +59,10 @@ class DeviceImage:
     blocks: tuple[Block, ...]
     scratch: int
     """Bytes that nobody misses: they were not saved."""
+    names: tuple[tuple[str, int, int], ...] = ()
+    """What the process has given names: name, address, bytes."""
+    moved: tuple[Block, ...] = ()
+    """What is written as it stands, wherever it lies in blocks of this process."""
 
     @property
     def size(self) -> int:
@@ -49,36 +70,79 @@ class DeviceImage:
         return sum(block.size for block in self.blocks)
 
 
-def take(device: Device) -> DeviceImage:
+def take(device: Device, names: Mapping[str, tuple[int, int]] | None = None) -> DeviceImage:
     """Copy a device's memory to the host; nothing is running on it.
+
+    Args:
+        names: address and bytes of what the user wants to find again by name, of any device.
 
     Raises:
         MemoryError: the host has not that much.
     """
     memory, held = device.memory, device.holdings.memory
     blocks, scratch = [], 0
-    zeros = bytes(_PART)
     for address, span in list(held.items()):
         if span.flags & _KINDS in _ON_HOST or address not in held or memory.attribute(address) is None:
             continue  # the process keeps it, or it was freed meanwhile
         if span.scratch:
             scratch += span.size
             continue
-        parts = []
-        for offset in range(0, span.size, _PART):
-            data = memory.read(address + offset, min(_PART, span.size - offset))
-            if data != zeros[: len(data)]:
-                parts.append((offset, data))
         internal = span.flags >> c.MEM_MODULE_ID_BIT == _INTERNAL
-        blocks.append(Block(address, span.size, tuple(parts), internal))
-    return DeviceImage(device.user_id, tuple(blocks), scratch)
+        blocks.append(Block(address, span.size, _read(device, address, span.size), internal))
+    blocks += [Block(address, size, _read(device, address, size)) for address, size in device.pooled_memory()]
+    for physical in device.holdings.virtual.of(device.device_id):
+        with _reached(device, physical) as address:
+            parts = _read(device, address, physical.size)
+        first, *more = physical.addresses or [0]
+        blocks.append(Block(first, physical.size, parts, handle=physical.handle, also_at=tuple(more)))
+    spans = [(block.address, block.address + block.size) for block in blocks]
+    named = tuple(
+        (name, address, size) for name, (address, size) in (names or {}).items()
+        if any(start <= address and address + size <= end for start, end in spans)
+    )
+    return DeviceImage(device.user_id, tuple(blocks), scratch, named)
+
+
+def _read(device: Device, address: int, size: int) -> tuple[tuple[int, bytes], ...]:
+    zeros, parts = bytes(_PART), []
+    for offset in range(0, size, _PART):
+        data = device.memory.read(address + offset, min(_PART, size - offset))
+        if data != zeros[: len(data)]:
+            parts.append((offset, data))
+    return tuple(parts)
+
+
+@contextmanager
+def _reached(device: Device, physical: Physical) -> Iterator[int]:
+    """Yield an address of physical memory; what is mapped nowhere gets one for as long as this takes."""
+    if physical.addresses:
+        yield physical.addresses[0]
+        return
+    driver = VirtualDriver(device.hal, device.device_id)
+    address = driver.reserve(-(-physical.size // _HUGE) * _HUGE, 0, 1)
+    try:
+        driver.map(address, physical.size, physical.handle)
+        try:
+            yield address
+        finally:
+            driver.unmap(address)
+    finally:
+        driver.release(address)
 
 
 def missing(device: Device, image: DeviceImage) -> list[Block]:
     """Return blocks of users in an image that this process does not have: there, and as large."""
-    held = device.holdings.memory
-    return [block for block in image.blocks if not block.internal
-            and ((span := held.get(block.address)) is None or span.size != block.size)]  # fmt: skip
+    held = {address: span.size for address, span in device.holdings.memory.items()}
+    held.update(device.pooled_memory())
+    return [block for block in image.blocks if not block.internal and not _has(device, block, held)]
+
+
+def _has(device: Device, block: Block, held: Mapping[int, int]) -> bool:
+    if not block.handle:
+        return held.get(block.address) == block.size
+    physical = device.holdings.virtual.find(block.handle)
+    addresses = [block.address, *block.also_at] if block.address else []
+    return physical is not None and physical.size == block.size and physical.addresses == addresses
 
 
 def put(device: Device, image: DeviceImage, *, users: bool = False) -> None:
@@ -87,10 +151,22 @@ def put(device: Device, image: DeviceImage, *, users: bool = False) -> None:
     Args:
         users: only what users had asked for.
     """
-    memory, held = device.memory, device.holdings.memory
+    held = {address: span.size for address, span in device.holdings.memory.items()}
+    held.update(device.pooled_memory())
     for block in image.blocks:
-        if block.address not in held or (users and block.internal):
+        if users and block.internal:
             continue
-        memory.fill(block.address, block.size, 0, block.size)
-        for offset, data in block.parts:
-            memory.write(block.address + offset, data)
+        physical = device.holdings.virtual.find(block.handle) if block.handle else None
+        if physical is not None:
+            with _reached(device, physical) as address:
+                _write(device, address, block)
+        elif block.address in held:
+            _write(device, block.address, block)
+    for block in image.moved:
+        _write(device, block.address, block)
+
+
+def _write(device: Device, address: int, block: Block) -> None:
+    device.memory.fill(address, block.size, 0, block.size)
+    for offset, data in block.parts:
+        device.memory.write(address + offset, data)

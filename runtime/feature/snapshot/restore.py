@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from runtime.driver.peers import PeerDriver
 from runtime.driver.snapshot import ProcessDriver
 from runtime.feature.graph.rings import route_of
 from runtime.feature.snapshot import image
@@ -21,8 +22,25 @@ if TYPE_CHECKING:
     from runtime.feature.snapshot.image import DeviceImage
 
 
-def bring_back(devices: Sequence[Device], images: Sequence[DeviceImage]) -> None:
-    """Restore all devices of a process.
+Link = tuple[int, int]
+"""The driver's id of a device, and the physical id of one whose memory it may reach."""
+
+
+def links_of(devices: Sequence[Device]) -> tuple[Link, ...]:
+    """Return which device may reach whose memory now."""
+    found = []
+    for device in devices:
+        driver = PeerDriver(device.hal, device.device_id)
+        for other in device.runtime.visible.ids:
+            if other != device.device_id:
+                peer = device.runtime.ask(device.runtime.visible.ids.index(other)).physical_id()
+                if driver.enabled(peer):
+                    found.append((device.device_id, peer))
+    return tuple(found)
+
+
+def bring_back(devices: Sequence[Device], images: Sequence[DeviceImage], links: Sequence[Link] = ()) -> None:
+    """Restore all devices of a process; where a step fails, it can be called again.
 
     Raises:
         NotSupported 207000: this driver cannot exchange cards.
@@ -31,6 +49,10 @@ def bring_back(devices: Sequence[Device], images: Sequence[DeviceImage]) -> None
     for device in devices:
         device.driver.reopen()
     ProcessDriver(devices[0].hal).restore()
+    for device_id, peer in links:
+        driver = PeerDriver(devices[0].hal, device_id)
+        if not driver.enabled(peer):
+            driver.enable(peer)
     for device, saved in zip(devices, images, strict=True):
         image.put(device, saved)
         _take_again(device)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runtime import errors
 from runtime.core.process_lock import LOCK_LIMIT_S, ProcessState
 from runtime.driver.snapshot import ProcessDriver
-from runtime.feature.snapshot import backup, image, restore
+from runtime.feature.snapshot import backup, elsewhere, restore
 from runtime.feature.snapshot.report import SnapshotReport, describe
 from runtime.feature.snapshot.stages import Stage, StageCallbacks
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runtime.core.process import Runtime
     from runtime.core.stream import Stream
     from runtime.feature.snapshot.image import DeviceImage
+    from runtime.memory.buffer import Buffer
 
 
 class Snapshot:
@@ -27,11 +28,14 @@ class Snapshot:
     each stage (`callbacks`).
     """
 
-    __slots__ = ("_images", "_runtime", "callbacks", "report")
+    __slots__ = ("_images", "_links", "_runtime", "callbacks", "names", "report")
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._images: tuple[DeviceImage, ...] = ()
+        self._links: tuple[restore.Link, ...] = ()
+        self.names: dict[str, Buffer] = {}
+        """Buffers that another process shall find by these names, wherever its own ones lie; see `continue_from`."""
         self.callbacks = StageCallbacks()
         """Functions that are called at the stages, once for each open device."""
         self.report: SnapshotReport | None = None
@@ -114,16 +118,12 @@ class Snapshot:
             devices = self._devices()
             backup.settle(devices)
             backup.check(devices)
-            if len(self._runtime.open_keys):
-                raise errors.fault(
-                    "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "backup: memory of other processes is open here, which cannot "
-                    "be saved", hint="close it before the backup",
-                )
-            images = tuple(backup.save(device) for device in devices)
+            images = tuple(backup.save(device, self._named()) for device in devices)
+            links = restore.links_of(devices)
             ProcessDriver(self._runtime.hal).backup()
             report = describe(devices, images)
             self._call(Stage.BACKUP_POST)
-            self._images, self.report = images, report
+            self._images, self._links, self.report = images, links, report
         return report
 
     def restore(self) -> None:
@@ -132,40 +132,37 @@ class Snapshot:
         Raises:
             SnapshotError 507909: nothing was backed up since the lock or the last restore. 507912: a callback failed.
             NotSupported 207000: this driver cannot exchange cards.
+            RuntimeFault: a step failed; the devices cannot be used, and another `restore` begins from the start.
         """
         self.check_supported()
         with self._step("RT_ERROR_SNAPSHOT_RESTORE_FAILED", "restore", ProcessState.BACKED_UP, ProcessState.LOCKED):
             self._call(Stage.RESTORE_PRE)
-            restore.bring_back(self._devices(), self._images)
+            restore.bring_back(self._devices(), self._images, self._links)
             self._call(Stage.RESTORE_POST)
 
     def continue_from(self, images: Sequence[DeviceImage]) -> None:
         """Take over what another process has saved: the memory of its users, at the same addresses.
 
         That process is gone. This one has made the same objects by the same steps, with programs and graphs of its own;
-        nothing of them changes but what is in their memory.
+        nothing of them changes but what is in their memory. Memory that both have given a name (`names`) may lie
+        elsewhere here.
 
         Args:
             images: `snapshot.images` of the other process.
 
         Raises:
             SnapshotError 507909: the process is not locked; or blocks of the other one are not there, which the
-                message names, and nothing was written.
+                message names. Nothing has changed then.
         """
         self.check_supported()
         with self._step("RT_ERROR_SNAPSHOT_RESTORE_FAILED", "continue_from", ProcessState.LOCKED, ProcessState.LOCKED):
-            devices = {device.user_id: device for device in self._devices()}
-            backup.settle(list(devices.values()))
-            for each in images:
-                lost = image.missing(devices[each.user_id], each) if each.user_id in devices else list(each.blocks)
-                if lost:
-                    raise errors.fault(
-                        "RT_ERROR_SNAPSHOT_RESTORE_FAILED", f"continue_from: this process has not all of the memory of "
-                        f"device {each.user_id}: {lost[0].size} bytes at {lost[0].address:#x}, the first of "
-                        f"{len(lost)} blocks", hint="make the same objects in the same order first",
-                    )
-            for each in images:
-                image.put(devices[each.user_id], each, users=True)
+            devices = self._devices()
+            backup.settle(devices)
+            elsewhere.take_over(devices, images, self._named())
+
+    def _named(self) -> dict[str, tuple[int, int]]:
+        """Return address and bytes by name, of buffers that are open."""
+        return {name: (one.address, one.size) for name, one in self.names.items() if not one.closed}
 
     @contextmanager
     def _step(self, code: str, call: str, needed: ProcessState, reached: ProcessState) -> Iterator[None]:

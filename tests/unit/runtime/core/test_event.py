@@ -246,6 +246,26 @@ def test_ids_that_nobody_used_for_three_seconds_go_back_to_the_driver(open_machi
     assert pool.release_idle(pool._touched + 9.0) == 0
 
 
+@pytest.mark.parametrize("soc", ["ascend910b1", "ascend950pr_9599", "ascend310b1"])
+def test_a_wait_does_not_pass_by_what_an_earlier_event_has_set(open_machine: OpenMachine, soc: str) -> None:
+    device = open_machine(f"fake://{soc}").device(0)
+    card, first, second = device.hal.fake.device(0), device.create_stream(), device.create_stream()
+    for _ in range(3):
+        event = device.create_event()
+        event.record(first)
+        event.wait(second)
+        device.synchronize(1000)
+        event.close()
+    card.hold(first.stream_id)
+    event = device.create_event()
+    event.record(first)
+    event.wait(second)
+    card.run_until_idle()
+    assert not second.query()
+    card.release(first.stream_id)
+    second.synchronize(1000)
+
+
 def test_the_monitor_gives_up_idle_ids(open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_pool, "IDLE_S", 0.0)
     machine = open_machine("fake://ascend910b1")

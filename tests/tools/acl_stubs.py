@@ -74,7 +74,7 @@ def _file(part: str, body: str) -> str:
 
 
 def _function(name: str, row: Row, *, acts: bool) -> str:
-    arguments = ", ".join(_argument(each) for each in row.arguments if each.name != "...")
+    arguments = ", ".join(_argument(each) for each in row.arguments)
     if row.unchecked:
         arguments = "*given: object"
     lines = "; ".join(_described(name, row, acts=acts))

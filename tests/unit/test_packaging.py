@@ -67,7 +67,9 @@ def test_every_package_folder_with_modules_is_a_package() -> None:
 
 def test_the_wheel_declares_the_command_and_its_licence(site: Path) -> None:
     (info,) = site.glob("*.dist-info")
-    assert "npuhal = npuhal.command:main" in (info / "entry_points.txt").read_text()
+    entries = (info / "entry_points.txt").read_text()
+    assert "npuhal = npuhal.command:main" in entries
+    assert "npuhal = npuhal.pytest_entry" in entries
     metadata = (info / "METADATA").read_text()
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.10" in metadata

@@ -88,7 +88,7 @@ def _checked(name: str, row: Row, function: Function) -> Function:
 
 def _unavailable(name: str) -> Function:
     def call(*given: Any) -> Any:
-        raise NotImplementedError(f"{name}: this runtime drives no media engine and holds no library of operators")
+        raise NotImplementedError(f"{name}: this runtime drives no media engine")
 
     return named(call, name, f"{name}\n\nnot available here: raises NotImplementedError.")
 

@@ -22,7 +22,6 @@ from runtime.errors import tables
 Function = Callable[..., Any]
 
 _ROW = re.compile(r"(\w*)\(([^)]*)\)(?: -> (.*)| = (\w+))?$")
-_ANY = "..."
 _EMPTY: dict[str, Any] = {"": 0, "null": 0, "str": "", "list": [], "dict": {}, "float": 0.0, "None": None}
 _NO_VALUE: dict[str, Any] = {"int": 0, "str": None, "float": 0.0, "None": None}
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
@@ -63,7 +62,7 @@ class Row:
     @property
     def unchecked(self) -> bool:
         """Whether the call takes whatever it is given."""
-        return not self.arguments or self.arguments[0].name == _ANY
+        return not self.arguments
 
     def failure(self, code: int) -> Any:
         """Return what the call gives when it fails with a code."""

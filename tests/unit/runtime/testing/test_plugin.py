@@ -161,6 +161,35 @@ def test_loading_the_plugin_imports_no_runtime() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        ((), 1, "npuhal: the plug-in is off*finds *runtime.py*"),
+        (("-q",), 1, "npuhal: the plug-in is off*finds *runtime.py*"),
+        (("--npu-seed=1",), 4, "*npuhal: the plug-in is off*finds *runtime.py*"),
+    ],
+)
+def test_a_foreign_package_turns_the_plugin_off_and_is_named(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], status: int, said: str
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    project.makepyfile(
+        runtime="HERE = True",
+        test_it="import runtime\ndef test_own(): assert runtime.HERE\ndef test_npu(npu): pass\n",
+    )
+    ended = project.run(sys.executable, "-m", "pytest", "-p", "npuhal.pytest_entry", *options)
+    assert ended.ret == status
+    (ended.stderr if status == 4 else ended.stdout).fnmatch_lines([said])
+    if status == 1:
+        ended.assert_outcomes(passed=1, errors=1)
+
+
+def test_the_entry_point_loads_the_plugin(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    project.makepyfile("def test_it(npu): assert npu.chip")
+    project.runpytest_subprocess("-p", "npuhal.pytest_entry").assert_outcomes(passed=1)
+
+
 def test_loading_the_plugin_costs_less_than_20_ms() -> None:
     code = (
         "import pytest, time; began = time.process_time(); import runtime.testing.plugin; "

@@ -152,7 +152,7 @@ def set_aipp_by_input_index(model_id: int, dataset: int, index: int, aipp: int, 
     """acl.mdl.set_aipp_by_input_index; not supported here: warns and answers 200001."""
 def set_aipp_crop_params(aipp: int, switch: int, left: int, top: int, width: int, height: int, batch_index: int, /) -> int:
     """acl.mdl.set_aipp_crop_params; width in bytes; not supported here: warns and answers 200001."""
-def set_aipp_csc_params(*given: object) -> int:
+def set_aipp_csc_params(aipp: int, switch: int, r0c0: int, r0c1: int, r0c2: int, r1c0: int, r1c1: int, r1c2: int, r2c0: int, r2c1: int, r2c2: int, out0: int, out1: int, out2: int, in0: int, in1: int, in2: int, /) -> int:
     """acl.mdl.set_aipp_csc_params; not supported here: warns and answers 200001."""
 def set_aipp_dtc_pixel_mean(aipp: int, channel0: int, channel1: int, channel2: int, channel3: int, batch_index: int, /) -> int:
     """acl.mdl.set_aipp_dtc_pixel_mean; not supported here: warns and answers 200001."""

@@ -70,6 +70,8 @@ def converter(ctype: Any) -> Call:
 class FakeApi(HalApi):
     """A door to a fake machine; `fake` is the machine, for tests."""
 
+    listens = True
+
     def __init__(self, url: str, machine: Machine) -> None:
         super().__init__(url)
         self.fake = machine

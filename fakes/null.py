@@ -18,6 +18,8 @@ from npuhal import constants as c
 class NullApi(DirectApi):
     """The door of null://."""
 
+    listens = False
+
     def raw(self, name: str) -> Any:
         """Return the functions that make up the cost of a launch, as short as they can be."""
         if name == "halSqTaskSend":

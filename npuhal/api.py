@@ -30,6 +30,8 @@ class HalApi(HalCalls):
     """Header version that layouts and prototypes follow: what the library's halGetAPIVersion answers."""
     stepped: bool = False
     """Whether the machine behind it moves only while a call is in progress: work in other threads gains nothing."""
+    listens: bool = False
+    """Whether anybody takes note of `annotate`: who tells much, and often, asks once and then does not."""
     fake: Any
     """The machine itself (`fakes.machine.Machine`); only behind the URLs of fakes."""
 

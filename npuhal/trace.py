@@ -87,6 +87,8 @@ class Record:
 class TraceApi(HalApi):
     """Records what passes to `inner`; with a `capacity`, only the last calls are kept."""
 
+    listens = True
+
     def __init__(self, inner: HalApi, log: Callable[[str], None] | None = None, capacity: int | None = None) -> None:
         super().__init__(f"trace+{inner.url}", inner.version)
         self.inner = inner

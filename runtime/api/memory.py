@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -94,14 +93,13 @@ class DeviceMemory(core.Device):
         return self._own(ManagedBuffer(self, self.allocator.managed(size), size, self._give))
 
     def _own(self, buffer: AnyBuffer) -> AnyBuffer:
-        return self.adopt(buffer, partial(self._free, buffer.address))
-
-    def adopt(self, buffer: AnyBuffer, release: Any) -> AnyBuffer:
-        """Keep a buffer in view, and call `release` some time after it was dropped without `close`."""
-        self.buffers[buffer.address] = buffer
-        buffer.finalizer = weakref.finalize(buffer, self.orphans.drop, release)
-        buffer.finalizer.atexit = False
+        self.orphans.adopt(buffer, self._free)
         return buffer
+
+    @property
+    def buffers(self) -> dict[int, Buffer]:
+        """Buffers that are alive and were not closed, by address."""
+        return self.orphans.buffers()
 
     def _give(self, address: int) -> None:
         """Free a block, at once if no stream has work that may use it, else when that is done."""
@@ -310,7 +308,7 @@ class DeviceMemory(core.Device):
         return [block for pool in self.ordered_pools for block in pool.busy()]
 
     def _release_memory(self) -> None:
-        for buffer in list(self.buffers.values()):
+        for buffer in self.buffers.values():
             buffer.close()
         self.orphans.close()
         self.pool.close()

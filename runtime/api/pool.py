@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from runtime.core.census import creation_site
 from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
 from runtime.memory.fences import Lifetime, Timeline
@@ -17,7 +15,6 @@ from runtime.memory.statistics import amount
 if TYPE_CHECKING:
     from runtime.api.memory import DeviceMemory
     from runtime.core.stream import Stream
-    from runtime.memory.blocks import Block
 
 _FIRST_GRAPH_HOME = -2  # -1 is that of blocks which several streams use
 
@@ -35,17 +32,15 @@ class Pool(CachingPool):
     """
 
     def __init__(self, device: DeviceMemory) -> None:
-        super().__init__(SegmentSource(device.allocator), device.allocator.padded, self._place)
+        super().__init__(SegmentSource(device.allocator), device.allocator.padded, device.ledger)
         self._device = device
+        self._give_back = self._take_back  # bound once: every buffer has it
         self._homes = itertools.count(_FIRST_GRAPH_HOME, -1)
         self._captures: dict[int, tuple[Any, Lifetime]] = {}
 
     def __repr__(self) -> str:
         used, reserved = amount(self.memory_allocated()), amount(self.memory_reserved())
         return f"<pool of device {self._device.user_id}: {used} in use, {reserved} reserved>"
-
-    def _place(self) -> str:
-        return creation_site() if self._device.ledger.traces else ""
 
     def alloc(self, size: int, stream: Stream | None = None) -> PooledBuffer:
         """Return a buffer for work of a stream, the default stream by default; its contents are undefined.
@@ -58,18 +53,19 @@ class Pool(CachingPool):
         """
         device = self._device
         device.check_open()
-        device.orphans.sweep()
+        orphans = device.orphans
+        orphans.sweep()
         user = device.context.default_stream if stream is None else stream
         user.check_open()
         owner: Timeline = user if user.branch is None else self._of_capture(user.branch)
-        block = self.take(size, owner)
-        give = partial(self._give, block, owner)
-        buffer = PooledBuffer(device, block.address, size, give, record_stream=partial(self.record, block))
-        return device.adopt(buffer, give)
+        address = self.take(size, owner).address
+        buffer = PooledBuffer(device, address, size, self._give_back)
+        orphans.adopt(buffer, self._give_back)
+        return buffer
 
-    def _give(self, block: Block, owner: Timeline, _address: int = 0) -> None:
+    def _take_back(self, address: int) -> None:
         if not self._device.closed:
-            self.give(block, owner)
+            self.give(self._blocks[address])
 
     # -- graphs ----------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,8 @@ class MemoryDriver(HalCalls):
         self.holdings.enter()
         pointer = ctypes.c_void_p(0)
         rc = self.hal.halMemAlloc(ctypes.byref(pointer), size, flags | self.device_id)
-        self.check(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
+        if rc:
+            raise self.fault(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
         address = pointer.value or 0
         self.holdings.memory[address] = Span(size, flags, scratch)
         return address
@@ -54,7 +55,8 @@ class MemoryDriver(HalCalls):
 
     def free(self, address: int) -> None:
         """Give memory back; an address that the driver does not know is a fault."""
-        self.check(self.hal.halMemFree(address), "halMemFree", f"address {address:#x}")
+        if rc := self.hal.halMemFree(address):
+            raise self.fault(rc, "halMemFree", f"address {address:#x}")
         self.holdings.memory.pop(address, None)
 
     def copy(self, dst: int, dst_max: int, src: int, size: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import lru_cache, partial
 
 from chips import Chip
 from chips.memory_rules import Allocation, BadAllocation, allocation, rounded_size
@@ -17,6 +17,8 @@ HUGE_FIRST = 0
 """Page policy: 2 MiB pages above 1 MiB, normal ones below or when there are none (aclrtMemMallocPolicy)."""
 
 _LIMIT = 1 << 64
+_MOST_PLANS = 1024
+"""Kinds of requests of which it is remembered what they become."""
 MANAGED_UNIT = 2 << 20
 """Managed memory comes in multiples of this."""
 
@@ -36,6 +38,7 @@ class Allocator:
     def __init__(self, memory: MemoryDriver, chip: Chip, ledger: Ledger, trim: Callable[[], object]) -> None:
         self.memory, self._chip, self._ledger = memory, chip, ledger
         self._padding = chip.padding_size
+        self._allocation = lru_cache(_MOST_PLANS, typed=True)(partial(allocation, chip=chip))
         self.trim = trim
 
     def plan(self, size: int, policy: int, call: str, module: int | None = None) -> Allocation:
@@ -46,7 +49,7 @@ class Allocator:
             NotSupported 207000: the chip has no such pages.
         """
         try:
-            return allocation(size, policy, self._chip, call, module=module)
+            return self._allocation(size, policy, call=call, module=module)
         except (BadAllocation, TypeError) as error:
             lacking = isinstance(size, int) and 0 < size < _LIMIT - (1 << 10)
             raise errors.fault(
@@ -146,7 +149,8 @@ class Allocator:
     def _enter(self, address: int, size: int, location: Location, asked: int) -> int:
         """Enter a block in the ledger, and tell tools how much of it the user has asked for."""
         held = self._ledger.add(address, size, location)
-        self.memory.hal.annotate(("mem", address), replace(held, size=asked))
+        if self.memory.hal.listens:
+            self.memory.hal.annotate(("mem", address), Held(asked, location, held.site))
         return address
 
     def free(self, address: int) -> None:
@@ -160,6 +164,7 @@ class SegmentSource:
 
     def __init__(self, allocator: Allocator) -> None:
         self._allocator = allocator
+        self.tell = self._annotate if allocator.memory.hal.listens else None
 
     def take(self, size: int) -> int:
         """Return new memory, on huge pages where there are some."""
@@ -173,7 +178,6 @@ class SegmentSource:
         """Say in words what is left and who holds it."""
         return self._allocator.shortage()
 
-    def tell(self, address: int, size: int | None) -> None:
-        """Tell tools that so many bytes at an address are handed out; None: they are taken back."""
+    def _annotate(self, address: int, size: int | None) -> None:
         part = None if size is None else Held(size, Location.DEVICE)
         self._allocator.memory.hal.annotate(("block", address), part)

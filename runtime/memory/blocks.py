@@ -22,16 +22,17 @@ class Block:
     """A piece of a segment: in use, free for one stream (`home`), or free for everybody."""
 
     __slots__ = (
-        "address", "after", "before", "free", "home", "marks", "requested", "segment", "site", "size", "users", "warm",
+        "address", "after", "before", "free", "home", "marks", "requested", "segment", "site", "size", "stream",
+        "users",
     )  # fmt: skip
+    stream: Timeline
+    """The stream that it was last taken for."""
 
     def __init__(self, segment: Segment, address: int, size: int) -> None:
         self.segment, self.address, self.size = segment, address, size
         self.before: Block | None = None
         self.after: Block | None = None
         self.free = True
-        self.warm = False
-        """Whether it was given back and is kept as it is for the next request of the same size and stream."""
         self.home = NOBODY
         """Handle of the stream whose order protects it."""
         self.requested = 0

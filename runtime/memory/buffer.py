@@ -23,8 +23,7 @@ class Buffer:
 
     location: ClassVar[Location]
 
-    __slots__ = ("__weakref__", "_release", "_views", "address", "alive", "closed", "device", "finalizer", "owner",
-                 "size")  # fmt: skip
+    __slots__ = ("__weakref__", "_release", "_views", "address", "alive", "closed", "device", "lease", "owner", "size")
 
     def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
                  owner: Buffer | None = None) -> None:
@@ -32,8 +31,8 @@ class Buffer:
         self.owner = owner
         """The buffer that this one is a view of; None for a whole block."""
         self._release = release
-        self.finalizer: Any = None
-        """Set by the factory: gives the block up when the object is dropped without `close`."""
+        self.lease = 0
+        """Number of what gives the block back when the object is dropped without `close`, see `Orphans`; 0: nothing."""
         self.closed = False
         self.alive = True
         """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
@@ -82,11 +81,12 @@ class Buffer:
             return
         self.closed = True
         self._end()
-        for view in self._views or ():
-            view._end()
+        if self._views is not None:
+            for view in self._views:
+                view._end()
         if self._release is not None:
-            if self.finalizer is not None and self.finalizer.detach() is None:
-                return  # it can be detached once: another thread closes at the same time
+            if self.lease and self.device.orphans.leases.pop(self.lease, None) is None:
+                return  # it ends once: another thread closes at the same time
             self._release(self.address)
 
     def _end(self) -> None:

@@ -23,10 +23,10 @@ class DeviceBuffer(Buffer):
                  owner: Buffer | None = None) -> None:
         self.word: int | None = address
         """The address as long as the memory is there, then None: what a launch puts into an argument slot."""
-        super().__init__(device, address, size, release, owner=owner)
+        Buffer.__init__(self, device, address, size, release, owner=owner)
 
     def _end(self) -> None:
-        super()._end()
+        self.alive = False
         self.word = None
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -69,10 +69,10 @@ class DeviceBuffer(Buffer):
 class PooledBuffer(DeviceBuffer):
     """A block from `device.pool`. Closing it lets later work of its stream use the memory at once."""
 
-    __slots__ = ("record_stream",)
+    __slots__ = ()
 
-    def __init__(self, device: Any, address: int, size: int, release: Any = None, *,
-                 owner: Buffer | None = None, record_stream: Any = None) -> None:
-        super().__init__(device, address, size, release, owner=owner)
-        self.record_stream = record_stream if owner is None else getattr(owner, "record_stream", None)
-        """Called with a stream: it uses the block too, so the block is not used again before that work is done."""
+    def record_stream(self, stream: Any) -> None:
+        """Tell that a stream uses the block too, so that it is not used again before that work is done."""
+        self.check_open()
+        pool = self.device.pool
+        pool.record(pool.block(self.address if self.owner is None else self.owner.address), stream)

@@ -34,7 +34,7 @@ class Ledger:
         Args:
             site: names the place in the user's program that is running now.
         """
-        self._site = site
+        self.place = site
         self._held: dict[int, Held] = {}
         self._lock = threading.Lock()
         self.traces = os.environ.get(VARIABLE) == "1"
@@ -44,7 +44,7 @@ class Ledger:
 
     def add(self, address: int, size: int, location: Location) -> Held:
         """Enter a block."""
-        held = Held(size, location, self._site() if self.traces else "")
+        held = Held(size, location, self.place() if self.traces else "")
         with self._lock:
             self._held[address] = held
             self.current[location] += size

@@ -18,12 +18,16 @@ from runtime import errors
 from runtime.memory.allocator import below
 from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
 from runtime.memory.fences import Mark, Timeline, mark
-from runtime.memory.ledger import most
+from runtime.memory.ledger import Ledger, most
 from runtime.memory.statistics import Statistics, amount
 
 
 class Source(Protocol):
     """Where segments come from."""
+
+    @property
+    def tell(self) -> Callable[[int, int | None], None] | None:
+        """What tells tools that so many bytes at an address are handed out (None: taken back); None: nobody listens."""
 
     def take(self, size: int) -> int:
         """Return the address of new memory; raises OutOfMemory."""
@@ -34,9 +38,6 @@ class Source(Protocol):
     def shortage(self) -> str:
         """Say in words how much there is and who holds it."""
 
-    def tell(self, address: int, size: int | None) -> None:
-        """Tell tools that so many bytes at an address are handed out; None: they are taken back."""
-
 
 _MOST_WARM = 32
 """Sizes of which blocks are kept warm, and blocks of each."""
@@ -46,21 +47,20 @@ _MOST_SIZES = 4096
 class CachingPool:
     """The pool of one device; all methods may be called from any thread."""
 
-    def __init__(
-        self, source: Source, rounded: Callable[[int], int], site: Callable[[], str] = lambda: ""
-    ) -> None:
+    def __init__(self, source: Source, rounded: Callable[[int], int], ledger: Ledger) -> None:
         """Start empty.
 
         Args:
             rounded: what a request becomes by the chip's rule (multiples of 32, padding).
-            site: names the place in the user's program that is running now; "" when that is not traced.
+            ledger: knows whether places of requests are kept, and the place in the user's program that runs now.
         """
-        self._source, self._rounded, self._site = source, rounded, site
+        self._source, self._rounded, self._ledger = source, rounded, ledger
+        self._tell = source.tell
         self._lock = threading.RLock()
         self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
         self._blocks: dict[int, Block] = {}
         self._pending: list[Block] = []
-        self._warm: dict[tuple[int, int], list[tuple[Block, Timeline]]] = {}
+        self._warm: dict[tuple[int, int], list[Block]] = {}
         """Blocks as they were given back, by the stream they were taken for and their size: first in every search."""
         self._wanted: dict[int, int] = {}
         self.statistics = Statistics()
@@ -100,13 +100,17 @@ class CachingPool:
         wanted = self._wanted.get(size) or self._round(size)
         with self._lock:
             if kept := self._warm.get((stream.handle, wanted)):
-                block = kept.pop()[0]
-                block.warm = False
-                block.requested, block.site = size, self._site()
-                self.statistics.took(wanted, size)
-                self._source.tell(block.address, size)
-                return block
+                return self._hand_out(kept.pop(), size)
         return self._take(size, wanted, stream)
+
+    def _hand_out(self, block: Block, size: int) -> Block:
+        """Note that a block is in use now, for a request of so many bytes."""
+        block.requested = size
+        block.site = self._ledger.place() if self._ledger.traces else ""
+        self.statistics.took(block.size, size)
+        if self._tell is not None:
+            self._tell(block.address, size)
+        return block
 
     def _round(self, size: int) -> int:
         """Work out what a request takes, and remember it."""
@@ -128,38 +132,41 @@ class CachingPool:
                 block = self._find(wanted, small, stream.handle) or self._grow(wanted, small, size)
         with self._lock:
             self._cut(block, wanted)
-            block.home, block.requested, block.site = stream.handle, size, self._site()
+            block.stream, block.home = stream, stream.handle
             block.marks = ()
-            self.statistics.took(block.size, size)
-            self._source.tell(block.address, size)
-        return block
+            return self._hand_out(block, size)
 
-    def give(self, block: Block, stream: Timeline) -> None:
+    def give(self, block: Block) -> None:
         """Take a block back in the order of the stream it was taken for."""
         with self._lock:
-            self.statistics.gave(block.size, block.requested, rests=not block.users)
-            self._source.tell(block.address, None)
-            if not block.users and len(self._warm) < _MOST_WARM:
-                kept = self._warm.setdefault((block.home, block.size), [])
-                if len(kept) < _MOST_WARM:
-                    kept.append((block, stream))
-                    block.warm = True
-                    return
-            if block.users:
-                block.marks = (mark(stream), *map(mark, block.users))
+            self.statistics.gave(block.size, block.requested)
+            if self._tell is not None:
+                self._tell(block.address, None)
+            if not block.users:
+                kept = self._warm.get((block.home, block.size))
+                if kept is None and len(self._warm) < _MOST_WARM:
+                    kept = self._warm[block.home, block.size] = []
+                if kept is not None and len(kept) < _MOST_WARM:
+                    kept.append(block)
+                else:
+                    self._rest(block)
+            else:
+                block.marks = (mark(block.stream), *map(mark, block.users))
                 block.users.clear()
                 block.home = -1
                 self._pending.append(block)
-            else:
-                block.marks = (mark(stream),)
-                self._put(block)
+                self.statistics.pends(block.size)
+
+    def _rest(self, block: Block) -> None:
+        """Let everybody find a block when its stream has come to where it was given back."""
+        block.marks = (mark(block.stream),)
+        self._put(block)
 
     def _cool(self) -> None:
         """Let everybody find the blocks that were kept warm."""
         for kept in self._warm.values():
-            for block, stream in kept:
-                block.warm, block.marks = False, (mark(stream),)
-                self._put(block)
+            for block in kept:
+                self._rest(block)
         self._warm.clear()
 
     def record(self, block: Block, stream: Timeline) -> None:
@@ -228,7 +235,7 @@ class CachingPool:
         statistics = self.statistics
         statistics.num_ooms += 1
         limit = "" if self._limit is None else f", limit {self._limit}"
-        held, used = statistics.reserved_bytes.current, statistics.allocated_bytes.current
+        held, used = statistics.reserved_bytes.current, statistics.bytes
         return errors.fault(
             "ACL_ERROR_RT_MEMORY_ALLOCATION",
             f"the pool has no {asked} bytes ({amount(asked)}) left: {used} of its {held} bytes are in use"
@@ -242,8 +249,9 @@ class CachingPool:
         """Say where the blocks in use were asked for, the largest share first."""
         size: Counter[str] = Counter()
         count: Counter[str] = Counter()
+        idle = {block.address for kept in (*self._warm.values(), self._pending) for block in kept}
         for block in self._blocks.values():
-            if not (block.free or block.warm) and block not in self._pending:
+            if not block.free and block.address not in idle:
                 size[block.site] += block.size
                 count[block.site] += 1
         return most([(site, share, count[site]) for site, share in size.most_common()]) if size else ""
@@ -360,11 +368,11 @@ class CachingPool:
 
     def memory_allocated(self) -> int:
         """Return the bytes of blocks in use."""
-        return self.statistics.allocated_bytes.current
+        return self.statistics.bytes
 
     def max_memory_allocated(self) -> int:
         """Return the most bytes that were in use since the last `reset_peak_memory_stats`."""
-        return self.statistics.allocated_bytes.peak
+        return self.statistics.peak_bytes
 
     def memory_reserved(self) -> int:
         """Return the bytes that the pool holds of the driver's memory."""
@@ -395,6 +403,10 @@ class CachingPool:
     def empty_cache(self) -> None:
         """Give back to the driver what is not in use; the same as `trim()`."""
         self.trim()
+
+    def block(self, address: int) -> Block:
+        """Return the block that begins at an address."""
+        return self._blocks[address]
 
     def held_for(self, home: int) -> int:
         """Return the bytes of blocks that only one stream, or one graph, may use: in use, or kept for it."""

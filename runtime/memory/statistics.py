@@ -31,53 +31,97 @@ class Counter:
 
 @dataclass(slots=True)
 class Statistics:
-    """All counters; sizes in bytes. `active`: in use, or freed but not yet known to be done with."""
+    """All counters; sizes in bytes.
 
-    allocation: Counter = field(default_factory=Counter)
+    What is in use changes with every request, so it is kept as plain numbers; `counters` makes the rest of them.
+
+    Attributes:
+        segment, reserved_bytes: what the pool has of the driver.
+        blocks, bytes, requested: in use: blocks, their bytes, and the bytes that were asked for.
+        pending_blocks, pending_bytes: freed, but not yet known to be done with.
+    """
+
     segment: Counter = field(default_factory=Counter)
-    active: Counter = field(default_factory=Counter)
-    allocated_bytes: Counter = field(default_factory=Counter)
     reserved_bytes: Counter = field(default_factory=Counter)
-    active_bytes: Counter = field(default_factory=Counter)
-    requested_bytes: Counter = field(default_factory=Counter)
+    blocks: int = 0
+    bytes: int = 0
+    requested: int = 0
+    peak_blocks: int = 0
+    peak_bytes: int = 0
+    peak_requested: int = 0
+    freed_blocks: int = 0
+    freed_bytes: int = 0
+    freed_requested: int = 0
+    pending_blocks: int = 0
+    pending_bytes: int = 0
+    peak_active_blocks: int = 0
+    """The most that was in use or pending while something was pending."""
+    peak_active_bytes: int = 0
     num_alloc_retries: int = 0
     """How often the pool had to give cached memory back to get more."""
     num_ooms: int = 0
     num_driver_allocs: int = 0
     num_driver_frees: int = 0
+    _before: tuple[int, ...] = (0, 0, 0, 0, 0)
+    """What there was of `_now` when totals started."""
 
     def took(self, size: int, requested: int) -> None:
-        """Count a block that was taken; one function, because it runs with every request."""
-        for counter, amount in (
-            (self.allocation, 1), (self.active, 1), (self.allocated_bytes, size), (self.active_bytes, size),
-            (self.requested_bytes, requested),
-        ):  # fmt: skip
-            counter.allocated += amount
-            counter.current = current = counter.current + amount
-            if current > counter.peak:
-                counter.peak = current
+        """Count a block that was taken; straight on, because it runs with every request."""
+        self.blocks = now = self.blocks + 1
+        if now > self.peak_blocks:
+            self.peak_blocks = now
+        self.bytes = now = self.bytes + size
+        if now > self.peak_bytes:
+            self.peak_bytes = now
+        self.requested = now = self.requested + requested
+        if now > self.peak_requested:
+            self.peak_requested = now
+        if self.pending_blocks:
+            self.peak_active_blocks = max(self.peak_active_blocks, self.blocks + self.pending_blocks)
+            self.peak_active_bytes = max(self.peak_active_bytes, self.bytes + self.pending_bytes)
 
-    def gave(self, size: int, requested: int, *, rests: bool) -> None:
-        """Count a block that was given back; `rests` says that no other stream uses it any more."""
-        for counter, amount in (
-            (self.allocation, 1), (self.allocated_bytes, size), (self.requested_bytes, requested),
-        ):  # fmt: skip
-            counter.freed += amount
-            counter.current -= amount
-        if rests:
-            self.rested(size)
+    def gave(self, size: int, requested: int) -> None:
+        """Count a block that was given back."""
+        self.blocks -= 1
+        self.bytes -= size
+        self.requested -= requested
+        self.freed_blocks += 1
+        self.freed_bytes += size
+        self.freed_requested += requested
+
+    def pends(self, size: int) -> None:
+        """Count a block that was given back while further streams may use it."""
+        self.pending_blocks += 1
+        self.pending_bytes += size
 
     def rested(self, size: int) -> None:
         """Count a block that no stream but, in order, its own uses any more."""
-        for counter, amount in ((self.active, 1), (self.active_bytes, size)):
-            counter.freed += amount
-            counter.current -= amount
+        self.pending_blocks -= 1
+        self.pending_bytes -= size
+
+    def _now(self) -> tuple[int, ...]:
+        return (self.blocks, self.bytes, self.requested, self.pending_blocks, self.pending_bytes)
 
     def counters(self) -> Iterator[tuple[str, Counter]]:
-        """Return the counters with their names."""
-        for name in ("allocation", "segment", "active", "allocated_bytes", "reserved_bytes", "active_bytes",
-                     "requested_bytes"):  # fmt: skip
-            yield name, getattr(self, name)
+        """Return the counters with their names. `active`: in use, or freed but not yet known to be done with."""
+        blocks, size, requested, pending, pending_size = self._before
+
+        def counter(current: int, peak: int, freed: int, before: int) -> Counter:
+            return Counter(current, peak, current + freed - before, freed)
+
+        yield "allocation", counter(self.blocks, self.peak_blocks, self.freed_blocks, blocks)
+        yield "segment", self.segment
+        yield "active", counter(
+            self.blocks + self.pending_blocks, max(self.peak_blocks, self.peak_active_blocks),
+            self.freed_blocks + pending - self.pending_blocks, blocks + pending,
+        )  # fmt: skip
+        yield "allocated_bytes", counter(self.bytes, self.peak_bytes, self.freed_bytes, size)
+        yield "reserved_bytes", self.reserved_bytes
+        yield "active_bytes", counter(
+            self.bytes + self.pending_bytes, max(self.peak_bytes, self.peak_active_bytes),
+            self.freed_bytes + pending_size - self.pending_bytes, size + pending_size,
+        )  # fmt: skip
+        yield "requested_bytes", counter(self.requested, self.peak_requested, self.freed_requested, requested)
 
     def as_dict(self) -> dict[str, int]:
         """Return everything flat: "allocated_bytes.all.peak" and so on."""
@@ -94,13 +138,18 @@ class Statistics:
 
     def reset_peaks(self) -> None:
         """Let peaks start again at what is used now."""
-        for _, counter in self.counters():
+        for counter in (self.segment, self.reserved_bytes):
             counter.peak = counter.current
+        self.peak_blocks, self.peak_bytes, self.peak_requested = self.blocks, self.bytes, self.requested
+        self.peak_active_blocks = self.blocks + self.pending_blocks
+        self.peak_active_bytes = self.bytes + self.pending_bytes
 
     def reset_accumulated(self) -> None:
         """Let totals and event counts start again at zero."""
-        for _, counter in self.counters():
+        for counter in (self.segment, self.reserved_bytes):
             counter.allocated = counter.freed = 0
+        self.freed_blocks = self.freed_bytes = self.freed_requested = 0
+        self._before = self._now()
         self.num_alloc_retries = self.num_ooms = self.num_driver_allocs = self.num_driver_frees = 0
 
     def table(self, title: str) -> str:

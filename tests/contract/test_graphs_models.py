@@ -58,7 +58,6 @@ def words(device: Device, *values: int) -> int:
     image = struct.pack(f"<{len(values)}q", *values)
     buffer: Any = device.alloc(len(image))
     device.memory.write(buffer.address, image)
-    device.buffers[buffer.address] = buffer
     _held.append(buffer)
     return int(buffer.address)
 

@@ -28,7 +28,7 @@ FENCES = {
     "copy inside the device, 4 KiB": 36,
     "synchronize an idle stream": 14,
     "query of an idle stream": 50,
-    "pool: malloc and free": 230,
+    "pool: malloc and free": 50,
 }
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import threading
-from functools import partial
+import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
+from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import Fence
 from runtime.memory.orphans import Orphans
+
+
+def drop(orphans: Orphans, number: int, free: Callable[[int], None]) -> None:
+    """Adopt a buffer whose address is a number, and drop it."""
+    orphans.adopt(DeviceBuffer(None, number, 64), free)
 
 
 class Bench:
@@ -20,7 +29,7 @@ class Bench:
         self.orphans = Orphans(self.fence)
 
     def drop(self, number: int) -> None:
-        self.orphans.drop(partial(self.freed.append, number))
+        drop(self.orphans, number, self.freed.append)
 
     def fence(self) -> Fence:
         number = len(self.fences)
@@ -81,10 +90,10 @@ def test_a_failing_free_is_not_repeated_and_loses_nothing() -> None:
 
     orphans = Orphans(lambda: lambda: True)
     for address in (1, 2, 3):
-        orphans.drop(partial(free, address))
+        drop(orphans, address, free)
     with pytest.raises(OSError):  # noqa: PT011
         orphans.sweep()
-    orphans.drop(partial(free, 4))
+    drop(orphans, 4, free)
     orphans.close()
     assert sorted(freed) == sorted(set(freed))
     assert 4 in freed
@@ -100,7 +109,7 @@ def test_two_threads_never_free_a_block_twice() -> None:
         return True
 
     orphans = Orphans(lambda: passed)
-    orphans.drop(partial(freed.append, 1))
+    drop(orphans, 1, freed.append)
     thread = threading.Thread(target=orphans.sweep)
     thread.start()
     assert inside.wait(30)
@@ -117,11 +126,51 @@ def test_a_block_dropped_during_a_sweep_waits_for_the_next_one() -> None:
     def free(address: int) -> None:
         freed.append(address)
         if address == 1:
-            orphans.drop(partial(free, 2))  # the collector may run at any time
+            drop(orphans, 2, free)  # the collector may run at any time
 
     orphans = Orphans(lambda: lambda: True)
-    orphans.drop(partial(free, 1))
+    drop(orphans, 1, free)
     orphans.sweep()
     assert freed == [1]
     orphans.sweep()
     assert freed == [1, 2]
+
+
+def test_a_buffer_in_a_cycle_is_found_by_the_collector(bench: Bench) -> None:
+    class Holder:
+        pass
+
+    holder, buffer = Holder(), DeviceBuffer(None, 1, 64)
+    holder.itself, holder.buffer = holder, buffer  # type: ignore[attr-defined]
+    bench.orphans.adopt(buffer, bench.freed.append)
+    seen = weakref.ref(buffer)
+    del holder, buffer
+    gc.collect()
+    assert seen() is None
+    bench.orphans.sweep()
+    bench.fences[0] = True
+    bench.orphans.sweep()
+    assert bench.freed == [1]
+
+
+def test_what_is_alive_and_open_is_known(bench: Bench) -> None:
+    device = SimpleNamespace(orphans=bench.orphans)
+    buffers = [DeviceBuffer(device, number, 64, bench.freed.append) for number in (1, 2, 3)]
+    for buffer in buffers:
+        bench.orphans.adopt(buffer, bench.freed.append)
+    buffers[0].close()
+    assert bench.orphans.buffers() == {2: buffers[1], 3: buffers[2]}
+    del buffers, buffer
+    assert bench.orphans.buffers() == {}
+    assert bench.freed == [1]  # the others wait for a sweep and its fence
+
+
+def test_closing_from_two_threads_at_once_frees_once(bench: Bench) -> None:
+    buffer = DeviceBuffer(SimpleNamespace(orphans=bench.orphans), 1, 64, bench.freed.append)
+    bench.orphans.adopt(buffer, bench.freed.append)
+    buffer.close()
+    buffer.closed = False  # as another thread has seen it
+    buffer.close()
+    del buffer
+    bench.orphans.sweep()
+    assert (bench.freed, bench.fences) == ([1], [])

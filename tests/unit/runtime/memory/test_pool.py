@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runtime import errors
 from runtime.api import Device, Stream
 from runtime.memory.fences import mark
+from runtime.memory.ledger import Ledger
 from runtime.memory.pool import LARGE_SEGMENT, SMALL_SEGMENT, UNIT, CachingPool
 from tests.unit.runtime.machines import OpenMachine
 
@@ -24,6 +25,7 @@ class Source:
     def __init__(self, size: int = 1 << 40) -> None:
         self.left, self.next, self.held = size, 1 << 32, dict[int, int]()
         self.calls = 0
+        self.tell = None
 
     def take(self, size: int) -> int:
         self.calls += 1
@@ -38,9 +40,6 @@ class Source:
 
     def give(self, address: int) -> None:
         self.left += self.held.pop(address)
-
-    def tell(self, address: int, size: int | None) -> None:
-        """Nobody watches."""
 
     def shortage(self) -> str:
         return f"{self.left} bytes are left"
@@ -75,13 +74,13 @@ def source() -> Source:
 
 @pytest.fixture
 def pool(source: Source) -> CachingPool:
-    return CachingPool(source, padded)
+    return CachingPool(source, padded, Ledger(lambda: ""))
 
 
 def test_memory_that_comes_and_goes_costs_one_driver_call(pool: CachingPool, source: Source) -> None:
     stream = Timeline(1)
     for _ in range(1000):
-        pool.give(pool.take(100_000, stream), stream)
+        pool.give(pool.take(100_000, stream))
     assert source.calls == 1
     assert pool.memory_stats()["allocation.all.allocated"] == 1000
     assert pool.memory_allocated() == 0
@@ -104,10 +103,10 @@ def test_the_same_stream_has_its_memory_back_at_once_another_one_does_not(pool: 
     first = pool.take(MiB // 2, one)
     address = first.address
     one.ring.submitted = 5
-    pool.give(first, one)
+    pool.give(first)
     again = pool.take(MiB // 2, one)
     assert again.address == address
-    pool.give(again, one)
+    pool.give(again)
     other = pool.take(MiB // 2, two)
     assert other.address != address
     one.ring.reclaimed = 5
@@ -122,7 +121,7 @@ def test_others_get_it_when_the_device_has_passed_the_free(pool: CachingPool, so
     block = pool.take(30 * MiB, one)
     address = block.address
     one.ring.submitted = 7
-    pool.give(block, one)
+    pool.give(block)
     one.ring.reclaimed = 6
     assert pool.take(30 * MiB, two).address != address
     one.ring.reclaimed = 7
@@ -136,7 +135,7 @@ def test_a_recorded_stream_must_pass_too(pool: CachingPool) -> None:
     address = block.address
     pool.record(block, two)
     two.ring.submitted = 3
-    pool.give(block, one)
+    pool.give(block)
     assert [row.state for row in pool.memory_snapshot()] == ["active_pending_free", "inactive"]
     assert (pool.memory_allocated(), pool.memory_stats()["active.all.current"]) == (0, 1)
     assert pool.take(30 * MiB, one).address != address
@@ -149,7 +148,7 @@ def test_neighbours_join_and_whole_segments_go_back(pool: CachingPool, source: S
     blocks = [pool.take(200_000, stream) for _ in range(9)]
     assert source.calls == 1
     for block in blocks[::2] + blocks[1::2]:
-        pool.give(block, stream)
+        pool.give(block)
     assert [row.size for row in pool.memory_snapshot()] == [SMALL_SEGMENT]
     assert pool.trim() == SMALL_SEGMENT
     assert pool.memory_reserved() == 0
@@ -159,7 +158,7 @@ def test_neighbours_join_and_whole_segments_go_back(pool: CachingPool, source: S
 def test_trim_keeps_what_is_used_and_what_was_asked_to_keep(pool: CachingPool) -> None:
     stream = Timeline(1)
     kept, gone = pool.take(30 * MiB - 64, stream), pool.take(40 * MiB - 64, stream)
-    pool.give(gone, stream)
+    pool.give(gone)
     assert pool.trim(70 * MiB) == 0
     assert pool.trim(31 * MiB) == 40 * MiB
     assert pool.memory_allocated() == kept.size
@@ -173,7 +172,7 @@ def test_a_limit_is_never_passed(pool: CachingPool, source: Source) -> None:
         pool.take(20 * MiB, stream)
     assert caught.value.details["allocated"] == first.size
     assert pool.memory_stats()["num_ooms"] == 1
-    pool.give(first, stream)
+    pool.give(first)
     assert pool.take(20 * MiB, stream).size >= 20 * MiB
     assert pool.memory_reserved() <= 50 * MiB
     with pytest.raises(errors.InvalidArgument, match="cannot be limited"):
@@ -183,8 +182,8 @@ def test_a_limit_is_never_passed(pool: CachingPool, source: Source) -> None:
 
 def test_an_empty_driver_gets_cached_memory_back_first() -> None:
     source = Source(64 * MiB)
-    pool, stream = CachingPool(source, padded), Timeline(1)
-    pool.give(pool.take(40 * MiB - 64, stream), stream)
+    pool, stream = CachingPool(source, padded, Ledger(lambda: "")), Timeline(1)
+    pool.give(pool.take(40 * MiB - 64, stream))
     assert pool.take(60 * MiB, stream).size >= 60 * MiB
     assert pool.memory_stats()["num_alloc_retries"] == 1
     with pytest.raises(errors.OutOfMemory, match="2097152 bytes are left"):
@@ -195,7 +194,7 @@ def test_peaks_and_totals_can_start_again(pool: CachingPool) -> None:
     stream = Timeline(1)
     block = pool.take(MiB, stream)
     peak = block.size
-    pool.give(block, stream)
+    pool.give(block)
     assert (pool.memory_allocated(), pool.max_memory_allocated()) == (0, peak)
     pool.reset_peak_memory_stats()
     assert pool.max_memory_allocated() == 0
@@ -213,7 +212,7 @@ OPERATIONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integer
 @given(OPERATIONS, st.integers(2, 120))
 def test_random_programs(operations: list[Operation], limit_mib: int) -> None:
     source = Source()
-    pool = CachingPool(source, padded)
+    pool = CachingPool(source, padded, Ledger(lambda: ""))
     pool.limit = limit_mib * MiB
     streams = [Timeline(number + 1) for number in range(3)]
     held: list[Any] = []
@@ -236,7 +235,7 @@ def test_random_programs(operations: list[Operation], limit_mib: int) -> None:
         elif what == 2 and held:
             block, owner = held.pop(size % len(held))
             waiting.append((block.address, block.address + block.size, [mark(owner)]))
-            pool.give(block, owner)
+            pool.give(block)
         elif what == 3:
             stream.ring.submitted += size % 7
         elif what == 4:
@@ -245,8 +244,8 @@ def test_random_programs(operations: list[Operation], limit_mib: int) -> None:
             pool.trim(size)
         assert sum(source.held.values()) == pool.memory_reserved() <= limit_mib * MiB
         assert pool.memory_allocated() == sum(block.size for block, _ in held)
-    for block, owner in held:
-        pool.give(block, owner)
+    for block, _ in held:
+        pool.give(block)
     for stream in streams:
         stream.ring.reclaimed = stream.ring.submitted
     pool.empty_cache()

@@ -1,7 +1,8 @@
-"""Where kernel arguments wait for the device: pools of equal blocks, made once when a device is opened.
+"""Where kernel arguments wait for the device: pools of equal blocks, in memory taken once when a device is opened.
 
-Sizes are those of the vendor's loaders; a block larger than the last pool's is allocated on its own. How the bytes get
-from the host to a block is the pool's business:
+Sizes are those of the vendor's loaders; a block larger than the last pool's is allocated on its own. Blocks are made in
+groups, when the ones before are in use: most programs need few, and each may cost a call to the driver. How the bytes
+get from the host to a block is the pool's business:
 
 * `bar`: device memory that the host may store to, for small blocks where the PCIe BAR is large enough;
 * `dma`: a pinned host block beside each device block, joined by a DMA descriptor that is built once;
@@ -39,6 +40,8 @@ _UB_POOLS = ((4096, 1024), (16384, 128))
 _OWN_BYTES = 1024
 _MOST_OWN = 8
 """Bytes of a block of a stream's own pool, and streams of a device that have one."""
+_GROUP = 16
+"""Blocks that are made at a time: at the open, and whenever none is free."""
 
 
 class ArgumentBlock:
@@ -69,23 +72,31 @@ def _address_of(view: memoryview, offset: int) -> int:
 class ArgumentPool:
     """Equal blocks. Taking one is a list pop, giving it back an append: both are atomic without a lock."""
 
-    __slots__ = ("_blocks", "_memory", "_segments", "_spans", "_window", "_windows", "free", "size", "way")
+    __slots__ = ("_base", "_blocks", "_grows", "_host", "_memory", "_segments", "_spans", "_view", "_window",
+                 "_windows", "count", "free", "size", "way")  # fmt: skip
 
-    def __init__(self, memory: MemoryDriver, windows: WindowDriver, way: str, size: int, count: int) -> None:
-        self._memory, self._windows, self.way, self.size = memory, windows, way, size
+    def __init__(self, memory: MemoryDriver, windows: WindowDriver, way: str, size: int, count: int,
+                 ready: int = _GROUP) -> None:
+        """Take the memory for `count` blocks, and make as many as are to be `ready` at once."""
+        self._memory, self._windows, self.way, self.size, self.count = memory, windows, way, size, count
+        self._grows = threading.Lock()
         self._spans: list[int] = []
         self._segments: list[Any] = []
         self._window = 0
         self._blocks: list[ArgumentBlock] = []
         self.free: list[ArgumentBlock] = []
         try:
-            self._fill(count)
+            self._base, self._host = self._reserve(size * count)
+            where = (ctypes.c_char * (size * count)).from_address(self._host) if self._host else bytearray(size * count)
+            self._view = memoryview(where).cast("B")
+            self._make(ready)
         except BaseException:
             self.close()
             raise
 
-    def _fill(self, count: int) -> None:
-        total, way = self.size * count, self.way
+    def _reserve(self, total: int) -> tuple[int, int]:
+        """Allocate all memory; returns its address on the device and, unless only the driver copies there, our side."""
+        way = self.way
         base = self._allocate(internal_flags(huge=total > _HUGE_ABOVE, hbm=True, p2p=way == "bar"), total)
         host = self._allocate(internal_flags(host=True), total) if way in ("dma", "ub") else 0
         if way == "bar":
@@ -94,11 +105,19 @@ class ArgumentPool:
         if way == "ub":
             for address in (host, base):
                 self._segments.append(self._windows.segment(address, total, host=address == host))
-        view = memoryview((ctypes.c_char * total).from_address(host) if host else bytearray(total)).cast("B")
-        for offset in range(0, total, self.size):
-            descriptor = self._join(host + offset, base + offset)
-            self._blocks.append(ArgumentBlock(self, base + offset, self.size, view, offset, descriptor))
-        self.free.extend(reversed(self._blocks))
+        return base, host
+
+    def _make(self, count: int) -> bool:
+        """Make up to `count` blocks more; False where all there may be exist."""
+        start = len(self._blocks)
+        try:
+            for offset in range(start * self.size, min(start + count, self.count) * self.size, self.size):
+                address = self._base + offset
+                descriptor = self._join(self._host + offset, address)
+                self._blocks.append(ArgumentBlock(self, address, self.size, self._view, offset, descriptor))
+        finally:
+            self.free.extend(reversed(self._blocks[start:]))
+        return len(self._blocks) > start
 
     def _allocate(self, flags: int, size: int) -> int:
         self._spans.append(self._memory.alloc(size, flags))
@@ -117,14 +136,22 @@ class ArgumentPool:
         if self.way == "ub":
             device, host = self._spans
             for segment, address in zip(self._segments, (host, device), strict=True):
-                self._windows.renew(segment, address, self.size * len(self._blocks), host=address == host)
+                self._windows.renew(segment, address, self.size * self.count, host=address == host)
+
+    @property
+    def unused(self) -> int:
+        """How many blocks may still be taken."""
+        return len(self.free) + self.count - len(self._blocks)
 
     def take(self) -> ArgumentBlock | None:
-        """Return a free block, or None."""
-        try:
-            return self.free.pop()
-        except IndexError:
-            return None
+        """Return a free block, or None where all there may be are in use."""
+        while True:
+            try:
+                return self.free.pop()
+            except IndexError:
+                with self._grows:  # another thread may have made some while this one waited
+                    if not self.free and not self._make(_GROUP):
+                        return None
 
     def close(self) -> None:
         """Free descriptors and memory."""
@@ -190,7 +217,7 @@ class ArgumentPools:
             if self.way not in ("bar", "ub") or len(self._own) >= _MOST_OWN:
                 return False
             try:
-                self._own[stream] = ArgumentPool(self._memory, self._windows, self.way, _OWN_BYTES, depth)
+                self._own[stream] = ArgumentPool(self._memory, self._windows, self.way, _OWN_BYTES, depth, depth)
             except errors.RuntimeFault as fault:
                 _LOG.warning("%r launches with arguments in the pools of its device: %s", stream, fault)
                 return False

@@ -59,7 +59,7 @@ def test_an_empty_window_pool_lends_from_the_next_one_before_a_block_is_made(ope
     seen: list[tuple[int, ...]] = []
     kernel, stream = words_kernel(device, "words", 2, seen), device.create_stream()
     window, chains = device.arguments.pools[:2]
-    taken, window.free[:] = list(window.free), []
+    taken = [window.take() for _ in range(window.count)]
     free, held = len(chains.free), device.memory.space()
     bound = kernel.bind(stream, 1, count=2)
     bound(1, 2)
@@ -68,7 +68,7 @@ def test_an_empty_window_pool_lends_from_the_next_one_before_a_block_is_made(ope
     assert len(chains.free) < free
     assert device.memory.space() == held
     stream.synchronize()
-    window.free[:] = taken
+    window.free.extend(block for block in taken if block is not None)
     bound(7, 8)
     stream.synchronize()
     assert seen == [(1, 2), (3, 4), (7, 8)]
@@ -125,18 +125,20 @@ def test_threads_that_share_a_launcher_do_not_mix_their_arguments(way: Device) -
 def test_more_launches_wait_than_the_pool_has_blocks(way: Device, open_machine: OpenMachine) -> None:
     seen: list[tuple[int, ...]] = []
     kernel = words_kernel(way, "waiting", 1, seen)
+    for pool in way.arguments.pools:  # from here on all blocks are there, and held until the device is closed
+        way.arguments.release(list(iter(pool.take, None)))
     before = holdings(way.runtime)
     fake = way.hal.fake.device(0)
     stream = way.create_stream()
     fake.hold(stream.stream_id)
     for number in range(1500):
         kernel[1](number, stream=stream)
-    assert not way.arguments.pools[0].free
+    assert not way.arguments.pools[0].unused
     fake.release(stream.stream_id)
     stream.synchronize()
     stream.close()
     assert seen == [(number,) for number in range(1500)]
-    assert len(way.arguments.pools[0].free) == 1024
+    assert way.arguments.pools[0].unused == 1024
     assert holdings(way.runtime) == before
 
 
@@ -477,9 +479,9 @@ def test_fast_streams_take_their_own_blocks_first(way: Device) -> None:
 @pytest.mark.parametrize("way", ["ub"], indirect=True)
 def test_over_ub_arguments_go_ahead_on_the_queue_of_their_stream(way: Device) -> None:
     seen: list[tuple[int, ...]] = []
-    kernel, free = words_kernel(way, "queued", 1, seen), way.arguments.pools[0].free
+    kernel, pool = words_kernel(way, "queued", 1, seen), way.arguments.pools[0]
     with way.create_stream() as stream:
-        block = free[-1]
+        block = pool.free[-1]
         kernel[1](7, stream=stream)
         assert (block.descriptor.sqId, block.descriptor.size) == (stream.queues.sq_id, 8)
         assert (block.descriptor.dst, block.descriptor.src) == (block.target.value, block.source.value)
@@ -488,7 +490,7 @@ def test_over_ub_arguments_go_ahead_on_the_queue_of_their_stream(way: Device) ->
             kernel[1](8, stream=stream)
         stream.synchronize()
     assert seen == [(7,)]
-    assert len(free) == 1024
+    assert pool.unused == 1024
 
 
 def test_launchers_that_the_user_holds_follow_what_changes_in_their_stream(

@@ -5,11 +5,14 @@ VENV   ?= .venv
 JOBS   ?= 2
 PY     := $(VENV)/bin/python
 
-.PHONY: help demo test lint bench soak test-browser clean
+# Tests start hundreds of interpreters: each would compile all packages anew where the environment forbids to keep that.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help demo test lint ruff mypy pytest schedules bench soak test-browser clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
-	@echo "make test    ruff, mypy, then every test on both tiers of the fake (JOBS=$(JOBS) processes)"
-	@echo "make lint    the first half of make test"
+	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
+	@echo "make lint    ruff and mypy alone"
 	@echo "make bench   what each call costs, beside a calibration row"
 	@echo "make soak    the long runs that make test leaves out"
 	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
@@ -19,13 +22,22 @@ help:
 demo: $(VENV)/.ready
 	$(VENV)/bin/npuhal demo
 
-test: lint
+test: ruff
+	@$(MAKE) --no-print-directory -j3 mypy schedules pytest
+
+pytest: $(VENV)/.ready
 	$(PY) -m pytest tests -m "not soak" -n $(JOBS)
+
+schedules: $(VENV)/.ready
 	$(PY) -m pytest tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \
 		-k "fake-ascend950 and (checkers or programs_back)" --npu-schedules=4
 
-lint: $(VENV)/.ready
+lint: ruff mypy
+
+ruff: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
+
+mypy: $(VENV)/.ready
 	$(VENV)/bin/mypy
 
 bench: $(VENV)/.ready

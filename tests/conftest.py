@@ -1,13 +1,20 @@
-"""Prints, after a run, how the contract went per tier: the same tests, on machines behind different doors."""
+"""What every run needs: a collector of garbage that leaves the tests themselves alone, and the contract's score."""
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import defaultdict
 from typing import Any
 
 _CONTRACT = "tests/contract/"
 _TIER = re.compile(r"(?<=[\[-])(fake-abi|fake|hal)(?=[-\]])")
+
+
+def pytest_collection_finish() -> None:
+    """Take ten thousand collected tests out of the collector's sight: each full collection would walk them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -50,11 +50,11 @@ def test_rows_of_buffers_and_scalars(device: Device, log: tuple[Kernel, list[Any
 
 def test_blocks_of_arguments_come_back(device: Device, log: tuple[Kernel, list[Any]]) -> None:
     kernel, _ = log
-    before = [len(pool.free) for pool in device.arguments.pools]
+    before = [pool.unused for pool in device.arguments.pools]
     with device.create_stream() as stream:
         stream.launch_many(kernel, 1, np.zeros((3000, 2), np.uint64))
         stream.synchronize()
-        assert [len(pool.free) for pool in device.arguments.pools] == before
+        assert [pool.unused for pool in device.arguments.pools] == before
         assert stream.ring.pending == 0
 
 

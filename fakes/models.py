@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fakes.device import Device
     from fakes.queues import SubmissionQueue
+    from fakes.scheduled import ScheduledModel
 
 
 @dataclass(slots=True)
@@ -29,6 +30,8 @@ class Models:
         self._device = device
         self._models: dict[int, Model] = {}
         self._of_stream: dict[int, Model] = {}
+        self.scheduled: dict[int, ScheduledModel] = {}
+        """Those that the AICPU schedules, by number."""
 
     def __contains__(self, sq: SubmissionQueue) -> bool:
         """Whether a queue is bound to a model."""
@@ -76,6 +79,15 @@ class Models:
 
     def abort(self, model_id: int) -> SubmissionQueue | None:
         """Stop the queues of a model, as if they were through; returns the queue that waits for its end, if any."""
+        model = self.halt(model_id)
+        if model is None:
+            return None
+        runner, model.executing = model.executing, None
+        waits = runner is not None and runner.pending and runner.head == (model.position + 1) % runner.depth
+        return runner if waits else None
+
+    def halt(self, model_id: int) -> Model | None:
+        """Stop the queues of a model, as if they were through."""
         model = self._models.get(model_id)
         if model is None:
             return None
@@ -85,9 +97,7 @@ class Models:
                 sq.reset(sq.tail, sq.tail)
                 sq.enabled = False
                 self._device.activate(sq)
-        runner, model.executing = model.executing, None
-        waits = runner is not None and runner.pending and runner.head == (model.position + 1) % runner.depth
-        return runner if waits else None
+        return model
 
     def of_queue(self, sq: SubmissionQueue) -> Model | None:
         """Return the model a queue is bound to, if it is being executed."""

@@ -19,6 +19,9 @@ _COMMON = {
 _AICORE = {Error.EXCEPTION: 0x26, Error.TRAP: 0x27, Error.TIMEOUT: 0x25, Error.CONFLICT: 0x26}
 _AIVEC = {Error.EXCEPTION: 0x31, Error.TRAP: 0x32, Error.TIMEOUT: 0x30, Error.CONFLICT: 0x31}
 _AICPU = {Error.EXCEPTION: 0x2A, Error.TIMEOUT: 0x28, Error.CONFLICT: 0x2A}
+_AICPU_MODEL = {
+    **dict.fromkeys(_COMMON, 0x2C), Error.TIMEOUT: 0x28  # AICPU_MODEL_RSP_ERR, AICPU_TIMEOUT
+}  # fmt: skip
 _END_OF_SEQUENCE = {0x95: OutcomeKind.END_OF_SEQUENCE}
 _MODEL_ENDS = {
     **_END_OF_SEQUENCE,
@@ -33,6 +36,7 @@ _MEANING = Meaning(
         TaskType.KERNEL_AICORE: {**_COMMON, **_AICORE},
         TaskType.KERNEL_AIVEC: {**_COMMON, **_AIVEC},
         TaskType.KERNEL_AICPU: {**_COMMON, **_AICPU},
+        TaskType.MODEL_TO_AICPU: _AICPU_MODEL,
     },
     overflows=frozenset({0x2F, 0x33, 0x34, 0x35}),  # AICORE, AIVEC, AICPU, SDMA
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.STREAM_WAIT_EVENT: _END_OF_SEQUENCE},

@@ -41,6 +41,7 @@ _MEANING = Meaning(
         TaskType.KERNEL_AICORE: {**_COMMON, Error.EXCEPTION: 0x26, Error.TIMEOUT: 0x25, Error.CONFLICT: 0x26},
         TaskType.KERNEL_AIVEC: {**_COMMON, Error.EXCEPTION: 0x31, Error.TIMEOUT: 0x30, Error.CONFLICT: 0x31},
         TaskType.KERNEL_AICPU: {**_COMMON, Error.EXCEPTION: 0x2A, Error.TIMEOUT: 0x28, Error.CONFLICT: 0x2A},
+        TaskType.MODEL_TO_AICPU: {**dict.fromkeys(_COMMON, 0x2C), Error.TIMEOUT: 0x28},  # AICPU_MODEL_RSP_ERR
     },
     overflows=frozenset({0x2F, 0x33, 0x35}),  # AICORE, AIVEC, SDMA
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.KERNEL_AICPU: _END_OF_SEQUENCE},

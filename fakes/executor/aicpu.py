@@ -12,6 +12,7 @@ from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
+from fakes.scheduled import OPERATORS
 from fakes.scheduler import AICPU
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 KERNEL_NS = 12_000
 """Cost of an AICPU kernel."""
-_MESSAGE_NS = 4_000
+MESSAGE_NS = 4_000
+"""Cost of a message to the AICPU scheduler."""
 _LONGEST_NAME = 512
 
 
@@ -38,6 +40,10 @@ def perform(task: Task, fields: Mapping[str, int]) -> None:
     library = _text(task, fields["so_name"], "name of the AICPU library") if fields["so_name"] else ""
     function = _text(task, fields["func_name"], "name of the AICPU function")
     task.kernel_name = f"{library}:{function}"
+    if not library and function in OPERATORS:
+        OPERATORS[function](task, fields["param"])
+        task.detail = task.kernel_name
+        return
     if (task.device.index, library) in machine.kernels.given_up:
         raise TaskFault(
             f"AICPU kernel {function!r}: library {library!r} was sent and given up again. Keep its program loaded "
@@ -81,7 +87,7 @@ def message(task: Task) -> int:
         if fields.get(f"{what}_en"):
             limit = fields.get(f"{what}_timeout", fields.get(what))
             task.detail += f", {what} limit {limit}"
-    task.occupy(_MESSAGE_NS, AICPU)
+    task.occupy(MESSAGE_NS, AICPU)
     return 1
 
 
@@ -113,7 +119,7 @@ def host_callback(task: Task) -> int:
     if task.machine.checks is not None:
         task.machine.checks.calls(task, cq_id)
     task.detail = f"cq {cq_id}"
-    task.occupy(_MESSAGE_NS, AICPU)
+    task.occupy(MESSAGE_NS, AICPU)
     return 1
 
 

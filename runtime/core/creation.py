@@ -16,7 +16,7 @@ from runtime.core.limits import SaturationMode
 from runtime.core.observers import StreamState
 from runtime.core.pool import PooledRing
 from runtime.core.ring import RingV100, RingV200, TaskRing
-from runtime.core.route import DEVICE_FED, HOST_ONLY, NORMAL, Route, RouteRank
+from runtime.core.route import AICPU, DEVICE_FED, HOST_ONLY, NORMAL, Route, RouteRank
 from runtime.core.software import DEPTH, SoftwareRoute
 from runtime.core.stream import Stream, StreamFlag
 from runtime.driver import ids as id_kinds
@@ -114,7 +114,8 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
     chip = device.chip
     depth = chip.limits.rtsq_depth
     if flags & StreamFlag.HOST_ONLY:
-        return _Kind(depth, (HOST_ONLY,), has_queue=False)
+        placeholder = flags & StreamFlag.FORBIDDEN_DEFAULT
+        return _Kind(depth, (HOST_ONLY if placeholder else AICPU,), has_queue=False)
     v200 = chip.generation != "v100"
     persistent = bool(flags & StreamFlag.PERSISTENT)
     dynamic = binds_dynamically(device)  # asked for every stream, as the vendor's runtime does

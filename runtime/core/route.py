@@ -137,9 +137,58 @@ class ClosedRoute:
         return True
 
 
+class AicpuRoute:
+    """To nobody yet: the stream's model keeps what the AICPU scheduler is told when the model is loaded."""
+
+    __slots__ = ()
+    name = "a model that the AICPU schedules"
+    rank = RouteRank.NORMAL
+    immediate = False
+
+    def verdict(self, task_type: TaskType) -> Verdict:
+        """Answer for everything, in `alloc`."""
+        return Verdict.TAKES
+
+    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+        """Take the next places of the stream.
+
+        Raises:
+            NotSupported 207000: the task is no kernel of the AICPU (EE1006).
+            RuntimeFault 507000: the stream is bound to no model (EE1018).
+            StreamError 507002: the stream is full (EE1019).
+        """
+        if owner.type not in _OF_AICPU:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{owner}: stream {stream.stream_id} takes no tasks but "
+                "kernels of the AICPU, which schedules it (CPU_SCHEDULE)", ee="EE1006",
+                params=(str(owner), owner.type.name, "not on the AICPU"),
+                hint="submit it to a stream without that flag",
+            )
+        if stream.bound is None:
+            raise errors.fault(
+                "RT_ERROR_MODEL_NULL", f"{owner}: stream {stream.stream_id} is scheduled by the AICPU (CPU_SCHEDULE) "
+                "and bound to no model", ee="EE1018", params=(str(owner), "the stream is bound to no model"),
+                hint="bind the stream to a model first",
+            )
+        if not stream.ring.fits(count):
+            raise stream_full(stream, owner)
+        return stream.ring.take(count, stream.device.next_serial(), owner)
+
+    def commit(self, stream: Stream, sqes: bytes) -> None:
+        """Keep no SQEs: the model's node says all that the AICPU scheduler needs."""
+
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Give the places back."""
+        stream.ring.give_back(count)
+        return True
+
+
+_OF_AICPU = frozenset({TaskType.KERNEL_AICPU, TaskType.MODEL_END_GRAPH})
+
 NORMAL = NormalRoute()
+AICPU = AicpuRoute()
 DEVICE_FED = ClosedRoute("fed by the device", "only device code submits to it (DEVICE_USE_ONLY)")
-HOST_ONLY = ClosedRoute("host only", "it is scheduled by the AICPU (CPU_SCHEDULE) or a mere placeholder")
+HOST_ONLY = ClosedRoute("host only", "it is a mere placeholder (FORBIDDEN_DEFAULT)")
 CAPTURE = ClosedRoute(
     "a capture", "what is submitted goes to a stream of the graph instead (`Stream.branch`)", RouteRank.CAPTURE,
     immediate=False,

@@ -9,6 +9,7 @@ from functools import partial
 from runtime import errors
 from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream_of
 from runtime.api.aclrt.state import Acl
+from runtime.core.stream import StreamFlag
 from runtime.feature.graph import Model
 
 _HEAD, _ACTIVATED = 0, 0x7FFFFFFF
@@ -59,7 +60,7 @@ def _create(acl: Acl, call: str, out: Out, flag: int) -> None:
 def aclmdlRIBindStream(acl: Acl, modelRI: int | None, stream: int | None, flag: int | None) -> None:
     """Let a model keep a stream's tasks; flag 0 starts the stream with the model, 0x7fffffff leaves that to a task."""
     need("aclmdlRIBindStream", modelRI=modelRI)
-    _bind(acl, "aclmdlRIBindStream", modelRI, stream, flag)
+    _bind(acl, "aclmdlRIBindStream", modelRI, stream, flag, StreamFlag.PERSISTENT)
 
 
 @entry
@@ -69,7 +70,11 @@ def rtModelBindStream(acl: Acl, mdl: int | None, stm: int | None, flag: int | No
     _bind(acl, "rtModelBindStream", mdl, stm, flag)
 
 
-def _bind(acl: Acl, call: str, model: int | None, stream: int | None, flag: int | None) -> None:
+def _bind(
+    acl: Acl, call: str, model: int | None, stream: int | None, flag: int | None,
+    kept: StreamFlag = StreamFlag.PERSISTENT | StreamFlag.CPU_SCHEDULE,
+) -> None:
+    """Bind a stream that has one of the flags `kept`."""
     found = model_of(acl, call, model)
     if flag not in (None, _HEAD, _ACTIVATED):
         raise errors.fault(
@@ -81,7 +86,10 @@ def _bind(acl: Acl, call: str, model: int | None, stream: int | None, flag: int 
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the default stream cannot be bound", ee="EE1011",
             params=(call, "NULL", "stream", "it is the default stream"), hint="pass a stream made with PERSISTENT",
         )
-    found.bind(stream_of(acl, stream), head=flag != _ACTIVATED)
+    bound = stream_of(acl, stream)
+    if not found.captured and not bound.flags & kept:
+        raise Model.not_kept(bound)
+    found.bind(bound, head=flag != _ACTIVATED)
 
 
 @entry
@@ -147,7 +155,13 @@ def aclmdlRIExecuteAsync(acl: Acl, modelRI: int | None, stream: int | None) -> N
     need("aclmdlRIExecuteAsync", modelRI=modelRI)
     handle_of(acl, modelRI, Model)
     target = stream_of(acl, stream)
-    model_of(acl, "aclmdlRIExecuteAsync", modelRI).execute(target)
+    found = model_of(acl, "aclmdlRIExecuteAsync", modelRI)
+    if found.scheduled:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"aclmdlRIExecuteAsync: {found!r} is scheduled by the AICPU",
+            hint="aclmdlRIExecute, or rtModelExecute, which queues it in a stream",
+        )
+    found.execute(target)
 
 
 @entry(waits_for_snapshot=True)

@@ -19,6 +19,8 @@ from runtime import errors
 from runtime.core import creation
 from runtime.core.ring import Label as Name
 from runtime.core.software import has_room
+from runtime.core.stream import StreamFlag
+from runtime.feature.graph.scheduled import Scheduled
 
 if TYPE_CHECKING:
     from runtime.core.label import LabelList
@@ -77,9 +79,22 @@ def activate(stream: Stream, target: Stream) -> None:
 
     Raises:
         StreamError 107005: one of them is in no model, or in another one (EE1011).
+        NotSupported 207000: the AICPU schedules the other one, but not this one.
     """
     model = _common_model(stream, target, "start of a stream")
+    if stream.flags & StreamFlag.CPU_SCHEDULE and isinstance(model.starter, Scheduled):
+        model.starter.activate(stream, target)
+        return
+    _check_queue(target, "start of a stream")
     chain(model, stream.target, target)
+
+
+def _check_queue(target: Stream, call: str) -> None:
+    if target.flags & StreamFlag.CPU_SCHEDULE:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the AICPU schedules stream {target.stream_id}, the task "
+            "scheduler cannot start it", hint="start it from another stream with CPU_SCHEDULE",
+        )
 
 
 def chain(model: Model, stream: Stream, target: Stream) -> None:
@@ -107,6 +122,8 @@ def switch(
         StreamError 107005: one of the streams is in no model, or in another one (EE1011).
     """
     model = _common_model(stream, target, "switch of streams")
+    for each in (stream, target):
+        _check_queue(each, "switch of streams")
 
     def task() -> StreamSwitch:
         return StreamSwitch(

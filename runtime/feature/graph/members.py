@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import ModelMaintenance, ModelOperation
 from runtime import errors
 from runtime.core import teardown
+from runtime.core.stream import StreamFlag
 from runtime.driver import ids as id_kinds
 from runtime.feature.graph.links import Link
 from runtime.feature.graph.rings import DeviceRings, route_of
@@ -51,7 +52,13 @@ class Members:
         raise NotImplementedError
 
     def enlist(self, stream: Stream, *, head: bool) -> None:
-        """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one."""
+        """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one.
+
+        It never learns of those that the AICPU schedules.
+        """
+        if stream.flags & StreamFlag.CPU_SCHEDULE:
+            self._take(stream, head)
+            return
         self._counters[stream] = self.device.executed_words.address(stream.stream_id)
         self._publish(stream)
         stream.bound = self
@@ -65,6 +72,10 @@ class Members:
             stream.bound = None
             del self._counters[stream]
             raise
+        self._take(stream, head)
+
+    def _take(self, stream: Stream, head: bool) -> None:
+        stream.bound = self
         self.streams.insert(0, stream)
         if not head:
             self._started_later.add(stream)
@@ -113,6 +124,7 @@ class Members:
             teardown.drop(each)
         if self._rings is not None:
             self._rings.forget(stream)
+        if self._rings is not None or not stream.has_queue:
             teardown.empty(stream)
         self.context.streams.add(stream)
 
@@ -133,12 +145,16 @@ class Members:
         """Return the streams that start with the model, the oldest first."""
         return [each for each in reversed(self.streams) if each not in self._started_later]
 
+    def known(self) -> list[Stream]:
+        """Return the streams that the task scheduler executes, the newest first; the AICPU schedules the others."""
+        return [each for each in self.streams if each in self._counters]
+
     def counter(self, stream: Stream) -> int:
         """Return the address of the word that counts how often a stream was started."""
         return self._counters[stream]
 
     @property
-    def _sender(self) -> Stream:
+    def sender(self) -> Stream:
         """The stream for messages: the control stream, or the context's default one where the chip has none."""
         device, context = self.device, self.context
         if device.control_stream is not device.primary_stream or context.closed:
@@ -147,7 +163,7 @@ class Members:
 
     def _maintain(self, operation: ModelOperation, stream: Stream, **facts: int) -> None:
         """Send a message about the model, and wait until it was read."""
-        sender = self._sender
+        sender = self.sender
         task = ModelMaintenance(
             operation=operation, model_id=self.model_id, stream_id=stream.stream_id, sq_id=stream.queues.sq_id, **facts
         )
@@ -165,7 +181,7 @@ class Members:
         if self._rings is None:
             return
         tree = self.tree()
-        streams = [stream for model in tree for stream in model.streams]
+        streams = [stream for model in tree for stream in model.known()]
         if self._rings.complete(streams):
             return
         for model in tree:
@@ -174,7 +190,7 @@ class Members:
         self._rings.bind(streams, self.context)
         try:
             for model in tree:
-                for stream in model.streams:
+                for stream in model.known():
                     model._tell_added(stream)
             self._rings.set_tails()
             for model in tree:

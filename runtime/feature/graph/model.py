@@ -18,6 +18,7 @@ from runtime.feature.graph.links import Split
 from runtime.feature.graph.members import Members
 from runtime.feature.graph.node import Node
 from runtime.feature.graph.rings import route_of
+from runtime.feature.graph.scheduled import Scheduled, check_chip
 from runtime.feature.graph.start import Starter
 
 if TYPE_CHECKING:
@@ -93,16 +94,13 @@ class Model(Members):
         Raises:
             InvalidArgument 107000: the stream does not keep its tasks.
             StreamError 107005: it is in a model already.
+            RuntimeFault 507000: the AICPU schedules it, and the model has an end for the task scheduler.
             NotSupported 207000: it stops at failures.
         """
         self.check_open()
         stream.check_open()
-        if not stream.flags & StreamFlag.PERSISTENT:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"stream {stream.stream_id} does not keep its tasks", ee="EE1017",
-                params=("bind of a stream to a model", "stream", "it was not made with PERSISTENT"),
-                hint="make the stream with StreamFlag.PERSISTENT",
-            )
+        if not stream.flags & (StreamFlag.PERSISTENT | StreamFlag.CPU_SCHEDULE):
+            raise self.not_kept(stream)
         stream.check_not_captured("bind of a stream to a model")
         if stream.bound is not None:
             raise errors.fault(
@@ -114,10 +112,35 @@ class Model(Members):
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} stops at failures",
                 hint="bind streams of failure mode 0",
             )
+        if stream.flags & StreamFlag.CPU_SCHEDULE and not isinstance(self.starter, Scheduled):
+            self._leave_to_aicpu(stream)
         self.enlist(stream, head=head)
         self.context.streams.remove(stream)
         if route_of(stream) is not None:
             stream.split = Split(self, stream)
+
+    @staticmethod
+    def not_kept(stream: Stream) -> errors.RuntimeFault:
+        """Return the fault of a stream that does not keep its tasks where a model is to have it."""
+        return errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"stream {stream.stream_id} does not keep its tasks", ee="EE1017",
+            params=("bind of a stream to a model", "stream", "it was not made with PERSISTENT"),
+            hint="make the stream with StreamFlag.PERSISTENT",
+        )
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the AICPU schedules it."""
+        return isinstance(self.starter, Scheduled)
+
+    def _leave_to_aicpu(self, stream: Stream) -> None:
+        check_chip(stream)
+        if self.end_notify is not None:
+            raise errors.fault(
+                "RT_ERROR_MODEL_EXECUTOR", f"model {self.model_id} has an end that the task scheduler executes, stream "
+                f"{stream.stream_id} is scheduled by the AICPU", hint="bind the AICPU's streams before the end",
+            )
+        self.starter = Scheduled(self)
 
     def end(self, stream: Stream) -> None:
         """Make a stream's place the end of the model; a second end changes nothing.
@@ -135,6 +158,9 @@ class Model(Members):
                 "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
                 hint="end the model in one of its own streams",
             )
+        if isinstance(self.starter, Scheduled):
+            self.starter.end(stream)
+            return
         self.end_again(stream)
 
     def load(self) -> None:
@@ -147,6 +173,12 @@ class Model(Members):
         self.check_open()
         if not self.streams:
             raise self._unready("RT_ERROR_MODEL_STREAM", "it has no stream")
+        if isinstance(self.starter, Scheduled):
+            with self._lock:
+                self._attach()
+                self.starter.load()
+                self.complete = True
+            return
         if self.end_notify is None:
             raise self._unready("RT_ERROR_MODEL_NOT_END", "it has no end")
         with self._lock:
@@ -183,7 +215,7 @@ class Model(Members):
     def tell_complete(self, notify_id: int) -> None:
         """Let the task scheduler prepare executions, whose end a notify shows."""
         self._maintain(
-            ModelOperation.PRE_PROCESS, self._sender, first_task_id=_NO_TASK, endgraph_notify_id=notify_id,
+            ModelOperation.PRE_PROCESS, self.sender, first_task_id=_NO_TASK, endgraph_notify_id=notify_id,
             executor_flag=self.executor,
         )
 
@@ -292,6 +324,12 @@ class Model(Members):
             Timeout 507046: not done in time; everything goes on.
         """
         self.check_open()
+        if isinstance(self.starter, Scheduled):
+            self.check_executable()
+            with self._lock:
+                self._prepare()
+            self.starter.execute_now(timeout_ms)
+            return
         if self.end_notify is None:
             raise self._unready("RT_ERROR_MODEL_EXE_FAILED", "it has no end")
         stream = self.context.default_stream
@@ -323,7 +361,10 @@ class Model(Members):
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} was captured and cannot be aborted",
                 hint="abort the stream that executes it",
             )
-        self._maintain(ModelOperation.ABORT, self._sender)
+        if isinstance(self.starter, Scheduled):
+            self.starter.abort()
+        else:
+            self._maintain(ModelOperation.ABORT, self.sender)
 
     # -- end -------------------------------------------------------------------------------------------------------
 

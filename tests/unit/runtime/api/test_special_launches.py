@@ -128,6 +128,28 @@ def test_aicpu_kernels_run_by_name(api: Caller, op_list: int) -> None:
     api.step("aclrtGetFunctionAddr", 207000, funcHandle=function, aicAddr=Out(), aivAddr=Out())
 
 
+def test_a_model_of_the_aicpu_is_executed_by_name(api: Caller, op_list: int) -> None:
+    ran: list[bytes] = []
+    api.fake.attach_aicpu("libsum.so", "RunSum", lambda context: ran.append(context.args.bytes(0, 4)))
+    function = api.step("aclrtBinaryGetFunction", 0, binHandle=op_list, kernelName="Sum", funcHandle=Out())
+    alone, kept = (
+        api.step("aclrtCreateStreamWithConfig", 0, stream=Out(), priority=0, flag=flag) for flag in (16, 16 | 4)
+    )
+    model = api.step("aclmdlRIBuildBegin", 0, modelRI=Out(), flag=0)
+    api.step("aclmdlRIBindStream", 107000, "EE1017", modelRI=model, stream=alone, flag=0)
+    api.step("aclmdlRIBindStream", 0, modelRI=model, stream=kept, flag=0)
+    api.step("aclrtLaunchKernelWithHostArgs", 0, funcHandle=function, numBlocks=1, stream=kept,
+             hostArgs=api.memory(b"once"), argsSize=4, placeHolderArray=None, placeHolderNum=0)
+    api.step("aclmdlRIEndTask", 0, modelRI=model, stream=kept)
+    api.step("aclmdlRIBuildEnd", 0, modelRI=model, reserve=None)
+    api.step("aclmdlRIExecute", 0, modelRI=model, timeout=5000)
+    api.step("aclmdlRIExecuteAsync", 207000, modelRI=model, stream=api.stream)
+    api.step("rtModelExecute", 0, mdl=model, stm=api.stream, flag=0)
+    api.wait()
+    assert ran == [b"once"] * 2
+    api.step("aclmdlRIDestroy", 0, modelRI=model)
+
+
 def test_names_are_written_to_the_device_once(api: Caller, op_list: int) -> None:
     function = api.step("aclrtBinaryGetFunction", 0, binHandle=op_list, kernelName="Sum", funcHandle=Out())
     host_args(api, function, bytes(8))

@@ -11,6 +11,7 @@ import pytest
 import chips
 from chips.catalog import SOC_FOLDER, Catalog
 from chips.schema import read_yaml
+from tests.tools.pace import slowness
 
 # --- by name
 
@@ -94,7 +95,7 @@ def test_loading_one_chip_parses_only_its_files_and_is_fast(monkeypatch: pytest.
     Catalog().find("Ascend910B3")
     spent_ms = (time.process_time() - started) * 1000
     assert set(read) <= {"vocabulary", "common", "stars", "stars_a2", "ascend910b"}
-    assert spent_ms < 50  # about 3 ms on an idle machine; the fence only catches reading everything
+    assert spent_ms < 50 * slowness()  # about 3 ms on an idle machine; the fence only catches reading everything
 
 
 # --- further folders

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from npuhal import structs as s
+from tests.tools.pace import slowness
 from tests.unit.fakes.rig import Rig
 
 TASKS = 100_000
@@ -32,8 +33,8 @@ def test_a_hundred_thousand_no_ops_take_two_seconds_at_most(open_rig: Callable[.
         stream.drain()
         best = min(best, time.process_time() - began)
         if best < 2.0:
-            break
-    assert best < 2.0
+            return
+    assert best < 2.0 * slowness()
 
 
 @pytest.mark.perf
@@ -47,5 +48,5 @@ def test_opening_eight_cards_is_cheap() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     seconds, pages = done.stdout.split()
-    assert float(seconds) < 0.1
+    assert float(seconds) < 0.1 * slowness()
     assert int(pages) * 4096 < 60 << 20

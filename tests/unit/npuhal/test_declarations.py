@@ -13,6 +13,7 @@ from npuhal import constants, declarations, prototypes, structs
 from npuhal.declarations import all_rows, parse_items, parse_values
 from npuhal.layouts import SCALARS, Layouts, layouts
 from npuhal.version import BASE_VERSION, DRIFT_VERSION
+from tests.tools.pace import slowness
 
 
 def run_fresh(code: str) -> str:
@@ -128,7 +129,7 @@ def test_import_takes_less_than_50_ms_of_cpu(tmp_path):
         float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
         for _ in range(6)
     ]
-    assert min(times[1:]) < 0.05
+    assert min(times[1:]) < 0.05 * slowness()
 
 
 def test_structs_refuse_misspelt_fields():

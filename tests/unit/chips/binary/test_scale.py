@@ -11,6 +11,7 @@ import pytest
 from chips import find_chip
 from chips.binary import AicpuProgram, LoadOptions, load_data, load_file, read_program
 from tests.tools.elf_writer import ElfWriter, dfx, dfx_item, entry, u32
+from tests.tools.pace import slowness
 
 A2 = find_chip("Ascend910B1")
 LIBRARY_SIZE = 40 << 20
@@ -28,7 +29,7 @@ def test_a_thousand_kernels_in_a_second() -> None:
     data = thousand_kernels()
     start = time.process_time()
     program = read_program(data, A2)
-    assert time.process_time() - start <= 1.0
+    assert time.process_time() - start <= 1.0 * slowness()
     assert len(program) == 1000
     assert all(program.kernel_by_key(key).name.endswith(f"_{key}") for key in range(1000))
     assert sum(len(kernel.described_by.arguments) for kernel in program) == 8000

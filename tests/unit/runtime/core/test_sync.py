@@ -46,13 +46,13 @@ def test_a_limit_that_passes(device: Device, stream: Stream, what: str, code: in
 def test_one_limit_for_all_streams_of_a_device(device: Device) -> None:
     fake = device.hal.fake.device(0)
     fake.hold()
-    streams = [device.create_stream() for _ in range(5)]
+    streams = [device.create_stream() for _ in range(50)]
     for stream in streams:
         stream.submit(Nop())
     started = time.monotonic()
     with pytest.raises(errors.Timeout):
         device.synchronize(100)
-    assert time.monotonic() - started < 0.4
+    assert time.monotonic() - started < 4.0  # 5 s if each of them had its own
     fake.release()
     device.synchronize()
 

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.tools.pace import slowness
+
 pytest_plugins = ["pytester"]
 
 HEADER = "import pytest\n"
@@ -196,7 +198,7 @@ def test_loading_the_plugin_costs_less_than_20_ms() -> None:
         "print(time.process_time() - began)"
     )
     runs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True) for _ in range(5)]
-    assert min(float(run.stdout) for run in runs) < 0.020
+    assert min(float(run.stdout) for run in runs) < 0.020 * slowness()
 
 
 def test_the_plugin_draws_from_all_policies() -> None:

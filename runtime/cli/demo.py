@@ -100,10 +100,8 @@ def _show_launch(kernel: Kernel, stream: Any, blocks: int, arguments: Any, out: 
     from runtime.trace.beats import BEATS, trace_launch
 
     trace = trace_launch(kernel, stream, blocks, *arguments)
-    rows = [
-        (f"{number}", name, f"{us:.1f}")
-        for number, (name, us) in enumerate(zip(BEATS, trace.beats_us, strict=True), 1)
-    ]
+    spent = ["prepared", *(f"{us:.1f}" for us in trace.beats_us[1:])]
+    rows = [(f"{number}", name, us) for number, (name, us) in enumerate(zip(BEATS, spent, strict=True), 1)]
     out.table(("beat", "what", "us"), rows)
     decoded = stream.plugin.decode(trace.sqe)
     out.line(f"  the SQE at ring position {trace.position} ({decoded.layout}, by {trace.way}):")

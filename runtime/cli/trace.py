@@ -92,9 +92,9 @@ def _report(args: argparse.Namespace, traces: list[Tracing], out: Output) -> Non
             })  # fmt: skip
             continue
         rows = [
-            (row.beat, f"{row.total_us:.1f}", f"{row.median_us:.2f}", f"{row.worst_us:.1f}", f"{row.share:.0%}")
-            for row in trace.table()
-        ]
+            (row.beat, f"{row.total_us:.1f}", f"{row.median_us:.2f}", f"{row.worst_us:.1f}",
+             row.note or f"{row.share:.0%}") for row in trace.table()
+        ]  # fmt: skip
         out.line()
         out.table(("beat", "total us", "median us", "worst us", "share"), rows)
         for line in trace.verdict():

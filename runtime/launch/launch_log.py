@@ -8,7 +8,20 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from runtime.launch.recorder import BEATS, REST, WAIT, Lane, Marks, Recorder, Report, Sent, Span, Waited
+from runtime.launch.recorder import (
+    ADDRESS,
+    BEATS,
+    CAPTURED,
+    REST,
+    WAIT,
+    Lane,
+    Marks,
+    Recorder,
+    Report,
+    Sent,
+    Span,
+    Waited,
+)
 
 if TYPE_CHECKING:
     from runtime.core.process import Runtime
@@ -30,11 +43,11 @@ class LaunchLog:
         """Write a launch, or another task, with the beats that have passed."""
         one = Sent(marks)
         beats, number = one.beats(), next(self._numbers)
-        times = ", ".join(f"{index + 1} {BEATS[index]} {beats[index] / _NS:.1f}" for index in range(WAIT))
+        times = ", ".join(f"{index + 1} {BEATS[index]} {beats[index] / _NS:.1f}" for index in range(ADDRESS + 1, WAIT))
         _LOG.info(
-            "%s %d: %s on %s, position %d, %s, submitted at %s: us by beat: %s, then %.1f",
-            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), one.position, one.lane.way,
-            one.place, times, beats[REST] / _NS,
+            "%s %d: %s on %s, %s, submitted at %s: us by beat: 1 " + BEATS[ADDRESS] + " prepared, %s, then %.1f",
+            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), _left(one), one.place, times,
+            beats[REST] / _NS,
         )
         if one.is_launch and one.position >= 0:
             with self._lock:
@@ -62,6 +75,13 @@ class LaunchLog:
     def report(self, record: Report) -> None:
         """Write that a completion entry came."""
         _LOG.debug("completion entry on %s, device time %d", _where(record.lane), record.ticks)
+
+
+def _left(one: Sent) -> str:
+    """Say where a task went, and which way."""
+    if one.position >= 0:
+        return f"position {one.position}, {one.lane.way}"
+    return "kept by a graph" if one.position == CAPTURED else "not sent"
 
 
 def _where(lane: Lane) -> str:

@@ -36,6 +36,9 @@ ADDRESS, SLOT, DESCRIBE, ARGUMENTS, BUILD, SEND, WAIT = range(7)
 REST = 7
 """Index after the beats: what a launch does when its SQE was sent."""
 
+NOT_SENT, CAPTURED = -1, -2
+"""Instead of a position: the launch failed, or a graph has kept it."""
+
 CAPACITY = 200_000
 """Tasks that are kept by default, the newest; about 0.6 KB each."""
 
@@ -81,7 +84,7 @@ class Sent:
 
     Attributes:
         place: "file:line" of the caller.
-        position: absolute position of the (first) SQE in the ring, -1 when nothing was sent.
+        position: absolute position of the (first) SQE in the ring, NOT_SENT or CAPTURED.
         pending: SQEs in the ring right after it.
         sqes: the entries of a task that no launcher has sent, else empty.
     """
@@ -258,7 +261,7 @@ class Recorder:
         """Return a launcher that notes when it was called, from where, and what was pending."""
         unwatched: Callable[..., Any] | None = None
         here, lane, ring = self._here, self._by_stream[id(stream)], stream.ring
-        done, clock = self.sink.sent, _clock
+        done, clock, nowhere = self.sink.sent, _clock, NOT_SENT if stream.branch is None else CAPTURED
         outside, caller, getframe = self._outside, self._caller, sys._getframe
 
         def watched(*arguments: Any) -> None:
@@ -272,7 +275,7 @@ class Recorder:
                 frame = caller(frame)
             mine = here.mine
             mine[0] = marks = [
-                lane, label, frame.f_code, frame.f_lasti, -1, 0, mine[1], b"", clock(), 0, 0, 0, 0, 0, 0
+                lane, label, frame.f_code, frame.f_lasti, nowhere, 0, mine[1], b"", clock(), 0, 0, 0, 0, 0, 0
             ]  # fmt: skip
             try:
                 launch(*arguments)
@@ -392,7 +395,7 @@ class _WatchedRoute:
         if self._own:
             frame = recorder._caller(sys._getframe(1))
             mine[0] = [
-                self._lane, owner, frame.f_code, frame.f_lasti, -1, 0, mine[1], b"", _clock(), 0, 0, 0, 0, 0, 0
+                self._lane, owner, frame.f_code, frame.f_lasti, NOT_SENT, 0, mine[1], b"", _clock(), 0, 0, 0, 0, 0, 0
             ]  # fmt: skip
         try:
             ids = NORMAL.alloc(stream, count, owner)

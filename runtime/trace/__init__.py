@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runtime.api.process import start
 from runtime.core.process import Runtime
 from runtime.launch.recorder import CAPACITY, Kept, Recorder
 from runtime.trace import chrome, verdict
-from runtime.trace.model import Task, Trace, collect, machine_of
+from runtime.trace.device import machine_of, newest
+from runtime.trace.model import Task, Trace, collect
 
 if TYPE_CHECKING:
     from npuhal.api import HalApi
@@ -40,14 +41,15 @@ class Tracing:
         self._runtime = runtime
         self._kept = Kept(capacity)
         self._recorder: Recorder | None = None
-        self._began_ns = self._log_from = 0
+        self._began_ns = 0
+        self._last: Any = None
         self._made: Trace | None = None
 
     def __enter__(self) -> Tracing:
         runtime = self._runtime or start()
         self._recorder = Recorder(runtime, self._kept)
         self._recorder.start()
-        self._log_from = len(getattr(machine_of(runtime), "log", ()))
+        self._last = newest(machine_of(runtime))
         self._began_ns = time.perf_counter_ns()
         return self
 
@@ -59,7 +61,7 @@ class Tracing:
             self.write(self.path)
 
     def _collect(self, recorder: Recorder) -> Trace:
-        return collect(recorder.runtime, recorder.lanes, self._kept, self._began_ns, self._log_from)
+        return collect(recorder.runtime, recorder.lanes, self._kept, self._began_ns, self._last)
 
     @property
     def result(self) -> Trace:
@@ -77,7 +79,7 @@ class Tracing:
 
     @property
     def launches(self) -> list[Task]:
-        """The kernel launches."""
+        """The kernel launches; what a graph has kept is none."""
         return self.result.launches
 
     def table(self) -> list[verdict.Row]:

@@ -19,7 +19,7 @@ class LaunchTrace:
     """What one launch did.
 
     Attributes:
-        beats_us: time of each beat in microseconds, in the order of BEATS.
+        beats_us: time of each beat in microseconds, in the order of BEATS; the first is prepared, and takes none.
         position: where the SQE is in the ring.
         sqe: the bytes that went there.
         way: which way out they took.

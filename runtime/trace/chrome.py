@@ -2,7 +2,8 @@
 
 The host has one row per thread: launches with their beats inside, waits, loads. Each device is a process with one row
 per stream: what it executed, by its own clock. Arrows lead from a launch to its execution, and from the record of an
-event to whoever waited for it; a counter shows how full each ring was.
+event to whoever waited for it, and from the execution of a graph to its first tasks; a counter shows how full each ring
+was.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.launch.recorder import BEATS, REST
+from runtime.trace.device import Executed
 from runtime.trace.model import Task, Trace
 
 _HOST = 1
@@ -22,20 +24,32 @@ _AFTER = "after the send"
 
 def events(trace: Trace) -> Iterator[dict[str, Any]]:
     """Yield the trace events."""
-    yield _named(_HOST, "process_name", "host")
     threads = threads_of(trace)
-    for number in threads.values():
-        yield _named(_HOST, "thread_name", f"thread {number}", number)
-    for device in sorted({track.device for track in trace.tracks}):
-        yield _named(_FIRST_DEVICE + device, "process_name", f"device {device} ({trace.clock or 'no clock to read'})")
-    for number, track in enumerate(trace.tracks, 1):
-        name = f"stream {track.stream_id} {track.name}".rstrip()
-        yield _named(_FIRST_DEVICE + track.device, "thread_name", name, number)
+    yield from _names(trace, threads)
     for bar in trace.bars:
         yield _slice(bar.name, bar.kind, _HOST, threads[bar.thread], bar.began_us, bar.ended_us, bar.facts)
     for task in trace.tasks:
         yield from _task(trace, task, threads[task.thread])
+    for replay in trace.replays:
+        began, ended, what = replay.executed
+        pid = _FIRST_DEVICE + trace.tracks[replay.lane].device
+        yield _slice(replay.name, "device", pid, replay.lane + 1, began, ended, {"device says": what, "of": "a graph"})
     yield from _arrows(trace, threads)
+
+
+def _names(trace: Trace, threads: dict[int, int]) -> Iterator[dict[str, Any]]:
+    """Yield what the rows are called, the host before the devices."""
+    yield _about(_HOST, "process_name", name="host")
+    yield _about(_HOST, "process_sort_index", sort_index=0)
+    for number in threads.values():
+        yield _about(_HOST, "thread_name", number, name=f"thread {number}")
+    for device in sorted({track.device for track in trace.tracks}):
+        name = f"device {device} ({trace.clock or 'no clock to read'})"
+        yield _about(_FIRST_DEVICE + device, "process_name", name=name)
+        yield _about(_FIRST_DEVICE + device, "process_sort_index", sort_index=device + 1)
+    for number, track in enumerate(trace.tracks, 1):
+        name = f"stream {track.stream_id} {track.name}".rstrip()
+        yield _about(_FIRST_DEVICE + track.device, "thread_name", number, name=name)
 
 
 def threads_of(trace: Trace) -> dict[int, int]:
@@ -53,13 +67,17 @@ def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:
         "waited for later (us)": round(task.wait_us, 3),
         **{f"sqe.{name}": value for name, value in task.fields.items() if value},
     }  # fmt: skip
+    if task.captured:
+        facts = {"submitted at": task.place, "stream": track.stream_id, "way out": "none: a graph has kept it"}
+        yield _slice(task.name, "captured", _HOST, thread, task.began_us, task.ended_us, facts)
+        return
     kind = "launch" if task.is_launch else "task"
     yield _slice(task.name, kind, _HOST, thread, task.began_us, task.ended_us, facts)
     for beat, began, ended in task.stretches:
         name = _AFTER if beat == REST else f"{beat + 1} {BEATS[beat]}"
         yield _slice(name, "beat", _HOST, thread, began, ended, {})
     queue = f"SQEs pending, device {track.device} stream {track.stream_id}"
-    yield {"ph": "C", "name": queue, "pid": _HOST, "ts": task.ended_us, "args": {"SQEs": task.pending}}
+    yield {"ph": "C", "name": queue, "pid": _HOST, "ts": round(task.ended_us, 3), "args": {"SQEs": task.pending}}
     if task.executed is not None:
         pid, tid = _FIRST_DEVICE + track.device, task.lane + 1
         began, ended, what = task.executed
@@ -68,11 +86,15 @@ def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:
 
 def _arrows(trace: Trace, threads: dict[int, int]) -> Iterator[dict[str, Any]]:
     def host(task: Task) -> dict[str, Any]:
-        return {"pid": _HOST, "tid": threads[task.thread], "ts": task.began_us}
+        return {"pid": _HOST, "tid": threads[task.thread], "ts": round(task.began_us, 3)}
 
     for task in trace.tasks:
         if task.executed is not None and task.is_launch:
             yield from _arrow(f"launch-{task.number}", "launch", host(task), _device_place(trace, task))
+    for number, replay in enumerate(trace.replays):
+        if replay.starter is not None and trace.tasks[replay.starter].executed is not None:
+            head = _place(trace, replay.lane, replay.executed)
+            yield from _arrow(f"graph-{number}", "graph", _device_place(trace, trace.tasks[replay.starter]), head)
     for number, (source, target) in enumerate(trace.edges):
         first, second = trace.tasks[source], trace.tasks[target]
         ends = [_device_place(trace, one) if one.executed else host(one) for one in (first, second)]
@@ -86,19 +108,23 @@ def _arrow(name: str, kind: str, start: dict[str, Any], end: dict[str, Any]) -> 
 
 def _device_place(trace: Trace, task: Task) -> dict[str, Any]:
     assert task.executed is not None
-    return {"pid": _FIRST_DEVICE + trace.tracks[task.lane].device, "tid": task.lane + 1, "ts": task.executed.began_us}
+    return _place(trace, task.lane, task.executed)
+
+
+def _place(trace: Trace, lane: int, executed: Executed) -> dict[str, Any]:
+    return {"pid": _FIRST_DEVICE + trace.tracks[lane].device, "tid": lane + 1, "ts": round(executed.began_us, 3)}
 
 
 def _slice(name: str, kind: str, pid: int, tid: int, began: float, ended: float, facts: dict[str, Any],
            ) -> dict[str, Any]:
     return {
         "ph": "X", "name": name, "cat": kind, "pid": pid, "tid": tid, "ts": round(began, 3),
-        "dur": round(max(ended - began, 0.001), 3), "args": facts,
+        "dur": round(ended - began, 3), "args": facts,
     }  # fmt: skip
 
 
-def _named(pid: int, what: str, name: str, tid: int = 0) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+def _about(pid: int, what: str, tid: int = 0, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
 def write(trace: Trace, path: Path) -> None:

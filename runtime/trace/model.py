@@ -1,7 +1,6 @@
 """What a trace knows: launches and other tasks with their beats, waits, what the device did, and who waits for whom.
 
-Times of the host are microseconds since tracing began. Times of the device are those of its own clock, moved so that no
-task begins before it was sent; how long things took is true, when they began is not.
+Times are microseconds since tracing began, by the host's clock; `runtime.trace.device` moves those of the device there.
 """
 
 from __future__ import annotations
@@ -11,21 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.launch.recorder import REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
+from runtime.launch.recorder import CAPTURED, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
+from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
 
 if TYPE_CHECKING:
     from runtime.core.process import Runtime
 
 _NS = 1000.0
 _SIGNALS = (("event", "event_id"), ("notify", "notify_id"))
-
-
-class Executed(NamedTuple):
-    """When the device worked on a task, by its own clock, and what it says about it."""
-
-    began_us: float
-    ended_us: float
-    what: str
 
 
 @dataclass(slots=True)
@@ -67,6 +59,11 @@ class Task:
         return spent
 
     @property
+    def captured(self) -> bool:
+        """Whether a graph has kept the launch instead of sending it."""
+        return self.position == CAPTURED
+
+    @property
     def send_share(self) -> float:
         """Which part of the call the send was, 0 to 1."""
         total = self.ended_us - self.began_us
@@ -88,6 +85,9 @@ class Track(NamedTuple):
     """A stream.
 
     Attributes:
+        way: which way out its SQEs take.
+        arguments: how kernel arguments reach the device.
+        in_graph: whether its tasks are those of a graph, kept once and executed often.
         unseen: SQEs that came from launchers which were bound before tracing began, or that were dropped.
     """
 
@@ -97,6 +97,7 @@ class Track(NamedTuple):
     way: str
     arguments: str
     depth: int
+    in_graph: bool
     unseen: int
 
 
@@ -110,12 +111,18 @@ class Trace:
     tasks: tuple[Task, ...]
     bars: tuple[Bar, ...]
     edges: tuple[tuple[int, int], ...]
+    replays: tuple[Replay, ...]
     clock: str
 
     @property
     def launches(self) -> list[Task]:
-        """The kernel launches among the tasks."""
-        return [task for task in self.tasks if task.is_launch]
+        """The kernel launches among the tasks; what a graph has kept is none."""
+        return [task for task in self.tasks if task.is_launch and not task.captured]
+
+    @property
+    def on_fake(self) -> bool:
+        """Whether a fake device did the work, in this very process: beats then hold its own time too."""
+        return "fake" in self.url.partition("://")[0]
 
     @property
     def unseen(self) -> int:
@@ -123,24 +130,21 @@ class Trace:
         return sum(track.unseen for track in self.tracks)
 
 
-def machine_of(runtime: Runtime) -> Any:
-    """Return the fake machine behind a runtime's door, or None."""
-    return getattr(runtime.hal, "fake", None) or getattr(getattr(runtime.hal, "inner", None), "fake", None)
-
-
-def collect(runtime: Runtime, lanes: list[Lane], kept: Kept, began_ns: int, log_from: int) -> Trace:
+def collect(runtime: Runtime, lanes: list[Lane], kept: Kept, began_ns: int, last: Any) -> Trace:
     """Make a trace of what was kept.
 
     Args:
         began_ns: when tracing began, by `time.perf_counter_ns`.
-        log_from: how many entries the log of a fake device had then.
+        last: the newest entry of a fake device's log then.
     """
     numbers = {id(lane): index for index, lane in enumerate(lanes)}
     sent = sorted(map(Sent, kept.tasks), key=lambda one: one.began_ns)
     tasks = [_task(number, one, numbers[id(one.lane)], began_ns) for number, one in enumerate(sent)]
     _add_waits(tasks, numbers, kept, began_ns)
-    clock = _add_execution(runtime, lanes, tasks, log_from) or _add_time_stamps(tasks, numbers, kept)
-
+    clock, replays, machine = "", list[Replay](), machine_of(runtime)
+    if machine is not None:
+        clock, replays = add_log(machine, lanes, tasks, last)
+    clock = clock or add_time_stamps(tasks, numbers, kept)
 
     def bar(one: Waited | Span, name: str, kind: str, facts: dict[str, Any]) -> Bar:
         return Bar(name, kind, one.thread, (one.began_ns - began_ns) / _NS, (one.end_ns - began_ns) / _NS, facts)
@@ -151,8 +155,9 @@ def collect(runtime: Runtime, lanes: list[Lane], kept: Kept, began_ns: int, log_
     ]
     bars += [bar(one, one.name, "span", one.facts) for one in kept.spans]
     return Trace(
-        runtime.url, runtime.machine.soc_name or runtime.machine.chip.soc, tuple(_tracks(lanes, tasks)), tuple(tasks),
-        tuple(sorted(bars, key=lambda bar: bar.began_us)), tuple(_edges(tasks)), clock,
+        runtime.url, runtime.machine.soc_name or runtime.machine.chip.soc,
+        tuple(_tracks(lanes, tasks, {replay.lane for replay in replays})), tuple(tasks),
+        tuple(sorted(bars, key=lambda bar: bar.began_us)), tuple(_edges(tasks)), tuple(replays), clock,
     )
 
 
@@ -170,68 +175,28 @@ def _task(number: int, one: Sent, lane: int, began_ns: int) -> Task:
 
 def _add_waits(tasks: list[Task], numbers: dict[int, int], kept: Kept, began_ns: int) -> None:
     """Give each task the first wait that saw it done."""
-    for one in sorted(kept.waits, key=lambda wait: wait.end_ns):
-        lane = numbers[id(one.lane)]
-        began, ended = (one.began_ns - began_ns) / _NS, (one.end_ns - began_ns) / _NS
-        for task in tasks:
-            done = 0 <= task.position < one.reclaimed and task.lane == lane and task.ended_us <= ended
-            if done and not task.wait_us:
-                task.wait_us = ended - max(began, task.ended_us)
-
-
-def _add_execution(runtime: Runtime, lanes: list[Lane], tasks: list[Task], log_from: int) -> str:
-    """Give each task what the log of a fake device says of it; "" where there is none."""
-    machine = machine_of(runtime)
-    if machine is None:
-        return ""
-    waiting: dict[tuple[int, int, int], deque[Task | None]] = defaultdict(deque)
-    for lane in lanes:  # what was in the rings before comes first
-        depth = lane.stream.ring.depth
-        for at in range(lane.submitted - lane.pending, lane.submitted):
-            waiting[lane.device_id, lane.stream_id, at % depth].append(None)
-    for task in tasks:
-        lane = lanes[task.lane]
+    open_tasks: dict[int, deque[Task]] = defaultdict(deque)
+    for task in sorted(tasks, key=lambda task: task.position):
         if task.position >= 0:
-            waiting[lane.device_id, lane.stream_id, task.position % lane.stream.ring.depth].append(task)
-    pairs = []
-    for entry in list(machine.log)[log_from:]:
-        queue = waiting.get((entry.device, entry.stream, entry.position))
-        found = queue.popleft() if queue else None
-        if found is not None:
-            pairs.append((found, entry))
-    moved = max((task.ended_us - entry.start / _NS for task, entry in pairs), default=0.0)
-    for task, entry in pairs:
-        began, ended = entry.start / _NS + moved, entry.end / _NS + moved
-        task.executed = Executed(began, ended, f"{entry.kind} {entry.detail}")
-    return "virtual clock of the fake device"
+            open_tasks[task.lane].append(task)
+    for one in sorted(kept.waits, key=lambda wait: wait.end_ns):
+        waiting = open_tasks[numbers[id(one.lane)]]
+        began, ended = (one.began_ns - began_ns) / _NS, (one.end_ns - began_ns) / _NS
+        while waiting and waiting[0].position < one.reclaimed:
+            task = waiting.popleft()
+            task.wait_us = max(ended - max(began, task.ended_us), 0.0)
 
 
-def _add_time_stamps(tasks: list[Task], numbers: dict[int, int], kept: Kept) -> str:
-    """Say when timing events were passed: the stretch before one is what the stream did since the one before."""
-    by_place = {(task.lane, task.position % 65536): task for task in tasks}
-    stamped = []
-    for report in kept.reports:
-        task = by_place.get((numbers[id(report.lane)], report.position if report.position is not None else -1))
-        if task is not None and task.kind == "EVENT_RECORD":
-            stamped.append((task, report))
-    before: dict[int, float] = {}
-    moved: float | None = None
-    for task, report in stamped:
-        ticks_per_us = float(report.lane.stream.env.chip.prop("eventTimestampFreq")) / 1000
-        now = report.ticks / ticks_per_us
-        moved = task.ended_us - now if moved is None else moved
-        task.executed = Executed(before.get(task.lane, now) + moved, now + moved, "since the timing event before")
-        before[task.lane] = now
-    return "time stamps of the program's own timing events" if stamped else ""
-
-
-def _tracks(lanes: list[Lane], tasks: Iterable[Task]) -> Iterator[Track]:
+def _tracks(lanes: list[Lane], tasks: Iterable[Task], replayed: set[int]) -> Iterator[Track]:
     seen = [0] * len(lanes)
     for task in tasks:
         seen[task.lane] += task.count if task.position >= 0 else 0
-    for lane, count in zip(lanes, seen, strict=True):
-        unseen = max(lane.stream.ring.submitted - lane.submitted - count, 0)
-        yield Track(lane.user_id, lane.stream_id, lane.name, lane.way, lane.arguments, lane.stream.ring.depth, unseen)
+    for number, lane in enumerate(lanes):
+        ring, in_graph = lane.stream.ring, lane.stream.keeps_tasks or number in replayed
+        unseen = 0 if in_graph else max(ring.submitted - lane.submitted - seen[number], 0)
+        yield Track(
+            lane.user_id, lane.stream_id, lane.name, lane.way, lane.arguments, ring.depth, in_graph, unseen
+        )
 
 
 def _edges(tasks: Iterable[Task]) -> Iterator[tuple[int, int]]:
@@ -246,4 +211,3 @@ def _edges(tasks: Iterable[Task]) -> Iterator[tuple[int, int]]:
                 newest[key] = task.number
             elif "WAIT" in task.kind and key in newest:
                 yield newest[key], task.number
-

@@ -6,7 +6,7 @@ import statistics
 from typing import NamedTuple
 
 from runtime.launch.recorder import ADDRESS, ARGUMENTS, BEATS, BUILD, DESCRIBE, REST, SEND, SLOT, WAIT
-from runtime.trace.model import Task, Trace
+from runtime.trace.model import Bar, Task, Trace
 
 _CURES = {
     ADDRESS: "the address is looked up per launch: bind() the kernel once per stream",
@@ -24,28 +24,48 @@ _LARGE = 0.4
 """Share of the whole above which a beat is called slow."""
 _FULL = 0.75
 """Part of a ring above which it is called full."""
+_SLOW_FIRST = 3
+"""So many times a later launch is called slow for the first one."""
+_LOAD, _PREPARE, _WAIT = "load program", "prepare launch", "wait"
 
 
 class Row(NamedTuple):
-    """One beat over all launches, in microseconds; share is that of the launches' time without waits."""
+    """One beat over all launches, in microseconds.
+
+    Attributes:
+        share: part of the launches' time; 0 for what is no part of a launch: beat 1, which is prepared, and waits.
+        note: what the numbers count, where it is not launches.
+    """
 
     beat: str
     total_us: float
     median_us: float
     worst_us: float
     share: float
+    note: str
 
 
 def table(trace: Trace) -> list[Row]:
-    """Return one row per beat, and one for what comes after the send."""
+    """Return one row per beat, and one for what comes after the send.
+
+    Beat 1 is a matter of preparing: kernel and stream are bound once, and launches only patch what was encoded then.
+    """
     beats = [task.beats_us() for task in trace.launches]
     whole = sum(sum(row) - row[WAIT] for row in beats) or 1.0
     rows = []
     for index, name in enumerate((*BEATS, "after the send")):
-        column = [row[index] for row in beats] or [0.0]
-        share = 0.0 if index == WAIT else sum(column) / whole
+        column, share, note = [row[index] for row in beats], 0.0, ""
+        if index == ADDRESS:
+            column = [_span(bar) for bar in trace.bars if bar.name == _PREPARE]
+            note = f"prepared {_times(len(column))} at bind; nothing per launch"
+        elif index == WAIT:
+            column = [_span(bar) for bar in trace.bars if bar.kind == _WAIT]
+            note = f"the host waited {_times(len(column))}; no part of a launch"
+        else:
+            share = sum(column) / whole
         label = name if index == REST else f"{index + 1} {name}"
-        rows.append(Row(label, sum(column), statistics.median(column), max(column), share))
+        column = column or [0.0]
+        rows.append(Row(label, sum(column), statistics.median(column), max(column), share, note))
     return rows
 
 
@@ -53,54 +73,87 @@ def verdict(trace: Trace) -> list[str]:
     """Return what stands out, the most important first; always at least one sentence."""
     launches = trace.launches
     if not launches:
-        return ["no kernel was launched while tracing was on" + _unseen(trace)]
+        return _graphs(trace) or [f"no kernel was launched while tracing was on{_unseen(trace)}"]
     rows = table(trace)
     typical = statistics.median(task.ended_us - task.began_us for task in launches)
     said = [f"{len(launches)} launches, {typical:.1f} us each at the median; the send is {rows[SEND].share:.0%} of it"]
-    slow = max((index for index in range(REST + 1) if index != WAIT), key=lambda index: rows[index].total_us)
+    slow = max(range(REST + 1), key=lambda index: rows[index].share)
     name = rows[slow].beat
-    if rows[slow].share >= _LARGE:
-        said.append(f"slow beat: {name} takes {rows[slow].share:.0%}; {_CURES[slow]}")
-    else:
+    if rows[slow].share < _LARGE:
         said.append(f"no beat stands out; the largest is {name} with {rows[slow].share:.0%}")
+    elif trace.on_fake and slow in (ARGUMENTS, SEND, REST):
+        said.append(f"largest beat: {name} takes {rows[slow].share:.0%}, but here it is the fake device's own work; "
+                    f"trace on a box, or on null://{trace.chip.lower()}, before you act on it")  # fmt: skip
+    else:
+        said.append(f"slow beat: {name} takes {rows[slow].share:.0%}; {_CURES[slow]}")
     said += _first(launches, trace)
-    device = sum(one.executed.ended_us - one.executed.began_us for one in launches if one.executed)
     host = sum(task.ended_us - task.began_us for task in launches)
-    waited = sum(bar.ended_us - bar.began_us for bar in trace.bars if bar.kind == "wait")
-    if waited > host:
+    waited = rows[WAIT].total_us
+    if waited > host and not trace.on_fake:  # a fake works while the host waits
         said.append(f"waiting: the host waited {waited:.0f} us and spent {host:.0f} us on launches; {_CURES[WAIT]}")
-    if device and trace.clock:
+    device = sum(one.executed.ended_us - one.executed.began_us for one in launches if one.executed)
+    if device:
         said.append(f"device: kernels ran {device:.1f} us by the {trace.clock}")
-    full = [track for index, track in enumerate(trace.tracks) if _fullest(trace, index) > _FULL]
-    said += [f"stream {track.stream_id}: its ring was nearly full; {_CURES[SLOT]}" for track in full]
+    said += _graphs(trace)
+    for index, track in enumerate(trace.tracks):
+        if not track.in_graph and (fullest := _fullest(trace, index)) > _FULL * track.depth:
+            said.append(f"stream {track.stream_id}: {fullest} of {track.depth} places of its ring were taken; "
+                        f"{_CURES[SLOT]}")  # fmt: skip
     if trace.unseen:
         said.append(_unseen(trace).removeprefix("; "))
     return said
 
 
+def _graphs(trace: Trace) -> list[str]:
+    """Say what graphs have kept and executed."""
+    kept = sum(task.captured for task in trace.tasks)
+    starts = [task for task in trace.tasks if task.kind == "MODEL_EXECUTE"]
+    if not kept and not starts:
+        return []
+    cost = f", {statistics.median(task.ended_us - task.began_us for task in starts):.1f} us each" if starts else ""
+    done = f"; the device executed {len(trace.replays)} tasks for them" if trace.replays else ""
+    return [f"graphs: {kept} launches were captured, {len(starts)} executions sent{cost}{done}"]
+
+
 def _first(launches: list[Task], trace: Trace) -> list[str]:
     """Say what first launches cost more than later ones, and what loading took."""
-    loads = [bar for bar in trace.bars if bar.name.startswith("load")]
     said = []
-    if loads:
-        total = sum(bar.ended_us - bar.began_us for bar in loads)
-        said.append(f"loading: {len(loads)} programs went to the device in {total:.0f} us, before their first launch")
-    by_name: dict[str, list[float]] = {}
+    if loads := [bar for bar in trace.bars if bar.name == _LOAD]:
+        total = sum(map(_span, loads))
+        programs = "1 program" if len(loads) == 1 else f"{len(loads)} programs"
+        said.append(f"loading: {programs} went to the device in {total:.0f} us, before the first launch")
+    by_name: dict[str, list[Task]] = {}
     for task in launches:
-        by_name.setdefault(task.name, []).append(task.ended_us - task.began_us)
-    for name, spans in by_name.items():
+        by_name.setdefault(task.name, []).append(task)
+    slow = []
+    for name, tasks in by_name.items():
+        spans = [task.ended_us - task.began_us for task in tasks]
         later = statistics.median(spans[1:]) if len(spans) >= _FEW else 0.0
-        if later and spans[0] > 3 * later:
-            said.append(f"first launch of {name}: {spans[0]:.0f} us, later ones {later:.1f} us; launch once to warm up")
+        if later and spans[0] > _SLOW_FIRST * later:
+            slow.append((spans[0] - later, f"first launch of {name}: {spans[0]:.0f} us, later ones {later:.1f} us; "
+                         "launch once to warm up"))  # fmt: skip
+    slow.sort(reverse=True)
+    said += [text for _, text in slow[:1]]
+    if len(slow) > 1:
+        said.append(f"so are the first launches of {len(slow) - 1} other kernels")
     return said
 
 
-def _fullest(trace: Trace, lane: int) -> float:
-    return max((task.pending / trace.tracks[lane].depth for task in trace.tasks if task.lane == lane), default=0.0)
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _span(bar: Bar) -> float:
+    return bar.ended_us - bar.began_us
+
+
+def _fullest(trace: Trace, lane: int) -> int:
+    return max((task.pending for task in trace.tasks if task.lane == lane), default=0)
 
 
 def _unseen(trace: Trace) -> str:
     if not trace.unseen:
         return ""
-    return (f"; {trace.unseen} SQEs were not seen: launchers that were bound before tracing began are not watched "
-            "(bind them inside), or more came than are kept")  # fmt: skip
+    what = "1 SQE was" if trace.unseen == 1 else f"{trace.unseen} SQEs were"
+    return (f"; {what} not seen: launchers that were bound before tracing began are not watched (bind them inside), "
+            "or more came than are kept")  # fmt: skip

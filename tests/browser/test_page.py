@@ -1,51 +1,218 @@
-"""The trace page in a headless browser: it draws its bars and arrows, without network. Run by `make test-browser`."""
+"""The trace page in a headless browser, by mouse and keys: zoom, pan, hover, selection, finding, both colour schemes.
+
+Run by `make test-browser`. The page is a file; it must ask for nothing but itself, and have nothing to complain about.
+"""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runtime.api import Runtime
-from runtime.cli.sample import minimal_kernel
-from runtime.trace import tracing
+from tests.browser.driver import Browser, browser
+from tests.unit.runtime.trace.scenes import SCENES, traced
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-
-def browser() -> str:
-    """The browser that BROWSER names, or the first one found."""
-    found = os.environ.get("BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}, or name one in BROWSER")
-    return found
+pytestmark = pytest.mark.soak
+ESCAPE = "\ue00c"
 
 
-@pytest.mark.soak
-def test_the_page_draws_itself(tmp_path: Path) -> None:
-    program = browser()
-    machine = Runtime("fake://ascend910b3")
-    device = machine.device(0)
-    with tracing(tmp_path / "t.html", runtime=machine) as trace:
-        one, two = device.create_stream(), device.create_stream()
-        kernel, buffer = device.load(minimal_kernel("k", 1)).only, device.alloc(64)
-        device.hal.fake.attach(kernel.code, lambda context: None, grid=True)
-        kernel[8](buffer, stream=one)
-        event = device.create_event()
-        one.record(event)
-        two.wait(event)
-        two.synchronize()
-    machine.close(force=True)
-    shown = subprocess.run(
-        [program, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
-         (tmp_path / "t.html").as_uri()], capture_output=True, text=True, timeout=100, check=True,
-    ).stdout  # fmt: skip
-    drawn = re.search(r'data-drawn="(\d+) bars, (\d+) arrows"', shown)
-    assert drawn is not None
-    assert int(drawn[1]) > len(trace.result.tasks)
-    assert int(drawn[2]) == len(trace.result.edges) == 1
-    assert all(line.split(";")[0] in shown for line in trace.verdict())
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the page of every scene."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name in SCENES:
+        machine = Runtime("fake://ascend910b3")
+        traced(name, machine).write(folder / f"{name}.html")
+        machine.close(force=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser window."""
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        opened.open(Path(os.devnull))  # leaves the browser's own first page
+        yield opened
+
+
+@pytest.fixture
+def loop(window: Browser, pages: Path) -> Iterator[Browser]:
+    """The page of twenty launches, in a wide window; afterwards the console must be empty and nothing asked for."""
+    window.log("browser")
+    window.open(pages / "loop.html")
+    window.requested()
+    window.resize(1300, 900)
+    yield window
+    assert window.log("browser") == []
+    assert window.requested() == []
+
+
+def view(page: Browser) -> tuple[float, float]:
+    began, ended = map(float, page.run("return document.body.dataset.view").split())
+    return began, ended
+
+
+def middle(page: Browser, bar: str) -> tuple[float, float]:
+    """Where the middle of a bar is in the window; the bar is given as an expression."""
+    x, y = page.run(
+        f"const bar = {bar}; byId('view').scrollIntoView({{block: 'center'}});"
+        "const box = timeline.canvas.getBoundingClientRect(), y = bar.row.y + (bar.depth + 0.5) * LANE;"
+        "return [box.left + timeline.x((bar.began + bar.ended) / 2), box.top + y - timeline.box.scrollTop]"
+    )
+    return x, y
+
+
+@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 420])
+def test_every_scene_draws_itself_without_a_word_or_a_request(
+    window: Browser, pages: Path, scene: str, dark: bool, width: int
+) -> None:
+    window.log("browser")
+    window.requested()
+    window.dark(dark)
+    window.resize(width, 900)
+    window.open(pages / f"{scene}.html")
+    window.settle()
+    assert {address.partition(":")[0] for address in window.requested()} <= {"file", "data"}
+    assert window.log("browser") == []
+    bars, arrows = map(int, window.run("return document.body.dataset.drawn.match(/\\d+/g)"))
+    assert bars > 3
+    assert arrows == window.run("return model.edges.length")
+    assert (arrows == 0) == (scene == "loop")
+    assert window.run("return document.documentElement.scrollWidth <= innerWidth")
+    back = window.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (sum(back) < 300) == dark
+    lit = window.run(  # the colours on the canvas follow the scheme too
+        "return [...timeline.canvas.getContext('2d').getImageData(timeline.width - 3, timeline.height - 3, 1, 1).data]"
+    )
+    assert (sum(lit[:3]) < 300) == dark
+
+
+def test_the_wheel_zooms_only_with_control_and_around_the_pointer(loop: Browser) -> None:
+    x, y = middle(loop, "model.launches[3].host")
+    time = f"timeline.time({x} - timeline.canvas.getBoundingClientRect().left)"
+    before, at = view(loop), loop.run(f"return {time}")
+    loop.wheel(x, y, -300)
+    after = view(loop)
+    assert after[1] - after[0] == pytest.approx((before[1] - before[0]) / 2.718, rel=0.01)
+    assert loop.run(f"return {time}") == pytest.approx(at, abs=(before[1] - before[0]) / 1000)  # a pixel
+    loop.wheel(x, y, 120, control=False)
+    assert view(loop) == after
+
+
+def test_dragging_pans_and_shift_measures(loop: Browser) -> None:
+    loop.keys("+", "+")
+    _, y = middle(loop, "model.bars.find(bar => bar.kind === 'k6')")
+    before = view(loop)
+    loop.drag(600, y, 500, y)
+    after = view(loop)
+    assert after[0] > before[0]
+    assert after[1] - after[0] == pytest.approx(before[1] - before[0])
+    loop.keys("0")
+    loop.drag(300, y, 1200, y, shift=True)
+    said = loop.run("return byId('details').textContent")
+    assert "measured" in said
+    assert loop.run("return timeline.range[1] > timeline.range[0]")
+    loop.keys("z")
+    assert view(loop) == pytest.approx(loop.run("return timeline.range"), abs=0.01)
+
+
+def test_pointing_at_a_bar_tells_about_it_and_leaving_it_stops_that(loop: Browser) -> None:
+    loop.keys("n", "z")
+    loop.point(*middle(loop, "model.launches[0].host"))
+    assert loop.run("return byId('tip').hidden") is False
+    said = loop.run("return byId('tip').textContent")
+    for fact in ("kernel scale", "took: ", "submitted at: ", "scenes.py:", "way out: hardware SQ", "the send's share: ",
+                 "SQEs pending after it: ", "on the device: "):  # fmt: skip
+        assert fact in said
+    box = loop.run("const box = byId('tip').getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]")
+    assert min(box) >= 0
+    assert box[2] <= 1300
+    loop.point(5, 5)
+    assert loop.run("return byId('tip').hidden") is True
+
+
+def test_a_click_selects_and_escape_lets_go(loop: Browser) -> None:
+    loop.keys("n", "z")
+    loop.point(*middle(loop, "model.bars.find(bar => bar.task === model.launches[0] && bar.kind === 'k3')"), click=True)
+    chosen = loop.run("return timeline.selected.name")
+    assert chosen == "4 arguments to the device"
+    assert loop.run("return byId('details').querySelector('h3').textContent") == chosen
+    assert "beats of this launch" in loop.run("return byId('details').textContent")
+    loop.keys(ESCAPE)
+    assert loop.run("return timeline.selected") is None
+    assert "Nothing is selected" in loop.run("return byId('details').textContent")
+
+
+def test_keys_step_through_launches_zoom_and_pan(loop: Browser) -> None:
+    loop.keys("n", "n", "n", "p")
+    assert loop.run("return model.launches.indexOf(timeline.selected.task)") == 1
+    wide = view(loop)
+    loop.keys("+")
+    zoomed = view(loop)
+    assert zoomed[1] - zoomed[0] < wide[1] - wide[0]
+    loop.keys("d")
+    assert view(loop)[0] > zoomed[0]
+    loop.keys("0")
+    whole = view(loop)
+    assert whole[0] <= loop.run("return model.begin")
+    assert whole[1] >= loop.run("return model.end")
+    loop.keys("-", "-")
+    assert view(loop) == whole, "there is nothing outside of everything"
+
+
+def test_finding_counts_and_steps_and_can_fail(loop: Browser) -> None:
+    loop.keys("/")
+    assert loop.run("return document.activeElement.id") == "find"
+    loop.keys(*"wait")
+    assert loop.run("return byId('found').textContent") == "1 found"
+    loop.keys("\ue007")  # Enter
+    assert loop.run("return timeline.selected.name") == "wait for stream"
+    loop.keys(*"xyz")
+    assert loop.run("return byId('found').textContent") == "nothing found"
+    loop.keys(ESCAPE)
+    assert loop.run("return byId('find').value + byId('found').textContent") == ""
+
+
+def test_the_slowest_launch_is_one_click_away(loop: Browser) -> None:
+    number = int(loop.run("const one = byId('slowest').querySelector('button'); one.click(); return one.dataset.task"))
+    loop.settle()
+    assert loop.run("return timeline.selected.task.number") == number
+    longest = loop.run("return Math.max(...model.launches.map(task => task.ended - task.began))")
+    assert loop.run("return timeline.selected.ended - timeline.selected.began") == pytest.approx(longest)
+
+
+def test_the_legend_brings_one_kind_to_the_front(loop: Browser) -> None:
+    click = (
+        "const button = byId('legend').firstChild; button.click();"
+        "return [timeline.bright, button.getAttribute('aria-pressed')]"
+    )
+    assert loop.run(click) == ["call", "true"]
+    assert loop.run(click) == [None, "false"]
+
+
+def test_a_graph_is_stepped_through_and_its_executions_lead_to_its_tasks(window: Browser, pages: Path) -> None:
+    window.open(pages / "graph.html")
+    window.resize(1300, 900)
+    assert window.run("return model.edges.filter(edge => edge[2] === 'graph').length") == 3
+    assert window.run("return model.edges.every(([from, to]) => from.began <= to.began)")
+    window.keys("n")
+    assert window.run("return timeline.selected.name") == "kernel first"
+    assert "a graph has kept it" in window.run("return byId('details').textContent")
+
+
+def test_many_streams_scroll_inside_the_timeline(window: Browser, pages: Path) -> None:
+    window.resize(900, 300)
+    window.open(pages / "streams.html")
+    window.settle()
+    high, seen = window.run("return [timeline.total, timeline.box.clientHeight]")
+    assert high > seen
+    window.run("timeline.select(model.rows.at(-1).bars[0])")
+    window.settle()
+    top = window.run("return timeline.box.scrollTop")
+    assert top > 0
+    assert window.run("const row = model.rows.at(-1); return row.y + row.height - timeline.box.scrollTop") <= seen + 10

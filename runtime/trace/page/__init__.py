@@ -1,0 +1,193 @@
+"""A trace as one HTML file that needs no network: verdict, table of beats, timeline, slowest launches, streams.
+
+The page is `page.html` with the style and the scripts beside it put in, and the trace as JSON: `model.js` makes rows
+and bars of it, `timeline.js` draws them, `input.js` is mouse and wheel, `page.js` everything around.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import statistics
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from runtime.launch.recorder import BEATS, REST, SEND, WAIT
+from runtime.trace import verdict
+from runtime.trace.chrome import threads_of
+from runtime.trace.model import Task, Trace
+
+_MOST_DRAWN = 20_000
+"""Tasks that the timeline shows, the newest; tables and verdict are about all of them."""
+_SLOWEST = 12
+_SCRIPTS = ("model.js", "timeline.js", "input.js", "page.js")
+_WARNINGS = ("slow beat", "waiting", "first launch", "stream ")
+_KINDS = (("kernel", "KERNEL"), ("copy", "MEMCPY"), ("copy", "SDMA"), ("signal", "EVENT"), ("signal", "NOTIFY"),
+          ("graph", "MODEL"))  # fmt: skip
+"""What a task is drawn as, by a part of its kind; the first that fits."""
+
+
+def render(trace: Trace) -> str:
+    """Return the page."""
+    folder = files(__package__)
+    data = json.dumps(_data(trace), separators=(",", ":")).replace("</", "<\\/")
+    return Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
+        title=html.escape(f"{trace.chip}, {_title(trace)}"),
+        about=html.escape(_about(trace)), tiles=_tiles(trace), verdict="".join(map(_sentence, verdict.verdict(trace))),
+        rows="".join(map(_beat, verdict.table(trace))), slowest="".join(_slowest(trace)),
+        streams="".join(_streams(trace)), style=(folder / "page.css").read_text(encoding="utf-8"), data=data,
+        script="\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
+    )  # fmt: skip
+
+
+def write(trace: Trace, path: Path) -> None:
+    """Write the page."""
+    path.write_text(render(trace), encoding="utf-8")
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _about(trace: Trace) -> str:
+    clock = f"device rows: {trace.clock}" if trace.clock else "no clock of the device could be read"
+    shown = f"; the timeline shows the newest {_MOST_DRAWN:,}" if len(trace.tasks) > _MOST_DRAWN else ""
+    return f"{trace.url}; {_count(len(trace.tasks), 'task', 'tasks')}{shown}; {clock}"
+
+
+def _title(trace: Trace) -> str:
+    graphs = _executions(trace)
+    if graphs and not trace.launches:
+        return _count(graphs, "execution of a graph", "executions of graphs")
+    return _count(len(trace.launches), "launch", "launches")
+
+
+def _executions(trace: Trace) -> int:
+    return sum(task.kind == "MODEL_EXECUTE" for task in trace.tasks)
+
+
+def _tiles(trace: Trace) -> str:
+    """Return the numbers at the top."""
+    spans = [task.ended_us - task.began_us for task in trace.launches]
+    rows = verdict.table(trace)
+    busy = sum(one.executed.ended_us - one.executed.began_us for one in trace.tasks if one.executed)
+    busy += sum(replay.executed.ended_us - replay.executed.began_us for replay in trace.replays)
+    captured = sum(task.captured for task in trace.tasks)
+    loads = sum(bar.ended_us - bar.began_us for bar in trace.bars if bar.name.startswith("load"))
+    facts: list[tuple[str, str]] = [
+        ("launches", f"{len(spans):,}"),
+        ("a launch, median", _time(statistics.median(spans)) if spans else "-"),
+        ("share of the send", f"{rows[SEND].share:.0%}" if spans else "-"),
+        *((("captured", f"{captured:,}"), ("graph executions", f"{_executions(trace):,}")) if captured else ()),
+        ("host waited", _time(rows[WAIT].total_us)),
+        ("device worked", _time(busy) if trace.clock else "-"),
+        ("loading kernels", _time(loads)),
+    ]
+    return "".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in facts)
+
+
+def _time(us: float) -> str:
+    return f"{us / 1000:,.1f} ms" if us >= 1000 else f"{us:.1f} us"
+
+
+def _sentence(text: str) -> str:
+    kind = "warn" if text.startswith(_WARNINGS) else "info"
+    return f'<li class="{kind}">{html.escape(text)}</li>'
+
+
+def _beat(row: verdict.Row) -> str:
+    """Return a row of the table of beats."""
+    name, index = row.beat, int(row.beat[0]) - 1 if row.beat[0].isdigit() else REST
+    share = f'<i style="width:{row.share:.1%}" class="k{index}"></i>{row.share:.0%}'
+    last = f'<td class="share">{share}</td>' if not row.note else f'<td class="note">{html.escape(row.note)}</td>'
+    return (f'<tr><td><i class="dot k{index}"></i>{html.escape(name)}</td><td>{row.total_us:,.1f}</td>'
+            f"<td>{row.median_us:,.2f}</td><td>{row.worst_us:,.1f}</td>{last}</tr>")  # fmt: skip
+
+
+def _slowest(trace: Trace) -> Iterator[str]:
+    first = max(len(trace.tasks) - _MOST_DRAWN, 0)
+    if not trace.launches:
+        yield '<tr><td colspan="4">no kernel was launched by itself</td></tr>'
+    for task in sorted(trace.launches, key=lambda task: task.began_us - task.ended_us)[:_SLOWEST]:
+        spent = task.beats_us()
+        worst = max((beat for beat in range(REST + 1) if beat != WAIT), key=lambda beat: spent[beat])
+        beat = "after the send" if worst == REST else f"{worst + 1} {BEATS[worst]}"
+        name = html.escape(task.name)
+        if task.number >= first:
+            name = f'<button type="button" data-task="{task.number - first}">{name}</button>'
+        yield (f"<tr><td>{name}</td><td>{task.ended_us - task.began_us:,.1f}</td><td>{beat}, {spent[worst]:,.1f} us"
+               f"</td><td>{html.escape(task.place)}</td></tr>")  # fmt: skip
+
+
+def _streams(trace: Trace) -> Iterator[str]:
+    counts = [0] * len(trace.tracks)
+    fullest = [0] * len(trace.tracks)
+    for task in trace.tasks:
+        counts[task.lane] += 1
+        fullest[task.lane] = max(fullest[task.lane], task.pending)
+    executed = [0] * len(trace.tracks)
+    for replay in trace.replays:
+        executed[replay.lane] += 1
+    for lane, track in enumerate(trace.tracks):
+        if not counts[lane] and not executed[lane] and not track.unseen:
+            continue
+        ring = f"{fullest[lane]:,} of {track.depth:,}" if not track.in_graph else f"of a graph; {executed[lane]:,} run"
+        cells = (f"{track.device}", f"{track.stream_id} {track.name}".rstrip(), f"{counts[lane]:,}", track.way,
+                 track.arguments, ring, f"{track.unseen:,}")  # fmt: skip
+        yield "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def _data(trace: Trace) -> dict[str, Any]:
+    """Return what the scripts draw; times in microseconds, names and places as indices into `texts`."""
+    texts: dict[str, int] = {}
+
+    def text(value: str) -> int:
+        return texts.setdefault(value, len(texts))
+
+    threads = threads_of(trace)
+    first = max(len(trace.tasks) - _MOST_DRAWN, 0)
+    tasks = [_task(task, threads, text) for task in trace.tasks[first:]]
+    return {
+        "beats": [f"{number} {name}" for number, name in enumerate(BEATS, 1)] + ["after the send"],
+        "clock": trace.clock,
+        "threads": len(threads),
+        "lanes": [
+            {"device": track.device, "name": f"stream {track.stream_id} {track.name}".rstrip(), "way": track.way,
+             "depth": track.depth, "graph": track.in_graph} for track in trace.tracks
+        ],
+        "tasks": tasks,
+        "bars": [
+            (threads[bar.thread] - 1, round(bar.began_us, 3), round(bar.ended_us, 3), int(bar.kind == "wait"),
+             text(bar.name), text(", ".join(f"{key} {value}" for key, value in bar.facts.items())))
+            for bar in trace.bars[-_MOST_DRAWN:]
+        ],
+        "replays": [
+            (replay.lane, round(replay.executed.began_us, 3), round(replay.executed.ended_us, 3), text(replay.name),
+             text(replay.executed.what), text(kind_of(replay.executed.what)),
+             -1 if replay.starter is None else replay.starter - first)
+            for replay in trace.replays[-_MOST_DRAWN:]
+        ],
+        "edges": [(a - first, b - first) for a, b in trace.edges if min(a, b) >= first],
+        "texts": list(texts),
+    }  # fmt: skip
+
+
+def kind_of(what: str) -> str:
+    """Return what a task is drawn as: kernel, copy, signal, graph or other."""
+    return next((kind for kind, part in _KINDS if part in what.upper()), "other")
+
+
+def _task(task: Task, threads: dict[int, int], text: Any) -> tuple[Any, ...]:
+    """Return a task as the scripts expect it; its beats follow each other without gaps, so their lengths are enough."""
+    beats = [value for beat, began, ended in task.stretches for value in (beat, round(ended - began, 3))]
+    executed = None
+    if task.executed is not None:
+        executed = round(task.executed.began_us, 3), round(task.executed.ended_us, 3), text(task.executed.what)
+    return (
+        task.lane, threads[task.thread] - 1, text(task.name), text(task.place), text(kind_of(task.kind)),
+        (2 if task.captured else 1) if task.is_launch else 0, round(task.began_us, 3), round(task.ended_us, 3), beats,
+        task.pending, task.position, round(task.wait_us, 3), executed,
+    )  # fmt: skip

@@ -73,7 +73,13 @@ class HalUrl(NamedTuple):
         known = sorted(known)
         for name in self.options:
             if name not in known:
-                raise BadUrl(f"HAL URL {self.text!r}: unknown option {name!r}; known are {', '.join(known) or 'none'}")
+                from difflib import get_close_matches  # 3 ms, for a mistake only
+
+                near = get_close_matches(name, known, n=1)
+                meant = f", did you mean {near[0]!r}?" if near else ";"
+                raise BadUrl(
+                    f"HAL URL {self.text!r}: unknown option {name!r}{meant} known are {', '.join(known) or 'none'}"
+                )
 
     def integer(self, name: str, default: int, minimum: int = 0, maximum: int = 2**63 - 1) -> int:
         """Return an option as an integer (any base Python knows); BadUrl if it is none or out of range."""

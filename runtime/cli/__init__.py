@@ -1,7 +1,8 @@
 """The ``npuhal`` command: a dispatcher that imports only the module of the sub-command it runs.
 
-A sub-command is a module with three public names: ``HELP`` (its description), ``configure(parser)`` (adds its
-arguments) and ``run(args, out) -> int`` (does the work; the integer is the exit status).
+A sub-command is a module with four public names: ``HELP`` (its description), ``EXAMPLES`` (command lines, each with
+what it does), ``configure(parser)`` (adds its arguments) and ``run(args, out) -> int`` (does the work; the integer is
+the exit status).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from runtime.cli.parser import Parser, UsageError, columns
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -31,22 +34,22 @@ _USAGE_FAULTS: Final = frozenset({"UsageError", "UnknownChip", "UnknownCode", "B
 _OWN_PACKAGES: Final = frozenset({"npuhal", "chips", "runtime", "fakes"})
 
 
-class UsageError(Exception):
-    """A sub-command was given arguments it cannot use: exit status 2."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A sub-command: its name, the module that implements it, and its line in the overview."""
+    """A sub-command: its name, the module that implements it, its line in the overview, and what its status means."""
 
     name: str
     module: str
     summary: str
+    status: str = "0 done, 1 it found something wrong, 2 the command line was wrong, 130 Ctrl-C"
 
+
+_OF_SCRIPT: Final = "that of the script; 2 the command line was wrong, 130 Ctrl-C"
+_FIRST: Final = (
+    ("npuhal demo", "see it work, without a card"),
+    ("npuhal doctor", "would it run here?"),
+    ("npuhal COMMAND --help", "what a command does, with examples"),
+)
 
 COMMANDS: Final = (
     Command("demo", "runtime.cli.demo", "end-to-end tour: load a kernel, launch it, see what reached the device"),
@@ -56,16 +59,17 @@ COMMANDS: Final = (
     Command("sqe", "runtime.cli.sqe", "decode submission queue entries, or check the encoders against vectors"),
     Command("abi", "runtime.cli.abi", "compare the binding with measured ABI files"),
     Command("elf", "runtime.cli.elf", "kernels, kinds and sizes of a device binary, as registration sees them"),
-    Command("run", "runtime.cli.run", "run a pyACL script on this runtime"),
+    Command("run", "runtime.cli.run", "run a script, pyACL or not, on this runtime", _OF_SCRIPT),
     Command("explain", "runtime.cli.explain", "cause and cure of an error code or message number"),
     Command("fake", "runtime.cli.fake", "what the fake device models"),
-    Command("trace", "runtime.cli.trace", "run a script and record the beats of every launch"),
+    Command("trace", "runtime.cli.trace", "run a script and record the beats of every launch", _OF_SCRIPT),
     Command("bench", "runtime.cli.bench", "per-call cost of the runtime, without a device"),
 )
 
 
 class _CommandModule(Protocol):
     HELP: str
+    EXAMPLES: tuple[tuple[str, str], ...]
 
     def configure(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -77,6 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0: done. 1: the command found something wrong. 2: the command line was wrong. 70: a defect of ours. 130: Ctrl-C.
     """
+    # A job may have been started without streams (`>&-`): what it says is lost then, but not what it does.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     # Text from a device or a file may not fit the terminal's encoding; a '?' is better than a traceback.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -92,6 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader went away (`npuhal ... | head`): the interpreter must not complain again at its own final flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
+    except OSError as problem:  # the last of the output could not be written
+        return _complain(_about(problem), "", EXIT_FINDINGS)
     return status
 
 
@@ -107,7 +116,7 @@ def _dispatch(arguments: list[str]) -> int:
             return EXIT_USAGE
         command = _find(arguments[position])
         module = cast(_CommandModule, importlib.import_module(command.module))
-        parser = argparse.ArgumentParser(prog=f"npuhal {command.name}", description=module.HELP)
+        parser = Parser(f"npuhal {command.name}", module.HELP, module.EXAMPLES, command.status)
         parser.add_argument("--debug", action="store_true", default=options.debug, help="show tracebacks")
         module.configure(parser)
         parsed = parser.parse_args(arguments[position + 1 :])
@@ -136,9 +145,11 @@ def _run(module: _CommandModule, parsed: argparse.Namespace) -> int:
             usage = any(base.__name__ in _USAGE_FAULTS for base in type(problem).__mro__)
             # A fault says its cure in its own text; the other errors keep it beside.
             hint = str(getattr(problem, "hint", ""))
+            if not hint and type(problem).__name__ == "UnknownChip":
+                hint = "npuhal info --chips lists all SoCs"
             return _complain(str(problem), "" if hint in str(problem) else hint, EXIT_USAGE if usage else EXIT_FINDINGS)
-        if isinstance(problem, OSError) and problem.filename is not None:
-            return _complain(f"{problem.filename}: {problem.strerror}", "", EXIT_USAGE)
+        if isinstance(problem, OSError):
+            return _complain(_about(problem), "", EXIT_USAGE if problem.filename is not None else EXIT_FINDINGS)
         return _complain(
             f"unexpected {type(problem).__name__}: {problem}", "run again with --debug for the traceback", EXIT_SOFTWARE
         )
@@ -146,6 +157,11 @@ def _run(module: _CommandModule, parsed: argparse.Namespace) -> int:
 
 def _is_ours(problem: BaseException) -> bool:
     return type(problem).__module__.partition(".")[0] in _OWN_PACKAGES
+
+
+def _about(problem: OSError) -> str:
+    where = "" if problem.filename is None else f"{problem.filename}: "
+    return f"{where}{problem.strerror or problem}"
 
 
 def _complain(message: str, hint: str, status: int) -> int:
@@ -169,14 +185,13 @@ def _find(name: str) -> Command:
 
 
 def _overview_parser() -> argparse.ArgumentParser:
-    width = max(len(command.name) for command in COMMANDS)
-    parser = argparse.ArgumentParser(
-        prog="npuhal",
-        usage="npuhal [--debug] COMMAND ...",
-        description="Ascend NPU runtime in Python: tools for a box, for CI without a card, and for chip bring-up.",
-        epilog="commands:\n" + "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(
+        "npuhal", "Ascend NPU runtime in Python: tools for a box, for CI without a card, and for chip bring-up. Most "
+        "commands look behind the door that NPUHAL_URL names: hal:// is the driver's library and the default, "
+        "fake://ascend910b3 a card made of software.", _FIRST, COMMANDS[0].status, usage="npuhal [--debug] COMMAND ...",
+    )  # fmt: skip
+    listed = columns("commands:", [(command.name, command.summary) for command in COMMANDS])
+    parser.epilog = f"{listed}\n\n{parser.epilog}"
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and leave")
     return parser

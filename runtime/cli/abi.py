@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from runtime.cli.output import Output
 
 HELP = "Compare the HAL binding (structs, enums, macros, prototypes) with measured ABI files, or with C headers."
+EXAMPLES = (
+    ("npuhal abi check hal_abi.yaml", "compare with a measured file"),
+    ("npuhal abi check --headers include", "measure the headers in a folder, and compare"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +57,8 @@ def _load(path: Path) -> Mapping[str, Any]:
 
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path}: not YAML: {error}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not YAML: {error}", "measured ABI files are YAML text") from None
     if not isinstance(document, dict) or not {"functions", "structs", "enums"} & document.keys():
         raise UsageError(f"{path}: no ABI facts here: expected the keys functions, structs or enums")
     return document

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from npuhal.loader import HalUrl
+from runtime.cli.parser import UsageError
 
 if TYPE_CHECKING:
     from runtime.api import Device, Kernel, Runtime
@@ -15,6 +19,11 @@ HELP = (
     "End-to-end tour: two streams, a copy that overlaps a kernel, an event between them, and a result checked with "
     "NumPy. Runs on a fake 910B3, 910_9391 and 950PR; --url picks another machine, --elf another kernel."
 )
+EXAMPLES = (
+    ("npuhal demo", "on three fake chips"),
+    ("npuhal demo --url fake-abi://ascend910b3", "on one, every call through C"),
+    ("npuhal demo --url hal:// --elf add.o --kernel add_custom", "your kernel, on the card"),
+)
 
 URLS = ("fake://ascend910b3", "fake://ascend910_9391", "fake://ascend950pr_9599")
 _SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "data" / "kernels"
@@ -23,18 +32,27 @@ _ROWS, _LENGTH, _WIDTH = 16, 32, 64
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("--url", action="append", help="HAL URL to run on, may be repeated; hal:// is the real driver")
-    parser.add_argument("--elf", type=Path, help="another kernel file; launched once, with zeroed buffers as arguments")
-    parser.add_argument("--kernel", help="the kernel in it, by name (default: its only one)")
-    parser.add_argument("--blocks", type=int, default=8, help="how many cores to launch on (default: %(default)s)")
+    parser.add_argument(
+        "--url", action="append", help="machine to run on, may be repeated (default: $NPUHAL_URL, or three fakes)"
+    )
+    parser.add_argument(
+        "--elf", metavar="FILE", type=Path, help="another kernel file; launched once, zeroed buffers as arguments"
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="the kernel in it (default: its only one)")
+    parser.add_argument(
+        "--blocks", metavar="N", type=int, default=8, help="how many cores to launch on (default: %(default)s)"
+    )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run the tour on every machine asked for; 1 if a result is wrong."""
     from runtime.api import Runtime
 
+    if args.kernel and not args.elf:
+        raise UsageError(f"--kernel {args.kernel} is a kernel of which file?", "give --elf FILE too")
     status = 0
-    for url in args.url or URLS:
+    named = os.environ.get("NPUHAL_URL")
+    for url in args.url or ((named,) if named else URLS):
         started = time.perf_counter()
         machine = Runtime(url)
         try:
@@ -44,6 +62,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
                     f"cores, arguments by {device.arguments.way}",
                     style="bold",
                 )
+                if not args.elf and HalUrl.parse(url).scheme not in ("fake", "fake-abi"):
+                    raise UsageError(
+                        f"{url} is no fake: what the tour's kernels compute is said in Python, for fakes only",
+                        "run your own kernel there: npuhal demo --url hal:// --elf FILE --kernel NAME",
+                    )
                 right = _foreign(args, device, out) if args.elf else _tour(machine, device, args.blocks, out)
         finally:
             machine.close(force=True)
@@ -172,8 +195,6 @@ class _Inverse:
 def _sample(name: str) -> Path:
     path = _SAMPLES / name
     if not path.is_file():
-        from runtime.cli import UsageError
-
         raise UsageError(
             f"the sample kernel {name} is not part of an installed package",
             "run the demo from a checkout, or name a kernel file: npuhal demo --elf FILE --kernel NAME",

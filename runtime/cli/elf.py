@@ -21,6 +21,11 @@ HELP = (
     "Show the kernels of device binaries (.o), or of the device binaries inside host libraries, as registration on a "
     "chip sees them: kinds, keys, entries, arguments, stack, globals, and what the file holds that is not honoured."
 )
+EXAMPLES = (
+    ("npuhal elf add.o", "its kernels, as its own chip takes them"),
+    ("npuhal elf --chip 950 add.o", "as another chip would"),
+    ("npuhal elf --json libkernels.so", "the device binaries inside a host library"),
+)
 
 _USUAL_SOC: Final = "Ascend910B1"
 

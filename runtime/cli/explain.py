@@ -6,7 +6,8 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runtime.errors.explain import Explanation, explain
+from runtime.cli import EXIT_OK, EXIT_USAGE
+from runtime.errors.explain import Explanation, UnknownCode, explain
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 HELP = (
     "What a code means and what to do: public codes (107002, ACL_ERROR_RT_CONTEXT_NULL), user messages (EE1023), "
     "driver codes (DRV_ERROR_NO_RESOURCES), inner codes (0x07030010, RT_ERROR_...), device codes (0x26, TS_ERROR_...)."
+)
+EXAMPLES = (
+    ("npuhal explain 107002", "a public code"),
+    ("npuhal explain EE1023 DRV_ERROR_NO_RESOURCES", "a message and a driver code"),
 )
 
 
@@ -25,15 +30,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Explain each code; an unknown one is a usage error that names its neighbours."""
-    explanations = [explain(code) for code in args.code]
+    explanations, unknown = [], []
+    for code in args.code:
+        try:
+            explanations.append(explain(code))
+        except UnknownCode as problem:
+            unknown.append(problem)
     if args.json:
         out.json([asdict(explanation) for explanation in explanations])
-        return 0
-    for position, explanation in enumerate(explanations):
-        if position:
-            out.line()
-        _show(explanation, out)
-    return 0
+    else:
+        for position, explanation in enumerate(explanations):
+            if position:
+                out.line()
+            _show(explanation, out)
+    for other in unknown:
+        out.error(str(other), other.hint)
+    return EXIT_USAGE if unknown else EXIT_OK
 
 
 def _show(it: Explanation, out: Output) -> None:

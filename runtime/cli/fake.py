@@ -15,6 +15,10 @@ HELP = (
     "answered with NOT_SUPPORT as the real library does where the feature is missing; or refused, that is NotModelled "
     "raised with the function's name."
 )
+EXAMPLES = (
+    ("npuhal fake coverage", "functions by what becomes of a call"),
+    ("npuhal fake scenarios", "machines for fake://scenario=NAME"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

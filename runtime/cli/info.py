@@ -21,6 +21,12 @@ HELP = (
     "used/capacity the memory, streams, events, notifies and models of all processes. With --chip: what is known about "
     "a chip without having one; with --diff too: what differs between two chips."
 )
+EXAMPLES = (
+    ("npuhal info --url fake://ascend910b3", "a machine, its limits and what is in use"),
+    ("npuhal info --chips", "names of all SoCs that are known"),
+    ("npuhal info --chip 910b3 --diff 950", "what differs between two chips"),
+    ("npuhal info --json", "for scripts"),
+)
 
 _IDS = {"streams": "STREAM", "events": "EVENT", "notifies": "NOTIFY", "models": "MODEL"}
 _IDENTITY_COLUMNS = ("device", "user_id", "physical_id", "bus", "state", "soc", "cube_cores", "vector_cores",
@@ -41,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--chip", metavar="SOC", help="describe a chip, such as Ascend910B3; no device is needed")
     parser.add_argument("--diff", metavar="SOC", help="with --chip: show what differs on another chip")
+    parser.add_argument("--chips", action="store_true", help="list the names of all SoCs that are known")
     parser.add_argument("--json", action="store_true", help="write JSON")
 
 
@@ -48,13 +55,27 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Print the machine, a chip or a difference."""
     if args.diff and not args.chip:
         raise UsageError("--diff needs a chip to compare with", "give both: --chip Ascend910B3 --diff Ascend950PR")
-    if args.diff:
+    if args.chips:
+        _list(args.json, out)
+    elif args.diff:
         _difference(chips.diff(chips.find_chip(args.chip), chips.find_chip(args.diff)), args.json, out)
     elif args.chip:
         _chip(chips.find_chip(args.chip), args.json, out)
     else:
         _machine(args.url, args.json, out)
     return 0
+
+
+def _list(as_json: bool, out: Output) -> None:
+    found = [chips.find_chip(soc) for soc in chips.all_socs()]
+    if as_json:
+        out.json({chip.soc: {"family": chip.family, "generation": chip.generation} for chip in found})
+        return
+    families: dict[str, list[chips.Chip]] = {}
+    for chip in found:
+        families.setdefault(chip.family, []).append(chip)
+    rows = [(family, each[0].generation, " ".join(chip.soc for chip in each)) for family, each in families.items()]
+    out.table(("family", "generation", "SoCs"), rows)
 
 
 def _chip(chip: chips.Chip, as_json: bool, out: Output) -> None:

@@ -72,6 +72,12 @@ class Output:
             yield status.update
 
     def _rich_table(self, columns: Sequence[str], cells: list[list[str]], title: str) -> None:
+        width = _console(self.stream).width
+        by_column = zip(columns, *cells, strict=True)
+        least = (max(len(word) for cell in column for word in cell.split(" ")) for column in by_column)
+        if len(columns) > 2 and sum(least) + 2 * (len(columns) - 1) > width:
+            self._records(columns, cells, title)
+            return
         from rich.table import Table
         from rich.text import Text
 
@@ -81,6 +87,17 @@ class Output:
         for row in cells:
             table.add_row(*(Text(cell) for cell in row))
         _console(self.stream).print(table)
+
+
+    def _records(self, columns: Sequence[str], cells: list[list[str]], title: str) -> None:
+        """Write a table that has no room as one paragraph per row."""
+        if title:
+            self.line(title)
+        label = max(map(len, columns[1:]))
+        for row in cells:
+            self.line(f"{columns[0]} {row[0]}", style="bold")
+            for name, cell in zip(columns[1:], row[1:], strict=True):
+                self.line(f"  {name:<{label}}  {cell}")
 
 
 def _console(stream: TextIO) -> Console:

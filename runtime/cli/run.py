@@ -14,6 +14,10 @@ HELP = (
     "Run a Python script for which `import acl` gives this runtime's pyACL. What the script prints and the status it "
     "ends with are its own. Without --url the machine is that of NPUHAL_URL, or the real one."
 )
+EXAMPLES = (
+    ("npuhal run --url fake://ascend910b3 train.py --epochs 1", "on a fake"),
+    ("NPUHAL_STRICT=1 npuhal run script.py", "warn of misuse, by line"),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,8 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
 
     path = Path(script)
     if not path.is_file():
-        raise UsageError(f"there is no script {script!r}", "give the path of a Python file")
+        what = f"{script!r} is no file" if path.exists() else f"there is no script {script!r}"
+        raise UsageError(what, "give the path of a Python file")
     if url:
         os.environ["NPUHAL_URL"] = url
     acl.install()

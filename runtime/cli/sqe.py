@@ -25,9 +25,15 @@ HELP = (
     "Decode 64-byte submission queue entries field by field, or encode every vector of recorded files and compare. "
     "check: exit status 1 on any difference; kinds that are not covered are counted and named."
 )
+EXAMPLES = (
+    ("npuhal sqe decode --chip 910b3 ring.bin --head 5 --tail 9", "four entries of a dumped ring"),
+    ("npuhal sqe decode --diff good.hex bad.hex", "in which fields do entries differ?"),
+    ("npuhal sqe check sqe_910B1.json", "encode recorded vectors and compare"),
+)
 
 _GUESSES = ("Ascend910B1", "Ascend950PR_9599", "Ascend5162A")
 _SHOWN_DIFFERENCES = 20
+_SHOWN_WORD = 200
 _GZIP = b"\x1f\x8b"
 _SENDS = frozenset({"halSqTaskSend", "halSqMsgSend"})
 _IN_TRACE = re.compile(r"\bsqe\d+=([0-9a-fA-F]{128})\b")
@@ -144,7 +150,7 @@ def _read_one(word: str) -> bytes:
     if data is None:
         found = _from_hex(word)
         if found is None:
-            raise UsageError(f"{word[:40]!r} is neither hex text nor a file", "give 128 hex digits per entry")
+            raise UsageError(f"{word[:_SHOWN_WORD]!r} is neither hex text nor a file", "give 128 hex digits per entry")
         return found
     if data.startswith(_GZIP):
         data = gzip.decompress(data)

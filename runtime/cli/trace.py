@@ -22,6 +22,13 @@ HELP = (
     "which beat is slow. The exit status is the script's. With --hal the calls of the driver's library are recorded "
     "too; --replay plays such a recording against a machine, and --diff compares two: status 1 where they differ."
 )
+EXAMPLES = (
+    ("npuhal trace --url fake://ascend910b3 job.py", "watch a script; job.trace.html and .json"),
+    ("npuhal trace -o out.html job.py --flag", "only the page"),
+    ("npuhal trace --hal good.jsonl job.py", "record the driver calls too"),
+    ("npuhal trace --diff good.jsonl bad.jsonl", "first call in which two recordings differ"),
+    ("npuhal trace --replay good.jsonl --url fake://ascend910b3", "make the calls again"),
+)
 
 _OBSERVER = "npuhal trace"
 
@@ -65,6 +72,7 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
         traces.append(Tracing(runtime=runtime))
         traces[-1].__enter__()
 
+    paths = _paths(args)
     url = args.url or os.environ.get("NPUHAL_URL") or "hal://"
     if args.hal and not url.startswith("trace+"):
         url = f"trace+{url}"
@@ -75,12 +83,21 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
         Runtime.started.register(_OBSERVER, None)
         for trace in traces:
             trace.__exit__()
-        _report(args, traces, out)
+        _report(args, paths, traces, out)
 
 
-def _report(args: argparse.Namespace, traces: list[Tracing], out: Output) -> None:
+def _paths(args: argparse.Namespace) -> list[Path]:
+    """Return where the traces go, known to be possible before the script runs."""
     stem = Path(args.script).stem
     paths: list[Path] = args.output or [Path(f"{stem}.trace.html"), Path(f"{stem}.trace.json")]
+    for path in (*paths, *((args.hal,) if args.hal else ())):
+        if path.is_dir() or not path.parent.is_dir():
+            what = "is a folder" if path.is_dir() else f"there is no folder {str(path.parent)!r}"
+            raise UsageError(f"{path} cannot be written: {what}", "name a file in a folder that exists")
+    return paths
+
+
+def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], out: Output) -> None:
     for number, trace in enumerate(traces, 1):
         written = [path if number == 1 else path.with_stem(f"{path.stem}-{number}") for path in paths]
         for path in written:
@@ -101,7 +118,7 @@ def _report(args: argparse.Namespace, traces: list[Tracing], out: Output) -> Non
             out.line(f"* {line}")
         out.line(f"written: {', '.join(map(str, written))}")
     if not traces:
-        out.error("the script used no device, so there is nothing to see")
+        out.error("the script used no device, so no trace was written", "it has to open one: see npuhal trace --help")
     if args.hal:
         _save_calls(args.hal, traces, out)
 
@@ -154,7 +171,13 @@ def _diff(paths: list[Path], out: Output) -> int:
 def _load(path: Path) -> list[Record]:
     from npuhal.trace import load
 
+    how = "recordings are made by npuhal trace --hal FILE SCRIPT"
     try:
-        return load(path)
+        records = load(path)
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: not text, so no recording of HAL calls", how) from None
     except ValueError as problem:
-        raise UsageError(str(problem), "recordings are made by npuhal trace --hal FILE SCRIPT") from None
+        raise UsageError(str(problem), how) from None
+    if not records:
+        raise UsageError(f"{path}: there is no HAL call in it", how)
+    return records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,12 @@ HELP = (
     "Alignment rules and SQE builders per chip: which task types have a builder (proved by recorded bytes or by rule "
     "only), whether the bit layouts are sound, whether every field survives encoding and decoding, what allocations "
     "become, and whether the limits agree. With --url also what a device reports. Exit status 1 on any hole."
+)
+EXAMPLES = (
+    ("npuhal validate", "all SoCs"),
+    ("npuhal validate --chip 910b3", "one of them"),
+    ("npuhal validate --chips my_chips --chip my_soc", "a chip file of yours"),
+    ("npuhal validate --url hal://", "does the card agree with its chip file?"),
 )
 
 _MARKS = {True: "ok", False: "HOLE"}
@@ -59,6 +66,8 @@ def _chosen(args: argparse.Namespace) -> tuple[list[Chip], Check | None]:
     if args.url:
         return _ask_device(args.url)
     if args.chips:
+        if not any(name.endswith(".yaml") for name in os.listdir(args.chips)):
+            raise UsageError(f"{args.chips}: no chip file in it", "chip files are *.yaml; see CONTRIBUTING")
         catalog = Catalog.including(args.chips)
         return [catalog.find(name) for name in ((args.chip,) if args.chip else catalog.all_socs())], None
     return [find_chip(name) for name in ((args.chip,) if args.chip else all_socs())], None

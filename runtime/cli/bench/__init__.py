@@ -21,6 +21,10 @@ HELP = (
     "figure is the median of several runs; the ratio to the calibration row makes machines comparable. Figures of the "
     "vendor's runtime were measured elsewhere; a target is a ratio to calibration."
 )
+EXAMPLES = (
+    ("npuhal bench", "all rows"),
+    ("npuhal bench --quick --json", "fewer calls, for scripts"),
+)
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
 _CALLS, _QUICK = 100_000, 5_000

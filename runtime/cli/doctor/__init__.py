@@ -24,6 +24,12 @@ HELP = (
     "Looks at the driver's libraries, the device nodes and their rights, the container, limits and environment "
     "variables. With --probe it walks up from loading the library to a kernel and stops at the first step that fails."
 )
+EXAMPLES = (
+    ("npuhal doctor", "look, change nothing"),
+    ("npuhal doctor --probe", "walk up to a finished task"),
+    ("npuhal doctor --probe --elf add.o --kernel add_custom", "and launch a kernel at the end"),
+    ("npuhal doctor --bundle report.zip", "all of it in one file, to send to somebody"),
+)
 
 SECTIONS: tuple[tuple[str, Callable[[Machine], Iterator[Finding]]], ...] = (
     ("libraries", libraries.check),

@@ -26,6 +26,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
     def install(run: Run) -> None:
         module = ModuleType("runtime.cli.info")
         module.HELP = "A command of a test."  # type: ignore[attr-defined]
+        module.EXAMPLES = (("npuhal info --n 3", "three"),)  # type: ignore[attr-defined]
         module.configure = lambda parser: parser.add_argument("--n", type=int)  # type: ignore[attr-defined]
         module.run = run  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "runtime.cli.info", module)
@@ -56,18 +57,43 @@ def test_help_and_version_are_no_errors(
     assert "npuhal" in capsys.readouterr().out
 
 
-def test_the_overview_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_overview_names_every_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert cli.main([]) == 2
     text = capsys.readouterr().out
     for entry in cli.COMMANDS:
         assert f"  {entry.name} " in text
         assert entry.summary in text
+    monkeypatch.setenv("COLUMNS", "40")
+    cli.main([])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 40
 
 
 @pytest.mark.parametrize("arguments", [["--nope"], ["info", "--n", "many"], ["info", "--nope"]])
 def test_wrong_options_are_usage_errors(arguments: list[str], command: Callable[[Run], None]) -> None:
     command(raising(AssertionError("must not run")))
     assert cli.main(arguments) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["info", "--chp", "910b3"], "cure: did you mean --chip"),
+        (["sqe", "decode", "--heda", "3", "00"], "cure: did you mean --head"),
+        (["fake", "coverge"], "cure: did you mean coverage? `npuhal fake --help` says what there is\n"),
+        (["--debgu", "info"], "cure: did you mean --debug?"),
+        (["info", "stray"], "error: npuhal info: unrecognized arguments: stray\ncure: `npuhal info --help` says"),
+        (["run"], "error: npuhal run: the following arguments are required: script\n"),
+        (["info", "--url", "fake://ascend910b3?devics=2"], "did you mean 'devices'?"),
+    ],
+)
+def test_a_typo_is_answered_with_what_was_meant(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(arguments) == 2
+    assert told in capsys.readouterr().err
 
 
 def test_an_unknown_command_names_its_neighbour(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,6 +111,7 @@ def test_an_unknown_command_names_its_neighbour(capsys: pytest.CaptureFixture[st
         ),
         (cli.UsageError("--n is odd", "give an even one"), 2, ["error: --n is odd\n", "cure: give an even one\n"]),
         (FileNotFoundError(2, "No such file or directory", "k.o"), 2, ["error: k.o: No such file or directory\n"]),
+        (OSError(28, "No space left on device"), 1, ["error: No space left on device\n"]),
         (ZeroDivisionError("division"), 70, ["error: unexpected ZeroDivisionError: division\n", "--debug"]),
     ],
 )
@@ -150,7 +177,7 @@ def test_one_command_imports_no_module_of_another() -> None:
         "sys.exit(str(sorted(name for name in sys.modules if name.startswith(('runtime.cli.', 'rich', 'numpy')))))"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == "['runtime.cli.explain', 'runtime.cli.output']"
+    assert done.stderr.strip() == "['runtime.cli.explain', 'runtime.cli.output', 'runtime.cli.parser']"
 
 
 def test_explain_writes_cause_cure_and_the_way_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,6 +186,13 @@ def test_explain_writes_cause_cure_and_the_way_up(capsys: pytest.CaptureFixture[
     assert text.startswith("6 DRV_ERROR_OUT_OF_MEMORY  (driver code)\n")
     assert "way up  6 DRV_ERROR_OUT_OF_MEMORY\n          0x07020016 RT_ERROR_DRV_OUT_MEMORY\n" in text
     assert "EE1003  (user message)" in text
+
+
+def test_explain_answers_what_it_knows_beside_what_it_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "nope", "EE1003"]) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("EE1003  (user message)")
+    assert "no error code or message is called 'nope'" in said.err
 
 
 def test_explain_answers_a_typo_with_neighbours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,3 +99,14 @@ def test_progress_shows_on_a_terminal(terminal: Output) -> None:
     with terminal.progress("opening device") as update:
         update("opening device 1")
     assert "opening device" in complaint(terminal)
+
+
+def test_a_table_without_room_becomes_paragraphs(terminal: Output) -> None:
+    columns = ("device", "physical id", "state", "vector cores", "memory", "streams")
+    rows = [(0, 1, "working", 40, "12/49152", "3/32768"), (1, 0, "sleeping", 40, "0/49152", "0/32768")]
+    terminal.table(columns, rows)
+    lines = text(terminal).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert "device 0" in lines[0]
+    assert "  physical id   1" in lines
+    assert sum("memory" in line for line in lines) == 2

@@ -1,0 +1,93 @@
+"""Command lines: help with examples, and complaints that name what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+__all__ = ["Parser", "UsageError", "columns"]
+
+_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+_UNKNOWN = "unrecognized arguments: "
+_INDENT = "  "
+_LEAST_WIDTH = 20
+
+
+class UsageError(Exception):
+    """A sub-command was given arguments it cannot use: exit status 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises UsageError, with the nearest option or choice as the cure."""
+
+    def __init__(self, prog: str, description: str = "", examples: Iterable[tuple[str, str]] = (), status: str = "",
+                 **settings: object) -> None:
+        """Make a parser.
+
+        Args:
+            examples: (command line, what it does), shown at the end of the help.
+            status: what the exit status means.
+        """
+        parts = [columns("examples:", examples)] if examples else []
+        parts += [f"exit status: {status}"] if status else []
+        super().__init__(
+            prog=prog, description=description, epilog="\n\n".join(parts), formatter_class=_Help,
+            **settings,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def error(self, message: str) -> NoReturn:
+        """Complain about the command line."""
+        known: Iterable[str] = ()
+        word = ""
+        if message.startswith(_UNKNOWN):
+            word = message.removeprefix(_UNKNOWN).split()[0]
+            known = _options(self) if word.startswith("-") else ()
+        elif found := _CHOICE.search(message):
+            word, known = found[1], re.findall(r"[\w-]+", found[2])
+        message = message.replace(", ...", "")
+        from difflib import get_close_matches  # for a mistake only
+
+        near = get_close_matches(word.partition("=")[0], list(known), n=2)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UsageError(f"{self.prog}: {message}", f"{hint}`{self.prog} --help` says what there is")
+
+
+class _Help(argparse.HelpFormatter):
+    """Wraps what is one paragraph, and leaves alone what has lines of its own."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = (part if "\n" in part else textwrap.fill(part, width) for part in text.split("\n\n"))
+        return "\n\n".join(parts)
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _options(below)
+
+
+def columns(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return a title and below it rows of two columns, as wide as the terminal; long first cells stand alone."""
+    rows = list(rows)
+    width = max(shutil.get_terminal_size().columns - 2, _LEAST_WIDTH)
+    first = max((len(left) for left, _ in rows), default=0)
+    beside = len(_INDENT) + first + 2 + _LEAST_WIDTH <= width
+    lines = [title]
+    for left, right in rows:
+        if beside:
+            start = f"{_INDENT}{left:<{first}}  "
+            lines += textwrap.wrap(right, width, initial_indent=start, subsequent_indent=" " * len(start))
+        else:
+            lines.append(_INDENT + left)
+            lines += textwrap.wrap(right, width, initial_indent=_INDENT * 3, subsequent_indent=_INDENT * 3)
+    return "\n".join(lines)

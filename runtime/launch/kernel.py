@@ -285,6 +285,10 @@ class Kernel:
             return 0
         return max(0, SIMT_MEMORY_BYTES - _DCACHE_MINIMUM - self.binary.share_memory)
 
+    def dynamic_ub_of(self, task: CoreKernel) -> int:
+        """Return the unified-buffer bytes that a launch got besides what the kernel was compiled with; SIMT only."""
+        return task.simt_memory - self.binary.share_memory if self.runs_simt else 0
+
     def _simt_memory(self, dynamic: int) -> int:
         """Unified buffer given to the kernel's SIMT part on 950; the rest of the vector core's memory otherwise."""
         total = self.binary.share_memory + dynamic

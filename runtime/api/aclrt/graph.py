@@ -170,7 +170,9 @@ def aclmdlRITaskGetParams(acl: Acl, task: int | None, params: int | None) -> Non
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {node!r} has no parameters", ee="EE1017",
             params=(call, "task", "its type has no parameters"), hint="ask for its type first",
         )
-    image = _TASK.pack(node.kind, 0, 0, 0) + _union(acl, node).ljust(_UNION_BYTES, b"\0")
+    said = node.stream.bound.operators.get(node)
+    where = (0, 0) if said is None else (ctypes.addressof(said), len(said))
+    image = _TASK.pack(node.kind, 0, *where) + _union(acl, node).ljust(_UNION_BYTES, b"\0")
     ctypes.memmove(params, image, len(image))
 
 
@@ -196,10 +198,17 @@ def aclmdlRITaskSetParams(acl: Acl, task: int | None, params: int | None) -> Non
     assert params is not None
     node = _node(acl, task)
     found = _graph(acl, call, node)
-    kind, group, _, _ = _TASK.unpack(ctypes.string_at(params, _TASK.size))
+    kind, group, said, said_bytes = _TASK.unpack(ctypes.string_at(params, _TASK.size))
     union = ctypes.string_at(params + _TASK.size, _UNION_BYTES)
     if kind == NodeKind.KERNEL:
         _set_kernel(acl, call, found, node, group, union)
+        if said and said_bytes:
+            found.operators[node] = ctypes.create_string_buffer(ctypes.string_at(said, said_bytes), said_bytes)
+    elif kind in (NodeKind.VALUE_WRITE, NodeKind.VALUE_WAIT) and (said or said_bytes):
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: opInfoPtr and opInfoSize must be 0 for a value task",
+            hint="only kernels have information about an operator",
+        )
     elif kind in (NodeKind.VALUE_WRITE, NodeKind.VALUE_WAIT) and kind == node.kind:
         address, value, flag = _VALUE.unpack_from(union)
         update.set_value(found, node, address, value, flag if kind == NodeKind.VALUE_WAIT else 0)

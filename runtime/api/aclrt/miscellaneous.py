@@ -1,11 +1,11 @@
-"""What fits no chapter: half-precision numbers, data type sizes, operator notes, where cores synchronise."""
+"""What fits no chapter: half-precision numbers, data type sizes, where cores synchronise."""
 
 from __future__ import annotations
 
 import struct
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, need, need_rt
+from runtime.api.aclrt.entry import Out, entry, need_rt
 from runtime.api.aclrt.state import Acl
 
 _HALF_LARGEST = 0x7BFF
@@ -14,7 +14,6 @@ _SIZES = {
 }  # fmt: skip
 _BYTES = {kind: size for size, kinds in _SIZES.items() for kind in kinds}
 _OTHER_BYTES = 8  # what every remaining number gives, those outside the enumeration included
-_MOST_INFO_BYTES = 65536
 
 
 @entry
@@ -41,24 +40,6 @@ def aclFloatToFloat16(acl: Acl, value: float) -> int:
 def aclDataTypeSize(acl: Acl, dataType: int) -> int:
     """Return the bytes of a data type (aclDataType); 0 for undefined and for strings."""
     return _BYTES.get(0 if dataType is None else dataType, _OTHER_BYTES)
-
-
-@entry
-def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: int, infoSize: int) -> None:
-    """Attach operator information to the last captured task."""
-    need("aclrtCacheLastTaskOpInfo", infoPtr=infoPtr)
-    size = infoSize or 0
-    if size == 0:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", ee="EH0007",
-            params=("aclrtCacheLastTaskOpInfo", size, "infoSize", "greater than 0"),
-        )
-    if size > _MOST_INFO_BYTES:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", ee="EE1003",
-            params=("aclrtCacheLastTaskOpInfo", size, "infoSize", f"(0, {_MOST_INFO_BYTES}]"),
-        )
-    raise errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", "aclrtCacheLastTaskOpInfo: this thread has captured no task")
 
 
 @entry

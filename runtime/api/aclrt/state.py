@@ -14,6 +14,12 @@ from runtime.api.process import Runtime
 from runtime.errors.reports import ThreadReports
 
 
+class LastTask(threading.local):
+    """Where the last launch or copy of each thread went: handles of its stream and of the model that keeps it, or 0."""
+
+    stream = model = 0
+
+
 class Acl:
     """The state behind the C functions. A process has one; tools make one per scenario."""
 
@@ -28,6 +34,7 @@ class Acl:
         """Successful and repeated aclInit calls since the last aclFinalize: what aclFinalizeReference counts down."""
         self.config_path = ""
         """The file of the first aclInit."""
+        self.last = LastTask()
         self.finalised = False
         """Whether an initialised process was finalised."""
 

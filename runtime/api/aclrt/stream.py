@@ -38,11 +38,16 @@ def stream_of(acl: Acl, stream: int | None) -> Stream:
 
 
 def own_stream_of(acl: Acl, call: str, stream: int | None) -> Stream:
-    """Return the stream of a handle that must belong to the current context; another one is 107003 with EE1010."""
+    """Return the stream of a handle that must belong to the current context; another one is 107003 with EE1010.
+
+    The thread's last task goes there from now on.
+    """
     found = stream_of(acl, stream)
     context = acl.runtime.current_context()
     if found.context is not context:
         raise foreign_stream(call, found, context)
+    last, keeper = acl.last, found.bound if found.branch is None else found.branch.graph
+    last.stream, last.model = found.handle, 0 if keeper is None else keeper.handle
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.tasks import ModelOperation, NotifyRecord
 from runtime import errors
@@ -42,8 +42,8 @@ class Model(Members):
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_end", "before", "closed", "end_notify", "handle", "live", "name", "nodes", "resources",
-        "watchers",
+        "__weakref__", "_end", "before", "closed", "end_notify", "handle", "live", "name", "nodes", "operators",
+        "resources", "texts", "watchers",
     )  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
@@ -72,6 +72,10 @@ class Model(Members):
         """What is done on the host before each execution."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the model."""
+        self.texts: dict[Node, str] = {}
+        """What was said of tasks, for the debug output."""
+        self.operators: dict[Node, Any] = {}
+        """What was said of the operators that tasks belong to; kept for whoever has said it."""
         self.watchers: dict[object, Callable[[], object]] = {}
         """Who is told when the model ends, by what they registered with."""
         self.starter = Starter(self)

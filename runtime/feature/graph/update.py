@@ -139,6 +139,8 @@ def disable(graph: Captured, node: Node) -> None:
     if graph.state not in (GraphState.READY, GraphState.UPDATING):
         raise _not_now(graph, "it is not complete")
     _plan(graph, node, Change(None, node.label))
+    graph.texts.pop(node, None)
+    graph.operators.pop(node, None)
     graph.state = GraphState.UPDATING
 
 

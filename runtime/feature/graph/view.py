@@ -180,6 +180,8 @@ def _facts(model: Model, node: Node, kind: str, flags: int) -> dict[str, object]
     facts: dict[str, object] = {
         "Model Id": model.model_id, "Stream Id": node.stream.stream_id, "Task Id": node.ids.task_id, "Task Type": kind,
     }
+    if text := model.texts.get(node):
+        facts["ExtendInfo"] = text
     if isinstance(task, StreamActive):
         facts["Active Stream Id"] = task.active_stream_id
     if isinstance(task, (CoreKernel, AicpuKernel)):

@@ -47,6 +47,11 @@ class Caller:
         self.kept.append(ctypes.create_string_buffer(data, max(len(data), 1)))
         return ctypes.addressof(self.kept[-1])
 
+    @staticmethod
+    def read(address: int, size: int) -> bytes:
+        """Return what the C code has put somewhere."""
+        return ctypes.string_at(address, size)
+
     def words(self, *values: int) -> int:
         return self.memory(struct.pack(f"<{len(values)}Q", *values))
 

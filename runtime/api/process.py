@@ -12,7 +12,7 @@ from runtime.core.observers import Observers
 from runtime.feature.snapshot import Snapshot
 from runtime.launch.arguments import ArgumentLists
 from runtime.launch.launch_log import log_launches
-from runtime.launch.symbols import SymbolTable
+from runtime.launch.symbols import FunctionSymbols, SymbolTable
 
 shutdown = lifetime.shutdown
 
@@ -32,6 +32,7 @@ class Runtime(process.Runtime):
         self.snapshot = Snapshot(self)
         """Saves what the process has on its devices, and brings it back."""
         self.symbols = SymbolTable()
+        self.function_symbols = FunctionSymbols()
         """Host variables that stand for device variables."""
         if self.logs.launches:
             log_launches(self)

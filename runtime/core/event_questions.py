@@ -89,10 +89,11 @@ class Questions:
         """Return whether all waits of streams for it are over.
 
         Raises:
-            NotSupported 207000: a renewed event, which does not know its waits.
+            NotSupported 207000: a renewed event, which does not know its waits, or an external one.
         """
         self.check_open()
         self._refuse_captured()
+        self._refuse_external()
         if self.renewed:
             raise self._no_old_query()
         for wait in self._waits:

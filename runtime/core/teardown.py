@@ -140,8 +140,7 @@ def release(stream: Stream) -> bool:
     stream.context.streams.remove(stream)
     device.runtime.handles.remove(stream.handle)
     stream.expected.clear()
-    stream.launchers.clear()  # kernels that only these hold end now, not with the collector
-    stream.shots.clear()
+    stream.drop_prepared()  # kernels that only these hold end now, not with the collector
     stream.ring.owners[:] = [None] * stream.ring.depth
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
         if stream.flags & stream.flags.HOST_ONLY:

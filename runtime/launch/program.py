@@ -23,6 +23,8 @@ from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import fence
 
 AnyKernel = Kernel | CpuKernel
+_Block = tuple[int, int, bool]
+"""Address, bytes where they are the kernel pool's to know, and whether it is of that pool."""
 
 
 class Program:
@@ -45,7 +47,7 @@ class Program:
         self.binary = read(source, device.chip, self.name, options, libraries(device.programs))
         self._kernels: dict[str, AnyKernel] = {}
         self._lock = threading.Lock()
-        self._block: tuple[int, int, bool] | None = None
+        self._block: _Block | None = None
         self._library_sent = False
         self.address = 0
         """Where the load image starts on the device; 0 before it is loaded, and for AICPU programs."""
@@ -232,16 +234,9 @@ class Program:
             if locked:
                 device.memory.set_writable(address, plan.size, writable=False)
         except BaseException:
-            self._give_back(block)
+            _give_back(device, block)
             raise
         self._block, self.address = block, start
-
-    def _give_back(self, block: tuple[int, int, bool]) -> None:
-        address, size, pooled = block
-        if pooled:
-            self.device.kernel_pool.free(address, size)
-        else:
-            self.device.memory.free(address)
 
     def send_again(self) -> None:
         """Have the AICPU of another card open the library, if the first one's had."""
@@ -266,7 +261,7 @@ class Program:
             for key in [key for key in list(stream.launchers) if key[0].program is self]:
                 stream.launchers.pop(key, None)
         if block is not None:
-            release = partial(self._give_back, block)
+            release = partial(_give_back, self.device, block)
         elif library and isinstance(self.binary, AicpuProgram) and self.binary.library is not None:
             release = partial(withdraw, self.device, self.binary.library_name, len(self.binary.library))
         else:
@@ -280,6 +275,11 @@ class Program:
         if self.closed:
             raise errors.fault("ACL_ERROR_RT_INVALID_HANDLE", f"program {self.name} was unloaded")
 
+    def __del__(self) -> None:
+        """Let the device free the code of a program that was dropped, when what is queued is done."""
+        if (block := getattr(self, "_block", None)) is not None:
+            self.device.orphans.drop(partial(_give_back, self.device, block))
+
     def __enter__(self) -> Program:
         return self
 
@@ -289,3 +289,11 @@ class Program:
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"at {self.address:#x}" if self._block else "not loaded yet"
         return f"<program {self.name}: {len(self.binary)} kernels, {state}>"
+
+
+def _give_back(device: Any, block: _Block) -> None:
+    address, size, pooled = block
+    if pooled:
+        device.kernel_pool.free(address, size)
+    else:
+        device.memory.free(address)

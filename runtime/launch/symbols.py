@@ -1,7 +1,7 @@
-"""Variables of a host program that stand for device variables of a registered binary.
+"""Variables and functions of a host program that stand for those of a registered binary.
 
-A compiler that translates host and device code together registers each such variable by the address of its host-side
-stand-in; programs then name the device variable by that address.
+A compiler that translates host and device code together registers each of them by the address of its host-side
+stand-in; programs then name the device variable, or the kernel, by that address.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from chips.binary import AicpuProgram, BinaryError
 from runtime import errors
-from runtime.launch.source import fault_of
+from runtime.launch.source import fault_of, find
 
 if TYPE_CHECKING:
     from runtime.core.device import Device
-    from runtime.launch.binary import Binary
+    from runtime.launch.binary import Binary, Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +79,29 @@ class SymbolTable:
 
     def __len__(self) -> int:
         return len(self._symbols)
+
+
+class FunctionSymbols:
+    """The registered kernels of a process, by the address of their host-side stand-ins."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[int, tuple[Binary, str]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, stand_in: int, binary: Binary, kernel: str) -> None:
+        """Register a kernel; a stand-in that has one keeps it, unless its binary was unloaded.
+
+        Raises:
+            InvalidArgument 107000: the binary has no kernel of that name.
+        """
+        find(binary.content, kernel, binary.name)
+        with self._lock:
+            known = self._symbols.get(stand_in)
+            if known is None or known[0].closed:
+                self._symbols[stand_in] = binary, kernel
+
+    def find(self, stand_in: int, device: Device) -> Function | None:
+        """Return the kernel of a stand-in, its binary loaded on a device; None where none is registered any more."""
+        with self._lock:
+            found = self._symbols.get(stand_in)
+        return None if found is None or found[0].closed else found[0].function(found[1], device)

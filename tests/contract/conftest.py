@@ -67,8 +67,7 @@ def generation(url: str) -> str:
 def machine(url: str, npu_schedule: Schedule, request: pytest.FixtureRequest) -> Iterator[Runtime]:
     """A runtime of its own on the machine; what a test leaves open is closed by force.
 
-    All checkers of the fake are on. What they find fails the test, but for the checks that a mark `misuse(...)` names,
-    and for leaks, because a close by force may leave to the driver what a failed task still held.
+    All checkers of the fake are on. What they find fails the test, but for the checks that a mark `misuse(...)` names.
     """
     options = {"check": "all", **npu_schedule.query}
     options.pop("seed")  # the machine's own is in the URL
@@ -78,7 +77,7 @@ def machine(url: str, npu_schedule: Schedule, request: pytest.FixtureRequest) ->
     try:
         runtime.close(force=True)
     except CheckFailed as failed:
-        meant = {"leak"} | {check for mark in request.node.iter_markers("misuse") for check in mark.args}
+        meant = {check for mark in request.node.iter_markers("misuse") for check in mark.args}
         if found := [str(report) for report in failed.reports if report.check not in meant]:
             pytest.fail("\n".join(found), pytrace=False)
 

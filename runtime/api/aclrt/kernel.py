@@ -75,6 +75,13 @@ def function_of(acl: Acl, handle: int) -> Function:
     return acl.runtime.handles.get(handle, Function)
 
 
+def function_or_symbol(acl: Acl, handle: int) -> Function:
+    """Return the function of a handle, or of the host address that stands for it (rtRegisterFuncSymbol)."""
+    context = acl.runtime.find_context()
+    by_symbol = None if context is None else acl.runtime.function_symbols.find(handle, context.device)
+    return by_symbol or function_of(acl, handle)
+
+
 # -- loading -------------------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from chips.binary import AicpuKernel, MixType
 from runtime import errors
 from runtime.api.aclrt.arguments import lists_of
 from runtime.api.aclrt.entry import entry, need, need_rt
-from runtime.api.aclrt.kernel import function_of
+from runtime.api.aclrt.kernel import function_of, function_or_symbol
 from runtime.api.aclrt.layouts import CHOICE, LIST, PLACEHOLDER
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import own_stream_of
@@ -144,7 +144,7 @@ def aclrtLaunchKernelWithArgsArray(
     """Launch with pointers to the values of the parameters, in the order in which the compiler listed them."""
     call = "aclrtLaunchKernelWithArgsArray"
     need(call, func=func)
-    function = function_of(acl, func or 0)
+    function = function_or_symbol(acl, func or 0)
     blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
     target = own_stream_of(acl, call, stream)
     kernel = _core_kernel(call, function, target)
@@ -183,7 +183,7 @@ def aclrtLaunchSIMTKernelWithHostArgs(
 def _simt(
     acl: Acl, call: str, func: int, stream: int | None, cfg: int | None, dynamic: int
 ) -> tuple[Stream, Kernel, LaunchOptions]:
-    function = function_of(acl, func)
+    function = function_or_symbol(acl, func)
     options = simt.with_dynamic(call, launch_options(acl, call, function, cfg), dynamic)
     target = own_stream_of(acl, call, stream)
     return target, _core_kernel(call, function, target), options

@@ -1,9 +1,9 @@
-"""Device variables by the address of their host-side stand-ins, by name: where they lie, copies from and to them."""
+"""Device variables and kernels by the address of their host-side stand-ins: where they lie, copies from and to them."""
 
 from __future__ import annotations
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, need
+from runtime.api.aclrt.entry import Out, entry, need, need_rt
 from runtime.api.aclrt.kernel import binary_of
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import own_stream_of
@@ -21,6 +21,30 @@ def rtRegisterVariable(
     need(call, binHandle=binHandle, hostVar=hostVar, deviceVarName=deviceVarName)
     assert deviceVarName is not None
     acl.runtime.symbols.add(hostVar, Symbol(binary_of(acl, binHandle), deviceVarName, size or 0))
+
+
+@entry
+def rtRegisterFuncSymbol(acl: Acl, binHandle: int, symbol: int, kernelName: str | None, reserve: int) -> None:
+    """Let a host address stand for a kernel of a binary; one that stands for a kernel already keeps it."""
+    need_rt("rtRegisterFuncSymbol", binHandle=binHandle, symbol=symbol, kernelName=kernelName)
+    assert kernelName is not None
+    acl.runtime.function_symbols.add(symbol, binary_of(acl, binHandle), kernelName)
+
+
+@entry
+def aclrtGetFuncBySymbol(acl: Acl, symbol: int, funcHandle: Out | None) -> None:
+    """Return the function of a kernel by its host-side stand-in; the current device gets the binary if need be."""
+    call = "aclrtGetFuncBySymbol"
+    need(call, symbol=symbol, funcHandle=funcHandle)
+    assert funcHandle is not None
+    found = acl.runtime.function_symbols.find(symbol, acl.runtime.current_context().device)
+    if found is None:
+        why = "no kernel is registered for it, or its binary was unloaded"
+        raise errors.fault(
+            "ACL_ERROR_RT_INVALID_DEVICE_FUNCTION", f"{call}: symbol {symbol:#x}: {why}", ee="EE1017",
+            params=(call, "symbol", why), hint="pass the address of a host function that was compiled as __global__",
+        )
+    funcHandle.value = found.handle
 
 
 @entry

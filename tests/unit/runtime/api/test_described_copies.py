@@ -167,6 +167,24 @@ def test_a_host_variable_stands_for_a_device_variable(api: Caller) -> None:
     api.step("aclrtGetSymbolAddress", 107043, "EE1017", symbol=stand_in, devPtr=Out())
 
 
+def test_a_host_function_stands_for_a_kernel(api: Caller) -> None:
+    binary, stand_in = api.load(variable()), api.memory(bytes(8))
+    named: dict[str, Any] = {"binHandle": binary, "symbol": stand_in}
+    api.step("aclrtGetFuncBySymbol", 107044, "EE1017", symbol=stand_in, funcHandle=Out())
+    api.step("aclrtGetFuncBySymbol", 100000, "EH0008", symbol=0, funcHandle=Out())
+    api.step("rtRegisterFuncSymbol", 107000, "EE1001", **named, kernelName="nobody", reserve=0)
+    api.step("rtRegisterFuncSymbol", 0, **named, kernelName="k", reserve=0)
+    function = api.step("aclrtBinaryGetFunction", 0, binHandle=binary, kernelName="k", funcHandle=Out())
+    assert api.step("aclrtGetFuncBySymbol", 0, symbol=stand_in, funcHandle=Out()) == function
+    launch: dict[str, Any] = {"numBlocks": 1, "stream": api.stream, "cfg": 0, "args": 0}
+    by_handle = api.acl.call("aclrtLaunchKernelWithArgsArray", func=function, **launch)
+    assert by_handle != 107017
+    assert api.acl.call("aclrtLaunchKernelWithArgsArray", func=stand_in, **launch) == by_handle
+    api.step("aclrtBinaryUnLoad", 0, binHandle=binary)
+    api.step("aclrtGetFuncBySymbol", 107044, "EE1017", symbol=stand_in, funcHandle=Out())
+    api.step("aclrtLaunchKernelWithArgsArray", 107017, "EE1017", func=stand_in, **launch)
+
+
 # -- random numbers ------------------------------------------------------------------------------------------------
 
 FLOAT, INT32, INT8, COUNT = 0, 3, 2, 4000

@@ -16,6 +16,7 @@ from fakes.checkers.race import ARGUMENTS, READ, WRITE
 from fakes.errors import FakeError, MemoryFault, TaskFault
 from fakes.errors import Hang as Hang
 from fakes.faults import Effect
+from fakes.missions import Programs
 from fakes.views import view
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class Registry:
 
     by_prefix: dict[bytes, list[Kernel]] = field(default_factory=dict)
     aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=dict)
+    missions: Programs = field(default_factory=Programs)
     libraries: dict[tuple[int, str], bytes] = field(default_factory=dict)
     """What the AICPUs have open, by (device, name)."""
     given_up: set[tuple[int, str]] = field(default_factory=set)

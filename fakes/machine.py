@@ -25,6 +25,7 @@ from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.journal import Executed
 from fakes.memory import Memory
+from fakes.missions import MissionFunction
 from fakes.options import FakeOptions
 from fakes.plans import Planned
 from fakes.scheduler import POLICIES, Policy, RoundRobin
@@ -131,6 +132,10 @@ class Machine:
     def attach_aicpu(self, so_name: str, function_name: str, function: kernels.KernelFunction) -> None:
         """Let a Python function stand for an AICPU kernel by its library and function name."""
         self.kernels.attach_aicpu(so_name, function_name, function)
+
+    def attach_mission(self, start: int, function: MissionFunction, *, die: int = 0, name: str = "") -> None:
+        """Let a Python function stand for CCU instructions by the place of the first one."""
+        self.kernels.missions.attach(start, function, die=die, name=name)
 
     def run_until_idle(self) -> int:
         """Let all cards work until nothing can run any more; returns the number of tasks executed."""

@@ -9,6 +9,7 @@ AIC, AIV 3 us per kernel and 1 us per wave of blocks over the cores
 SDMA     1.5 us and 1 ns per 400 bytes (device to device)
 H2D, D2H 2 us and 1 ns per 24 bytes, one engine per direction
 AICPU    12 us per kernel, 4 us per control message
+CCU      5 us per mission; each die runs 16 side by side
 control  0.2 us: events, notifies, values, placeholders
 ======== ==========================================================
 """
@@ -19,10 +20,11 @@ import random
 from collections.abc import Sequence
 from typing import Protocol
 
+from fakes import missions
 from fakes.queues import SubmissionQueue
 
 AIC, AIV, SDMA, H2D, D2H, AICPU, CONTROL = "AIC", "AIV", "SDMA", "H2D", "D2H", "AICPU", "CONTROL"
-ENGINES = (AIC, AIV, SDMA, H2D, D2H, AICPU)
+ENGINES = (AIC, AIV, SDMA, H2D, D2H, AICPU, *missions.ENGINES)
 
 CONTROL_NS = 200
 _COPY_NS = {SDMA: (1500, 400), H2D: (2000, 24), D2H: (2000, 24)}

@@ -1,31 +1,37 @@
-"""Fusion tasks (STARS v2): one task over several entries whose parts start together when all their engines are free."""
+"""Fused tasks and missions (STARS v2): tasks of several entries whose parts start together when all engines are free."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fakes.errors import NotModelled, TaskFault
-from fakes.executor import aicpu, kernel, together
+from fakes.errors import TaskFault
+from fakes.executor import aicpu, kernel, missions, together
 from fakes.faults import Effect
 from fakes.scheduler import AICPU
 
 if TYPE_CHECKING:
     from fakes.executor import Task
+    from fakes.missions import Mission
 
 
 def fused(task: Task) -> int:
-    """Run the AICPU part of the first entry and the parts behind it; the gang takes as long as its longest part.
+    """Run all parts of a task; the gang takes as long as its longest part.
 
     The gang starts when all its engines are free, and none of them is kept before.
     """
     following = task.fields["sqe_length"]
-    parts = [_part(task, index) for index in range(1, following + 1)]
-    engines = tuple(dict.fromkeys((AICPU, *(engine for name, fields in parts for engine in _engines(name, fields)))))
+    pieces = missions.of_task(task) if task.layout.startswith(_MISSIONS) else []
+    first = missions.ENTRIES if pieces else 1
+    parts = [_part(task, index) for index in range(first, following + 1)]
+    engines = tuple(dict.fromkeys((
+        *(each.engine for each in pieces), *(() if pieces else (AICPU,)),
+        *(engine for name, fields in parts for engine in _engines(name, fields)),
+    )))  # fmt: skip
     begun = together.resumed(task)
     if begun is None and together.taken(task.device, engines):
         return 0
-    cost = _perform(task, parts) if begun is None else begun.cost
+    cost = _perform(task, pieces, parts) if begun is None else begun.cost
     if not together.finished(task, engines, cost):
         return 0
     task.occupy(cost, *engines)
@@ -47,10 +53,16 @@ def _engines(name: str, fields: Mapping[str, int]) -> tuple[str, ...]:
     return (AICPU,) if name in _CPU else kernel.part_v2(fields, mix=name.endswith("_mix"))[2]
 
 
-def _perform(task: Task, parts: list[tuple[str, Mapping[str, int]]]) -> int:
+def _perform(task: Task, pieces: list[Mission], parts: list[tuple[str, Mapping[str, int]]]) -> int:
     """Start all parts; returns what the longest one costs."""
-    aicpu.perform(task, task.fields)
-    cost, names = aicpu.KERNEL_NS, [task.detail]
+    cost, names = 0, []
+    for mission in pieces:
+        cost = max(cost, missions.perform(task, mission))
+        names.append(task.detail)
+    if not pieces:
+        aicpu.perform(task, task.fields)
+        cost = aicpu.KERNEL_NS
+        names.append(task.detail)
     for name, fields in parts:
         if name in _CPU:
             aicpu.perform(task, fields)
@@ -62,18 +74,16 @@ def _perform(task: Task, parts: list[tuple[str, Mapping[str, int]]]) -> int:
     return cost
 
 
-def mission(task: Task) -> int:
-    """A mission of the collective communication unit: its programs are microcode."""
-    raise NotModelled("CCU mission", "collective communication is outside of what the fake executes")
-
-
 Handler = Callable[["Task"], int]
 
 _CPU = ("aicpu", "aicpu_host")
 _CORES = "kernel_"
-_MISSIONS = ("ccu", "ccu_fused", "ccu_aic_fused", "ccu_double_fused", "ccu_double_aic_fused")
+_MISSIONS = "ccu"
+_SUB_TYPES = (8, 12, 16, 20, 24, 28)
+"""Bits of the engines in a fused task that begins with missions."""
 
 V1: Mapping[str, tuple[str, Handler]] = {}
 V2: Mapping[str, tuple[str, Handler]] = {
-    "aicpu_fused": ("fusion", fused), **dict.fromkeys(_MISSIONS, ("ccu", mission)),
+    "aicpu_fused": ("fusion", fused), "ccu": ("ccu", fused),
+    **{f"ccu_fused_{bits}": ("fusion", fused) for bits in _SUB_TYPES},
 }  # fmt: skip

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from fakes.device import Device
     from fakes.executor import Task
-    from fakes.kernels import Context
     from fakes.queues import SubmissionQueue
+
+What = TypeVar("What")
 
 _ROUNDS = 64
 """How often the parts of a task look at each other's work before others get their turn."""
@@ -40,7 +41,7 @@ class Begun:
         return not sq.destroyed and sq.enabled and (sq.head, sq.done) == (self.position, self.done)
 
 
-def call(task: Task, function: Callable[[Context], object], context: Context) -> None:
+def call(task: Task, function: Callable[[What], object], context: What) -> None:
     """Run a kernel function; what it has yet to do goes with the task."""
     made = function(context)
     if isinstance(made, Generator):

@@ -10,6 +10,7 @@ import pytest
 
 from chips.tasks import AicpuKernel, AicpuKind, CcuPart
 from fakes.kernels import Fail
+from fakes.missions import Mission
 from runtime import errors
 from runtime.api import Device, Kernel
 from runtime.core.ring import Label
@@ -152,6 +153,79 @@ def mission(number: int, die: int = 0, arguments: int = 13, **other: int) -> Ccu
 
 def short(*places: tuple[int, int]) -> fusion.Missions:
     return fusion.Missions(tuple(mission(number, die, 1) for number, die in places))
+
+
+def missions_run(device: Device) -> None:
+    if device.chip.has("TASK_FUSION_DOT_ONLY_AICPUAIC"):
+        pytest.skip(f"{device.chip.soc} has no missions")
+
+
+def test_missions_on_both_dies_meet(device: Device) -> None:
+    missions_run(device)
+
+    def meet(mission: Mission) -> Iterator[None]:
+        flags = mission.array(mission.die + 1, "u8", 2)
+        flags[mission.die] += mission.args[12]
+        while flags[1 - mission.die] < flags[mission.die]:
+            yield
+
+    flags = device.upload(np.zeros(2, "u8"))
+    for die, start in ((0, 64), (1, 96)):
+        device.hal.fake.attach_mission(start, meet, die=die, name="meet")
+    parts = tuple(
+        CcuPart(mission_id=3, die_id=die, start_id=start, instruction_count=8, key=7,
+                args=(0, flags.address, flags.address, *range(3, 12), 5))
+        for die, start in ((0, 64), (1, 96))
+    )  # fmt: skip
+    with device.create_stream() as stream:
+        for _ in range(2):
+            fusion.launch_missions(stream, *parts)
+        stream.synchronize(2000)
+    assert device.download(flags, "u8").tolist() == [10, 10]
+    assert "meet as mission 3 of die 0 + meet as mission 3 of die 1" in device.hal.fake.log[-1].detail
+
+
+@pytest.mark.parametrize("form", [1, 13])
+def test_missions_and_cores_meet(device: Device, make_kernel: MakeKernel, form: int) -> None:
+    missions_run(device)
+    count = 4 if form == 1 else 1
+
+    def work(mission: Mission) -> Iterator[None]:
+        flags = mission.array(0, "u8", 5)
+        assert len(mission.args) == form
+        flags[mission.number] += 1
+        while flags[4] < flags[mission.number]:
+            yield
+
+    def core(context: Any) -> Iterator[None]:
+        flags = context.args.array(0, "u8", 5)
+        while not all(flags[:count] > flags[4]):
+            yield
+        flags[4] += 1
+
+    kernel, flags = make_kernel("core", core, 1, grid=True), device.upload(np.zeros(5, "u8"))
+    for number in range(count):
+        device.hal.fake.attach_mission(number * 16, work)
+    pieces = tuple(
+        CcuPart(mission_id=number, start_id=number * 16, instruction_count=16,
+                args=(flags.address, *range(1, form)))
+        for number in range(count)
+    )  # fmt: skip
+    with device.create_stream() as stream:
+        for _ in range(3):
+            fusion.launch(stream, fusion.Missions(pieces), fusion.Core(kernel, 1), arguments=(flags,))
+        stream.synchronize(2000)
+    assert device.download(flags, "u8").tolist() == [3] * count + [0] * (4 - count) + [3]
+
+
+def test_a_mission_that_nobody_knows_fails_by_name(device: Device) -> None:
+    missions_run(device)
+    with device.create_stream() as stream:
+        fusion.launch_missions(stream, mission(1), mission(1, 1))
+        with pytest.raises(errors.RuntimeFault):
+            stream.synchronize(2000)
+    problems = " ".join(device.hal.fake.problems)
+    assert "attach_mission(1, function, die=0)" in problems
 
 
 WRONG = [

@@ -99,11 +99,16 @@ def _core(acl: Acl, stream: Stream, handle: int, key: int, config: int, stub: in
             ee="EE1017", params=(CALL, "stubFunc and hdl", "exactly one of them must be given"),
         )
     if stub:
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{CALL}: functions are not registered by stubs here",
-            hint="pass the handle of a loaded binary, and the tiling key",
-        )
-    kernel = binary_of(acl, handle).load(stream.device).entry(key)
+        function = acl.runtime.function_symbols.find(stub, stream.device)
+        if function is None:
+            raise errors.fault(
+                "RT_ERROR_INVALID_VALUE", f"{CALL}: no kernel is registered for the stub function {stub:#x}",
+                ee="EE1017", params=(CALL, "stubFunc", "no kernel is registered for it"),
+                hint="register it with rtRegisterFuncSymbol, or pass a binary and a tiling key",
+            )
+        kernel = function.on(stream.device)
+    else:
+        kernel = binary_of(acl, handle).load(stream.device).entry(key)
     if isinstance(kernel, CpuKernel):
         raise errors.fault(
             "RT_ERROR_INVALID_VALUE", f"{CALL}: {kernel.name} is a kernel of the AICPU", ee="EE1017",

@@ -31,10 +31,10 @@ def part(kind: int, body: bytes) -> bytes:
     return (struct.pack("<I4x", kind) + body).ljust(_PART, b"\0")
 
 
-def core(caller: Caller, binary: int, *attributes: tuple[int, int]) -> bytes:
+def core(caller: Caller, binary: int, *attributes: tuple[int, int], stub: int = 0) -> bytes:
     rows = b"".join(struct.pack("<III", number, value, 0) for number, value in attributes or ((0, 4),))
     config = caller.memory(struct.pack("<QI4x", caller.memory(rows), max(len(attributes), 1)))
-    return part(_CORE, struct.pack("<QQQQ", binary, 0, config, 0))
+    return part(_CORE, struct.pack("<QQQQ", binary, 0, config, stub))
 
 
 def cpu(kind: int = _AICPU, blocks: int = 1) -> bytes:
@@ -92,6 +92,20 @@ def test_arguments_on_the_device_are_left_where_they_are(caller: Caller, binary:
     assert where == [11]
 
 
+def test_a_stub_function_stands_for_its_kernel(caller: Caller, binary: int) -> None:
+    stub, seen = caller.memory(bytes(8)), []
+    caller.fake.attach_aicpu("libfused.so", "fused", lambda context: None)
+    function = caller.step("aclrtBinaryGetFunction", 0, binHandle=binary, kernelName="core", funcHandle=Out())
+    caller.fake.attach(caller.code(function), lambda context: seen.append(context.args[1]), grid=True)
+    info = fused(caller, cpu(), core(caller, 0, stub=stub))
+    launch: dict[str, Any] = {"fusionInfo": info, "stm": caller.stream, "argsInfo": arguments(caller)}
+    caller.step("rtFusionLaunch", 107000, "EE1017", **launch)
+    caller.step("rtRegisterFuncSymbol", 0, binHandle=binary, symbol=stub, kernelName="core", reserve=0)
+    caller.step("rtFusionLaunch", 0, **launch)
+    caller.step("aclrtSynchronizeStream", 0, stream=caller.stream)
+    assert seen == [22]
+
+
 def test_missions_are_encoded_as_they_are_given(caller: Caller) -> None:
     stream = caller.acl.runtime.handles.get(caller.stream, object)
     info = fused(caller, missions((1, 0, 13), (1, 1, 13)))
@@ -107,7 +121,7 @@ def test_missions_are_encoded_as_they_are_given(caller: Caller) -> None:
     }  # fmt: skip
     assert {name: first[name] for name in expected} == expected
     assert third["die_id"] == 1
-    queue.drop()  # the fake executes no missions
+    queue.drop()  # nothing stands for these missions
     fake.device(0).release()
 
 

@@ -118,7 +118,8 @@ _MESSAGES = (
 )  # fmt: skip
 
 V1: Mapping[str, tuple[str, Handler]] = {
-    **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock")},
+    **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock",
+                                  "memory_wait_end")},
     "bare": ("event_record", accepted),
     "maintenance": ("maintenance", maintenance),
     "stars_version": ("get_stars_version", version),

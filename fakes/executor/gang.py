@@ -1,4 +1,4 @@
-"""Fused tasks and missions (STARS v2): tasks of several entries whose parts start together when all engines are free."""
+"""Fused tasks and missions (STARS v2): tasks of several entries whose parts start together when engines are free."""
 
 from __future__ import annotations
 

@@ -135,6 +135,23 @@ def test_stop_ends_the_running_task_and_keeps_what_is_behind_it(device: Device) 
         other.synchronize(20)
 
 
+def test_stop_ends_a_value_wait_and_keeps_the_next_one(device: Device) -> None:
+    stream, word, told = device.create_stream(), device.upload(bytes(8)), device.upload(bytes(8))
+    for value in (1, 2):
+        stream.wait_value(word, value)
+        stream.write_value(told, value)
+    device.hal.fake.run_until_idle()
+    abort.stop_stream(stream)
+    with pytest.raises(errors.RuntimeFault, match="value wait failed"):
+        stream.synchronize(1000)
+    device.hal.fake.run_until_idle()
+    assert device.download(told, "u8").tolist() == [1]
+    assert not stream.query()
+    device.memory.write(word.address, (2).to_bytes(8, "little"))
+    stream.synchronize(1000)
+    assert device.download(told, "u8").tolist() == [2]
+
+
 @pytest.mark.parametrize("state", ["bound", "aborting", "device aborting"])
 def test_streams_that_cannot_be_stopped(device: Device, state: str) -> None:
     stream = device.create_stream()

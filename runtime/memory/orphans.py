@@ -53,6 +53,8 @@ class Orphans:
         self._dropped: deque[Lease] = deque()
         self._drop = self._dropped.append
         """What the collector calls with the lease of a dropped buffer: it runs no code of ours, and takes no lock."""
+        self._left: deque[Release] = deque()
+        """What other dropped objects want done."""
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
         self._sweeping = threading.RLock()  # one that an interrupt has left locked must not stop `close` by its thread
 
@@ -68,6 +70,11 @@ class Orphans:
         found = ((lease.address, lease()) for lease in list(self.leases.values()))
         return {address: buffer for address, buffer in found if buffer is not None}
 
+    def leave(self, release: Release) -> None:
+        """Call a function when everything that is queued is done; for finalizers: this takes no lock and calls nothing.
+        """
+        self._left.append(release)
+
     def wait(self, fence: Fence, release: Release) -> None:
         """Take one that was closed while work was queued; `fence` is behind that work."""
         with self._sweeping:
@@ -75,12 +82,13 @@ class Orphans:
 
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
-        if not (self._dropped or self._waiting) or not self._sweeping.acquire(blocking=False):
+        if not (self._dropped or self._left or self._waiting) or not self._sweeping.acquire(blocking=False):
             return
         try:
-            taken = [self._dropped.popleft() for _ in range(len(self._dropped))]
+            taken = [self._forget(self._dropped.popleft()) for _ in range(len(self._dropped))]
+            taken += [self._left.popleft() for _ in range(len(self._left))]
             if taken:
-                self._waiting.append((self._fence(), [self._forget(lease) for lease in taken]))
+                self._waiting.append((self._fence(), taken))
             while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
                 _call_all(self._waiting.popleft()[1])
         finally:
@@ -93,6 +101,8 @@ class Orphans:
                 _call_all(self._waiting.popleft()[1])
             while self._dropped:
                 self._forget(self._dropped.popleft())()
+            while self._left:
+                self._left.popleft()()
 
     def _forget(self, lease: Lease) -> Release:
         """Strike a dropped buffer's lease out, and return what gives the block back."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
+from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Device, LaunchOptions, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
@@ -105,6 +107,31 @@ def test_programs_go_with_their_device(machine: Runtime, device: Device) -> None
     assert holdings(machine) == {}
     with pytest.raises(errors.RuntimeFault):
         kernel[1](0)
+
+
+def test_the_code_of_a_dropped_program_goes_when_its_launches_are_done(open_machine: OpenMachine) -> None:
+    machine = open_machine("fake://ascend310b1?check=all")  # a chip without a pool for code
+    device = machine.device(0)
+    card, held = machine.hal.fake.device(0), device.holdings.memory
+    stream, other = device.create_stream(), device.create_stream()
+    kernel = device.load(minimal_kernel("once", 1)).only
+    code = device.memory.address_range(kernel.program.address)[0]
+    machine.hal.fake.attach(kernel.code, lambda context: None, grid=True)
+    kernel[1](0, stream=stream)
+    stream.close()
+    card.hold()
+    other.submit(Nop())
+    del kernel
+    gc.collect()  # program and kernel hold each other
+    device.orphans.sweep()
+    assert code in held
+    card.release()
+    other.synchronize(1000)
+    device.orphans.sweep()
+    assert code not in held
+    device.load(minimal_kernel("late", 1)).load()
+    gc.collect()
+    machine.close()  # and no leak is reported
 
 
 @pytest.mark.parametrize(("link", "code", "loads"), [

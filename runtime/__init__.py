@@ -33,9 +33,11 @@ if TYPE_CHECKING:
         Runtime,
         RuntimeFault,
         Stream,
+        annotate,
         current_device,
         device,
         device_count,
+        mark,
         on_device,
         reset_device,
         set_device,
@@ -47,7 +49,7 @@ __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
     "DeviceBuffer", "HostBuffer", "Program", "Kernel",
-    "LaunchOptions", "RuntimeFault", "tracing",
+    "LaunchOptions", "RuntimeFault", "tracing", "annotate", "mark",
 ]  # fmt: skip
 
 _HOMES = {"tracing": "runtime.trace"}

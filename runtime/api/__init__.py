@@ -5,9 +5,11 @@ from __future__ import annotations
 from runtime.api.devices import Device
 from runtime.api.process import (
     Runtime,
+    annotate,
     current_device,
     device,
     device_count,
+    mark,
     on_device,
     reset_device,
     set_device,
@@ -29,5 +31,5 @@ __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
     "DeviceBuffer", "HostBuffer", "Program", "Kernel",
-    "LaunchOptions", "RuntimeFault",
+    "LaunchOptions", "RuntimeFault", "annotate", "mark",
 ]  # fmt: skip

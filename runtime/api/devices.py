@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from runtime.api import foreign
+from runtime.api.generator import RandomGenerator
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag
 from runtime.core.group import DvppGroup
+from runtime.core.limits import CoreKind, Cores
 from runtime.core.notify import CountNotify, Notify
 from runtime.core.stream import StreamFlag
 from runtime.core.time_limits import TimeLimit, time_limits
@@ -29,6 +31,33 @@ class Device(DeviceMemory):
         """Return every time limit that holds where a call states none: its value, and who has set it."""
         self.check_open()
         return time_limits(self)
+
+    def limit_cores(self, *, cube: int | None = None, vector: int | None = None) -> None:
+        """Let kernels of this device use at most so many cores of each kind; None takes a limit away.
+
+        Libraries that choose their number of blocks heed it, and the thread's `usable_cores`; a launch with more blocks
+        is not refused.
+
+        Raises:
+            InvalidArgument 107000: more than there are; nothing is changed then.
+        """
+        self.check_open()
+        self.core_limits.limit(None, cube, vector)
+
+    @property
+    def usable_cores(self) -> Cores:
+        """The cores that kernels of this device may use: its limits, or all there are."""
+        self.check_open()
+        return Cores(*(self.core_limits.of_device(kind) for kind in CoreKind))
+
+    def create_generator(self, seed: int = 0) -> RandomGenerator:
+        """Return a new generator of random numbers, of chips that have one in hardware.
+
+        Raises:
+            NotSupported 207000: this chip has none.
+        """
+        self.check_open()
+        return RandomGenerator(self, seed)
 
     # -- streams, events, programs ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from runtime.api.devices import Device
 from runtime.core import lifetime, process
+from runtime.core.marks import Marks
 from runtime.core.observers import Observers
 from runtime.feature.snapshot import Snapshot
 from runtime.launch.arguments import ArgumentLists
@@ -31,6 +32,8 @@ class Runtime(process.Runtime):
         """Kernel arguments that are being put together."""
         self.snapshot = Snapshot(self)
         """Saves what the process has on its devices, and brings it back."""
+        self.marks = Marks(self)
+        """Moments and stretches that the program names."""
         self.symbols = SymbolTable()
         self.function_symbols = FunctionSymbols()
         """Host variables that stand for device variables."""
@@ -55,6 +58,36 @@ def start(url: str | None = None) -> Runtime:
     found = lifetime.get(Runtime, url)
     assert isinstance(found, Runtime)
     return found
+
+
+@contextmanager
+def annotate(text: str) -> Iterator[None]:
+    """Name a stretch of the program: a bar in traces, around the launches and waits within; next to nothing otherwise.
+
+    >>> with runtime.annotate("forward"):
+    ...     kernel[8](x, stream=stream)
+    """
+    marks = _marks()
+    if marks is None:
+        yield
+        return
+    marks.push(text)
+    try:
+        yield
+    finally:
+        marks.pop()
+
+
+def mark(text: str) -> None:
+    """Name a moment of the program, to be seen in traces."""
+    marks = _marks()
+    if marks is not None:
+        marks.mark(text)
+
+
+def _marks() -> Marks | None:
+    found = lifetime.started()
+    return found.marks if isinstance(found, Runtime) else None
 
 
 def device_count() -> int:

@@ -11,6 +11,7 @@ from runtime import errors
 from runtime.core import abort, awaiting
 from runtime.core import stream as core
 from runtime.core.capture_gate import CaptureMode
+from runtime.core.limits import CoreKind, Cores
 from runtime.core.value import submit_wait
 from runtime.driver.copies import Plane
 from runtime.feature.graph import external
@@ -75,6 +76,33 @@ class Stream(core.Stream):
             Timeout 107019: the task has not ended within 60 s.
         """
         abort.abort_stream(self)
+
+    def stop(self) -> None:
+        """End the running task and keep what is queued behind it; the next `synchronize` reports the ended task.
+
+        Raises:
+            DeviceAborted 107023: the stream or its device is being aborted.
+            InternalError 507000: the stream is bound to a model.
+            NotSupported 207000: the task scheduler cannot do it.
+            Timeout: the task has not ended within 60 s.
+        """
+        abort.stop_stream(self)
+
+    def limit_cores(self, *, cube: int | None = None, vector: int | None = None) -> None:
+        """Let kernels of this stream use at most so many cores of each kind; None: as many as the device allows.
+
+        Raises:
+            InvalidArgument 107000: more than there are; nothing is changed then.
+        """
+        self.check_open()
+        self.device.core_limits.limit(self, cube, vector)
+
+    @property
+    def usable_cores(self) -> Cores:
+        """The cores that kernels of this stream may use: its own limits, or the device's."""
+        self.check_open()
+        limits = self.device.core_limits
+        return Cores(*(limits.in_force(kind, limits.of_stream(self)) for kind in CoreKind))
 
     def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
         """Queue a copy between device buffers and pinned host buffers; direction by what they are.

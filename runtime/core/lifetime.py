@@ -53,6 +53,11 @@ def get(kind: type[Runtime], url: str | None = None) -> Runtime:
         return _the_one
 
 
+def started() -> Runtime | None:
+    """Return the process's runtime if it has one."""
+    return _the_one
+
+
 def shutdown(*, force: bool = False) -> None:
     """Close the process's runtime; the next use makes a new one.
 

@@ -9,7 +9,7 @@ import threading
 import weakref
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from runtime import errors
 
@@ -148,6 +148,13 @@ class CoreKind(IntEnum):
     VECTOR = 1
 
 
+class Cores(NamedTuple):
+    """Numbers of cores of each kind."""
+
+    cube: int
+    vector: int
+
+
 class CoreLimits:
     """How many cores of a device its kernels may use: of the device, and of single streams.
 
@@ -182,6 +189,14 @@ class CoreLimits:
         """Set a stream's limit; InvalidArgument 107000 beyond the cores that there are."""
         known = self._known(kind)
         self.of_stream(stream)[known] = self._within(known, value)
+
+    def limit(self, stream: Stream | None, cube: int | None, vector: int | None) -> None:
+        """Set all limits of a stream, or with None of the device, at once; a kind that is None has none."""
+        asked = ((CoreKind.CUBE, cube), (CoreKind.VECTOR, vector))
+        checked = {kind: self._within(kind, value) for kind, value in asked if value is not None}
+        held = self._device if stream is None else self.of_stream(stream)
+        held.clear()
+        held.update(checked)
 
     def in_force(self, kind: int, own: dict[CoreKind, int] | None) -> int:
         """Return what holds where a stream's limits `own` are in use, or none are."""

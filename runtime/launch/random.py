@@ -13,8 +13,10 @@ from chips.memory_rules import internal_flags
 from chips.registry import plugin
 from chips.tasks import StarsCommon
 from runtime import errors
+from runtime.launch.transfer import Keeper
 
 if TYPE_CHECKING:
+    from chips import Chip
     from runtime.core.stream import Stream
 
 
@@ -90,8 +92,8 @@ _WORD = 8
 _CREDIT = 254
 
 
-def queue_random(stream: Stream, asked: RandomNumbers, call: str) -> None:
-    """Queue the generation of random numbers.
+def queue_random(stream: Stream, asked: RandomNumbers, call: str, *keep: object) -> None:
+    """Queue the generation of random numbers; `keep` is held until they are there.
 
     Raises:
         InvalidArgument 107000: the distribution has no numbers of that type, or an operand is too long (EE1003); no
@@ -99,24 +101,28 @@ def queue_random(stream: Stream, asked: RandomNumbers, call: str) -> None:
         NotSupported 207000: the chip has no generator.
     """
     stream.check_open()
-    if not stream.device.chip.has("TASK_RAND_GENERATOR"):
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {stream.device.chip.soc} has no generator of random numbers",
-            hint="generate them with a kernel",
-        )
+    check_generator(stream.device.chip, call)
     _check(asked, call)
-    memory, place, free = stream.device.memory, asked.place, None
+    memory, place = stream.device.memory, asked.place
+    keeper = Keeper(*keep)
     if not place:
         place = memory.alloc(2 * _WORD, internal_flags())
-        free = partial(memory.free, place)
+        keeper = Keeper(*keep, free=partial(memory.free, place))
     try:
         memory.write(place, b"".join(operand.data.ljust(_WORD, b"\0") for operand in asked.parameters).ljust(16, b"\0"))
         task = StarsCommon(sqe=_entry(stream, asked, place))
-    except BaseException:
-        if free is not None:
-            free()
-        raise
-    stream.submit(task, owner=f"random numbers, {asked.distribution.name.lower()}", finished=free)
+        stream.submit(task, owner=f"random numbers, {asked.distribution.name.lower()}", finished=keeper.piece())
+    finally:
+        keeper.release()
+
+
+def check_generator(chip: Chip, call: str) -> None:
+    """Raise NotSupported 207000 for a chip without a generator of random numbers."""
+    if not chip.has("TASK_RAND_GENERATOR"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {chip.soc} has no generator of random numbers",
+            hint="generate them with a kernel",
+        )
 
 
 def _check(asked: RandomNumbers, call: str) -> None:

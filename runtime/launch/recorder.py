@@ -362,6 +362,10 @@ class Recorder:
         finally:
             self.sink.span(Span(name, facts, began, _clock(), threading.get_ident()))
 
+    def noted(self, name: str, began_ns: int) -> None:
+        """Note a mark or stretch of the program's own."""
+        self.sink.span(Span(name, {"named by": "the program"}, began_ns, _clock(), threading.get_ident()))
+
     def _caller(self, frame: FrameType) -> FrameType:
         """Return the nearest frame outside of this package, and remember its code."""
         while id(frame.f_code) not in self._outside:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-from typing import Any
-
 import numpy as np
 import pytest
 
 from runtime.api import Device, Stream
-from runtime.launch.random import Distribution, Number, Operand, RandomNumbers, queue_random
 
 COUNT = 1024
 
@@ -21,52 +17,43 @@ def test_reduction(device: Device, stream: Stream) -> None:
     assert device.download(total, "f4").tolist() == [2, 4, 6, 8]
 
 
-@pytest.mark.parametrize(("distribution", "number", "first", "second", "code"), [
-    (Distribution.NORMAL, Number.FLOAT32, 0.0, 1.0, "<f4"),
-    (Distribution.UNIFORM, Number.FLOAT16, 0.0, 1.0, "<f2"),
-    (Distribution.UNIFORM, Number.INT32, 0, 100, "<i4"),
-])  # fmt: skip
-def test_random_numbers(
-    device: Device, stream: Stream, distribution: Distribution, number: Number, first: Any, second: Any, code: str
-) -> None:
-    result, counter = device.alloc(COUNT * number.bytes), device.upload(bytes(16))
-    parameters = tuple(Operand(np.array(value, code).tobytes()) for value in (first, second))
-    for _ in range(2):  # the same seed and counter: the same numbers
-        queue_random(stream, RandomNumbers(
-            distribution=distribution, number=number, parameters=parameters, seed=_word(7), count=_word(COUNT),
-            result=result.address, counter=counter.address,
-        ), "example")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_random_numbers(device: Device, stream: Stream, dtype: str) -> None:
+    code = np.dtype(dtype)
+    first, second = (device.alloc(COUNT * code.itemsize) for _ in range(2))
+    with device.create_generator(seed=7) as generator:
+        generator.uniform(stream, first, 0, 100, dtype)
+        generator.uniform(stream, second, 0, 100, dtype)
         stream.synchronize()
-        drawn = device.download(result, code)
-        assert len(set(drawn.tolist())) > COUNT // 16
-        if distribution is Distribution.UNIFORM:
-            assert first <= drawn.min() < drawn.max() <= second
-        else:
-            assert abs(float(drawn.mean())) < 0.2
+    drawn = [device.download(buffer, code) for buffer in (first, second)]
+    for numbers in drawn:
+        assert 0 <= numbers.min() < 20
+        assert 80 < numbers.max() <= 100
+    assert drawn[0].tolist() != drawn[1].tolist()
+
+
+def test_normal_numbers(device: Device, stream: Stream) -> None:
+    result = device.alloc(COUNT * 4)
+    with device.create_generator() as generator:
+        generator.normal(stream, result, 5, 2)
+        stream.synchronize()
+    drawn = device.download(result, "f4")
+    assert abs(float(drawn.mean()) - 5) < 0.3
+    assert abs(float(drawn.std()) - 2) < 0.3
 
 
 def test_truncated_normal_numbers(device: Device, stream: Stream) -> None:
-    result, counter = device.alloc(COUNT * 2), device.upload(bytes(16))
-    queue_random(stream, RandomNumbers(
-        distribution=Distribution.TRUNCATED_NORMAL, number=Number.BFLOAT16, seed=_word(7), count=_word(COUNT),
-        parameters=(Operand(struct.pack("<f", 0)[2:]), Operand(struct.pack("<f", 1)[2:])),
-        result=result.address, counter=counter.address,
-    ), "example")  # fmt: skip
-    stream.synchronize()
+    result = device.alloc(COUNT * 2)
+    with device.create_generator() as generator:
+        generator.normal(stream, result, dtype="bfloat16", truncated=True)
+        stream.synchronize()
     drawn = (device.download(result, "<u2").astype("u4") << 16).view("f4")
     assert -2 <= drawn.min() < 0 < drawn.max() <= 2
 
 
 def test_dropout_mask(device: Device, stream: Stream) -> None:
-    result, counter = device.alloc(COUNT // 8), device.upload(bytes(16))
-    queue_random(stream, RandomNumbers(
-        distribution=Distribution.DROPOUT_MASK, number=Number.FLOAT32, parameters=(Operand(struct.pack("<f", 0.25)),),
-        seed=_word(7), count=_word(COUNT), result=result.address, counter=counter.address,
-    ), "example")  # fmt: skip
-    stream.synchronize()
-    kept = float(np.unpackbits(device.download(result)).mean())
-    assert min(abs(kept - 0.25), abs(kept - 0.75)) < 0.06
-
-
-def _word(value: int) -> Operand:
-    return Operand(value.to_bytes(8, "little"))
+    result = device.alloc(COUNT // 8)
+    with device.create_generator() as generator:
+        generator.dropout_mask(stream, result, 0.25)
+        stream.synchronize()
+    assert abs(float(np.unpackbits(device.download(result)).mean()) - 0.75) < 0.06

@@ -14,7 +14,6 @@ from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.api.aclrt import Out
 from runtime.cli.sample import minimal_kernel
-from runtime.core.limits import CoreKind
 from runtime.launch.binary import Function
 from runtime.launch.kernel import Kernel
 from tests.examples.conftest import CApi, StandIn
@@ -64,9 +63,8 @@ def test_a_kernel_on_fewer_cores(device: Device, stream: Stream, stand_in: Stand
     def hello(_context: Any) -> None:
         said.append("Hello World")
 
-    device.core_limits.limit_device(CoreKind.CUBE, 8)
-    cores = device.core_limits.of_device(CoreKind.CUBE)
-    stand_in(hello, grid=False)[cores](0, stream=stream)
+    device.limit_cores(cube=8)
+    stand_in(hello, grid=False)[device.usable_cores.cube](0, stream=stream)
     stream.synchronize()
     assert said == ["Hello World"] * 8
 

@@ -9,7 +9,6 @@ import pytest
 from fakes.kernels import Fail, Hang
 from runtime import errors
 from runtime.api import Device, Kernel, Stream
-from runtime.core.abort import stop_stream
 from runtime.core.failure import FailureMode
 from runtime.core.stream import StreamFlag
 from tests.examples.conftest import StandIn
@@ -89,7 +88,7 @@ def test_stop_of_a_running_task(device: Device, stream: Stream, count: Kernel, s
     stand_in(endless)[1](0, stream=stream)
     count[1](counter, stream=stream)
     assert not stream.query()
-    stop_stream(stream)
+    stream.stop()
     with pytest.raises(errors.RuntimeFault) as caught:
         stream.synchronize()
     assert caught.value.code == 507000

@@ -107,6 +107,8 @@ def bind(name: str, row: Row) -> Function:
         outs = {each: Out() for each in written}
         code = process().call(row.function, **passed, **outs)
         del held  # what the arguments pointed into
+        if row.answer == "None":
+            return None
         if row.answer:
             return _NO_VALUE[row.answer] if code is None else code
         if after is not None:

@@ -220,6 +220,11 @@ def _within(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None,
     return {"notify": notify, "stream": stream, "timeout": timeout}, None, None
 
 
+def _marked(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
+    text, stream = values
+    return {"msg": text, "msgLen": len(text.encode()), "stream": stream}, None, None
+
+
 def _cpu_function(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
     binary, function, kernel = values
     if not function or not kernel:
@@ -284,4 +289,5 @@ ADAPTERS: dict[str, Adapter] = {
     "aclrtRegisterCpuFunc": _cpu_function,
     "aclmdlRICaptureThreadExchangeMode": _exchanged,
     "aclrtWaitAndResetNotify": _within,
+    "aclprofMarkEx": _marked,
 }

@@ -23,7 +23,7 @@ CHAPTERS = (
     "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
     "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual", "shareable", "ipc",
     "health", "pools", "allocator", "random", "kernel", "arguments", "launch", "fusion", "capture", "model",
-    "branching", "graph", "remarks", "snapshot", "overflow", "faults", "miscellaneous",
+    "branching", "graph", "remarks", "snapshot", "overflow", "faults", "stamps", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 

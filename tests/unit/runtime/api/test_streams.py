@@ -100,3 +100,28 @@ def test_results_are_there_after_synchronize(device: Device, stream: Stream) -> 
         stream.copy(back, buffer)
         stream.synchronize()
     assert np.array_equal(back.numpy(), host.numpy())
+
+
+def test_limits_of_cores_hold_for_a_stream_or_its_device(device: Device, stream: Stream) -> None:
+    there = device.usable_cores
+    device.limit_cores(vector=3)
+    assert device.usable_cores == stream.usable_cores == (there.cube, 3)
+    stream.limit_cores(cube=2)
+    assert stream.usable_cores == (2, 3)
+    assert device.default_stream.usable_cores == (there.cube, 3)
+    with pytest.raises(errors.InvalidArgument, match=f"{there.cube + 1} cube cores: the device has {there.cube}"):
+        device.limit_cores(vector=1, cube=there.cube + 1)
+    assert device.usable_cores.vector == 3
+    device.limit_cores()
+    stream.limit_cores()
+    assert stream.usable_cores == there
+
+
+def test_stop_ends_the_running_task_only(device: Device, stream: Stream) -> None:
+    flag, target = device.upload(bytes(8)), device.upload(bytes(8))
+    stream.wait_value(flag, 1)
+    stream.write_value(target, 7)
+    stream.stop()
+    with pytest.raises(errors.RuntimeFault):
+        stream.synchronize(timeout_ms=2000)
+    stream.close(force=True)

@@ -56,8 +56,8 @@ class Event(Questions):
         self.outside: Outside | None = None
         """What graphs do with it from outside; its records set bytes of memory then."""
         self._latest: Recording | None = None
-        self._waits: list[Waiting] = []
-        """Waits that may not be over yet."""
+        self._waits: dict[Stream, Waiting] = {}
+        """Per stream the last wait, which may not be over yet; those before it are when it is."""
         self._lock = threading.Lock()
         self._means = means = traits(flags)
         self._is_default = not renewed and means.default
@@ -273,6 +273,8 @@ class Event(Questions):
             NotSupported 207000: the event only marks progress.
             InvalidArgument 107000: a plain event that was never recorded, unless made to be waited for first.
         """
+        if timeout_s is None and self._means.short and self._awaited(stream):
+            return
         self.check_open()
         stream.check_open()
         if self.shadow is not None:
@@ -330,16 +332,34 @@ class Event(Questions):
             return False
         return not done or self.reset_in is not None or self._means.waits_first
 
+    def _awaited(self, stream: Stream) -> bool:
+        """Wait by a prepared send for a record in another stream that is pending, where the stream has one."""
+        record, signal, device = self._latest, self._signal, stream.device
+        if (record is None or signal is None or record.stream is stream or record.stream.device is not device
+                or record.done or self.closed or stream.closed or self.shadow is not None or stream.bound is not None
+                or device.runtime.timeouts.wait_limit_s or not signal.hold()):
+            return False
+        end = signal.await_mark(stream)
+        if not end:
+            signal.drop()
+        elif not self.renewed:
+            self._waits[stream] = Waiting(stream, signal, end)
+        return end > 0
+
     def _send_wait(self, signal: Signal, stream: Stream, timeout_s: int) -> None:
-        wait = Waiting(stream, signal)
-        record = self._latest
-        if signal.device is stream.device:
-            signal.wait(stream, wait.finished, timeout_s)
+        """Send a wait for a signal that is held for it."""
+        record, at_home = self._latest, signal.device is stream.device
+        if at_home and not timeout_s and (end := signal.await_mark(stream)):
+            wait = Waiting(stream, signal, end)
         else:
-            assert record is not None
-            value.bridge(record.stream, stream, wait.finished)
+            wait = Waiting(stream, signal)
+            if at_home:
+                signal.wait(stream, wait.finished, timeout_s)
+            else:
+                assert record is not None
+                value.bridge(record.stream, stream, wait.finished)
         if not self.renewed:
-            self._waits = [*(other for other in self._waits if not other.done), wait]
+            self._waits[stream] = wait
 
     def _never_recorded(self) -> errors.RuntimeFault:
         reason = f"{self!r} was never recorded"

@@ -29,7 +29,7 @@ class Questions:
         _latest: Recording | None
         _means: Traits
         _signal: Signal | None
-        _waits: list[Waiting]
+        _waits: dict[Stream, Waiting]
 
         def check_open(self) -> None:
             """Raise where the event was closed, or its device was."""
@@ -96,12 +96,13 @@ class Questions:
         self._refuse_external()
         if self.renewed:
             raise self._no_old_query()
-        for wait in self._waits:
+        for stream, wait in list(self._waits.items()):
             if wait.done:
-                wait.stream.relied()
-            elif not wait.stream.closed:
-                wait.stream.drain()
-        self._waits[:] = [wait for wait in self._waits if not wait.done]
+                stream.relied()
+            elif not stream.closed:
+                stream.drain()
+            if wait.done:
+                self._waits.pop(stream, None)
         return not self._waits
 
     def recorded(self) -> bool:

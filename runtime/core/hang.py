@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.signals import Signal, Waiting
 from runtime.driver.queues import SQE_BYTES
@@ -75,11 +76,13 @@ def describe(stream: Stream) -> str:
 
 def awaited(stream: Stream) -> list[str]:
     """Say what the pending waits of a stream are for, and how far the stream that would end them is."""
-    found = []
-    for _, finished in list(stream.ring.specials)[:_SHOWN]:
-        waiting = getattr(finished, "__self__", None)
-        if isinstance(waiting, Waiting):
-            found.append(_source(stream, waiting.signal))
+    found, ring = [], stream.ring
+    for end, finished in list(ring.specials)[:_SHOWN]:
+        told = getattr(finished, "__self__", None)
+        if isinstance(told, Waiting):
+            found.append(_source(stream, told.signal))
+        elif isinstance(told, Signal) and ring.owners[(end - 1) % ring.depth].type is TaskType.STREAM_WAIT_EVENT:
+            found.append(_source(stream, told))
     return found
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.v200.generation import HEAD_UPDATE_EVERY, with_head_update
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
-from runtime.core.submit import flip, make_room, send_again, was_sent
+from runtime.core.submit import broken_off, flip, make_room, send_again
 
 if TYPE_CHECKING:
     from chips.layout import Template
@@ -100,34 +100,37 @@ def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
     ids, owners, depth, specials = ring.ids, ring.owners, ring.depth, ring.specials
     sender = stream.senders[1]
     send, device_id, reference = sender.send, sender.device_id, sender.reference
-    lock, tick = stream.lock, stream.tick
+    acquire, release, tick = stream.lock.acquire, stream.lock.release, stream.tick
 
     def put(value: Any = None, finished: Finished | None = None) -> int:
-        with lock:
+        try:
+            acquire()
             if gate.barred:
+                release()
                 return 0
-            try:
+            count = ring.submitted
+            if count >= ring.limit:
+                make_room(stream, 1)
                 count = ring.submitted
-                if count >= ring.limit:
-                    make_room(stream, 1)
-                    count = ring.submitted
-                position, task_id = count % depth, ring.next_id
-                ids[position] = task_id
-                owners[position] = label
-                fill(task_id, value)
-                count += 1
-                if finished is not None:
-                    specials.append((count, finished))
-                if rc := send(device_id, reference):
-                    send_again(stream, sender, rc)
-                ring.submitted = count
-                ring.next_id = task_id = task_id + 1
-                if task_id == NO_TASK:
-                    ring.wrap_ids()
-                    flip(stream)
-            except BaseException:
-                broken_off(stream, label, finished)
-                raise
+            position, task_id = count % depth, ring.next_id
+            ids[position] = task_id
+            owners[position] = label
+            fill(task_id, value)
+            count += 1
+            if finished is not None:
+                specials.append((count, finished))
+            if rc := send(device_id, reference):
+                send_again(stream, sender, rc)
+            ring.submitted = count
+            finished = None
+            ring.next_id = task_id = task_id + 1
+            if task_id == NO_TASK:
+                ring.wrap_ids()
+                flip(stream)
+            release()
+        except BaseException:
+            _broken_off(stream, label, finished)
+            raise
         if not count & _TICK_MASK:
             tick()
         return count
@@ -142,31 +145,34 @@ def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
     sender = stream.senders[1]
     send, device_id, reference = sender.send, sender.device_id, sender.reference
     serial = stream.device.next_serial
-    lock, tick = stream.lock, stream.tick
+    acquire, release, tick = stream.lock.acquire, stream.lock.release, stream.tick
 
     def put(value: Any = None, finished: Finished | None = None) -> int:
-        with lock:
+        try:
+            acquire()
             if gate.barred:
+                release()
                 return 0
-            try:
+            count = ring.submitted
+            if count >= ring.limit:
+                make_room(stream, 1)
                 count = ring.submitted
-                if count >= ring.limit:
-                    make_room(stream, 1)
-                    count = ring.submitted
-                position = count % depth
-                firsts[position] = position
-                owners[position] = label
-                fill(serial(), value)
-                count += 1
-                if finished is not None:
-                    specials.append((count, finished))
-                if rc := send(device_id, reference):
-                    send_again(stream, sender, rc)
-                ring.submitted = count
-                ring.allocations += 1
-            except BaseException:
-                broken_off(stream, label, finished)
-                raise
+            position = count % depth
+            firsts[position] = position
+            owners[position] = label
+            fill(serial(), value)
+            count += 1
+            if finished is not None:
+                specials.append((count, finished))
+            if rc := send(device_id, reference):
+                send_again(stream, sender, rc)
+            ring.submitted = count
+            finished = None
+            ring.allocations += 1
+            release()
+        except BaseException:
+            _broken_off(stream, label, finished)
+            raise
         if not count & _TICK_MASK:
             tick()
         return count
@@ -185,17 +191,18 @@ def publishing(template: Template, ring: RingV200) -> Callable[..., None]:
     return pack_into
 
 
-def broken_off(stream: Stream, label: Label, finished: Finished | None) -> None:
-    """Make the ring agree with the driver when a send was left by an exception; the stream's lock is held.
+def _broken_off(stream: Stream, label: Label, finished: Finished | None) -> None:
+    """Make the ring agree with the driver when a send was left by an exception.
 
     `finished` stays with a task that has left, and is owed at once for one that has not.
     """
     ring = stream.ring
-    if was_sent(stream, ring.submitted + 1):
-        ring.take(1, 0, label)
-        ring.mark = None
-    elif finished is not None:
-        if ring.specials and ring.specials[-1][0] > ring.submitted:
-            ring.specials.pop()
-        ring.owed.append(finished)
-    stream.senders.seek(ring.tail)
+    with broken_off(stream) as left:
+        if left:
+            ring.take(1, 0, label)
+        elif finished is not None:
+            end, newest = ring.specials[-1] if ring.specials else (0, None)
+            if end > ring.submitted:
+                ring.specials.pop()
+            if end > ring.submitted or newest is not finished:
+                ring.owed.append(finished)

@@ -84,6 +84,13 @@ class Signal:
         """Queue a record the short way; returns the absolute place behind it, 0 where `record` is right."""
         return 0
 
+    def await_mark(self, stream: Stream) -> int:
+        """Queue a wait the short way; returns the absolute place behind it, 0 where `wait` is right.
+
+        The caller holds it for the wait, which lets go.
+        """
+        return 0
+
     def _give_back(self) -> None:
         """Return what it is made of to where it came from; nothing by default."""
 
@@ -135,12 +142,14 @@ class IdSignal(Signal):
 
     def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
         """Queue the event wait."""
-        if not timeout_s and fired(stream, _WAIT, self.number, finished):
-            return
         task = EventWait(event_id=self.number, timeout_s=timeout_s)
         stream.submit(task, owner="event wait", finished=finished)
         if not timeout_s:
             prepare(stream, _WAIT, task, "event wait", "event_id")
+
+    def await_mark(self, stream: Stream) -> int:
+        """Queue the event wait by a prepared send."""
+        return fired(stream, _WAIT, self.number, self.drop)
 
     def reset(self, stream: Stream, finished: Finished) -> None:
         """Queue the event reset."""
@@ -206,12 +215,14 @@ class CountSignal(Signal):
 
     def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the number or a later one."""
-        if not timeout_s and fired(stream, self._counter.wait_key, self.value, finished):
-            return
         task = EventWait(event_id=self.number, counted=True, count=self.value, timeout_s=timeout_s)
         stream.submit(task, owner="event wait", finished=finished)
         if not timeout_s:
             prepare(stream, self._counter.wait_key, task, "event wait", "count")
+
+    def await_mark(self, stream: Stream) -> int:
+        """Queue the wait for the number by a prepared send."""
+        return fired(stream, self._counter.wait_key, self.value, self.drop)
 
     def reset(self, stream: Stream, finished: Finished) -> None:
         """Send nothing: the next record stores another number, so there is nothing to take back."""
@@ -310,17 +321,21 @@ class Recording:
 
 
 class Waiting:
-    """One wait of a stream, for as long as it lasts."""
+    """One wait of a stream: known by its place where it was sent the short way, else told when it is over."""
 
-    __slots__ = ("done", "signal", "stream")
+    __slots__ = ("_end", "signal", "stream")
 
-    def __init__(self, stream: Stream, signal: Signal) -> None:
-        self.stream, self.signal = stream, signal
-        self.done = False
+    def __init__(self, stream: Stream, signal: Signal, end: float = NEVER) -> None:
+        self.stream, self.signal, self._end = stream, signal, end
+
+    @property
+    def done(self) -> bool:
+        """Whether the stream has passed the wait, as far as is known."""
+        return self.stream.ring.reclaimed >= self._end
 
     def finished(self) -> None:
         """The wait's own task was reclaimed."""
-        self.done = True
+        self._end = 0
         self.signal.drop()
 
 

@@ -106,7 +106,8 @@ class Stream:
         self.route = routes[0]
         self.group = group
         """The DVPP group whose completion queue the stream shares."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        """Nobody takes it twice, but for who repairs a send that was broken off; see `submit.broken_off`."""
         self.reports = threading.RLock()
         """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
         self.senders: Senders = Senders(device, queues)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -270,6 +270,23 @@ def was_sent(stream: Stream, submitted: int) -> bool:
         return stream.device.queues.tail(stream.queues.sq_id) == submitted % stream.ring.depth
     except errors.RuntimeFault:
         return False
+
+
+@contextmanager
+def broken_off(stream: Stream) -> Iterator[bool]:
+    """Hold the stream's lock to repair what a prepared send has left behind; tells whether its task has left.
+
+    Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
+    """
+    ring = stream.ring
+    with stream.lock:  # a second time, where it is held
+        left = not stream.closed and was_sent(stream, ring.submitted + 1)
+        yield left
+        if left:
+            ring.mark = None
+        stream.senders.seek(ring.tail)
+    with suppress(RuntimeError):  # it was not held
+        stream.lock.release()
 
 
 def check_device(stream: Stream) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock, ArgumentPool
 
 SLOT_BYTES = 8
+STORE_BYTES = 64
+"""Device memory that is mapped takes stores of whole aligned units of so many bytes only."""
 _U64 = (1 << 64) - 1
 _SCALAR_KINDS = tuple("biufcmM")
 """NumPy's letters for scalars that are plain numbers: no text, no records, no Python objects."""
@@ -126,21 +128,6 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
             raise memory.fault(rc, "drvMemcpy", f"arguments of {size} bytes")
 
     return by_copy
-
-
-def filler(pool: ArgumentPool | None, count: int) -> Callable[..., None]:
-    """Return the function that writes `count` words into a block: `fill(block.view, block.offset, *words)`."""
-    if pool is None or pool.way != "bar":
-        return struct.Struct(f"<{count}Q").pack_into
-    # Device memory takes whole aligned 64-byte stores only: the words are staged and copied in such units. The
-    # staging bytes are new each time, because threads share a launcher.
-    size = -(-count * SLOT_BYTES // 64) * 64
-    pack = struct.Struct(f"<{count}Q{size - count * SLOT_BYTES}x").pack
-
-    def fill(view: memoryview, offset: int, *words: int) -> None:
-        view[offset : offset + size] = pack(*words)
-
-    return fill
 
 
 def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:

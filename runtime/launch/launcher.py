@@ -9,7 +9,6 @@ tracing or logging. A stream's route decides which of them it is.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,9 +18,9 @@ from chips.tasks import CoreKernel, MixKernel
 from runtime.core.blocking import blocking, blocks
 from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
 from runtime.core.shots import publishing
-from runtime.core.submit import flip, make_room, send_again, was_sent
+from runtime.core.submit import broken_off, flip, make_room, send_again
 from runtime.launch import captured
-from runtime.launch.args import SLOT_BYTES, filler, mover, single_slot, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, take_block
 from runtime.launch.block import HostBlock
 from runtime.launch.general import (
     general_launcher,
@@ -29,8 +28,9 @@ from runtime.launch.general import (
     submit_at,
     submit_block,
     writer,
-    wrong_count,
 )
+from runtime.launch.unrolled import OtherTypes, packer, packer_for
+from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
@@ -111,26 +111,14 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     if pool is None or any(kernel.hidden_words()):
         return general
     pop, give_back = pool.free.pop, pool.free.append
-    fill, move = filler(pool, count), mover(stream, pool, size)
+    move = mover(stream, pool, size)
     if stream.tracer is not None:
         pop, move = stream.tracer.arguments(pop, move)
-
-    buffers_alone = True
+    unit = STORE_BYTES if pool.way == "bar" else 1
+    pack = packer((DeviceBuffer,) * count, unit)
 
     def launch(*arguments: Any) -> None:
-        nonlocal buffers_alone
-        try:
-            if buffers_alone:
-                words = [argument.word for argument in arguments]
-            else:
-                words = [single_slot(argument) for argument in arguments]
-        except AttributeError:
-            buffers_alone = False
-            return launch(*arguments)
-        except ValueError:
-            return general(*arguments)
-        if len(words) != count:
-            raise wrong_count(kernel, count, len(arguments))
+        nonlocal pack
         try:
             block = pop()
         except IndexError:
@@ -138,9 +126,13 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
             if block.pool is not pool:
                 return general(*arguments, block=block)
         try:
-            fill(block.view, block.offset, *words)
-            move(block)
-        except struct.error:  # a negative number, or a buffer that was freed
+            try:
+                pack(block.view, block.offset, arguments)  # beat 3
+            except OtherTypes:
+                pack = other = packer_for(arguments, count, unit)
+                other(block.view, block.offset, arguments)
+            move(block)  # beat 4
+        except OtherTypes:  # what takes several slots or none, another count, a negative number, a freed buffer
             give_back(block)
             return general(*arguments)
         except BaseException:
@@ -208,31 +200,33 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, 
     pack, send = _watched(stream, template.struct.pack_into, sender.send)
     head, middle, tail = template.runs
     bias = template.bias[1]
-    program, lock, tick = kernel.program, stream.lock, stream.tick
+    program, acquire, release, tick = kernel.program, stream.lock.acquire, stream.lock.release, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
-        with lock:
+        try:
+            acquire()
             if free := not (gate.barred or program.closed):
-                try:
+                count = ring.submitted
+                if count >= ring.limit:
+                    make_room(stream, 1)
                     count = ring.submitted
-                    if count >= ring.limit:
-                        make_room(stream, 1)
-                        count = ring.submitted
-                    position, task_id = count % depth, ring.next_id  # beat 2
-                    ids[position] = task_id
-                    owners[position] = label
-                    pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
-                    if rc := send(device_id, reference):  # beat 6
-                        send_again(stream, sender, rc)
-                    blocks[position] = block
-                    ring.submitted = count = count + 1
-                    ring.next_id = task_id = task_id + 1
-                    if task_id == NO_TASK:
-                        ring.wrap_ids()
-                        flip(stream)
-                except BaseException:
-                    _broken_off(stream, label, block)
-                    raise
+                position, task_id = count % depth, ring.next_id  # beat 2
+                ids[position] = task_id
+                owners[position] = label
+                pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
+                if rc := send(device_id, reference):  # beat 6
+                    send_again(stream, sender, rc)
+                blocks[position] = block
+                ring.submitted = count = count + 1
+                ring.next_id = task_id = task_id + 1
+                block = None
+                if task_id == NO_TASK:
+                    ring.wrap_ids()
+                    flip(stream)
+            release()
+        except BaseException:
+            _broken_off(stream, label, block)
+            raise
         if not free:
             around(address, block)
         elif not count & _TICK_MASK:
@@ -253,28 +247,30 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
     head, middle, tail = template.runs
     bias = template.bias[1]
     serial = stream.device.next_serial
-    program, lock, tick = kernel.program, stream.lock, stream.tick
+    program, acquire, release, tick = kernel.program, stream.lock.acquire, stream.lock.release, stream.tick
 
     def put(address: int, block: ArgumentBlock | None = None) -> None:
-        with lock:
+        try:
+            acquire()
             if free := not (gate.barred or program.closed):
-                try:
+                count = ring.submitted
+                if count >= ring.limit:
+                    make_room(stream, 1)
                     count = ring.submitted
-                    if count >= ring.limit:
-                        make_room(stream, 1)
-                        count = ring.submitted
-                    position = count % depth  # beat 2: id and position are one
-                    firsts[position] = position
-                    owners[position] = label
-                    pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
-                    if rc := send(device_id, reference):  # beat 6
-                        send_again(stream, sender, rc)
-                    blocks[position] = block
-                    ring.submitted = count = count + 1
-                    ring.allocations += 1
-                except BaseException:
-                    _broken_off(stream, label, block)
-                    raise
+                position = count % depth  # beat 2: id and position are one
+                firsts[position] = position
+                owners[position] = label
+                pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
+                if rc := send(device_id, reference):  # beat 6
+                    send_again(stream, sender, rc)
+                blocks[position] = block
+                ring.submitted = count = count + 1
+                ring.allocations += 1
+                block = None
+            release()
+        except BaseException:
+            _broken_off(stream, label, block)
+            raise
         if not free:
             around(address, block)
         elif not count & _TICK_MASK:
@@ -290,11 +286,9 @@ def _watched(stream: Stream, pack: Callable[..., None], send: Callable[..., int]
 
 
 def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> None:
-    """Make the ring agree with the driver when a launch was left by an exception; the stream's lock is held."""
-    ring = stream.ring
-    if was_sent(stream, ring.submitted + 1):
-        ring.arguments[ring.take(1, 0, label).position] = block
-        ring.mark = None
-    elif block is not None and not any(held is block for held in ring.arguments):
-        stream.device.release_arguments([block])
-    stream.senders.seek(ring.tail)
+    """Make the ring agree with the driver when a launch was left by an exception."""
+    with broken_off(stream) as left:
+        if left:
+            stream.ring.arguments[stream.ring.take(1, 0, label).position] = block
+        elif block is not None and not any(held is block for held in stream.ring.arguments):
+            stream.device.release_arguments([block])

@@ -83,7 +83,7 @@ def test_a_launch(device: Device, stream: Stream, make_kernel: MakeKernel, submi
         stream.synchronize(10_000)
 
     places = everywhere(lambda: launch(7), check)
-    assert places > 10
+    assert places >= 10
     # Between two calls of the launcher a block belongs to nobody. The pool has it again when the device is closed.
     assert lost <= 8
 
@@ -109,7 +109,7 @@ def test_a_task_of_the_general_path(device: Device, stream: Stream, submitted: i
 
     told: dict[int, int] = {}
     places = everywhere(lambda: stream.submit(Nop(), finished=lambda: finished.append("once")), check)
-    assert places > 10
+    assert places >= 10
     # At the first places the call has not begun. A callback that was taken out of its queue and not called yet is lost:
     # no order of two steps is safe from an interrupt between them, and calling twice would be worse.
     never = [place for place, times in told.items() if not times]

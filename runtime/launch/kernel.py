@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -43,11 +44,13 @@ _MAX_BLOCKS = 0xFFFF
 class Kernel:
     """A function of a loaded program. Made by `program.kernel(name or key)`."""
 
-    __slots__ = ("__weakref__", "address", "binary", "content", "name", "program")
+    __slots__ = ("__weakref__", "_grids", "address", "binary", "content", "name", "program")
 
     def __init__(self, program: Program, content: Content, binary: BinaryKernel) -> None:
         self.program, self.content, self.binary = program, content, binary
         self.name = binary.name
+        self._grids: dict[int, weakref.ref[Callable[..., None]]] = {}
+        """What subscripts have returned, by the number of blocks."""
         self.address = program.address + binary.offset1
 
     @property
@@ -109,22 +112,38 @@ class Kernel:
 
     def __getitem__(self, blocks: int) -> Callable[..., None]:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
+        kept = self._grids.get(blocks)
+        made = None if kept is None else kept()
+        return self._grid(blocks) if made is None else made
 
-        # Nothing is kept of it here: a kernel that holds what holds the kernel would end only with the collector.
+    def _grid(self, blocks: int) -> Callable[..., None]:
+        """Make what a subscript returns.
+
+        Only a weak reference is kept of it, because a kernel that holds what holds the kernel would end only with the
+        collector; streams that it launched in hold it with their prepared launches.
+        """
+
         def launch(*arguments: Any, stream: Stream | None = None, options: LaunchOptions = PLAIN) -> None:
             if options is not PLAIN or stream is None:
                 return self.launch(stream, blocks, *arguments, options=options)
-            key = self, blocks, len(arguments)  # without options, whose hash is dear
-            go = stream.launchers.get(key)
-            if go is not None:
-                go(*arguments)
-                return None
-            self.launch(stream, blocks, *arguments)
-            if made := stream.launchers.get((self, blocks, PLAIN, len(arguments))):
-                stream.launchers[key] = made
-            return None
+            try:
+                go = stream.launchers[self, blocks, len(arguments)]  # without options, whose hash is dear
+            except KeyError:
+                go = self._kept(stream, blocks, len(arguments))
+            return go(*arguments)
 
+        if len(self._grids) >= _MOST_PREPARED:
+            self._grids.clear()
+        self._grids[blocks] = weakref.ref(launch)
         return launch
+
+    def _kept(self, stream: Stream, blocks: int, count: int) -> Callable[..., None]:
+        """Prepare a launch that a subscript makes, and let the stream keep both."""
+        go = self._prepared(stream, blocks, PLAIN, count)
+        stream.launchers[self, blocks, count] = go
+        if (kept := self._grids.get(blocks)) is not None and (grid := kept()) is not None:
+            stream.launchers[self, blocks, "subscript"] = grid
+        return go
 
     def launch(self, stream: Stream | None, blocks: int, *arguments: Any,
                options: LaunchOptions = PLAIN) -> None:
@@ -139,14 +158,17 @@ class Kernel:
             InvalidHandle: the stream is closed. ContextError: it belongs to another device.
         """
         target = self.program.device.context.default_stream if stream is None else stream
-        count = len(arguments)
+        self._prepared(target, blocks, options, len(arguments))(*arguments)
+
+    def _prepared(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
+        """Return a launcher that the stream keeps."""
         key = (self, blocks, options, count)
-        launch = target.launchers.get(key)
+        launch = stream.launchers.get(key)
         if launch is None:
-            if len(target.launchers) >= _MOST_PREPARED:
-                target.launchers.clear()  # grids that change with every launch are not worth keeping
-            launch = target.launchers[key] = self.bind(target, blocks, options, count=count)
-        launch(*arguments)
+            if len(stream.launchers) >= _MOST_PREPARED:
+                stream.launchers.clear()  # grids that change with every launch are not worth keeping
+            launch = stream.launchers[key] = self.bind(stream, blocks, options, count=count)
+        return launch
 
     def bind(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN, *,
              count: int | None = None) -> Callable[..., None]:

@@ -44,8 +44,8 @@ def packer_for(arguments: tuple[Any, ...], count: int, unit: int) -> Pack:
 def packer(kinds: tuple[type, ...], unit: int = 1) -> Pack:
     """Return the function that packs arguments of these types.
 
-    It raises `OtherTypes` for all that is not plain: another number or other types of arguments, a negative or too large
-    int, a NaN of less than 64 bits, a freed buffer.
+    It raises `OtherTypes` for all that is not plain: another number or other types of arguments, a negative or too
+    large int, a NaN of less than 64 bits, a freed buffer.
 
     Args:
         unit: store whole units of so many bytes, by one slice assignment.

@@ -61,7 +61,7 @@ class TaskRing:
     `limit` is the absolute count up to which submission needs no look at the device.
     """
 
-    __slots__ = ("arguments", "depth", "limit", "mark", "owed", "owners", "reclaimed", "specials", "submitted")
+    __slots__ = ("arguments", "depth", "kept", "limit", "mark", "owed", "owners", "reclaimed", "specials", "submitted")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -73,6 +73,8 @@ class TaskRing:
         """Per position: the label of the task (what it is called in an error), shared by all its SQEs."""
         self.arguments: list[Any] = [None] * depth
         """Per position: the argument block that goes back to its pool when the task is reclaimed."""
+        self.kept: list[Any] | None = None
+        """Per position: what has to live until the task is reclaimed; made by `keep` where it is needed."""
         self.specials: deque[tuple[int, Finished]] = deque()
         """Tasks that want to be told: (absolute end, callback), in order."""
         self.owed: deque[Finished] = deque()
@@ -87,6 +89,12 @@ class TaskRing:
     def tail(self) -> int:
         """Ring position that the next SQE takes."""
         return self.submitted % self.depth
+
+    def keep(self) -> list[Any]:
+        """Return what is kept per position, from now on there."""
+        if self.kept is None:
+            self.kept = [None] * self.depth
+        return self.kept
 
     def attend(self, end: int, callback: Finished) -> None:
         """Owe a callback when everything before an absolute count was reclaimed (only under the stream's lock)."""
@@ -148,16 +156,15 @@ class TaskRing:
 
     def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> None:
         """Free `count` positions; `owed` grows by the return of argument blocks to `release` and by the callbacks."""
-        used: list[Any] = []
-        for start, stop in self._runs(self.reclaimed % self.depth, count):
-            blocks = [block for block in self.arguments[start:stop] if block is not None]
-            if blocks:
-                used += blocks
-                self.arguments[start:stop] = [None] * (stop - start)
+        used, held = self._column(self.arguments, count), self._column(self.kept, count)
+        back, forget = partial(release, used), held.clear
+        # An interrupt comes after a call or a jump back: what is taken out of the ring is owed with the next call.
+        if held:
+            self._blank(self.kept, count, forget)
+        if used:
+            self._blank(self.arguments, count, back)
         self.reclaimed += count
         self.limit = self._new_limit()
-        if used:
-            self.owed.append(partial(release, used))
         specials, reclaimed = self.specials, self.reclaimed
         while specials and specials[0][0] <= reclaimed:
             self.owed.append(specials.popleft()[1])
@@ -165,10 +172,22 @@ class TaskRing:
     def _new_limit(self) -> int:
         return self.reclaimed + self.depth - 1
 
-    def _runs(self, first: int, count: int) -> list[tuple[int, int]]:
-        if first + count <= self.depth:
-            return [(first, first + count)]
-        return [(first, self.depth), (0, first + count - self.depth)]
+    def _column(self, column: list[Any] | None, count: int) -> list[Any]:
+        """Return what is in the next `count` places of a column."""
+        if column is None:
+            return []
+        first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
+        return [*filter(None, column[first : first + count]), *filter(None, column[: max(beyond, 0)])]
+
+    def _blank(self, column: Any, count: int, owed: Finished) -> None:
+        """Empty the next `count` places of a column, and owe what was in them."""
+        first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
+        if beyond > 0:
+            column[first:] = [None] * (count - beyond)
+            column[:beyond] = [None] * beyond
+        else:
+            column[first : first + count] = [None] * count
+        self.owed.append(owed)
 
 
 class RingV100(TaskRing):

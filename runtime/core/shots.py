@@ -7,7 +7,7 @@ a stream is barred it sends nothing and says so, and its caller goes the general
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from chips.v200.generation import HEAD_UPDATE_EVERY, with_head_update
@@ -29,7 +29,7 @@ Put = Callable[..., int]
 """`put(value, finished)`: sends the task and returns the absolute place behind it, 0 when the stream is barred.
 
 `value` is what varies: nothing, one number, or a tuple of three in the order of `varied`; `finished` is called when
-the task was reclaimed.
+the task was reclaimed, or where the send was made with `keeps`, it lives until then.
 """
 
 
@@ -38,16 +38,18 @@ Fill = Callable[[int, Any], None]
 
 
 def prepare(
-    stream: Stream, key: str, task: Task, name: str, *varied: str, fill: Callable[[Fill], Fill] | None = None
+    stream: Stream, key: Hashable, task: Task, name: str, *varied: str, fill: Callable[[Fill], Fill] | None = None,
+    keeps: bool = False,
 ) -> None:
     """Keep a prepared send of a kind of task in `Stream.shots`, where a template covers it and nobody watches.
 
     Args:
-        key: what it is kept under; a string, because it knows its hash.
+        key: what it is kept under; best a string, because it knows its hash.
         task: its other fields are the same for each send.
         name: what the task is called when it fails.
         varied: the fields that are given with each send: none, one or three.
         fill: changes how the SQE is written; it is called under the stream's lock.
+        keeps: `finished` of each send is nothing to call, but what the task needs.
     """
     if not stream.route.immediate or stream.tracer is not None or stream.bound is not None:
         return  # models note each task of their streams
@@ -62,10 +64,10 @@ def prepare(
         stream.shots.clear()
     write = _filler(stream, template, varied)
     make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    stream.shots[key] = make(stream, write if fill is None else fill(write), Label(task.type, name), gate)
+    stream.shots[key] = make(stream, write if fill is None else fill(write), Label(task.type, name), gate, keeps)
 
 
-def fired(stream: Stream, key: str, value: Any, finished: Finished | None) -> int:
+def fired(stream: Stream, key: Hashable, value: Any, finished: Finished | None) -> int:
     """Send by what is kept under a key; 0 where nothing is, or the stream is barred: then the general way is right."""
     put = stream.shots.get(key)
     return 0 if put is None else put(value, finished)
@@ -94,11 +96,11 @@ def _filler(stream: Stream, template: Template, varied: tuple[str, ...]) -> Fill
     return fill
 
 
-def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
+def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate, keeps: bool) -> Put:
     ring = stream.ring
     assert isinstance(ring, RingV100)
     ids, owners, depth, specials = ring.ids, ring.owners, ring.depth, ring.specials
-    sender = stream.senders[1]
+    kept, sender = ring.keep() if keeps else None, stream.senders[1]
     send, device_id, reference = sender.send, sender.device_id, sender.reference
     acquire, release, tick = stream.lock.acquire, stream.lock.release, stream.tick
 
@@ -117,7 +119,9 @@ def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
             owners[position] = label
             fill(task_id, value)
             count += 1
-            if finished is not None:
+            if kept is not None:
+                kept[position] = finished
+            elif finished is not None:
                 specials.append((count, finished))
             if rc := send(device_id, reference):
                 send_again(stream, sender, rc)
@@ -129,7 +133,7 @@ def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
                 flip(stream)
             release()
         except BaseException:
-            _broken_off(stream, label, finished)
+            _broken_off(stream, label, None if keeps else finished)
             raise
         if not count & _TICK_MASK:
             tick()
@@ -138,11 +142,11 @@ def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
     return put
 
 
-def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
+def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate, keeps: bool) -> Put:
     ring = stream.ring
     assert isinstance(ring, RingV200)
     firsts, owners, depth, specials = ring.firsts, ring.owners, ring.depth, ring.specials
-    sender = stream.senders[1]
+    kept, sender = ring.keep() if keeps else None, stream.senders[1]
     send, device_id, reference = sender.send, sender.device_id, sender.reference
     serial = stream.device.next_serial
     acquire, release, tick = stream.lock.acquire, stream.lock.release, stream.tick
@@ -162,7 +166,9 @@ def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
             owners[position] = label
             fill(serial(), value)
             count += 1
-            if finished is not None:
+            if kept is not None:
+                kept[position] = finished
+            elif finished is not None:
                 specials.append((count, finished))
             if rc := send(device_id, reference):
                 send_again(stream, sender, rc)
@@ -171,7 +177,7 @@ def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate) -> Put:
             ring.allocations += 1
             release()
         except BaseException:
-            _broken_off(stream, label, finished)
+            _broken_off(stream, label, None if keeps else finished)
             raise
         if not count & _TICK_MASK:
             tick()

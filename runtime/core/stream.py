@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -119,7 +119,7 @@ class Stream:
         """What the queue waits for after a failed task, until the hardware has stopped it."""
         self.launchers: dict[Any, Callable[..., None]] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
-        self.shots: dict[str, Put] = {}
+        self.shots: dict[Hashable, Put] = {}
         """Other prepared sends by what they are; dropped with the launches."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the stream: undone when it is closed, last added first."""

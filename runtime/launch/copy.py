@@ -8,14 +8,14 @@ copied asynchronously; a pageable end makes the call wait for the stream first, 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
-from runtime.core.shots import fired, prepare
+from runtime.core.shots import prepare
 from runtime.driver.peers import PeerDriver
 from runtime.launch import now, transfer
 from runtime.launch.direction import Direction, inferred, settle
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from runtime.core.context import Context
     from runtime.core.device import Device
     from runtime.core.stream import Stream
-    from runtime.memory.buffer import Buffer
 
 __all__ = ["copy_addresses", "copy_in_stream", "copy_now", "queue_copy", "size_of"]
 
@@ -42,14 +41,15 @@ class _Plain(NamedTuple):
 
     name: str
     kind: CopyKind
-    largest: int
 
 
 _PLAIN: Mapping[tuple[type, type], _Plain] = {
-    (DeviceBuffer, DeviceBuffer): _Plain("copy on the device", CopyKind.SDMA, transfer.INSIDE_BYTES),
-    (DeviceBuffer, HostBuffer): _Plain("copy to the device", CopyKind.HOST_TO_DEVICE, transfer.PCIE_BYTES),
-    (HostBuffer, DeviceBuffer): _Plain("copy to the host", CopyKind.DEVICE_TO_HOST, transfer.PCIE_BYTES),
+    (DeviceBuffer, DeviceBuffer): _Plain("copy on the device", CopyKind.SDMA),
+    (DeviceBuffer, HostBuffer): _Plain("copy to the device", CopyKind.HOST_TO_DEVICE),
+    (HostBuffer, DeviceBuffer): _Plain("copy to the host", CopyKind.DEVICE_TO_HOST),
 }
+_SHORT = min(transfer.INSIDE_BYTES, transfer.PCIE_BYTES)
+"""Most bytes of a copy by a prepared send: any kind takes so many with one SQE."""
 
 
 # -- now -----------------------------------------------------------------------------------------------------------
@@ -103,12 +103,13 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
         NotSupported 207000: both ends are host memory.
         PermissionDenied, NotSupported: the ends lie on two devices that do not reach each other.
     """
-    plain = _PLAIN.get((type(dst), type(src)))
-    if plain is not None and dst.device is stream.device is src.device:
-        if _sent(stream, plain, dst, src, size):
+    kinds = type(dst), type(src)
+    put = stream.shots.get(kinds)
+    if put is not None and dst.alive and src.alive and dst.device is src.device is stream.device:
+        at, to, count = src.address, dst.address, src.size if size is None else size
+        fits = 0 < count <= _SHORT and count <= src.size and count <= dst.size
+        if fits and at != to and put((at, to, count), (dst, src)):
             return
-    else:
-        plain = None
     stream.check_open()
     target, source, count = ends(dst, src, size)
     if count == 0 or target.address == source.address:
@@ -118,25 +119,17 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, places, "Stream.copy")
-    if plain is not None and plain.name not in stream.shots:
-        _prepare(stream, plain, target.address, source.address)
+    plain = _PLAIN.get(kinds)
+    if put is None and plain is not None and dst.device is src.device is stream.device:
+        _prepare(stream, kinds, plain, target.address, source.address)
 
 
-def _sent(stream: Stream, plain: _Plain, dst: Buffer, src: Buffer, size: int | None) -> bool:
-    """Queue a copy by a prepared send; False where the stream has none, or it is not the plain case after all."""
-    count = src.size if size is None else size
-    if (not (dst.alive and src.alive) or dst.address == src.address
-            or not 0 < count <= src.size or count > dst.size or count > plain.largest):
-        return False
-    return fired(stream, plain.name, (src.address, dst.address, count), [dst, src].clear) > 0
-
-
-def _prepare(stream: Stream, plain: _Plain, dst: int, src: int) -> None:
-    """Keep a send for copies of a kind, where its SQE names the addresses."""
+def _prepare(stream: Stream, key: Hashable, plain: _Plain, dst: int, src: int) -> None:
+    """Keep a send for copies of a kind, where its SQE names the addresses; it keeps both ends alive."""
     if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream):
         return
     task = MemcpyAsync(src=src, dst=dst, size=1, kind=plain.kind)
-    prepare(stream, plain.name, task, plain.name, "src", "dst", "size")
+    prepare(stream, key, task, plain.name, "src", "dst", "size", keeps=True)
 
 
 def _check_reach(stream: Stream, end: End) -> None:

@@ -112,9 +112,10 @@ class Kernel:
 
     def __getitem__(self, blocks: int) -> Callable[..., None]:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
-        kept = self._grids.get(blocks)
-        made = None if kept is None else kept()
-        return self._grid(blocks) if made is None else made
+        try:
+            return self._grids[blocks]() or self._grid(blocks)
+        except KeyError:
+            return self._grid(blocks)
 
     def _grid(self, blocks: int) -> Callable[..., None]:
         """Make what a subscript returns.

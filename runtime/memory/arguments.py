@@ -263,8 +263,13 @@ class ArgumentPools:
 
     def release(self, blocks: list[ArgumentBlock]) -> None:
         """Take blocks back from tasks that are done."""
-        for block in blocks:
-            if (home := block.home) is not None:
+        homes = [block.home for block in blocks]
+        first = homes[0]
+        if first is not None and homes.count(first) == len(homes):  # they mostly come from one pool
+            first.extend(blocks)
+            return
+        for block, home in zip(blocks, homes, strict=True):
+            if home is not None:
                 home.append(block)
             else:
                 self._memory.free(block.address)

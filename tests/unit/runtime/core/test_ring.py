@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 
 import pytest
@@ -168,14 +169,34 @@ def test_blocks_go_back_before_callbacks_are_called(kind: type[TaskRing]) -> Non
     advance(ring, 6)
     for number in range(4):
         ids = ring.take(1, 0, LABEL)
-        ring.arguments[ids.position] = number if number != 1 else None
+        ring.arguments[ids.position] = f"block {number}" if number != 1 else None
         ring.specials.append((ring.submitted, lambda number=number: log.append(f"task {number}")))
     ring.reclaim(3, log.append)
     assert log == []
     tell(ring.owed)
-    assert log == [[0, 2], "task 0", "task 1", "task 2"]
+    assert log == [["block 0", "block 2"], "task 0", "task 1", "task 2"]
     assert ring.pending == 1
-    assert [block for block in ring.arguments if block is not None] == [3]
+    assert [block for block in ring.arguments if block is not None] == ["block 3"]
+
+
+class Needed:
+    """Something that a task needs."""
+
+
+@RINGS
+def test_what_a_task_needs_is_let_go_where_no_lock_is_held(kind: type[TaskRing]) -> None:
+    ring = kind(8)
+    advance(ring, 6)
+    needed = Needed()
+    gone = weakref.ref(needed)
+    for _ in range(4):
+        ids = ring.take(1, 0, LABEL)
+    ring.keep()[ids.position] = (needed,)
+    del needed
+    ring.reclaim(4, lambda _: None)
+    assert gone() is not None
+    tell(ring.owed)
+    assert gone() is None
 
 
 def test_tell_calls_everybody_and_raises_the_first_failure() -> None:

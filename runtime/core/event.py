@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.core import value
+from runtime.core import event_notes, value
 from runtime.core.event_flags import EventFlag, traits
 from runtime.core.event_questions import Questions
 from runtime.core.outside import Outside, mixed
@@ -59,7 +59,8 @@ class Event(Questions):
         self._waits: dict[Stream, Waiting] = {}
         """Per stream the last wait, which may not be over yet; those before it are when it is."""
         self._lock = threading.Lock()
-        self._means = means = traits(flags)
+        means = traits(flags)
+        self._means = replace(means, short=False) if device.runtime.logs.launches else means
         self._is_default = not renewed and means.default
         self._per_record = (renewed or means.default) and not means.ipc
         """Whether each record takes a new signal."""
@@ -114,6 +115,11 @@ class Event(Questions):
         return self._signal
 
     @property
+    def latest(self) -> Recording | None:
+        """The newest record."""
+        return self._latest
+
+    @property
     def id_kind(self) -> str:
         """The kind of device id that it holds, "" for none."""
         return self.device.signals.ids.kind if isinstance(self._signal, IdSignal) else ""
@@ -161,6 +167,8 @@ class Event(Questions):
             return self
         signal = self._signal_for(target)
         self._tell(signal)
+        if self.device.runtime.logs.launches:
+            event_notes.reused(self, target)
         record = Recording(target, signal)
         try:
             signal.record(

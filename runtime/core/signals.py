@@ -62,6 +62,11 @@ class Signal:
                 self._users += 1
             return self._users > 0
 
+    @property
+    def users(self) -> int:
+        """How many use it: the event, a record that is not known to be done, and waits."""
+        return self._users
+
     def drop(self) -> None:
         """Take a user away; the last one gives the signal back."""
         with self._lock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from chips.tasks import Nop
@@ -10,6 +12,7 @@ from runtime import errors
 from runtime.api import Device, Stream
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag
+from runtime.core.logs import LogSettings
 from tests.unit.runtime.machines import V100, V200, MakeKernel, OpenMachine
 
 
@@ -101,6 +104,30 @@ def test_a_second_record_leaves_the_wait_on_the_first_alone(open_machine: OpenMa
         assert order == ["first", "second"]
         assert event.timestamp_ticks == again
         event.close()
+
+
+@pytest.mark.parametrize("soc", [V100, V200])
+def test_a_record_before_waits_are_over_is_a_line_in_the_log(
+    open_machine: OpenMachine, soc: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "runtime.core")
+    for level, lines in ((1, 1), (3, 0)):
+        caplog.clear()
+        machine = open_machine(f"fake://{soc}")
+        machine.logs = LogSettings(wanted=True, level=level)
+        device = machine.device(0)
+        with device.create_stream() as a, device.create_stream() as b, device.create_event() as event:
+            device.hal.fake.device(0).hold(a.stream_id)
+            event.record(a)
+            event.wait(b)
+            event.record(b)
+            device.hal.fake.device(0).release(a.stream_id)
+            b.synchronize(1000)
+            event.record(a)
+            told = [record.getMessage() for record in caplog.records if "recorded again" in record.getMessage()]
+            assert len(told) == lines
+            expected = f"in stream {b.stream_id} while 1 waits for its record in stream {a.stream_id}"
+            assert all(expected in line for line in told)
 
 
 def test_a_reset_that_starves_a_second_waiter_is_named(device: Device) -> None:

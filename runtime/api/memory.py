@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -239,12 +240,12 @@ class DeviceMemory(core.Device):
                 "ACL_ERROR_RT_PARAM_INVALID", f"create_physical({size}): sizes are multiples of {unit} bytes",
                 hint=f"round the size up to {-(-size // unit) * unit}",
             )
-        return PhysicalMemory(self.virtual, self.virtual.create(size, kind), size, kind)
+        return PhysicalMemory(self, self.virtual, self.virtual.create(size, kind), size, kind)
 
     def import_physical(self, shared: int, size: int) -> PhysicalMemory:
         """Return memory that another process has exported; `size` is what it has there."""
         self.check_open()
-        return PhysicalMemory(self.virtual, self.virtual.import_(shared), size, self._physical_kind(True))
+        return PhysicalMemory(self, self.virtual, self.virtual.import_(shared), size, self._physical_kind(True))
 
     def granularity(self, *, huge: bool = True, recommended: bool = False) -> int:
         """Return what sizes of physical memory must be a multiple of."""
@@ -291,8 +292,12 @@ class DeviceMemory(core.Device):
         flags = registered.MAPPED | (registered.READ_ONLY if read_only else 0)
         table = self.runtime.host_memory
         made = table.register(self.shared, self.chip, address, view.nbytes, flags, "register_host")
-        return RegisteredBuffer(self, address, view.nbytes, lambda at: table.unregister(at, "register_host"),
-                                view=view, device_address=made.device_address)  # fmt: skip
+
+        def release(at: int) -> None:
+            if not self.closed:
+                table.unregister(at, "register_host")
+
+        return RegisteredBuffer(self, address, view.nbytes, release, view=view, device_address=made.device_address)
 
     def held_memory(self) -> list[str]:
         """Say in lines who holds memory, by where it lies."""
@@ -314,4 +319,9 @@ class DeviceMemory(core.Device):
         self.pool.close()
         while self.ordered_pools:
             self.ordered_pools.pop().close()
+        self.runtime.host_memory.release(self.device_id)
+        self.runtime.open_keys.release(self.device_id)
+        for key in list(self.holdings.keys):
+            with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the memory
+                self.shared.forget(key)
         self.runtime.left_behind.update(self.ledger.addresses())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,7 @@ class OpenKeys:
     """The keys that this process has opened: by key its addresses, and the attribute that was set for it last."""
 
     def __init__(self) -> None:
-        self._addresses: dict[bytes, list[int]] = {}
+        self._addresses: dict[bytes, dict[int, ShareDriver]] = {}
         self._attributes: dict[bytes, int] = {}
         self._lock = threading.Lock()
 
@@ -83,7 +84,7 @@ class OpenKeys:
         except errors.RuntimeFault as fault:
             raise _explained(driver, key, fault) from fault.__cause__
         with self._lock:
-            self._addresses.setdefault(key, []).append(address)
+            self._addresses.setdefault(key, {})[address] = driver
         return address
 
     def close(self, driver: ShareDriver, address: int) -> None:
@@ -92,11 +93,22 @@ class OpenKeys:
         with self._lock:
             for key, addresses in list(self._addresses.items()):
                 if address in addresses:
-                    addresses.remove(address)
+                    del addresses[address]
                     if not addresses:
                         del self._addresses[key]
                         self._attributes.pop(key, None)
                     return
+
+    def release(self, device_id: int) -> None:
+        """Undo what a device has opened; it is about to be closed."""
+        with self._lock:
+            found = [
+                (driver, address) for addresses in self._addresses.values()
+                for address, driver in addresses.items() if driver.device_id == device_id
+            ]
+        for driver, address in found:
+            with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the device
+                self.close(driver, address)
 
     def addresses(self, key: bytes) -> tuple[int, ...]:
         """Return where a key is open in this process."""
@@ -155,7 +167,8 @@ class ExportedMemory:
         """Take the key away; who has it open keeps the memory. Twice does nothing."""
         if not self.closed:
             self.closed = True
-            self._driver.forget(self.key)
+            if not self.buffer.device.closed:  # with the device the key is gone
+                self._driver.forget(self.key)
 
     def __enter__(self) -> ExportedMemory:
         return self
@@ -168,4 +181,4 @@ def open_shared(device: Any, memory: MemoryDriver, driver: ShareDriver, keys: Op
     """Return the memory behind a key as a buffer; closing it undoes the mapping."""
     address = keys.open(driver, key)
     _, size = memory.address_range(address)
-    return DeviceBuffer(device, address, size, lambda where: keys.close(driver, where))
+    return DeviceBuffer(device, address, size, lambda where: None if device.closed else keys.close(driver, where))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -98,6 +99,15 @@ class HostRegistry:
             if known.flag is not None:
                 known.driver.unregister(address, known.flag)
             del self._ranges[address]
+
+    def release(self, device_id: int) -> None:
+        """Undo what a device has registered; it is about to be closed, and the memory can be registered again."""
+        with self._lock:
+            for known in [known for known in self._ranges.values() if known.driver.device_id == device_id]:
+                del self._ranges[known.address]
+                if known.flag is not None:
+                    with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the device
+                        known.driver.unregister(known.address, known.flag)
 
     def device_pointer(self, driver: ShareDriver, address: int, call: str) -> int:
         """Return the device address of registered memory: the driver's answer, or the table's if it has none.

@@ -48,13 +48,13 @@ def map_again(driver: VirtualDriver, memory: MemoryDriver, target: int, size: in
 class PhysicalMemory:
     """Memory without an address. Made by `device.create_physical(size)` or imported; `size` in bytes.
 
-    Closing it gives the handle up; the memory itself stays while it is mapped somewhere.
+    Closing it gives the handle up; the memory itself stays while it is mapped somewhere, and its device is open.
     """
 
-    __slots__ = ("_driver", "closed", "handle", "kind", "size")
+    __slots__ = ("_driver", "closed", "device", "handle", "kind", "size")
 
-    def __init__(self, driver: VirtualDriver, handle: int, size: int, kind: PhysicalKind) -> None:
-        self._driver, self.handle, self.size, self.kind = driver, handle, size, kind
+    def __init__(self, device: Any, driver: VirtualDriver, handle: int, size: int, kind: PhysicalKind) -> None:
+        self.device, self._driver, self.handle, self.size, self.kind = device, driver, handle, size, kind
         self.closed = False
 
     def export(self, pids: Iterable[int] | None = ()) -> int:
@@ -71,8 +71,8 @@ class PhysicalMemory:
         return shared
 
     def check_open(self) -> None:
-        """Raise where the handle was given up."""
-        if self.closed:
+        """Raise where the handle was given up, or went with its device."""
+        if self.closed or self.device.closed:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"physical memory {self.handle:#x} of {self.size} bytes was closed",
                 hint="map it before it is closed",
@@ -82,7 +82,8 @@ class PhysicalMemory:
         """Give the handle up; twice does nothing."""
         if not self.closed:
             self.closed = True
-            self._driver.destroy(self.handle)
+            if not self.device.closed:  # another handle may have the same number since
+                self._driver.destroy(self.handle)
 
     def __enter__(self) -> PhysicalMemory:
         return self
@@ -136,8 +137,10 @@ class AddressRange:
         return mapping
 
     def _unmap(self, address: int) -> None:
-        self._driver.unmap(address)
-        self._mappings.pop(address, None)
+        mapping = self._mappings.pop(address, None)
+        source = mapping.physical if mapping is not None else None
+        if source is None or not source.device.closed:  # what is mapped goes with the device that has it
+            self._driver.unmap(address)
 
     def set_access(self, mapping: Mapping, *, device: int | None = None, host: bool = False) -> None:
         """Let a device (the driver's number) or the host read and write a mapping."""

@@ -304,3 +304,29 @@ def test_huge_pages_run_out_before_normal_ones(open_machine: OpenMachine) -> Non
         device.alloc(1024, huge_only)
     assert caught.value.code == 207001
     assert device.alloc(4 * MiB).size == 4 * MiB  # huge first falls back to normal pages
+
+
+def test_what_a_device_has_taken_goes_with_it_and_closing_it_later_is_no_mistake(open_machine: OpenMachine) -> None:
+    machine = open_machine("fake://ascend910b3?devices=2")
+    device, other = machine.device(0), machine.device(1)
+    area = mmap.mmap(-1, 1 << 17)
+    start = -np.frombuffer(area, np.uint8).ctypes.data % 65536
+    mine = memoryview(area)[start : start + 65536]
+    source, foreign = other.share(other.alloc(2 << 20), None), other.create_physical(2 << 20)
+    room = device.reserve(4 << 20)
+    taken = [
+        device.register_host(mine), device.open_shared(source.key), device.share(device.alloc(2 << 20)),
+        device.create_physical(2 << 20), room.map(foreign), device.alloc(64), device.alloc_host(64), room,
+    ]  # fmt: skip
+    device.close()
+    assert machine.open_keys.open_ones() == []
+    assert len(machine.host_memory) == 0
+    again = machine.device(0)
+    with again.register_host(mine), again.create_physical(2 << 20):
+        for each in taken:
+            each.close()
+    with pytest.raises(errors.InvalidArgument, match="was closed"):
+        again.reserve(2 << 20).map(taken[3])
+    other.close()
+    for each in (source, foreign):
+        each.close()

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from runtime.driver.queues import QueueOptions
 
 
+_NEAR = 1 << 30
+"""How far behind a block a wrong address is still taken for one that was meant to lie in it."""
+
+
 def _nothing() -> None:
     """Nobody keeps anything from being taken."""
 
@@ -127,6 +131,11 @@ class VirtualMemory:
         if known.handles <= 0 and not known.addresses:
             del self._physical[known.handle]
 
+    def spans(self) -> list[tuple[int, int, str]]:
+        """Return (address, bytes, description) of what is mapped; memory of another process has no known size."""
+        with self._lock:
+            return [(at, one.size, f"mapping of handle {one.handle:#x}") for at, one in self._mapped.items() if one.size]
+
     def forget(self, device: int) -> None:
         """A device was closed: its memory is gone."""
         with self._lock:
@@ -156,3 +165,14 @@ class Holdings:
     """By stream: the logic CQ that its completions arrive in."""
     memory: dict[int, Span] = field(default_factory=dict)
     """By address."""
+
+    def misses(self, address: int, size: int) -> str:
+        """Say what is wrong with a range beside or across the end of memory that we know; empty where nothing is.
+
+        Only the block below is looked at, and only nearby: farther on the range may be anybody's.
+        """
+        known = [(at, span.size, "block") for at, span in list(self.memory.items())] + self.virtual.spans()
+        below = max((block for block in known if block[0] <= address), default=None)
+        if below is None or not (end := below[0] + below[1]) < address + size <= end + _NEAR:
+            return ""
+        return f"nothing is mapped at {max(address, end):#x}: the {below[2]} at {below[0]:#x} has {below[1]} bytes"

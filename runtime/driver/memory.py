@@ -61,8 +61,10 @@ class MemoryDriver(HalCalls):
 
     def copy(self, dst: int, dst_max: int, src: int, size: int) -> None:
         """Copy now, in the direction that the addresses imply; blocks until done."""
-        rc = self.hal.drvMemcpy(dst, dst_max, src, size)
-        self.check(rc, "drvMemcpy", f"{src:#x} -> {dst:#x}, {size} of {dst_max} bytes")
+        if rc := self.hal.drvMemcpy(dst, dst_max, src, size):
+            missed = [text for end in (src, dst) if (text := self.holdings.misses(end, size))]
+            asked = f"{src:#x} -> {dst:#x}, {size} of {dst_max} bytes"
+            raise self.fault(rc, "drvMemcpy", "; ".join((asked, *missed)))
 
     def write(self, dst: int, data: bytes | bytearray | memoryview, capacity: int | None = None) -> None:
         """Copy host bytes to a device address now."""

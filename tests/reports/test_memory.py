@@ -17,6 +17,7 @@ from tests.reports.calls import Caller
 from tests.unit.runtime.machines import CHIPS, V100, OpenMachine
 
 MiB = 1 << 20
+HUGE_FIRST, HUGE_ONLY, NORMAL_ONLY = range(3)
 
 
 @pytest.fixture(params=CHIPS)
@@ -152,6 +153,21 @@ def test_what_an_allocation_really_takes_can_be_asked(open_machine: OpenMachine)
         assert caller.aclrtPointerGetAttributes(ptr=address, attributes=ctypes.addressof(block)) == 0
         assert (ctypes.c_uint32.from_buffer(block, 8).value == 2 * MiB) is huge
     caller.acl.close()
+
+
+def test_huge_pages_that_run_out_are_told_apart_from_memory(open_machine: OpenMachine) -> None:
+    device = open_machine(f"fake://{V100}?hbm=64m").device()
+    kept = []
+    with pytest.raises(errors.OutOfMemory) as caught:
+        while True:
+            kept.append(device.alloc(1024, HUGE_ONLY))
+    assert caught.value.code == 207001
+    for part in ("on huge pages", "of normal pages are free", " 0 of ", "of huge pages are free"):
+        assert part in caught.value.message
+    kept.append(device.alloc(4 * MiB, HUGE_FIRST))  # falls back
+    kept.append(device.alloc(1024, NORMAL_ONLY))
+    kept.pop(0).close()
+    device.alloc(1024, HUGE_ONLY).close()
 
 
 # -- addresses of which the driver knows nothing -------------------------------------------------------------------

@@ -204,8 +204,13 @@ def test_virtual_memory(device: Device) -> None:
 def test_a_hole_in_a_range_is_found_at_the_copy(device: Device, stream: Stream) -> None:
     with device.reserve(4 * MiB) as addresses, device.create_physical(2 * MiB) as physical:
         mapping, source = addresses.map(physical), device.alloc(64)
-        with pytest.raises(errors.InvalidArgument):
-            device.memory.copy(addresses.address + 2 * MiB - 32, 64, source.address, 64)
+        hole = addresses.address + 2 * MiB
+        for start in (hole, hole - 32):
+            with pytest.raises(errors.InvalidArgument, match=f"nothing is mapped at {hole:#x}: the mapping of handle "
+                               rf"{physical.handle:#x} at {addresses.address:#x} has {2 * MiB} bytes"):
+                device.memory.copy(start, 64, source.address, 64)
+        with pytest.raises(errors.InvalidArgument, match=rf"the block at {source.address:#x} has \d+ bytes"):
+            device.memory.copy(addresses.address, 4096, source.address, 4096)
         mapping.close()
         stream.submit(MemcpyAsync(src=source.address, dst=addresses.address, size=64), owner="my copy")
         with pytest.raises(errors.RuntimeFault) as caught:

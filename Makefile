@@ -8,13 +8,15 @@ PY     := $(VENV)/bin/python
 # Tests start hundreds of interpreters: each would compile all packages anew where the environment forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint ruff mypy pytest schedules bench soak test-browser clean
+.PHONY: help demo test lint ruff mypy pytest schedules bench soak soak-long soak-machines \
+	soak-schedules test-browser clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff and mypy alone"
 	@echo "make bench   what each call costs, beside a calibration row"
-	@echo "make soak    the long runs that make test leaves out"
+	@echo "make soak    the long runs that make test leaves out: soak-long (stress, fuzz, many graphs), soak-machines"
+	@echo "             (the contract on all machines), soak-schedules (the contract in many orders)"
 	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
 	@echo "make clean   remove the virtual environment and all caches"
 	@echo "PYTHON=... picks the interpreter, VENV=... the folder of the virtual environment"
@@ -43,9 +45,21 @@ mypy: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(VENV)/bin/npuhal bench
 
-soak: $(VENV)/.ready
-	$(PY) -m pytest tests -m soak --timeout=1800
-	$(PY) -m pytest tests/contract -m "not soak" -k "fake-ascend" --npu-schedules=50 --timeout=1800 -n $(JOBS)
+soak: soak-long soak-machines soak-schedules
+
+soak-long: $(VENV)/.ready
+	$(PY) -m pytest tests -m soak --ignore=tests/contract --timeout=1800 -n $(JOBS)
+
+soak-machines: $(VENV)/.ready
+	$(PY) -m pytest tests/contract -m soak --timeout=600 -n $(JOBS)
+
+# Every test in a few orders, on the chip, tier, seed and path that make test gives it; in many orders where the order is
+# what is tested.
+ORDERED := callbacks checkers events graphs_outside graphs_queues streams
+soak-schedules: $(VENV)/.ready
+	$(PY) -m pytest tests/contract -m "not soak" -k "fake-ascend" --npu-schedules=6 --timeout=600 -n $(JOBS)
+	$(PY) -m pytest $(ORDERED:%=tests/contract/test_%.py) -m "not soak" -k "fake-ascend" --npu-schedules=40 \
+		--npu-seed=7 --timeout=600 -n $(JOBS)
 
 test-browser: $(VENV)/.ready
 	$(PY) -m pytest tests/browser -rs

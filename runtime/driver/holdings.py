@@ -134,7 +134,8 @@ class VirtualMemory:
     def spans(self) -> list[tuple[int, int, str]]:
         """Return (address, bytes, description) of what is mapped; memory of another process has no known size."""
         with self._lock:
-            return [(at, one.size, f"mapping of handle {one.handle:#x}") for at, one in self._mapped.items() if one.size]
+            known = [(at, one) for at, one in self._mapped.items() if one.size]
+        return [(at, one.size, f"mapping of handle {one.handle:#x}") for at, one in known]
 
     def forget(self, device: int) -> None:
         """A device was closed: its memory is gone."""

@@ -56,9 +56,9 @@ def captured(api: Caller, function: int, *, cfg: int | None = None) -> tuple[int
 
 def params_of(api: Caller, task: int) -> tuple[int, int, int, bytes]:
     """Return type, address and size of the operator's information, and the union of a task's parameters."""
-    place = api.memory(bytes(168))
+    place = api.memory(bytes(200))
     api.step("aclmdlRITaskGetParams", 0, task=task, params=place)
-    image = api.read(place, 168)
+    image = api.read(place, 200)
     kind, said, size = struct.unpack_from("<I20xQQ", image)
     return kind, said, size, image[72:]
 

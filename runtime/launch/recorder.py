@@ -225,6 +225,10 @@ class Recorder:
             _release(stream)
             stream.drain()
             self.attach(stream)
+        for device in self.runtime.open_devices():
+            for model in (model for context in device.contexts() for model in context.models):
+                for stream in (stream for part in model.tree() for stream in part.streams):
+                    self._add_lane(stream)  # it has its tasks, and only executes them
 
     def stop(self) -> None:
         """Watch no more; launchers that were bound meanwhile make themselves anew when they are called."""
@@ -241,18 +245,22 @@ class Recorder:
 
     def attach(self, stream: Stream) -> None:
         """Watch a stream."""
-        device, ring = stream.device, stream.ring
-        lane = Lane(
-            stream, device.device_id, device.user_id, stream.stream_id, stream.name, stream.sq_path,
-            device.arguments.way, ring.submitted, ring.pending, [None] * ring.depth,
-        )
-        self.lanes.append(lane)
+        lane = self._add_lane(stream)
         self._by_stream[id(stream)] = lane
         stream.tracer = self
         if any(route is NORMAL for route in stream.routes):
             stream.install_route(_WatchedRoute(self, lane))
         else:
             stream.launchers.clear()
+
+    def _add_lane(self, stream: Stream) -> Lane:
+        device, ring = stream.device, stream.ring
+        lane = Lane(
+            stream, device.device_id, device.user_id, stream.stream_id, stream.name, stream.sq_path,
+            device.arguments.way, ring.submitted, ring.pending, [None] * ring.depth,
+        )
+        self.lanes.append(lane)
+        return lane
 
     # -- launches --------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from runtime.core.process import Runtime
 from runtime.launch.recorder import CAPACITY, Kept, Recorder
 from runtime.trace import chrome, verdict
 from runtime.trace.device import machine_of, newest
+from runtime.trace.device import Replay
 from runtime.trace.model import Task, Trace, collect
 
 if TYPE_CHECKING:
@@ -81,6 +82,11 @@ class Tracing:
     def launches(self) -> list[Task]:
         """The kernel launches; what a graph has kept is none."""
         return self.result.launches
+
+    @property
+    def replays(self) -> tuple[Replay, ...]:
+        """What graphs have executed; `graph.times` takes it, or the trace itself."""
+        return self.result.replays
 
     def table(self) -> list[verdict.Row]:
         """Return what each beat took over all launches."""

@@ -32,12 +32,15 @@ class Replay(NamedTuple):
     Attributes:
         lane: number of the stream it is in.
         starter: number of the task that executed the graph, for the first task of one of its streams.
+        record: what the device's log says of it: where it lay (`device`, `stream`, `position`), and when it ran, in
+            nanoseconds of the device's own clock (`start`, `end`).
     """
 
     lane: int
     name: str
     executed: Executed
     starter: int | None
+    record: Any
 
 
 def machine_of(runtime: Runtime) -> Any:
@@ -65,7 +68,8 @@ def add_log(machine: Any, lanes: list[Lane], tasks: list[Task], last: Any) -> tu
     waiting: dict[tuple[int, int, int], deque[Task | None]] = defaultdict(deque)
     for lane in lanes:  # what was in the rings before comes first
         depth = lane.stream.ring.depth
-        for at in range(lane.submitted - lane.pending, lane.submitted):
+        pending = 0 if lane.stream.keeps_tasks else lane.pending  # what a graph holds is not queued
+        for at in range(lane.submitted - pending, lane.submitted):
             waiting[lane.device_id, lane.stream_id, at % depth].append(None)
     for task in tasks:
         lane = lanes[task.lane]
@@ -89,9 +93,9 @@ def add_log(machine: Any, lanes: list[Lane], tasks: list[Task], last: Any) -> tu
             found.executed = done
             if found.kind == "MODEL_EXECUTE":
                 started.append(found)
-        elif queue is None and started:
+        elif queue is None and (started or lanes[number].stream.keeps_tasks):
             starter = _starter(started, done) if entry.position == 0 else None
-            replays.append(Replay(number, _owner(lanes[number], entry), done, starter))
+            replays.append(Replay(number, _owner(lanes[number], entry), done, starter, entry))
     return "virtual clock of the fake device", replays
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from runtime import errors
-from runtime.api import Device, GraphBuilder, Kernel
+from runtime.api import Device, GraphBuilder, Kernel, Runtime
 from runtime.feature import graph
 from runtime.feature.graph import Graph, GraphState, NodeKind
+from runtime.trace import tracing
 
 MakeKernel = Callable[..., Kernel]
 
@@ -112,6 +113,19 @@ def test_the_times_of_nodes_come_from_a_log_of_executions(device: Device, note: 
     run(device, made, log)
     times = made.times(device.hal.fake.log)
     assert all(len(times[node]) == 1 and times[node][0] > 0 for node in made.kernels)
+    made.close()
+
+
+def test_the_times_of_nodes_come_from_a_trace(machine: Runtime, device: Device, note: Kernel, log: list[int]) -> None:
+    made = forked(device, note)
+    run(device, made, log)  # what was executed before the trace does not count
+    with tracing(runtime=machine) as trace:
+        for _ in range(3):
+            run(device, made, log)
+    times = made.times(trace)
+    assert {node: len(found) for node, found in times.items()} == dict.fromkeys(made.nodes, 3)
+    whole = made.times(device.hal.fake.log)
+    assert times == made.times(trace.result) == {node: whole[node][-3:] for node in made.nodes}
     made.close()
 
 

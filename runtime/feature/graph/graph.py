@@ -64,11 +64,12 @@ class Graph(Captured):
         """Return what differs from this graph to another one, in order."""
         return view.differences(self, other)
 
-    def times(self, executed: Iterable[Any]) -> Mapping[Node, list[int]]:
-        """Return for each node how many nanoseconds its executions took.
+    def times(self, executed: Any) -> Mapping[Node, list[int]]:
+        """Return for each node how many nanoseconds its executions took, by the device's clock.
 
         Args:
-            executed: records of tasks with `stream`, `position`, `start` and `end`: a fake's `journal`, or a trace.
+            executed: what `runtime.tracing` has seen, or a fake's log: records of tasks with `device`, `stream`,
+                `position`, `start` and `end`. A driver without such a log gives none.
         """
         return view.times(self, executed)
 

@@ -198,12 +198,15 @@ def _facts(model: Model, node: Node, kind: str, flags: int) -> dict[str, object]
     return facts
 
 
-def times(graph: Captured, executed: Iterable[Any]) -> dict[Node, list[int]]:
+def times(graph: Captured, executed: Any) -> dict[Node, list[int]]:
     """Return the nanoseconds of each execution of each node; see `Graph.times`."""
-    places = {(node.stream.stream_id, node.position): node for node in graph.nodes}
+    device = graph.device.device_id
+    places = {(device, node.stream.stream_id, node.position): node for node in graph.nodes}
+    replays = getattr(executed, "replays", None)
+    records = executed if replays is None else (replay.record for replay in replays)
     found: dict[Node, list[int]] = {}
-    for record in executed:
-        node = places.get((record.stream, record.position))
+    for record in records:
+        node = places.get((record.device, record.stream, record.position))
         if node is not None:
             found.setdefault(node, []).append(record.end - record.start)
     return found

@@ -16,8 +16,7 @@ from runtime.api.process import start
 from runtime.core.process import Runtime
 from runtime.launch.recorder import CAPACITY, Kept, Recorder
 from runtime.trace import chrome, verdict
-from runtime.trace.device import machine_of, newest
-from runtime.trace.device import Replay
+from runtime.trace.device import Replay, machine_of, newest
 from runtime.trace.model import Task, Trace, collect
 
 if TYPE_CHECKING:

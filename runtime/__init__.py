@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from runtime.api import (
         CaptureMode,
+        Channel,
         Device,
         DeviceBuffer,
         Event,
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
         HostBuffer,
         Kernel,
         LaunchOptions,
+        MessageQueue,
         Notify,
         Program,
+        RandomGenerator,
         Runtime,
         RuntimeFault,
         Stream,
@@ -49,7 +52,7 @@ __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
     "DeviceBuffer", "HostBuffer", "Program", "Kernel",
-    "LaunchOptions", "RuntimeFault", "tracing", "annotate", "mark",
+    "LaunchOptions", "RuntimeFault", "tracing", "annotate", "mark", "Channel", "MessageQueue", "RandomGenerator",
 ]  # fmt: skip
 
 _HOMES = {"tracing": "runtime.trace"}

@@ -12,6 +12,7 @@ from fakes.hal.events import EventCalls
 from fakes.hal.info import InfoCalls
 from fakes.hal.ipc import IpcCalls
 from fakes.hal.memory import MemoryCalls
+from fakes.hal.messages import MessageCalls
 from fakes.hal.peers import PeerCalls
 from fakes.hal.pools import PoolCalls
 from fakes.hal.queues import QueueCalls
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 CHAPTERS = (
     DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,
     VmmCalls, IpcCalls, AsyncDmaCalls, SnapshotCalls, PoolCalls,
-    SegmentCalls,
+    SegmentCalls, MessageCalls,
 )  # fmt: skip
 
 

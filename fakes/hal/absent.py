@@ -21,12 +21,12 @@ class Absence:
 
 
 _CHAPTERS = {
-    "message_queue": "message queues link host processes of the data-flow component; tasks and streams do without",
     "mbuf": "shared buffers of message queues",
     "esched": "the event scheduler serves processes on the device; a runtime on a host gets its reports from queues",
     "hdc": "host-device sessions are the profiler's and the log's",
 }
 """Chapters that are absent as a whole."""
+_MESSAGES = "message queues of one host process alone: no mbufs, no other processes, no processes on the device"
 _JETTIES = "made ahead of time only by drivers with a work-queue cache; copies over UB go through halAsyncDmaCreate"
 _SUPER_POD = "there is one host: no super-pod, and one route between any two cards"
 _BINDING = "processes on the device are bound by their starter (TSD), not by a host process"
@@ -37,6 +37,11 @@ _ABSENT: Mapping[str, Absence] = {
     **dict.fromkeys(
         ("halAsyncDmaJettyCreate", "halAsyncDmaJettyDestroy", "halAsyncDmaJettyQuery", "halAsyncDmaJettyWqeFill",
          "halAsyncDmaWqeConvert"), Absence(_JETTIES),
+    ),
+    **dict.fromkeys(
+        ("halQueueGrant", "halQueueAttach", "halQueueEnQueue", "halQueueDeQueue", "halQueueSubscribe",
+         "halQueueSubF2NFEvent", "halQueueQuery", "halQueueSet", "halQueueExport", "halQueueUnexport", "halQueueImport",
+         "halQueueUnimport", "halQueueGetDqsQueInfo"), Absence(_MESSAGES),
     ),
     **dict.fromkeys(
         ("halParseSDID", "halShmemSetPodPid", "halShrIdSetPodPid", "halShmemMapRouteCheck", "halShmemOpenHandleV2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runtime.api.devices import Device
+from runtime.api.generator import RandomGenerator
 from runtime.api.process import (
     Runtime,
     annotate,
@@ -21,6 +22,7 @@ from runtime.core.event import Event
 from runtime.core.notify import Notify
 from runtime.errors import RuntimeFault
 from runtime.feature.graph import CaptureMode, Graph, GraphBuilder
+from runtime.feature.messages import Channel, MessageQueue
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import LaunchOptions
 from runtime.launch.program import Program
@@ -31,5 +33,5 @@ __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
     "DeviceBuffer", "HostBuffer", "Program", "Kernel",
-    "LaunchOptions", "RuntimeFault", "annotate", "mark",
+    "LaunchOptions", "RuntimeFault", "annotate", "mark", "Channel", "MessageQueue", "RandomGenerator",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from runtime.core.limits import CoreKind, Cores
 from runtime.core.notify import CountNotify, Notify
 from runtime.core.stream import StreamFlag
 from runtime.core.time_limits import TimeLimit, time_limits
+from runtime.feature.messages import Channel, MessageQueue
 from runtime.launch.program import Program
 
 
@@ -135,6 +136,23 @@ class Device(DeviceMemory):
         """Return a new counter that streams change and wait for; only chips with STARS v2 have them."""
         self.check_open()
         return CountNotify(self)
+
+    def create_channel(self, name: str, capacity: int = 8) -> Channel:
+        """Return a new channel: a queue of messages of tensors, between the threads of the program.
+
+        Args:
+            capacity: messages that it holds, 2 to 8192.
+
+        Raises:
+            NotSupported 207000: the driver has no message queues.
+        """
+        self.check_open()
+        return Channel(self, name, capacity)
+
+    def create_message_queue(self, name: str = "", depth: int = 8) -> MessageQueue:
+        """Return a new queue of messages of bytes; see `create_channel`."""
+        self.check_open()
+        return MessageQueue(self, name, depth)
 
     def load(self, source: str | Path | bytes, *, name: str = "") -> Program:
         """Return the program in a kernel file (or its bytes); see `Program`."""

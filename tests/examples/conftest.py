@@ -53,12 +53,12 @@ class CApi:
     def __init__(self, acl: Acl) -> None:
         self.acl = acl
 
-    def __call__(self, name: str, *, code: Any = 0, **given: Any) -> Any:
+    def __call__(self, name: str, /, *, code: Any = 0, **given: Any) -> Any:
         assert self.acl.call(name, **given) == code, f"{name}: {self.acl.call('aclGetRecentErrMsg')}"
         outputs = [value.value for value in given.values() if isinstance(value, Out)]
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def answer(self, name: str, **given: Any) -> Any:
+    def answer(self, name: str, /, **given: Any) -> Any:
         """Return what a function returns that is no code."""
         return self.acl.call(name, **given)
 

@@ -12,6 +12,7 @@ from runtime import errors
 from runtime.api.aclrt.entry import find
 from runtime.api.process import Runtime
 from runtime.errors.reports import ThreadReports
+from runtime.feature.messages import MessageQueue
 
 
 class LastTask(threading.local):
@@ -35,6 +36,8 @@ class Acl:
         self.config_path = ""
         """The file of the first aclInit."""
         self.last = LastTask()
+        self.queues: dict[tuple[int, int], MessageQueue] = {}
+        """Message queues by device and number."""
         self.finalised = False
         """Whether an initialised process was finalised."""
 

@@ -11,7 +11,6 @@ folder `soc` of packages that are installed with an entry point in the group `np
 from __future__ import annotations
 
 import difflib
-import importlib.metadata
 import importlib.util
 import os
 from collections.abc import Mapping
@@ -164,8 +163,10 @@ def _named_folders(named: str) -> list[Path]:
 @cache
 def _installed_folders() -> tuple[Path, ...]:
     """Return the chip file folders of installed packages; none of them is imported."""
+    from importlib.metadata import entry_points  # late: it takes longer to load than all chips
+
     folders = []
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+    for entry in entry_points(group=ENTRY_POINTS):
         spec = importlib.util.find_spec(entry.value.partition(":")[0].strip().partition(".")[0])
         places = (spec and spec.submodule_search_locations) or ()
         folders += [folder for place in places if (folder := Path(place, "soc")).is_dir()]

@@ -25,7 +25,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
-import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,13 +35,15 @@ from chips.layout import SQE_BYTES, FieldOverflow, LayoutSet, Template, UnknownF
 from chips.tasks import Task, TaskType
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from chips.chip import Chip
     from chips.completion import Cqe, Outcome
 
 _BUILT_IN = {
     "v100": "chips.v100",
-    "v200": "chips.v200",
-    "v201": "chips.v201",
+    "v200": "chips.v200.plugin",
+    "v201": "chips.v201.plugin",
     "arch5162": "chips.arch5162",
     "hwts": "chips.hwts",
 }
@@ -250,38 +251,33 @@ class Plugin:
         return ""
 
 
-def _providers() -> dict[str, Callable[[Chip], Plugin]]:
-    """Collect the generations: ours, then those of installed distributions; a name taken twice is an error."""
-    found: dict[str, Callable[[Chip], Plugin]] = {
-        name: functools.partial(_built_in, module) for name, module in _BUILT_IN.items()
-    }
+def _installed() -> dict[str, EntryPoint]:
+    """Return the generations of installed distributions; a name taken twice is an error."""
+    import importlib.metadata  # late: it takes longer to load than a plug-in
+
+    found: dict[str, EntryPoint] = {}
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        if entry.name in found:
+        if entry.name in _BUILT_IN or entry.name in found:
             raise RegistrationError(f"generation {entry.name!r} is offered twice; the second is {entry.value}")
-        found[entry.name] = functools.partial(_installed, entry)
+        found[entry.name] = entry
     return found
-
-
-def _built_in(module: str, chip: Chip) -> Plugin:
-    plugin: Plugin = importlib.import_module(module).make_plugin(chip)
-    return plugin
-
-
-def _installed(entry: importlib.metadata.EntryPoint, chip: Chip) -> Plugin:
-    plugin: Plugin = entry.load()(chip)
-    return plugin
 
 
 @functools.cache
 def plugin(chip: Chip) -> Plugin:
-    """Return the plug-in of a chip's generation, built and proved once per chip.
+    """Return the plug-in of a chip's generation, built once per chip.
 
-    Raises UnknownGeneration, or RegistrationError when a builder writes nothing, too much, or another table's header.
+    One of another distribution is proved at once, and raises RegistrationError when a builder writes nothing, too much,
+    or another table's header; ours are proved by `npuhal validate`. Raises UnknownGeneration for one that nobody has.
     """
-    provider = _providers().get(chip.generation)
-    if provider is None:
+    made: Plugin
+    if module := _BUILT_IN.get(chip.generation):
+        made = importlib.import_module(module).make_plugin(chip)
+        return made
+    entry = _installed().get(chip.generation)
+    if entry is None:
         raise UnknownGeneration(f"{chip.soc}: no plug-in for generation {chip.generation!r} in {ENTRY_POINTS}")
-    made = provider(chip)
+    made = entry.load()(chip)
     problems = made.verify(chip)
     if problems:
         raise RegistrationError("; ".join(problems))

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chips.tasks.types import Task, TaskType
+from chips.tasks.types import Task, TaskType, described
 
 
 class MaintenanceKind(enum.IntEnum):
@@ -24,14 +24,14 @@ class TimeoutKind(enum.IntEnum):
     EXECUTE = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class Nop(Task):
     """Do nothing."""
 
     type: ClassVar[TaskType] = TaskType.NOP
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class Maintenance(Task):
     """Housekeeping of a stream or event; ``flag`` with STREAM_RECYCLE forces the recycling of ``target_id``."""
 
@@ -41,7 +41,7 @@ class Maintenance(Task):
     flag: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class GetStarsVersion(Task):
     """Ask the task scheduler's version, telling it ours (``build_version``); the answer is in the completion entry."""
 
@@ -49,7 +49,7 @@ class GetStarsVersion(Task):
     build_version: int = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class Flip(Task):
     """Tell the profiler that 16-bit task ids start again: how often they did; ``sub_type`` 1 names another stream."""
 
@@ -59,7 +59,7 @@ class Flip(Task):
     target_stream_id: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class SqLock(Task):
     """Keep the queue to one hardware slot (``lock``) or let it go."""
 
@@ -67,7 +67,7 @@ class SqLock(Task):
     lock: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class StreamClear(Task):
     """Throw away what another stream still has to do; ``step`` picks the phase."""
 
@@ -76,7 +76,7 @@ class StreamClear(Task):
     step: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class NotifyClear(Task):
     """Reset a notify through the task scheduler."""
 
@@ -84,7 +84,7 @@ class NotifyClear(Task):
     notify_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ProfilingEnable(Task):
     """Start profiling for a process."""
 
@@ -100,14 +100,14 @@ class ProfilingEnable(Task):
     soc_log: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ProfilingDisable(ProfilingEnable):
     """Stop profiling for a process."""
 
     type: ClassVar[TaskType] = TaskType.PROFILING_DISABLE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ProfilerDynamic(Task):
     """Switch dynamic profiling; STARS chips have no builder for it."""
 
@@ -115,7 +115,7 @@ class ProfilerDynamic(Task):
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ProfilerTraceEx(Task):
     """Put a mark into the profiling trace."""
 
@@ -125,7 +125,7 @@ class ProfilerTraceEx(Task):
     tag_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DataDumpLoadInfo(Task):
     """Hand the AICPU the description of what to dump."""
 
@@ -135,7 +135,7 @@ class DataDumpLoadInfo(Task):
     kernel_kind: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class AicpuInfoLoad(Task):
     """Hand the AICPU an information block."""
 
@@ -144,7 +144,7 @@ class AicpuInfoLoad(Task):
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DebugRegister(Task):
     """Register a debugger for a model; ``addr`` is the physical address of its buffer."""
 
@@ -154,7 +154,7 @@ class DebugRegister(Task):
     flag: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DebugUnregister(Task):
     """Remove a model's debugger."""
 
@@ -162,7 +162,7 @@ class DebugUnregister(Task):
     model_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DebugRegisterForStream(Task):
     """Register a debugger for a stream; ``addr`` is the physical address of its buffer."""
 
@@ -172,7 +172,7 @@ class DebugRegisterForStream(Task):
     flag: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DebugUnregisterForStream(Task):
     """Remove a stream's debugger."""
 
@@ -180,7 +180,7 @@ class DebugUnregisterForStream(Task):
     stream_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class RingBufferControl(Task):
     """Give the task scheduler its error ring buffer, or take it back (``delete``).
 
@@ -195,7 +195,7 @@ class RingBufferControl(Task):
     pid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class GetDeviceMessage(Task):
     """Let the task scheduler write a message (error, stack) to ``addr``, whose physical address is ``phy_addr``."""
 
@@ -206,7 +206,7 @@ class GetDeviceMessage(Task):
     kind: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ClearFloatStatus(Task):
     """Clear the overflow status; ``debug`` clears the debug flag instead."""
 
@@ -215,7 +215,7 @@ class ClearFloatStatus(Task):
     debug: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class OverflowSwitch(Task):
     """Turn overflow detection of a stream on or off."""
 
@@ -224,7 +224,7 @@ class OverflowSwitch(Task):
     on: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class StreamTag(Task):
     """Give a stream the tag that operators of a graph engine carry."""
 
@@ -233,7 +233,7 @@ class StreamTag(Task):
     tag: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class TimeoutSet(Task):
     """Set time limits for waits and for operators, in seconds; None leaves one alone."""
 
@@ -242,7 +242,7 @@ class TimeoutSet(Task):
     execute_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class HostCallback(Task):
     """Call a host function: its address and argument, and whether the stream waits for it (``block``)."""
 
@@ -253,14 +253,14 @@ class HostCallback(Task):
     block: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class AicpuMessageVersion(Task):
     """Agree with the AICPU scheduler on the message format."""
 
     type: ClassVar[TaskType] = TaskType.TSFW_AICPU_MSG_VERSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class StarsCommon(Task):
     """An SQE the caller wrote (VPC, JPEG, DSA, ...): 64 bytes of which the runtime sets only the header."""
 
@@ -291,7 +291,7 @@ class AicpuPart:
     timeout_us: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class MultipleTask(Task):
     """Accelerator commands and AICPU kernels that belong together."""
 

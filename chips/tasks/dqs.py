@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from chips.tasks.types import Task, TaskType
+from chips.tasks.types import Task, TaskType, described
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DataQueueStep(Task):
     """One step of the pipeline; ``type`` says which.
 
@@ -22,7 +21,7 @@ class DataQueueStep(Task):
     outgoing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DataQueueEnd(Task):
     """The end of the pipeline: clear the buffer snapshot at ``snapshot`` and start queue ``sq_id`` over again."""
 

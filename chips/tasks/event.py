@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from chips.tasks.types import Task, TaskType
+from chips.tasks.types import Task, TaskType, described
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class EventRecord(Task):
     """Record an event: hardware event id on v100, notify id on v2 (``counted``: a count notify).
 
@@ -26,7 +25,7 @@ class EventRecord(Task):
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class EventWait(Task):
     """Make the stream wait for an event; ``timeout_s`` 0 means for ever."""
 
@@ -37,7 +36,7 @@ class EventWait(Task):
     count: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class EventReset(Task):
     """Return an event to "not recorded"."""
 
@@ -46,7 +45,7 @@ class EventReset(Task):
     counted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class NotifyRecord(Task):
     """Record a notify (v100: 13-bit id)."""
 
@@ -54,7 +53,7 @@ class NotifyRecord(Task):
     notify_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class NotifyRecordIpc(Task):
     """Record a notify of another device by writing its register: ``phy_id`` is that device, ``pcie`` the way there.
 
@@ -70,7 +69,7 @@ class NotifyRecordIpc(Task):
     pod: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class NotifyWait(Task):
     """Wait for a notify; ``timeout_s`` 0 means for ever."""
 
@@ -79,7 +78,7 @@ class NotifyWait(Task):
     timeout_s: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class NotifyReset(Task):
     """Return a notify to "not recorded" (v2)."""
 
@@ -87,7 +86,7 @@ class NotifyReset(Task):
     notify_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CountNotifyRecord(Task):
     """Change a count notify: ``mode`` 0 store, 1 add, 2 or-bit, 4 clear-bit (v2)."""
 
@@ -97,7 +96,7 @@ class CountNotifyRecord(Task):
     value: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CountNotifyWait(Task):
     """Wait for a count notify: ``mode`` 1 equal, 2 greater, 3 at least, 4 bits; ``clear`` resets it afterwards (v2)."""
 

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chips.tasks.types import Task, TaskType
+from chips.tasks.types import Task, TaskType, described
 
 NEVER_TIMEOUT_US = (1 << 64) - 1
 """A kernel time limit that asks for none (core_spec 8.2)."""
@@ -46,7 +46,7 @@ class AicpuKind(enum.IntEnum):
     NONE = 127
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CoreKernel(Task):
     """What all AI-core kernels share.
 
@@ -79,21 +79,21 @@ class CoreKernel(Task):
     """Keep the hardware's log of this kernel while per-task profiling is on (arch9201)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class AicKernel(CoreKernel):
     """A kernel on the cube (AIC) cores."""
 
     type: ClassVar[TaskType] = TaskType.KERNEL_AICORE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class AivKernel(CoreKernel):
     """A kernel on the vector (AIV) cores."""
 
     type: ClassVar[TaskType] = TaskType.KERNEL_AIVEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class MixKernel(CoreKernel):
     """A kernel on both kinds of core.
 
@@ -119,7 +119,7 @@ class MixKernel(CoreKernel):
         return self.args
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class AicpuKernel(Task):
     """A kernel on the AICPU: library and function by the device addresses of their names.
 
@@ -137,7 +137,7 @@ class AicpuKernel(Task):
     timeout_us: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class FftsPlus(Task):
     """A ready FFTS+ graph: ``contexts`` is the device address of its context blocks, ``sqe`` the caller's words.
 
@@ -197,7 +197,7 @@ class CcuPart:
     short: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CcuLaunch(Task):
     """One CCU mission on its own: two SQEs, whatever its size."""
 
@@ -205,7 +205,7 @@ class CcuLaunch(Task):
     part: CcuPart
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class FusionKernel(Task):
     """Several engines started by one task (core_spec 15): AICPU or CCU parts first, the AI cores last.
 

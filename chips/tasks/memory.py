@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
-from chips.tasks.types import Task, TaskType
+from chips.tasks.types import Task, TaskType, described
 
 
 class CopyKind(enum.IntEnum):
@@ -53,7 +53,7 @@ class UbJob:
     wqe: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class MemcpyAsync(Task):
     """An asynchronous copy or SDMA reduction of ``size`` bytes between device-visible addresses.
 
@@ -80,7 +80,7 @@ class MemcpyAsync(Task):
     host_pid: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class MemcpyDescriptor(Task):
     """A copy whose SDMA descriptor lies in device memory at ``descriptor`` (0: none could be made)."""
 
@@ -88,7 +88,7 @@ class MemcpyDescriptor(Task):
     descriptor: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class SqeUpdate(Task):
     """A copy over part of an SQE that already waits in a ring.
 
@@ -105,7 +105,7 @@ class SqeUpdate(Task):
     ub: UbJob | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class Memset(Task):
     """Fill ``count`` bytes at ``addr`` with a 32-bit pattern."""
 
@@ -115,7 +115,7 @@ class Memset(Task):
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class Cmo(Task):
     """A cache operation on a range: ``op_code`` 6 prefetch, 7 write back, 8 invalidate, 9 flush.
 
@@ -137,7 +137,7 @@ class Cmo(Task):
     stride_outer: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CmoDescriptor(Task):
     """A cache operation whose descriptor lies in device memory."""
 
@@ -146,7 +146,7 @@ class CmoDescriptor(Task):
     op_code: int = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class Barrier(Task):
     """Wait for up to six cache operations: pairs of (cmo type, id on the stream)."""
 
@@ -154,7 +154,7 @@ class Barrier(Task):
     ids: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class WriteValue(Task):
     """Write 1 to 32 bytes: ``size_code`` is log2 of the byte count (0..5), ``data`` that many bytes or fewer."""
 
@@ -165,7 +165,7 @@ class WriteValue(Task):
     report: Report = Report.DEFAULT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class WriteValuePointer(Task):
     """A value write described by a 32-byte block in device memory."""
 
@@ -174,7 +174,7 @@ class WriteValuePointer(Task):
     report: Report = Report.DEFAULT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class MemWriteValue(Task):
     """Write a 64-bit value to memory when the stream gets there; address 0 makes an invalid SQE."""
 
@@ -184,7 +184,7 @@ class MemWriteValue(Task):
     size_code: int = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CaptureRecord(MemWriteValue):
     """An event record in a captured graph: one byte."""
 
@@ -192,7 +192,7 @@ class CaptureRecord(MemWriteValue):
     size_code: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class IpcRecord(MemWriteValue):
     """An inter-process event record: one byte."""
 
@@ -200,7 +200,7 @@ class IpcRecord(MemWriteValue):
     size_code: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class MemWaitValue(Task):
     """Wait until memory compares with a value: ``flag`` 0 >=, 1 ==, 2 and, 3 nor.
 
@@ -221,7 +221,7 @@ class MemWaitValue(Task):
     sq_id_addr: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CaptureWait(MemWaitValue):
     """An event wait in a captured graph."""
 
@@ -229,7 +229,7 @@ class CaptureWait(MemWaitValue):
     size_code: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class IpcWait(MemWaitValue):
     """An inter-process event wait."""
 
@@ -237,7 +237,7 @@ class IpcWait(MemWaitValue):
     size_code: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CaptureRecordExternal(Task):
     """An event record of a graph on memory that is attached later: a no-op until ``addr`` or ``pointer`` is set."""
 
@@ -247,7 +247,7 @@ class CaptureRecordExternal(Task):
     pointer: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CaptureWaitExternal(Task):
     """An event wait of a graph on memory that is attached later: three no-ops until ``addr`` is set.
 
@@ -263,7 +263,7 @@ class CaptureWaitExternal(Task):
     sq_id_addr: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class UpdateAddress(Task):
     """Tell the task scheduler that ``length`` bytes at ``addr`` changed."""
 
@@ -272,7 +272,7 @@ class UpdateAddress(Task):
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class UbDoorbell(Task):
     """Ring one or two UB doorbells; ``source`` says who posted the work."""
 
@@ -282,7 +282,7 @@ class UbDoorbell(Task):
     report: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class DirectSend(Task):
     """Send one UB work entry with the SQE: 64 bytes of ``job.wqe`` (``wqe_size`` 0) or 128 (1)."""
 
@@ -293,7 +293,7 @@ class DirectSend(Task):
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class RdmaDoorbell(Task):
     """Ring an RDMA doorbell: ``index`` names it (die, function, register), ``info`` is the 64-bit value.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
-from chips.tasks.types import Task, TaskType
+from chips.tasks.types import Task, TaskType, described
 
 
 class ModelOperation(enum.IntEnum):
@@ -29,7 +28,7 @@ class ConditionKind(enum.IntEnum):
     SWITCH = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ModelMaintenance(Task):
     """Build up, take down or prepare a model on the device.
 
@@ -49,7 +48,7 @@ class ModelMaintenance(Task):
     exec_times_addr: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ModelExecute(Task):
     """Start a model: a program at ``function`` activates the queues of its head streams.
 
@@ -67,7 +66,7 @@ class ModelExecute(Task):
     trace_addr: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class EndGraph(Task):
     """Mark the end of a model's graph for the AICPU: argument and kernel name by device address."""
 
@@ -79,7 +78,7 @@ class EndGraph(Task):
     flags: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ModelToAicpu(Task):
     """Hand a model command to the AICPU scheduler; ``info`` is the device address of the model description."""
 
@@ -90,7 +89,7 @@ class ModelToAicpu(Task):
     executor_flag: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class StreamSwitch(Task):
     """Activate another stream if a device variable compares with a value.
 
@@ -113,7 +112,7 @@ class StreamSwitch(Task):
     function_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class StreamActive(Task):
     """Activate another stream's queue, given its register page and its execution counter."""
 
@@ -126,7 +125,7 @@ class StreamActive(Task):
     function_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class LabelSet(Task):
     """Mark the place of a label in the stream; ``dst`` is its entry in the label table."""
 
@@ -135,7 +134,7 @@ class LabelSet(Task):
     dst: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class LabelSwitchByIndex(Task):
     """Go on at the label whose index stands at ``index_addr`` (values >= ``max_index`` take the last).
 
@@ -152,7 +151,7 @@ class LabelSwitchByIndex(Task):
     count_addr: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class ModelTaskUpdate(Task):
     """Change a task of a model from the device: offsets of the new values from the descriptor, and whose task it is."""
 
@@ -167,7 +166,7 @@ class ModelTaskUpdate(Task):
     execute_stream_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class CaptureCondition(Task):
     """A conditional node of a captured graph: evaluate, run the chosen sub-graph, wait for its end notify."""
 
@@ -181,7 +180,7 @@ class CaptureCondition(Task):
     timeout_s: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class RdmaPiValueModify(Task):
     """Correct the producer indices of RDMA queues before a replay: device addresses of the doorbell values.
 
@@ -196,7 +195,7 @@ class RdmaPiValueModify(Task):
     trace_addr: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class GetFloatStatus(Task):
     """Store the overflow status at ``addr`` (64 bytes); ``debug`` reads the debug flag instead."""
 
@@ -207,7 +206,7 @@ class GetFloatStatus(Task):
     debug: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@described
 class SerialSchedule(Task):
     """A step of serial model scheduling (v201): ``type`` says which, the rest whom it is about."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -107,6 +106,8 @@ class InfoCalls(Chapter):
         elif module != c.MODULE_TYPE_SYSTEM:
             return c.DRV_ERROR_NOT_SUPPORT
         elif info == c.INFO_TYPE_UUID:
+            import hashlib  # late: it brings a large library
+
             block = hashlib.md5(f"{self.machine.options.seed}/{device.chip.soc}/{devid}".encode()).digest()
         elif info == c.INFO_TYPE_PCIE_ID_INFO:
             block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))

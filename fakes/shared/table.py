@@ -8,7 +8,6 @@ process holds is cleared when it is found to be gone.
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
 import struct
@@ -77,6 +76,8 @@ class Table:
             self._enter(self.place.fd)
 
     def _enter(self, fd: int) -> None:
+        import hashlib  # late: it brings a large library
+
         size = self._first + self.cards * self._card
         wanted = hashlib.sha256(self._signature.encode()).digest()
         there = os.pread(fd, _HEAD.size, 0)

@@ -188,8 +188,8 @@ class MemoryDriver(HalCalls):
     def convert(self, src: int, dst: int, size: int) -> Any:
         """Build a PCIe DMA descriptor chain; give it back with `destroy_dma`."""
         dma = s.DMA_ADDR()
-        rc = self.hal.drvMemConvertAddr(src, dst, size, ctypes.byref(dma))
-        self.check(rc, "drvMemConvertAddr", f"{src:#x} -> {dst:#x}, {size} bytes")
+        if rc := self.hal.drvMemConvertAddr(src, dst, size, ctypes.byref(dma)):
+            raise self.fault(rc, "drvMemConvertAddr", f"{src:#x} -> {dst:#x}, {size} bytes")
         return dma
 
     def destroy_dma(self, dma: Any) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import platform
+import os
 import threading
 from typing import Any
 
@@ -32,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 SUPER_BYTES = 15360
 _INCREMENT = 40960
 _HUGE_ABOVE = 1 << 20
-_BAR_BYTES = 1024 if platform.machine() in ("x86_64", "AMD64") else 4096
+_BAR_BYTES = 1024 if os.uname().machine == "x86_64" else 4096
 """Largest block that is stored over the BAR."""
 _BAR_COUNT = 1024
 _UB_POOLS = ((4096, 1024), (16384, 128))

@@ -113,7 +113,7 @@ def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:
     if not settings.wanted or any(handler.name == _HANDLER for handler in root.handlers):
         return settings
     try:
-        handler = logging.StreamHandler(sys.stdout) if settings.stdout else _file(settings)
+        handler = _Stdout(sys.stdout) if settings.stdout else _file(settings)
     except OSError as problem:
         print(f"npuhal: no log file can be written: {problem}; set ASCEND_PROCESS_LOG_PATH", file=sys.stderr)
         return settings
@@ -126,6 +126,17 @@ def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:
         if module in MODULES:
             logging.getLogger(MODULES[module]).setLevel(_LEVELS[level])
     return settings
+
+
+class _Stdout(logging.StreamHandler):  # type: ignore[type-arg]  # 3.10 cannot subscript it
+    """Standard output, which a program's reader may close before the program has ended (`... | head`)."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Write no more once nobody reads; other mistakes are told as logging does."""
+        if isinstance(sys.exc_info()[1], BrokenPipeError):
+            self.setStream(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
+        else:
+            super().handleError(record)
 
 
 def _file(settings: LogSettings) -> logging.StreamHandler[Any]:

@@ -43,11 +43,13 @@ class LaunchLog:
         """Write a launch, or another task, with the beats that have passed."""
         one = Sent(marks)
         beats, number = one.beats(), next(self._numbers)
-        times = ", ".join(f"{index + 1} {BEATS[index]} {beats[index] / _NS:.1f}" for index in range(ADDRESS + 1, WAIT))
+        times = [f"{index + 1} {BEATS[index]} {beats[index] / _NS:.1f}" for index in range(ADDRESS + 1, WAIT)]
+        if one.is_launch:
+            times.insert(0, f"1 {BEATS[ADDRESS]} prepared")
         _LOG.info(
-            "%s %d: %s on %s, %s, submitted at %s: us by beat: 1 " + BEATS[ADDRESS] + " prepared, %s, then %.1f",
-            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), _left(one), one.place, times,
-            beats[REST] / _NS,
+            "%s %d: %s on %s, %s, submitted at %s: us by beat: %s, then %.1f",
+            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), _left(one), one.place,
+            ", ".join(times), beats[REST] / _NS,
         )
         if one.is_launch and one.position >= 0:
             with self._lock:

@@ -43,6 +43,8 @@ CAPACITY = 200_000
 """Tasks that are kept by default, the newest; about 0.6 KB each."""
 
 _PACKAGE = "runtime"
+_BETWEEN = frozenset({"contextlib", "functools", "threading", "weakref"})
+"""Modules of the standard library through which this package calls itself: nobody submits a task from there."""
 _clock = time.perf_counter_ns
 
 Marks = list[Any]
@@ -377,7 +379,9 @@ class Recorder:
     def _caller(self, frame: FrameType) -> FrameType:
         """Return the nearest frame outside of this package, and remember its code."""
         while id(frame.f_code) not in self._outside:
-            if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE or frame.f_back is None:
+            module = frame.f_globals.get("__name__", "")
+            ours = module.partition(".")[0] == _PACKAGE or module in _BETWEEN
+            if not ours or frame.f_back is None:
                 self._outside[id(frame.f_code)] = frame.f_code
                 break
             frame = frame.f_back

@@ -76,7 +76,8 @@ def verdict(trace: Trace) -> list[str]:
         return _graphs(trace) or [f"no kernel was launched while tracing was on{_unseen(trace)}"]
     rows = table(trace)
     typical = statistics.median(task.ended_us - task.began_us for task in launches)
-    said = [f"{len(launches)} launches, {typical:.1f} us each at the median; the send is {rows[SEND].share:.0%} of it"]
+    count = f"{len(launches)} launches, {typical:.1f} us each at the median" if len(launches) > 1 else "1 launch"
+    said = [f"{count}; the send is {rows[SEND].share:.0%} of it"]
     slow = max(range(REST + 1), key=lambda index: rows[index].share)
     name = rows[slow].beat
     if rows[slow].share < _LARGE:

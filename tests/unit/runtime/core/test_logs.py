@@ -48,6 +48,18 @@ def test_level_and_stdout_are_heeded() -> None:
     assert "[INFO]" not in done.stdout
 
 
+def test_a_reader_who_leaves_early_gets_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environ = {**os.environ, "ASCEND_LOG_PRINT_TO_STDOUT": "1", "NPUHAL_URL": "fake://ascend910b3"}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environ, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.stderr == ""
+
+
 def test_files_go_where_the_variable_says(tmp_path: Path) -> None:
     done = run(ASCEND_PROCESS_LOG_PATH=str(tmp_path))
     assert done.stdout == done.stderr == ""

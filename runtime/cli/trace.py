@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--replay", metavar="FILE", type=Path, help="make the calls of a recording again, without a script"
     )
     parser.add_argument("--diff", metavar="FILE", type=Path, nargs=2, help="compare two recordings, run no script")
-    parser.add_argument("--json", action="store_true", help="write the table and the verdict as JSON")
+    parser.add_argument("--json", action="store_true", help="write table and verdict, or what was compared, as JSON")
     parser.add_argument("script", nargs="?", help="path of the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
 
@@ -54,9 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Do what was asked for."""
     if args.diff:
-        return _diff(args.diff, out)
+        return _diff(args, out)
     if args.replay:
-        return _replay(args.replay, args.url, out)
+        return _replay(args, out)
     if not args.script:
         raise UsageError("no script was given", "npuhal trace SCRIPT [ARGUMENTS], --replay FILE, or --diff FILE FILE")
     return _trace(args, out)
@@ -134,21 +134,28 @@ def _save_calls(path: Path, traces: list[Tracing], out: Output) -> None:
         out.error("no HAL call was recorded", "the script names its machine itself: let it take that of NPUHAL_URL")
 
 
-def _replay(path: Path, url: str | None, out: Output) -> int:
+def _replay(args: argparse.Namespace, out: Output) -> int:
     import npuhal
     from npuhal.replay import replay
 
-    records = _load(path)
-    hal = npuhal.open_hal(url)
+    records = _load(args.replay)
+    hal = npuhal.open_hal(args.url)
     try:
         outcome = replay(records, hal)
     finally:
         hal.close()
+    problems = list(getattr(getattr(hal, "fake", None), "problems", ()))
+    if args.json:
+        out.json({
+            "machine": hal.url, "replayed": outcome.replayed, "calls": len(records), "skipped": outcome.skipped,
+            "fake_says": problems, "difference": None if outcome.divergence is None else str(outcome.divergence),
+        })  # fmt: skip
+        return int(outcome.divergence is not None)
     skipped = f", {len(outcome.skipped)} skipped" if outcome.skipped else ""
     out.line(f"replayed {outcome.replayed} of {len(records)} calls on {hal.url}{skipped}")
     for index, name, reason in outcome.skipped:
         out.line(f"  skipped #{index} {name}: {reason}")
-    for problem in getattr(getattr(hal, "fake", None), "problems", ()):
+    for problem in problems:
         out.line(f"  the fake device says: {problem}")
     if outcome.divergence is None:
         return 0
@@ -156,16 +163,19 @@ def _replay(path: Path, url: str | None, out: Output) -> int:
     return 1
 
 
-def _diff(paths: list[Path], out: Output) -> int:
+def _diff(args: argparse.Namespace, out: Output) -> int:
     from npuhal.replay import diff
 
-    first, second = map(_load, paths)
+    first, second = map(_load, args.diff)
     found = diff(first, second)
-    if found is None:
+    where = None if found is None else str(found).replace("recorded", "first").replace("now", "second")
+    if args.json:
+        out.json({"calls": [len(first), len(second)], "difference": where})
+    elif where is None:
         out.line(f"the same {len(first)} calls")
-        return 0
-    out.line(f"differ at {found}".replace("recorded", "first").replace("now", "second"), style="bold red")
-    return 1
+    else:
+        out.line(f"differ at {where}", style="bold red")
+    return int(where is not None)
 
 
 def _load(path: Path) -> list[Record]:

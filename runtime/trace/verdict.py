@@ -26,6 +26,8 @@ _FULL = 0.75
 """Part of a ring above which it is called full."""
 _SLOW_FIRST = 3
 """So many times a later launch is called slow for the first one."""
+_INSIDE = (ARGUMENTS, SEND, REST)
+"""Beats that call the driver: a fake works there, and a recorder writes."""
 _LOAD, _PREPARE, _WAIT = "load program", "prepare launch", "wait"
 
 
@@ -82,9 +84,8 @@ def verdict(trace: Trace) -> list[str]:
     name = rows[slow].beat
     if rows[slow].share < _LARGE:
         said.append(f"no beat stands out; the largest is {name} with {rows[slow].share:.0%}")
-    elif trace.on_fake and slow in (ARGUMENTS, SEND, REST):
-        said.append(f"largest beat: {name} takes {rows[slow].share:.0%}, but here it is the fake device's own work; "
-                    f"trace on a box, or on null://{trace.chip.lower()}, before you act on it")  # fmt: skip
+    elif slow in _INSIDE and (whose := _not_its_own(trace)):
+        said.append(f"largest beat: {name} takes {rows[slow].share:.0%}, but {whose}, before you act on it")
     else:
         said.append(f"slow beat: {name} takes {rows[slow].share:.0%}; {_CURES[slow]}")
     said += _first(launches, trace)
@@ -103,6 +104,15 @@ def verdict(trace: Trace) -> list[str]:
     if trace.unseen:
         said.append(_unseen(trace).removeprefix("; "))
     return said
+
+
+def _not_its_own(trace: Trace) -> str:
+    """Say whose time is in the beats that call the driver, where it is not only the driver's."""
+    if trace.url.startswith("trace+"):
+        return "recording the HAL calls is part of it: trace without --hal"
+    if trace.on_fake:
+        return f"here it is the fake device's own work: trace on a box, or on null://{trace.chip.lower()}"
+    return ""
 
 
 def _graphs(trace: Trace) -> list[str]:

@@ -8,7 +8,7 @@ lines below it must be its output. `...` stands for anything, as in doctest. Blo
 from __future__ import annotations
 
 import doctest
-import importlib.util
+import importlib
 import itertools
 import os
 import re
@@ -24,6 +24,7 @@ import pytest
 
 from runtime.api import acl
 from runtime.cli import COMMANDS
+from runtime.cli.parser import Parser
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -154,11 +155,76 @@ def test_every_link_inside_the_repository_leads_somewhere(document: Path) -> Non
     assert missing == []
 
 
-def test_the_commands_that_the_documentation_names_exist() -> None:
-    there = {command.name for command in COMMANDS if importlib.util.find_spec(command.module)}
-    named = {
-        name
-        for document in DOCUMENTS
-        for name in re.findall(r"`npuhal ([a-z]+)", document.read_text(encoding="utf-8"))
-    }
-    assert named - there == set()
+def named_commands() -> Iterator[Any]:
+    """Yield every command line of ours in prose and shell blocks, once."""
+    seen = set()
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        lines = re.findall(r"`(npuhal [^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+        lines += [
+            line for block in blocks(document) if block.kind == "sh" for line in block.text.splitlines()
+            if line.startswith("npuhal ")
+        ]  # fmt: skip
+        for line in lines:
+            line = " ".join(line.split())
+            if line not in seen:
+                seen.add(line)
+                yield pytest.param(line, id=f"{document.name}: {line}"[:90])
+
+
+@pytest.mark.parametrize("line", list(named_commands()))
+def test_command_lines_of_the_documentation_are_command_lines(line: str) -> None:
+    _, name, *words = shlex.split(line, comments=True)
+    command = next(command for command in COMMANDS if command.name == name)
+    module = importlib.import_module(command.module)
+    parser = Parser(f"npuhal {name}")
+    module.configure(parser)
+    if words:  # a mere name stands for the command as such
+        parser.parse_args(words)
+
+
+def test_no_block_escapes_by_its_mark() -> None:
+    """A snippet marked `py`, or a test module with another title, would be run by nobody."""
+    known = re.compile(r'|text|console|sh|yaml|toml|python|python title="test_\w+\.py"')
+    reference = re.compile("|py")  # examples of docstrings, see below
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            elsewhere = document.name == "CONTRIBUTING.md" and "title=" in block.kind  # test_contributing.py
+            allowed = reference if document.name == "api.md" else known
+            assert allowed.fullmatch(block.kind) or elsewhere, f"{block}: {block.kind!r}"
+
+
+PREAMBLE = """
+import runtime
+from runtime import GraphBuilder
+from runtime.cli.sample import minimal_kernel
+
+device = runtime.device(0)
+kernel, fill, add = (device.load(minimal_kernel(name, count)).only for name, count in (("k", 1), ("f", 1), ("a", 3)))
+for each in (kernel, fill, add):
+    device.hal.fake.attach(each.code, lambda context: None, grid=True)
+stream, pinned = device.create_stream(), device.alloc_host(64)
+buffer, x, y, z = (device.alloc(64) for _ in range(4))
+"""
+
+
+def examples() -> Iterator[Any]:
+    """Yield the examples of the API reference, which come from docstrings."""
+    for block in blocks(ROOT / "docs" / "api.md"):
+        if block.kind == "py":
+            yield pytest.param(block, id=str(block))
+
+
+@pytest.mark.parametrize("block", list(examples()))
+def test_every_example_of_the_reference_runs(block: Block) -> None:
+    done = run("-c", PREAMBLE + block.text + "device.synchronize()\n")
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_is_something_to_run() -> None:
+    assert len(list(programs())) > 20
+    assert sum(parameters.values[1] is not None for parameters in programs()) > 15
+    assert len(list(commands())) > 5
+    assert len(list(suites())) >= 2
+    assert len(list(examples())) >= 3
+    assert len(list(named_commands())) > 25

@@ -59,25 +59,34 @@ def test_a_pyacl_script_is_watched_too(tmp_path: Path) -> None:
     assert "wait for stream" in names
 
 
-def test_recordings_of_the_same_program_are_the_same_and_another_differs(tmp_path: Path) -> None:
+def test_recordings_of_the_same_program_are_the_same_and_another_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("a", "b"):
         assert trace(tmp_path, "-o", "t.json", "--hal", name, "job.py").returncode == 3
-    assert trace(tmp_path, "--diff", "a", "b").stdout.startswith("the same ")
+    assert main(["trace", "--diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert capsys.readouterr().out.startswith("the same ")
     lines = (tmp_path / "b").read_text().splitlines()
     (tmp_path / "b").write_text("\n".join(lines[:-5]) + "\n")
-    done = trace(tmp_path, "--diff", "a", "b")
-    assert done.returncode == 1
-    assert "number of calls" in done.stdout
+    assert main(["trace", "--diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    assert "number of calls" in capsys.readouterr().out
+    assert main(["trace", "--json", "--diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    assert "number of calls" in json.loads(capsys.readouterr().out)["difference"]
 
 
-def test_a_recording_is_replayed_until_the_machine_answers_otherwise(tmp_path: Path) -> None:
+def test_a_recording_is_replayed_until_the_machine_answers_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trace(tmp_path, "-o", "t.json", "--hal", "a", "job.py")
-    done = trace(tmp_path, "--replay", "a", "--url", "fake://ascend950pr_9599")
-    assert done.returncode == 1
-    assert "differs at #0 " in done.stdout
-    calls = (tmp_path / "a").read_text().splitlines()
-    (tmp_path / "a").write_text("\n".join(calls[:20]) + "\n")
-    assert trace(tmp_path, "--replay", "a").stdout.startswith("replayed 20 of 20 calls")
+    recording = tmp_path / "a"
+    assert main(["trace", "--replay", str(recording), "--url", "fake://ascend950pr_9599"]) == 1
+    assert "differs at #0 " in capsys.readouterr().out
+    recording.write_text("\n".join(recording.read_text().splitlines()[:20]) + "\n")
+    assert main(["trace", "--replay", str(recording), "--url", "fake://ascend910b3"]) == 0
+    assert capsys.readouterr().out.startswith("replayed 20 of 20 calls")
+    assert main(["trace", "--json", "--replay", str(recording), "--url", "fake://ascend910b3"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["replayed"], told["calls"], told["difference"]) == (20, 20, None)
 
 
 DEMO = "import os, sys; from runtime.cli import main; sys.exit(main(['demo', '--url', os.environ['NPUHAL_URL']]))"

@@ -115,8 +115,10 @@ def slow_in(beat: int, url: str) -> Trace:
     ("beat", "url", "said"),
     [
         (SEND, "hal://", "slow beat: 6 advance the tail, ring the driver takes 89%; the driver call is the cost"),
-        (SEND, "trace+fake-abi://x", "largest beat: 6 advance the tail, ring the driver takes 89%, but here it is the "
-         "fake device's own work; trace on a box, or on null://ascend910b3, before you act on it"),
+        (SEND, "fake-abi://x", "largest beat: 6 advance the tail, ring the driver takes 89%, but here it is the "
+         "fake device's own work: trace on a box, or on null://ascend910b3, before you act on it"),
+        (ARGUMENTS, "trace+hal://", "largest beat: 4 arguments to the device takes 89%, but recording the HAL calls is "
+         "part of it: trace without --hal, before you act on it"),
         (SLOT, "fake://x", "slow beat: 2 task slot takes 89%; the ring is full"),
         (ARGUMENTS, "null://x", "slow beat: 4 arguments to the device takes 89%; arguments are copied per launch"),
     ],

@@ -13,9 +13,12 @@ from runtime.driver.calls import HalCalls
 from runtime.driver.holdings import Holdings
 
 STREAM, EVENT, MODEL, NOTIFY, COUNT_NOTIFY = "STREAM", "EVENT", "MODEL", "NOTIFY", "CNT_NOTIFY"
+CACHE = "CMO"
+"""Of cache operations that can be waited for (cache maintenance operations)."""
 SQ = "SQ"
 """Queues: not handed out here, but counted (`usage`)."""
-_CENSUS = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies"}
+_CENSUS = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
+           CACHE: "cache operations"}
 
 
 class IdDriver(HalCalls):

@@ -10,15 +10,16 @@ from runtime.api.aclrt.entry import Out, entry, need, need_rt
 from runtime.api.aclrt.memory import device_of, need_size
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import own_stream_of
-from runtime.launch import descriptor
+from runtime.launch import barrier, descriptor
 
 _KINDS = 8
 """Values of aclrtMemcpyKind."""
 _INSIDE_DEVICE = 6
 """ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, the only kind that is described."""
-_BARRIERS = struct.Struct("<Q")
-"""aclrtBarrierTaskInfo: how many; up to 6 pairs of cache operation and id follow."""
-_MOST_BARRIERS = 6
+_COUNT = struct.Struct("<Q")
+"""aclrtBarrierTaskInfo begins so: how many pairs follow."""
+_WAIT = struct.Struct("<II")
+"""aclrtBarrierCmoInfo: cache operation, id."""
 
 
 def _need_inside(call: str, kind: int | None) -> None:
@@ -127,32 +128,29 @@ def aclrtCmoAsyncWithDesc(acl: Acl, cmoDesc: int, cmoType: int, stream: int, res
 
 @entry(waits_for_snapshot=True)
 def aclrtCmoAsyncWithBarrier(acl: Acl, src: int, size: int, cmoType: int, barrierId: int, stream: int) -> None:
-    """Queue a cache operation that others can wait for; no chip that runs here has such ids (only Ascend 310B does)."""
+    """Queue a cache operation in a stream of a model; an invalidation has an id that others wait by. 310B only."""
     call = "aclrtCmoAsyncWithBarrier"
     need(call, src=src)
-    need_size(call, size)
-    raise _no_barriers(acl, call)
+    barrier.check_supported(acl.runtime.machine.chip, call)
+    target = own_stream_of(acl, call, stream)
+    barrier.queue_operation(target, src, size or 0, cmoType or 0, barrierId or 0, call)
 
 
 @entry(waits_for_snapshot=True)
 def aclrtCmoWaitBarrier(acl: Acl, taskInfo: int, stream: int, flag: int) -> None:
-    """Wait for cache operations by id; see `aclrtCmoAsyncWithBarrier`."""
+    """Let a stream of a model wait for invalidations by their ids; `flag` means nothing. 310B only."""
     call = "aclrtCmoWaitBarrier"
     need(call, taskInfo=taskInfo)
-    (count,) = _BARRIERS.unpack(ctypes.string_at(taskInfo, _BARRIERS.size))
-    if not 0 < count <= _MOST_BARRIERS:
+    (count,) = _COUNT.unpack(ctypes.string_at(taskInfo, _COUNT.size))
+    if not 0 < count <= barrier.MOST:
         raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: barrierNum is {count}; it must be in (0, {_MOST_BARRIERS}]",
-            ee="EH0007", params=(call, count, "taskInfo->barrierNum", f"(0, {_MOST_BARRIERS}]"),
+            "ACL_ERROR_INVALID_PARAM", f"{call}: barrierNum is {count}; it must be in (0, {barrier.MOST}]",
+            ee="EH0007", params=(call, count, "taskInfo->barrierNum", f"(0, {barrier.MOST}]"),
         )
-    raise _no_barriers(acl, call)
-
-
-def _no_barriers(acl: Acl, call: str) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {acl.runtime.machine.soc_name} has no barriers for cache "
-        "operations", hint="queue the operation with aclrtCmoAsync; later work of the stream waits for it",
-    )
+    waits = list(_WAIT.iter_unpack(ctypes.string_at(taskInfo + _COUNT.size, count * _WAIT.size)))
+    barrier.check_waits(waits, call)
+    barrier.check_supported(acl.runtime.machine.chip, call)
+    barrier.queue_wait(own_stream_of(acl, call, stream), waits, call)
 
 
 def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:

@@ -42,8 +42,8 @@ class Model(Members):
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_end", "before", "closed", "end_notify", "handle", "live", "name", "nodes", "operators",
-        "resources", "texts", "watchers",
+        "__weakref__", "_end", "before", "cache_ids", "closed", "end_notify", "handle", "live", "name", "nodes",
+        "operators", "resources", "texts", "watchers",
     )  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
@@ -72,6 +72,8 @@ class Model(Members):
         """What is done on the host before each execution."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the model."""
+        self.cache_ids: dict[int, int] = {}
+        """The device's ids of cache operations, by those that tasks of the model name them by."""
         self.texts: dict[Node, str] = {}
         """What was said of tasks, for the debug output."""
         self.operators: dict[Node, Any] = {}

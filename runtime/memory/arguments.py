@@ -264,7 +264,7 @@ class ArgumentPools:
     def release(self, blocks: list[ArgumentBlock]) -> None:
         """Take blocks back from tasks that are done."""
         homes = [block.home for block in blocks]
-        first = homes[0]
+        first = homes[0] if homes else None
         if first is not None and homes.count(first) == len(homes):  # they mostly come from one pool
             first.extend(blocks)
             return

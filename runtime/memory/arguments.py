@@ -264,9 +264,8 @@ class ArgumentPools:
     def release(self, blocks: list[ArgumentBlock]) -> None:
         """Take blocks back from tasks that are done."""
         homes = [block.home for block in blocks]
-        first = homes[0] if homes else None
-        if first is not None and homes.count(first) == len(homes):  # they mostly come from one pool
-            first.extend(blocks)
+        if len(set(map(id, homes))) == 1 and homes[0] is not None:  # they mostly come from one pool
+            homes[0].extend(blocks)
             return
         for block, home in zip(blocks, homes, strict=True):
             if home is not None:

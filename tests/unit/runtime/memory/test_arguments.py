@@ -138,6 +138,16 @@ def test_an_empty_pool_says_so_and_a_block_comes_back(memory: FakeMemory) -> Non
     assert pool.unused == 64
 
 
+def test_blocks_go_back_to_the_pool_that_each_is_from(memory: FakeMemory) -> None:
+    pools = make(memory, "copy")
+    pools.release([])
+    few, many = pools.pools[2], pools.pools[1]
+    taken = [block for pool in (few, many) for _ in range(pool.count) if (block := pool.take()) is not None]
+    assert few.free == many.free == []  # equal, but not the same
+    pools.release(taken)
+    assert (few.unused, many.unused) == (few.count, many.count)
+
+
 def test_a_block_of_its_own_is_freed_with_its_task(memory: FakeMemory) -> None:
     pools = make(memory, "copy")
     before = len(memory.blocks)

@@ -242,10 +242,17 @@ class DeviceMemory(core.Device):
             )
         return PhysicalMemory(self, self.virtual, self.virtual.create(size, kind), size, kind)
 
-    def import_physical(self, shared: int, size: int) -> PhysicalMemory:
-        """Return memory that another process has exported; `size` is what it has there."""
+    def import_physical(self, shared: int | bytes, size: int) -> PhysicalMemory:
+        """Return memory that another process has exported.
+
+        Args:
+            shared: the number that `PhysicalMemory.export` gave it, or the bytes of `export_fabric`.
+            size: what the memory has there, bytes.
+        """
         self.check_open()
-        return PhysicalMemory(self, self.virtual, self.virtual.import_(shared), size, self._physical_kind(True))
+        driver = self.virtual
+        handle = driver.import_fabric(shared) if isinstance(shared, bytes) else driver.import_(shared)
+        return PhysicalMemory(self, driver, handle, size, self._physical_kind(True))
 
     def granularity(self, *, huge: bool = True, recommended: bool = False) -> int:
         """Return what sizes of physical memory must be a multiple of."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
+from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.holdings import VirtualMemory
 
@@ -177,6 +178,12 @@ class VirtualDriver(HalCalls):
 
     def import_fabric(self, block: bytes) -> int:
         """Return a handle of memory behind a fabric handle."""
+        size = ctypes.sizeof(s.MemShareHandle)
+        if len(block) != size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"a fabric handle of {len(block)} bytes",
+                hint=f"pass all {size} bytes that PhysicalMemory.export_fabric gave",
+            )
         self._held.enter()
         shared, handle = s.MemShareHandle.from_buffer_copy(block), ctypes.c_void_p(0)
         rc = self.hal.halMemImportFromShareableHandleV2(

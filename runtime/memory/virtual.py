@@ -65,10 +65,27 @@ class PhysicalMemory:
         """
         self.check_open()
         shared = self._driver.export(self.handle, anybody=pids is None)
+        self._allow(shared, pids)
+        return shared
+
+    def export_fabric(self, pids: Iterable[int] | None = ()) -> bytes:
+        """Return the fabric handle, 128 bytes, under which processes of other servers import it as well.
+
+        Args:
+            pids: which processes of this server may; None: every process on the fabric.
+
+        Raises:
+            NotSupported 207000: the device is on no fabric.
+        """
+        self.check_open()
+        block = self._driver.export_fabric(self.handle, anybody=pids is None)
+        self._allow(self._driver.fabric_number(block)[1], pids)
+        return block
+
+    def _allow(self, shared: int, pids: Iterable[int] | None) -> None:
         allowed = list(pids or ())
         if allowed:
             self._driver.allow(shared, allowed)
-        return shared
 
     def check_open(self) -> None:
         """Raise where the handle was given up, or went with its device."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fakes.kernels import Fail
@@ -62,6 +64,34 @@ def test_a_host_function_holds_later_work(device: Device, stream: Stream, stand_
     kernel[1](0, stream=stream)
     stream.synchronize(10_000)
     assert order == ["host function", "kernel"]
+
+
+def test_buffers_saved_when_a_task_fails(
+    device: Device, stream: Stream, stand_in: StandIn, tmp_path: Path
+) -> None:
+    """The hook writes down what the kernel had to work with, and who it was."""
+    source, target = device.upload(np.arange(8, dtype="f4")), device.alloc(32)
+
+    def halfway(context: Any) -> None:
+        context.args.array(1, "f4", 8)[:4] = 5
+        raise Fail("a bad number")
+
+    def save(info: ExceptionInfo) -> None:
+        assert info.kernel is not None
+        folder = tmp_path / f"device {info.device_id}" / f"{info.kernel.name}, task {info.task_id}"
+        folder.mkdir(parents=True)
+        for name, buffer in (("input", source), ("output", target)):
+            np.save(folder / name, device.download(buffer, "f4"))
+
+    device.runtime.exceptions.add(save)
+    device.fill(target, 0)
+    stand_in(halfway, 2)[1](source, target, stream=stream)
+    with pytest.raises(errors.KernelFault):
+        stream.synchronize()
+    (folder,) = (tmp_path / "device 0").iterdir()
+    assert folder.name.startswith("halfway")
+    assert np.load(folder / "input.npy").tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert np.load(folder / "output.npy").tolist() == [5, 5, 5, 5, 0, 0, 0, 0]
 
 
 def test_hook_for_failed_tasks(device: Device, stream: Stream, stand_in: StandIn) -> None:

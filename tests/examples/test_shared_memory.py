@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 from contextlib import closing
 
 import pytest
 
 from runtime.api import Runtime
-from tests.tools.processes import Line, processes, shared_name
+from tests.tools.processes import PATIENCE_S, Line, processes, shared_name
 
 CHIPS = ("ascend910b3", "ascend950pr_9599")
 ANSWER, WRITTEN = 123, 1
+FABRIC_BYTES = 128
 
 
 def give_physical(line: Line, url: str, listed: bool) -> None:
@@ -42,6 +44,37 @@ def take_physical(line: Line, url: str, listed: bool) -> int:
             value = int(device.download(mapping.view(0, 8), "u8")[0])
             device.copy(mapping.view(8, 8), WRITTEN.to_bytes(8, "little"))
             mapping.close()
+        return value
+
+
+def serve_fabric(line: Line, url: str) -> None:
+    """Offer physical memory to whoever connects over TCP, until the client says that it has read it."""
+    with closing(Runtime(url)) as machine, socket.create_server(("127.0.0.1", 0)) as server:
+        device = machine.device(0)
+        size = device.granularity()
+        with device.reserve(size) as addresses, device.create_physical(size) as physical:
+            mapping = addresses.map(physical)
+            device.copy(mapping, ANSWER.to_bytes(8, "little"), 8)
+            line.tell(server.getsockname()[1])
+            server.settimeout(PATIENCE_S)
+            client, _ = server.accept()
+            with client:
+                client.sendall(physical.export_fabric(None))
+                assert client.recv(4) == b"read"
+            mapping.close()
+
+
+def ask_fabric(_line: Line, url: str, port: int) -> int:
+    """Get a fabric handle from a server, and read what is behind it."""
+    with closing(Runtime(url)) as machine, socket.create_connection(("127.0.0.1", port), PATIENCE_S) as server:
+        device = machine.device(0)
+        block = server.recv(FABRIC_BYTES, socket.MSG_WAITALL)
+        size = device.granularity()
+        with device.reserve(size) as addresses, device.import_physical(block, size) as physical:
+            mapping = addresses.map(physical)
+            value = int(device.download(mapping.view(0, 8), "u8")[0])
+            mapping.close()
+        server.sendall(b"read")
         return value
 
 
@@ -84,6 +117,13 @@ def test_physical_memory(soc: str, listed: bool) -> None:
         assert taker.end() == ANSWER
         giver.tell("read")
         giver.end()
+
+
+def test_physical_memory_over_a_fabric() -> None:
+    url = f"fake://ascend910_9391?shared={shared_name('fabric')}"
+    with processes((serve_fabric, url)) as (server,), processes((ask_fabric, url, server.hear())) as (client,):
+        assert client.end() == ANSWER
+        server.end()
 
 
 @pytest.mark.parametrize("soc", CHIPS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import pytest
@@ -9,11 +10,14 @@ import pytest
 from fakes.kernels import Fail, Hang
 from runtime import errors
 from runtime.api import Device, Kernel, Stream
+from runtime.api.aclrt import Out
 from runtime.core.failure import FailureMode
 from runtime.core.stream import StreamFlag
-from tests.examples.conftest import StandIn
+from tests.examples.conftest import CApi, StandIn
 
 TASKS = 3000
+FLAG, PRIORITY = 2, 3
+"""aclrtStreamConfigAttr."""
 
 
 @pytest.fixture
@@ -136,6 +140,19 @@ def test_wait_with_a_limit(device: Device, stream: Stream) -> None:
         event.synchronize(timeout_ms=5)
     assert caught.value.code == 507047
     stream.abort()
+
+
+def test_a_stream_by_an_object_of_settings(c: CApi) -> None:
+    settings = c.answer("aclrtCreateStreamConfigHandle")
+    for attribute, value in ((FLAG, ctypes.c_size_t(0)), (PRIORITY, ctypes.c_uint32(0))):
+        c("aclrtSetStreamConfigOpt", handle=settings, attr=attribute, attrValue=ctypes.addressof(value),
+          valueSize=ctypes.sizeof(value))  # fmt: skip
+    stream = c("aclrtCreateStreamV2", stream=Out(), handle=settings)
+    c("aclrtDestroyStreamConfigHandle", handle=settings)
+    assert c("aclrtStreamGetId", stream=stream, streamId=Out()) != 0
+    assert c("aclrtStreamGetFlags", stream=stream, flags=Out()) == 0
+    assert c("aclrtStreamGetPriority", stream=stream, priority=Out()) == 0
+    c("aclrtDestroyStream", stream=stream)
 
 
 def test_settings_of_a_stream(device: Device) -> None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CHAPTERS = (
-    "init", "device", "topology", "limits", "context", "stream", "event", "notify", "callback", "value", "label",
-    "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual", "shareable", "ipc",
-    "health", "pools", "allocator", "random", "kernel", "arguments", "launch", "fusion", "capture", "model",
-    "branching", "graph", "remarks", "snapshot", "overflow", "faults", "stamps", "channels", "message_queues",
-    "miscellaneous",
+    "init", "device", "topology", "limits", "context", "stream", "stream_config", "event", "notify", "callback",
+    "value", "label", "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual",
+    "shareable", "ipc", "health", "pools", "allocator", "random", "kernel", "arguments", "launch", "fusion",
+    "capture", "model", "branching", "graph", "remarks", "snapshot", "overflow", "faults", "stamps", "channels",
+    "message_queues", "miscellaneous",
 )  # fmt: skip
 """Modules of this package that hold entries; one per chapter of the API reference."""
 

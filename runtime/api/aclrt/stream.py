@@ -63,11 +63,14 @@ def aclrtCreateStream(acl: Acl, stream: Out | None) -> None:
 @entry(waits_for_snapshot=True)
 def aclrtCreateStreamWithConfig(acl: Acl, stream: Out | None, priority: int, flag: int) -> None:
     """Make a stream with a priority (0 to 7, larger ones count as 7) and ACL_STREAM_* flags."""
-    call, flags = "aclrtCreateStreamWithConfig", 0
+    create_configured(acl, "aclrtCreateStreamWithConfig", stream, priority or 0, flag or 0)
+
+
+def create_configured(acl: Acl, call: str, stream: Out | None, priority: int, asked: int) -> None:
+    """Make a stream with a priority and ACL_STREAM_* flags."""
     need(call, stream=stream)
     assert stream is not None
-    stream.value = None
-    asked = flag or 0
+    stream.value, flags = None, 0
     if asked & _DEVICE_USE_ONLY and asked != _DEVICE_USE_ONLY:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: DEVICE_USE_ONLY goes with no other flag, flag is {asked:#x}",
@@ -77,7 +80,7 @@ def aclrtCreateStreamWithConfig(acl: Acl, stream: Out | None, priority: int, fla
     for bit, meaning in _FLAGS.items():
         if asked & bit:
             flags |= meaning
-    signed = (priority or 0) & 0xFFFFFFFF
+    signed = priority & 0xFFFFFFFF
     _create(acl, call, stream, signed - (1 << 32) if signed >> 31 else signed, flags)
 
 

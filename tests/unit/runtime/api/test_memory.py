@@ -335,3 +335,8 @@ def test_what_a_device_has_taken_goes_with_it_and_closing_it_later_is_no_mistake
     other.close()
     for each in (source, foreign):
         each.close()
+
+
+def test_a_fabric_handle_has_all_its_bytes(device: Device) -> None:
+    with pytest.raises(errors.InvalidArgument, match="a fabric handle of 64 bytes"):
+        device.import_physical(bytes(64), 1 << 21)

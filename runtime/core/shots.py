@@ -133,7 +133,7 @@ def _put_v100(stream: Stream, fill: Fill, label: Label, gate: Gate, keeps: bool)
                 flip(stream)
             release()
         except BaseException:
-            _broken_off(stream, label, None if keeps else finished)
+            broken_send(stream, None if keeps else finished, label)
             raise
         if not count & _TICK_MASK:
             tick()
@@ -177,7 +177,7 @@ def _put_v200(stream: Stream, fill: Fill, label: Label, gate: Gate, keeps: bool)
             ring.allocations += 1
             release()
         except BaseException:
-            _broken_off(stream, label, None if keeps else finished)
+            broken_send(stream, None if keeps else finished, label)
             raise
         if not count & _TICK_MASK:
             tick()
@@ -197,18 +197,23 @@ def publishing(template: Template, ring: RingV200) -> Callable[..., None]:
     return pack_into
 
 
-def _broken_off(stream: Stream, label: Label, finished: Finished | None) -> None:
-    """Make the ring agree with the driver when a send was left by an exception.
+def broken_send(stream: Stream, finished: Finished | None, *labels: Label) -> bool:
+    """Make the ring agree with the driver when a send was left by an exception; returns whether its tasks have left.
 
-    `finished` stays with a task that has left, and is owed at once for one that has not.
+    `finished` stays with tasks that have left, and is owed at once for others.
+
+    Args:
+        labels: what the tasks are called, of one SQE each.
     """
     ring = stream.ring
-    with broken_off(stream) as left:
+    with broken_off(stream, len(labels)) as left:
         if left:
-            ring.take(1, 0, label)
+            for label in labels:
+                ring.take(1, 0, label)
         elif finished is not None:
             end, newest = ring.specials[-1] if ring.specials else (0, None)
             if end > ring.submitted:
                 ring.specials.pop()
             if end > ring.submitted or newest is not finished:
                 ring.owed.append(finished)
+    return left

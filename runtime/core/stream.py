@@ -144,7 +144,7 @@ class Stream:
         self.aborting = False
         self.aborts = 0
         """How often the stream was aborted: whoever waits across an abort sees that it changed."""
-        self.gates = Gates()
+        self.gates: Gates = Gates()
         """What prepared launches look at: theirs is barred for ever once they are dropped."""
         self.barred = context.failure.first is not None
         self.separate = env.separate_recycle

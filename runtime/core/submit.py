@@ -273,14 +273,14 @@ def was_sent(stream: Stream, submitted: int) -> bool:
 
 
 @contextmanager
-def broken_off(stream: Stream) -> Iterator[bool]:
-    """Hold the stream's lock to repair what a prepared send has left behind; tells whether its task has left.
+def broken_off(stream: Stream, count: int = 1) -> Iterator[bool]:
+    """Hold the stream's lock to repair what a prepared send of so many SQEs has left behind; tells whether they left.
 
     Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
     """
     ring = stream.ring
     with stream.lock:  # a second time, where it is held
-        left = not stream.closed and was_sent(stream, ring.submitted + 1)
+        left = not stream.closed and was_sent(stream, ring.submitted + count)
         yield left
         if left:
             ring.mark = None

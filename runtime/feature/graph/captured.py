@@ -49,9 +49,9 @@ _EXECUTOR_CAPTURE = 5
 class Captured(Model):
     """A model made by a capture: how it comes about and how it ends."""
 
-    __slots__ = ("_number", "_retired", "_users", "argument_slots", "arguments", "begun_by", "branches", "conditions",
-                 "failed", "groups", "loaded", "mode", "origin", "parent", "places", "repointer", "shadows", "software",
-                 "state")  # fmt: skip
+    __slots__ = ("_number", "_retired", "_state", "_users", "argument_slots", "arguments", "begun_by", "branches",
+                 "conditions", "failed", "groups", "loaded", "mode", "origin", "parent", "places", "repointer",
+                 "shadows", "software")  # fmt: skip
 
     executor, captured = _EXECUTOR_CAPTURE, True
 
@@ -90,6 +90,16 @@ class Captured(Model):
         self._users: dict[Stream, Stream] = {}
         self._number = itertools.count().__next__
         self._retired: list[ArgumentBlock] = []
+
+    @property
+    def state(self) -> GraphState:
+        """Where the graph stands."""
+        return self._state
+
+    @state.setter
+    def state(self, state: GraphState) -> None:
+        self._state = state
+        self.starter.gates.bar(state is not GraphState.READY)
 
     @property
     def status(self) -> CaptureStatus:

@@ -107,7 +107,7 @@ class ExternalEvents(Starter):
             if self._last is not stream:
                 self._over.wait(stream)
             self._bring(stream, image)
-            super().__call__(stream, partial(self._finished, held))
+            super().__call__(stream, partial(_let_go, held))
         except BaseException:
             _let_go(held)
             raise
@@ -140,10 +140,6 @@ class ExternalEvents(Starter):
                 stream, MemcpyAsync(src=slot, dst=self._table + offset, size=len(piece)), owner="events of a graph",
                 finished=partial(slots.give_back, slot),
             )
-
-    def _finished(self, held: list[Signal]) -> None:
-        self._model.live.popleft()
-        _let_go(held)
 
 
 def _let_go(held: list[Signal]) -> None:

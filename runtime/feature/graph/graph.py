@@ -12,7 +12,6 @@ from runtime.feature.graph.node import Node, NodeKind
 from runtime.feature.graph.repoint import Repointer
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
     from runtime.launch.kernel import Kernel
 
 _UNCHANGED = (None, None, None, None)
@@ -27,9 +26,7 @@ class Graph(Captured):
 
     __slots__ = ()
 
-    def launch(self, stream: Stream) -> None:
-        """Queue one execution in a stream; see `Model.execute` for the errors."""
-        self.execute(stream)
+    launch = Captured.execute
 
     # -- as data ---------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class Members:
         self._counters[stream] = self.device.executed_words.address(stream.stream_id)
         self._publish(stream)
         stream.bound = self
-        stream.shots.clear()
+        stream.drop_prepared()
         try:
             if route_of(stream) is None:
                 self._tell_added(stream)
@@ -140,6 +140,7 @@ class Members:
                 self._rings.forget(stream)
             teardown.empty(stream)
             self.complete = False
+            self.starter.look()
 
     def heads(self) -> list[Stream]:
         """Return the streams that start with the model, the oldest first."""

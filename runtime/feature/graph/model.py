@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.context import Context
+    from runtime.core.pairs import Put
     from runtime.core.ring import Label
     from runtime.core.stream import Stream
     from runtime.memory.arguments import ArgumentBlock
@@ -42,8 +42,8 @@ class Model(Members):
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_end", "before", "cache_ids", "closed", "end_notify", "handle", "live", "name", "nodes",
-        "operators", "resources", "texts", "watchers",
+        "__weakref__", "_end", "before", "cache_ids", "closed", "end_notify", "handle", "name", "nodes", "operators",
+        "ready", "resources", "texts", "watchers",
     )  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
@@ -66,8 +66,6 @@ class Model(Members):
         self._end: tuple[Stream, TaskIds, Notify] | None = None
         """Where the last task is, and what it sets."""
         self.closed = False
-        self.live: deque[None] = deque()
-        """One entry for each execution that is not known to be over."""
         self.before: list[Callable[[], None]] = []
         """What is done on the host before each execution."""
         self.resources: ExitStack = ExitStack()
@@ -80,14 +78,16 @@ class Model(Members):
         """What was said of the operators that tasks belong to; kept for whoever has said it."""
         self.watchers: dict[object, Callable[[], object]] = {}
         """Who is told when the model ends, by what they registered with."""
+        self.ready: dict[Stream, Put] = {}
+        """What queues an execution at once, by stream; it returns False where one has to be looked at."""
         self.starter = Starter(self)
         self.handle = self.device.runtime.handles.add(self)
         context.models.add(self)
 
     @property
-    def running(self) -> int:
-        """Executions that are not known to be over."""
-        return len(self.live)
+    def running(self) -> bool:
+        """Whether an execution is not known to be over."""
+        return self.starter.running
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class Model(Members):
         if self._rings is None or not self._rings.lent or not self._lock.acquire(blocking=False):
             return 0
         try:
-            count = 0 if self.live else self._rings.lent
+            count = self._rings.lent if self.starter.settled() else 0
             if count:
                 self._detach()
                 self._forget_end()
@@ -288,6 +288,12 @@ class Model(Members):
             InvalidArgument 107000: the stream is itself in a model, or keeps its tasks where the chip cannot start a
                 model from such a stream.
         """
+        put = self.ready.get(stream)
+        if put is None or not put():
+            self._execute(stream)
+
+    def _execute(self, stream: Stream) -> None:
+        """Look at everything, and queue one execution."""
         if self.closed:
             self.check_open()
         self.check_executable()
@@ -388,6 +394,7 @@ class Model(Members):
         if not force:
             self._wait_idle()
         self.closed = True
+        self.starter.look()
         self.device.runtime.handles.remove(self.handle)
         self.context.models.remove(self)
         with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
@@ -425,7 +432,7 @@ class Model(Members):
     def _wait_idle(self) -> None:
         for _ in range(_CLOSE_TRIES):
             for stream in self.context.all_streams():
-                if not self.live:
+                if not self.running:
                     return
                 if stream.ring.pending:
                     stream.drain()

@@ -1,7 +1,7 @@
 """Starting a model: the program that activates its head streams, and the two tasks that each execution sends.
 
-Both tasks are the same for every execution in one stream, so they are prepared once per stream. What an execution costs
-on the host does not depend on how many tasks the model has.
+Both tasks are the same for every execution in one stream, so they are prepared once per stream and sent together. What
+an execution costs on the host does not depend on how many tasks the model has.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from chips.cond.model import ModelExecute as StartProgram
 from chips.env import TaskIds
 from chips.memory_rules import internal_flags
 from chips.tasks import ModelExecute, NotifyWait
-from runtime.core import shots
+from runtime.core.gate import Gates
+from runtime.core.pairs import Pair
 from runtime.core.ring import Label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from runtime.core.ring import Finished
     from runtime.core.stream import Stream
     from runtime.feature.graph.model import Model
 
@@ -32,43 +32,62 @@ _TRACE_BYTES = 64
 class Starter:
     """What starts one model. The program names the queues of the head streams: it is written anew when they change."""
 
-    __slots__ = ("_capacity", "_function", "_keys", "_model", "_tasks")
+    __slots__ = ("_capacity", "_function", "_model", "_pairs", "_tasks", "gates")
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._function = self._capacity = 0
         self._tasks: tuple[ModelExecute, NotifyWait] | None = None
-        self._keys = ("", "")
-        """What the prepared sends are kept under in each stream."""
+        self._pairs: dict[Stream, Pair] = {}
+        """What an execution sends, by stream."""
+        self.gates = Gates()
+        """Barred while an execution has to be looked at."""
 
     def forget(self) -> None:
         """Prepare everything anew for the next execution: queues or the notify of the end have changed."""
         self._tasks = None
+        self.look()
 
-    def __call__(self, stream: Stream, over: Callable[[], object] | None = None) -> None:
+    def look(self) -> None:
+        """Let the next execution in each stream be looked at."""
+        self.gates.renew()
+        self._model.ready.clear()
+
+    @property
+    def running(self) -> bool:
+        """Whether an execution is not known to be over."""
+        return any(pair.pending for pair in tuple(self._pairs.values()))
+
+    def settled(self) -> bool:
+        """Let each execution be looked at from now on; returns whether all that were queued before are over.
+
+        Called with the model's lock held, so that whoever looks has to wait.
+        """
+        self.look()
+        for stream in tuple(self._pairs):
+            with stream.lock:
+                pass  # whoever was sending is through
+        return not self.running
+
+    def __call__(self, stream: Stream, over: Finished | None = None) -> None:
         """Execute the model once in a stream; the caller holds the model's lock.
 
         Args:
-            over: called when the execution is over, instead of noting just that.
+            over: called when the execution is over.
         """
         start, wait = self._tasks or self._prepare(stream)
-        live = self._model.live
-        finished = over or live.popleft
-        start_key, wait_key = self._keys
-        kept = stream.shots
-        put_start, put_wait = kept.get(start_key), kept.get(wait_key)
-        if put_start is None or put_wait is None:
-            shots.prepare(stream, start_key, start, self._name)
-            shots.prepare(stream, wait_key, wait, _END)
-        if put_start is None or not put_start():
-            stream.submit(start, owner=Label(start.type, self._name))
-        live.append(None)
-        if put_wait is None or not put_wait(None, finished):
-            stream.submit(wait, owner=Label(wait.type, _END), finished=finished)
-
-    @property
-    def _name(self) -> str:
-        return f"model {self._model.model_id}"
+        pair = self._pairs.get(stream)
+        if pair is None or not pair.prepared(self.gates.now):
+            pair = Pair(
+                stream, self.gates.now, (start, Label(start.type, f"model {self._model.model_id}")),
+                (wait, Label(wait.type, "end of a model")), pair,
+            )
+            self._pairs = {each: kept for each, kept in self._pairs.items() if not each.closed}
+            self._pairs[stream] = pair
+        if not pair.put(over):
+            pair.send_singly(over)
+        elif over is None and not self._model.before:
+            self._model.ready[stream] = pair.put
 
     def _prepare(self, stream: Stream) -> tuple[ModelExecute, NotifyWait]:
         """Write the program for the queues that the head streams have now; returns the tasks that use it."""
@@ -89,7 +108,6 @@ class Starter:
         for block in blocks(start, stream.env, TaskIds(0)):
             memory.write(block.address, block.data)
         wait = NotifyWait(notify_id=model.end_notify.notify_id, timeout_s=_FOR_EVER)
-        self._keys = f"start {self._function:x} {model.model_id}", f"end {wait.notify_id}"
         self._tasks = start, wait
         return self._tasks
 
@@ -100,5 +118,3 @@ class Starter:
             self._model.device.memory.free(self._function)
             self._function = self._capacity = 0
 
-
-_END = "end of a model"

@@ -88,7 +88,7 @@ def store(graph: Captured, node: Node, arguments: tuple[Any, ...]) -> bool:
         slot = graph.argument_slots[node] = slot_of(graph, node)
     if slot is None or node.change is not None:
         return False
-    if graph.closed or graph.live or graph.parent is not None or graph.state is not GraphState.READY:
+    if graph.closed or graph.running or graph.parent is not None or graph.state is not GraphState.READY:
         check_changeable(graph)
     return slot.store(arguments)
 
@@ -223,7 +223,7 @@ def _check_idle(graph: Captured) -> None:
         for stream in graph.context.all_streams():
             stream.drain()
     if graph.running:
-        raise _not_now(graph, f"{graph.running} executions are not known to be over")
+        raise _not_now(graph, "an execution is not known to be over")
 
 
 def wrong_kind(node: Node, what: str) -> errors.RuntimeFault:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -158,15 +158,15 @@ def replay(path: Path) -> tuple[int, int, list[str]]:
                     mapping.forget(kind)
             code = perform(session, step, streams)
             problems = [] if code == step["ret"] else [f"ret: recorded {step['ret']}, ours {code}"]
-            recorded = [(each["sq"], [bytes.fromhex(text) for text in each["sqe_hex"]]) for each in step["sends"]]
-            made = sends(session.taken())
-            if [len(entries) for _, entries in made] != [len(entries) for _, entries in recorded]:
-                problems.append(f"sends: recorded {_text(recorded)}, ours {_text(made)}")
+            recorded = entries(layouts, ((each["sq"], map(bytes.fromhex, each["sqe_hex"])) for each in step["sends"]))
+            made = entries(layouts, sends(session.taken()))
+            if len(made) != len(recorded):
+                problems.append(f"entries: recorded {_text(recorded)}, ours {_text(made)}")
             else:
                 for (queue, theirs), (own, ours) in zip(recorded, made, strict=True):
                     if not mapping.agrees("sq", queue, own):
                         problems.append(f"queue: recorded {queue}, ours {own}")
-                    problems += task_differences(layouts, theirs, ours, mapping)
+                    problems += differences(layouts, theirs, ours, mapping)
             compared += 1
             matched += not problems
             findings += [f"{chip}[{number}] {step['api']} {step['inputs']}: {problem}" for problem in problems]
@@ -175,16 +175,22 @@ def replay(path: Path) -> tuple[int, int, list[str]]:
     return matched, compared, findings
 
 
-def task_differences(layouts: Plugin, theirs: list[bytes], ours: list[bytes], mapping: Mapping) -> list[str]:
-    """Return what differs in the entries of one send; behind the entry of a DMA over UB comes the driver's own part."""
-    if layouts.decode(theirs[0]).layout == "async_dma":
-        theirs, ours = theirs[:1], ours[:1]
-    pairs = zip(theirs, ours, strict=True)
-    return [problem for first, second in pairs for problem in differences(layouts, first, second, mapping)]
+def entries(layouts: Plugin, sent: Iterable[tuple[int, Iterable[bytes]]]) -> list[tuple[int, bytes]]:
+    """Return queue and entry, in order, whichever call has brought it; how many one call brings is the sender's choice.
+
+    Behind the entry of a DMA over UB comes the driver's own part, which is left out.
+    """
+    found: list[tuple[int, bytes]] = []
+    for queue, given in sent:
+        first, *more = given
+        found.append((queue, first))
+        if layouts.decode(first).layout != "async_dma":
+            found += [(queue, entry) for entry in more]
+    return found
 
 
-def _text(found: list[tuple[int, list[bytes]]]) -> str:
-    return "; ".join(f"sq {queue}: " + ", ".join(entry[:16].hex() for entry in entries) for queue, entries in found)
+def _text(found: list[tuple[int, bytes]]) -> str:
+    return "; ".join(f"sq {queue}: {entry[:16].hex()}" for queue, entry in found)
 
 
 def main(arguments: list[str] | None = None) -> int:

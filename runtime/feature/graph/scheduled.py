@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import struct
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ class Command(enum.IntEnum):
 class Scheduled(Starter):
     """Starts a model over the AICPU scheduler, after that was told what the model's streams hold."""
 
-    __slots__ = ("_blocks", "_ended", "_info", "_loaded", "_words")
+    __slots__ = ("_blocks", "_ended", "_info", "_live", "_loaded", "_words")
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -58,6 +59,13 @@ class Scheduled(Starter):
         self._words: dict[int, int] = {}
         """Numbers that tasks point to, and where they lie."""
         self._ended = self._loaded = False
+        self._live: deque[None] = deque()
+        """One entry for each execution that is not known to be over."""
+
+    @property
+    def running(self) -> bool:
+        """Whether an execution is not known to be over."""
+        return bool(self._live)
 
     @property
     def ended(self) -> bool:
@@ -147,9 +155,8 @@ class Scheduled(Starter):
 
     def __call__(self, stream: Stream, over: Callable[[], object] | None = None) -> None:
         """Execute the model once in a stream, which goes on when the end was reached."""
-        live = self._model.live
-        live.append(None)
-        self._tell(stream, Command.EXECUTE, over or live.popleft)
+        self._live.append(None)
+        self._tell(stream, Command.EXECUTE, over or self._live.popleft)
 
     def execute_now(self, timeout_ms: int) -> None:
         """Execute in a stream of its own, and wait."""

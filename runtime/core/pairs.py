@@ -39,16 +39,15 @@ class Pair:
     __slots__ = ("_first", "_gates", "_second", "end", "put", "stream")
 
     def __init__(
-        self, stream: Stream, own: Gate, first: tuple[Task, Label], second: tuple[Task, Label], before: Pair | None
+        self, stream: Stream, own: Gate, first: tuple[Task, Label], second: tuple[Task, Label], end: int = 0
     ) -> None:
         """Args:
             own: the gate of whoever the tasks belong to.
             first, second: each task, and what it is called when it fails.
-            before: what has sent them so far, and sends no more.
+            end: that of what has sent them so far, and sends no more.
         """
         self.stream, self._first, self._second = stream, first, second
-        with stream.lock:
-            self.end: int = 0 if before is None else before.end
+        self.end = end
         """The absolute place behind the newest pair; anything up to it may still be executed."""
         self._gates: tuple[Gate, Gate] = stream.gates.now, own  # before the facts that they stand for are looked at
         self.put: Put = _prepared(self, *self._gates) or _unprepared

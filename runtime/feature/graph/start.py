@@ -78,9 +78,11 @@ class Starter:
         start, wait = self._tasks or self._prepare(stream)
         pair = self._pairs.get(stream)
         if pair is None or not pair.prepared(self.gates.now):
+            with stream.lock:
+                end = 0 if pair is None else pair.end
             pair = Pair(
                 stream, self.gates.now, (start, Label(start.type, f"model {self._model.model_id}")),
-                (wait, Label(wait.type, "end of a model")), pair,
+                (wait, Label(wait.type, "end of a model")), end,
             )
             self._pairs = {each: kept for each, kept in self._pairs.items() if not each.closed}
             self._pairs[stream] = pair

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from runtime.api import Runtime
@@ -53,7 +54,26 @@ def graph(machine: Runtime) -> None:
     stream.synchronize()
 
 
-SCENES: dict[str, Callable[[Runtime], None]] = {"loop": loop, "streams": streams, "graph": graph}
+def threads(machine: Runtime) -> None:
+    """Two threads, each with a card of its own."""
+
+    def work(number: int) -> None:
+        device = machine.device(number)
+        kernel, buffer = device.load(minimal_kernel(f"on{number}", 1)).only, device.alloc(64)
+        device.hal.fake.attach(kernel.code, lambda context: None, grid=True)
+        with device.create_stream(name=f"of thread {number}") as stream:
+            for _ in range(5):
+                kernel[8](buffer, stream=stream)
+            stream.synchronize()
+
+    crew = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for each in crew:
+        each.start()
+    for each in crew:
+        each.join()
+
+
+SCENES: dict[str, Callable[[Runtime], None]] = {"loop": loop, "streams": streams, "graph": graph, "threads": threads}
 
 
 def traced(scene: str, machine: Runtime) -> Tracing:

@@ -77,11 +77,13 @@ def _tiles(trace: Trace) -> str:
     busy += sum(replay.executed.ended_us - replay.executed.began_us for replay in trace.replays)
     captured = sum(task.captured for task in trace.tasks)
     loads = sum(bar.ended_us - bar.began_us for bar in trace.bars if bar.name.startswith("load"))
-    facts: list[tuple[str, str]] = [
-        ("launches", f"{len(spans):,}"),
-        ("a launch, median", _time(statistics.median(spans)) if spans else "-"),
-        ("share of the send", f"{rows[SEND].share:.0%}" if spans else "-"),
-        *((("captured", f"{captured:,}"), ("graph executions", f"{_executions(trace):,}")) if captured else ()),
+    facts = [("launches", f"{len(spans):,}")]
+    if spans:
+        facts.append(("a launch, median", _time(statistics.median(spans))))
+        facts.append(("share of the send", f"{rows[SEND].share:.0%}"))
+    if captured:
+        facts += [("captured", f"{captured:,}"), ("graph executions", f"{_executions(trace):,}")]
+    facts += [
         ("host waited", _time(rows[WAIT].total_us)),
         ("device worked", _time(busy) if trace.clock else "-"),
         ("loading kernels", _time(loads)),

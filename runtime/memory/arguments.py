@@ -262,7 +262,7 @@ class ArgumentPools:
         return ArgumentBlock(None, address, size, memoryview(bytearray(size)), 0)
 
     def release(self, blocks: list[ArgumentBlock]) -> None:
-        """Take blocks back from tasks that are done."""
+        """Take blocks back, at least one, from tasks that are done."""
         homes = [block.home for block in blocks]
         if len(set(map(id, homes))) == 1 and homes[0] is not None:  # they mostly come from one pool
             homes[0].extend(blocks)

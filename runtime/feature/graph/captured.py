@@ -253,7 +253,8 @@ class Captured(Model):
 
     def _release_retired(self) -> None:
         blocks, self._retired = self._retired, []
-        self.device.release_arguments(blocks)
+        if blocks:
+            self.device.release_arguments(blocks)
 
     # -- end of the capture ----------------------------------------------------------------------------------------
 

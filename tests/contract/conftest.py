@@ -2,8 +2,9 @@
 
 `make test` runs every test on one chip of each main generation through both tiers, and on one of the other three
 through one tier, with a seed and an argument path that differ from test to test and from chip to chip; `make soak` runs
-all combinations. With --npu-url of a real machine the tests run there: `pytest tests/contract -m hardware_safe
---npu-url hal://`.
+all combinations. A module that sets `BOTH_QUEUES` runs its tests with a driver that binds queues to memory of streams
+(software SQs) or one that does not, by the same rule. With --npu-url of a real machine the tests run there:
+`pytest tests/contract -m hardware_safe --npu-url hal://`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ OTHERS = ("ascend910_9391", "mc62cm12a", "ascend310b1")
 CHIPS = (*MAIN, *OTHERS)
 SEEDS = (1, 2, 3)
 PATHS = ("dma", "bar", "ub")
+QUEUES = ("&swsq=1", "&swsq=0")
 VARIANTS = tuple(itertools.product(SEEDS, PATHS))
 
 
@@ -41,14 +43,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     name = metafunc.definition.nodeid.rpartition("/")[2]
     everything = metafunc.config.option.markexpr == "soak"
     machines, draw = [], crc32(name.encode())
+    both = getattr(metafunc.module, "BOTH_QUEUES", False)
     for place, chip in enumerate(CHIPS):
         rotated = VARIANTS[(draw + 4 * place) % len(VARIANTS)]  # 4 steps change seed and path
         tiers = TIERS if everything or chip in MAIN else _one_tier(OTHERS.index(chip), draw)
-        for tier, (seed, path) in itertools.product(tiers, VARIANTS if everything else (rotated,)):
-            machines.append(pytest.param(
-                f"{tier}://{chip}?seed={seed}&args={path}", id=f"{tier}-{chip}-{seed}-{path}",
-                marks=[pytest.mark.soak] if everything else [],
-            ))  # fmt: skip
+        for tier in tiers:
+            queues = ("",) if not both else QUEUES if everything else (QUEUES[(draw + place) % 2],)
+            for (seed, path), queue in itertools.product(VARIANTS if everything else (rotated,), queues):
+                machines.append(pytest.param(
+                    f"{tier}://{chip}?seed={seed}&args={path}{queue}",
+                    id=f"{tier}-{chip}-{seed}-{path}{queue.replace('&', '-').replace('=', '')}",
+                    marks=[pytest.mark.soak] if everything else [],
+                ))  # fmt: skip
     metafunc.parametrize("url", machines)
 
 

@@ -13,6 +13,7 @@ from runtime.api import Device, Kernel
 from runtime.feature import graph
 from runtime.feature.graph import CaptureMode, CaptureStatus
 
+BOTH_QUEUES = True
 MakeKernel = Callable[..., Kernel]
 
 

@@ -17,6 +17,7 @@ from runtime.core.stream import Stream, StreamFlag
 from runtime.feature.graph import Model
 from runtime.feature.graph.links import activate, switch, switch_label
 
+BOTH_QUEUES = True
 MakeKernel = Callable[..., Kernel]
 
 

@@ -22,6 +22,7 @@ from runtime.launch.block import HostBlock
 from runtime.launch.cpu import CpuKernel
 from runtime.launch.program import Program
 
+BOTH_QUEUES = True
 MakeKernel = Callable[..., Kernel]
 Launch = Callable[[int, Stream], None]
 _LIBRARY = "libscheduled.so"

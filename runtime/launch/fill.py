@@ -67,11 +67,20 @@ def _by_copies(stream: Stream, dst: int, word: int, count: int, keeper: Keeper) 
     first = min(count, _PATTERN_BYTES)
     address = memory.alloc(first, internal_flags(host=True))
     free = Keeper(free=partial(memory.free, address))
-    pattern = (word.to_bytes(4, "little") * (first // 4 + 1))[:first]
     try:
-        ctypes.memmove(address, pattern, first)
+        _write_pattern(address, word, first)
         transfer.across_host(stream, CopyKind.HOST_TO_DEVICE, dst, address, first, free)
     finally:
         free.release()
     for start in range(first, count, first):
         transfer.inside(stream, dst + start, dst, min(first, count - start), keeper)
+
+
+def _write_pattern(address: int, word: int, size: int) -> None:
+    """Fill host memory with a 32-bit word: the first one, and then again and again what is there already."""
+    done = min(size, 4)
+    ctypes.memmove(address, word.to_bytes(4, "little"), done)
+    while done < size:
+        more = min(done, size - done)
+        ctypes.memmove(address + done, address, more)
+        done += more

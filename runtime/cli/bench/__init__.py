@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from runtime.cli.bench.measure import Row, calibrate, row
+from runtime.cli.bench.measure import Row, calibrate, measure, row, target
 
 if TYPE_CHECKING:
     from runtime.api import Device
@@ -28,6 +28,7 @@ EXAMPLES = (
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
 _CALLS, _QUICK = 100_000, 5_000
+_ADDED = "tracing on, added to a launch"
 _FAKE_SHARE = 20
 """A launch on the fake takes about so many times what one takes on null://."""
 
@@ -40,26 +41,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Measure and print."""
-    with out.progress("measuring") as tell:
-        found = []
-        for measured in rows(_QUICK if args.quick else _CALLS, quick=args.quick):
-            found.append(measured)
-            tell(f"{measured.chip} {measured.name}")
-    if args.json:
-        out.json([asdict(measured) | {"met": measured.met} for measured in found])
-        return 0
-    out.table(
-        ("operation", "chip", "door", "ns/call", "spread", "x calibration", "target", "vendor ns (elsewhere)"),
-        [_cells(measured) for measured in found],
-    )
+    found: list[Row] = []
+    try:
+        with out.progress("measuring") as tell:
+            for measured in rows(_QUICK if args.quick else _CALLS, quick=args.quick):
+                found.append(measured)
+                tell(f"{measured.chip} {measured.name}")
+    finally:  # also after Ctrl-C: what was measured until then took its time
+        _show(found, out, as_json=args.json)
     return 0
 
 
+def _show(found: list[Row], out: Output, *, as_json: bool) -> None:
+    if as_json:
+        out.json([asdict(measured) | {"met": measured.met} for measured in found])
+        return
+    out.table(
+        ("operation", "chip", "door", "per call, ns", "spread", "x calibration", "target", "vendor ns (elsewhere)"),
+        [_cells(measured) for measured in found],
+    )
+
+
 def _cells(measured: Row) -> tuple[str, ...]:
-    target = "" if measured.met is None else f"{measured.target_ratio:.1f} {'met' if measured.met else 'MISSED'}"
+    unit = "" if measured.unit == "ns" else f" {measured.unit}"
+    limit = f"{measured.limit:g}{unit}" if measured.limit else f"{measured.target_ratio:.1f}"
     return (
-        measured.name, measured.chip, measured.door, f"{measured.ns:,.0f}", f"{measured.spread:.0%}",
-        f"{measured.ratio:,.1f}", target, f"{measured.vendor_ns:,}" if measured.vendor_ns else "",
+        measured.name, measured.chip, measured.door, f"{measured.value:,.0f}{unit}", f"{measured.spread:.0%}",
+        f"{measured.ratio:,.1f}" if measured.ratio else "",
+        "" if measured.met is None else f"{limit} {'met' if measured.met else 'MISSED'}",
+        f"{measured.vendor_ns:,}" if measured.vendor_ns else "",
     )
 
 
@@ -92,9 +102,10 @@ def rows(calls: int, *, quick: bool = False) -> Iterator[Row]:
             number = calls // _FAKE_SHARE if door == "fake" else calls
             yield from _measured(url.format(chip), chip, door, number, _operations)
         yield from _measured(f"null://{chip}", chip, "null", calls, partial(growth.operations, quick=quick))
-        yield from resources.once(f"fake://{chip}", chip, "fake", base.ns)
+        yield from _with(f"null://{chip}", partial(_watching, chip=chip, calls=calls))
+        yield from resources.once(f"null://{chip}", chip, "null", base.value)
         yield from _with(f"null://{chip}", partial(resources.sizes, chip=chip))
-    yield from resources.imports(base.ns)
+    yield from resources.starts(f"null://{CHIPS[0]}", CHIPS[0], base.value)
     yield from _with(f"fake://{CHIPS[0]}?free_run=1", partial(growth.waiting, chip=CHIPS[0]))
 
 
@@ -116,6 +127,16 @@ def _measured(
             yield row(operation, chip, device.chip.generation, door, calls, compared=door != "fake")
 
     yield from _with(url, measured)
+
+
+def _watching(device: Device, chip: str, calls: int) -> Iterator[Row]:
+    """Yield what a trace adds to a launch: the difference of two rows."""
+    from runtime.cli.bench import operations
+
+    plain, watched = (measure(loop, max(calls // 4, 1)) for loop in operations.watching(device))
+    added, spread = watched.ns - plain.ns, max(plain.spread, watched.spread)
+    beside = target(_ADDED, device.chip.generation)
+    yield Row(_ADDED, chip, "null", max(calls // 4, 1), added, spread, watched.ratio - plain.ratio, *beside)
 
 
 def _with(url: str, use: Callable[..., Iterator[Row]]) -> Iterator[Row]:

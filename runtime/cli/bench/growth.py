@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from runtime.cli.bench.measure import Operation, Row
+from runtime.cli.bench.measure import Operation, Row, middle
 from runtime.cli.bench.operations import again, kernel
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STREAMS = (1, 10, 100, 1000)
 NODES = (1, 100, 1000, 4000)
 THREADS = (1, 2, 4, 8)
+_IDLE_PERCENT = 5.0
+"""The most of a core that a waiting thread may take."""
 
 
 def operations(device: Device, *, quick: bool) -> Iterator[Operation]:
@@ -103,8 +105,6 @@ def waiting(device: Device, chip: str) -> Iterator[Row]:
         card.release()
         thread.join()
         shares.append(max(cpu[0] - 10e6, 0) / 0.24e9 * 100)
-        delays.append((woken[0] - released) / 1000)
-    for name, samples in (("percent of a core", shares), ("wake-up delay, us", delays)):
-        middle = sorted(samples)[1]
-        spread = (max(samples) - min(samples)) / middle if middle else 0.0
-        yield Row(f"waiting thread: {name}", chip, "fake", len(samples), middle, spread, middle)
+        delays.append(float(woken[0] - released))
+    yield middle("waiting thread, after the first 10 ms", chip, "fake", shares, unit="%", limit=_IDLE_PERCENT)
+    yield middle("waiting thread, delay of its wake-up", chip, "fake", delays)

@@ -43,26 +43,32 @@ class Row:
 
     Attributes:
         door: what was behind it: "null" (Python), "null, compiled" (C, across ctypes) or "fake".
-        ns: median CPU nanoseconds per call (per piece of work); other units say so in the name.
+        value: the median: CPU time per call (per piece of work), or what `unit` says.
         spread: (largest - smallest run) / median.
-        ratio: ns divided by the calibration row's.
+        ratio: a time divided by the calibration row's of the same moment; 0 for other units, and for delays.
         vendor_ns: what the vendor's runtime takes, measured elsewhere; 0 where no figure is known.
         target_ratio: the most that we aim at, as a ratio to calibration; 0 where there is no target.
+        unit: "ns", "bytes", "%" of a core.
+        limit: the most that we aim at in other units than a ratio; 0 where there is no such limit.
     """
 
     name: str
     chip: str
     door: str
     calls: int
-    ns: float
+    value: float
     spread: float
     ratio: float
     vendor_ns: int = 0
     target_ratio: float = 0.0
+    unit: str = "ns"
+    limit: float = 0.0
 
     @property
     def met(self) -> bool | None:
         """Whether the target holds; None without one."""
+        if self.limit:
+            return self.value <= self.limit
         return self.ratio <= self.target_ratio if self.target_ratio else None
 
 
@@ -129,11 +135,21 @@ def row(operation: Operation, chip: str, generation: str, door: str, calls: int,
     """
     number = max(calls // operation.weight, 1)
     found, share = measure(operation.loop, number), operation.share
-    beside = _target(operation.name, generation) if compared else (0, 0.0)
+    beside = target(operation.name, generation) if compared else (0, 0.0)
     return Row(operation.name, chip, door, number, found.ns / share, found.spread, found.ratio / share, *beside)
 
 
-def _target(name: str, generation: str) -> tuple[int, float]:
+def middle(
+    name: str, chip: str, door: str, samples: list[float], base_ns: float = 0.0, *, unit: str = "ns", limit: float = 0.0
+) -> Row:
+    """Return the row of something that is measured a few times only; `base_ns`: the calibration row, for its ratio."""
+    value = statistics.median(samples)
+    spread = (max(samples) - min(samples)) / value if value > 0 else 0.0
+    ratio = value / base_ns if base_ns else 0.0
+    return Row(name, chip, door, len(samples), value, spread, ratio, unit=unit, limit=limit)
+
+
+def target(name: str, generation: str) -> tuple[int, float]:
     """Return the vendor's figure and the target ratio of a row."""
     table = _vendor()
     if name in table["limits_ns"]:

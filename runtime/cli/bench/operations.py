@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.cli.bench.measure import Operation
+from runtime.cli.bench.measure import Loop, Operation
 
 if TYPE_CHECKING:
     from chips.tasks import AicKernel, EventRecord
@@ -77,6 +77,16 @@ def launches(device: Device, stream: Stream) -> list[Operation]:
         Operation("64 launches with one call, per launch", again(stream.launch_many, four, 8, few), 20, 64),
         Operation("1,000 launches with one call, per launch", again(stream.launch_many, four, 8, many), 100, _BATCH),
     ]
+
+
+def watching(device: Device) -> Iterator[Loop]:
+    """Yield the loops of a launch that nobody watches, and of the same launch into a stream that a trace watches."""
+    from runtime.trace import tracing
+
+    four, buffers = kernel(device), [device.alloc(_FOUR_KIB) for _ in range(4)]
+    yield again(four.bind(device.create_stream(), 8), *buffers)
+    with tracing(runtime=device.runtime):
+        yield again(four.bind(device.create_stream(), 8), *buffers)
 
 
 def tasks(device: Device, stream: Stream) -> list[Operation]:

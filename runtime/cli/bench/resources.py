@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -9,60 +10,74 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from runtime.cli.bench.measure import Row
+from runtime.cli.bench.measure import Row, middle
 from runtime.cli.bench.operations import kernel
 
 if TYPE_CHECKING:
     from runtime.api import Device
 
-_IMPORTS = ("npuhal", "runtime")
+_PROGRAMS = {
+    "import npuhal": "import npuhal",
+    "import runtime": "import runtime",
+    "import runtime, and its first name": "import runtime; runtime.device",
+    "import and device open, in a new process": "import runtime; runtime.device(0)",
+}
+_STARTS = 5
 _OBJECTS = 50
 
 
-def imports(base: float) -> Iterator[Row]:
-    """Measure `import` of each package in an interpreter of its own, less an empty one's start."""
-    empty = min(_start("pass") for _ in range(5))
-    for name in _IMPORTS:
-        samples = sorted(_start(f"import {name}") - empty for _ in range(5))
-        ns = samples[2] * 1e9
-        yield Row(f"import {name}", "-", "-", 5, ns, (samples[-1] - samples[0]) / samples[2], ns / base)
+def starts(url: str, chip: str, base: float) -> Iterator[Row]:
+    """Measure programs in interpreters of their own, less an empty one's start; `url` is what a device is opened at."""
+    empty = min(_cost("pass", url) for _ in range(_STARTS))
+    for name, program in _PROGRAMS.items():
+        _cost(program, url)  # byte code is compiled once
+        samples = [max(_cost(program, url) - empty, 0.0) for _ in range(_STARTS)]
+        of_device = program.endswith("device(0)")
+        yield middle(name, chip if of_device else "-", "null" if of_device else "-", samples, base)
 
 
-def _start(program: str) -> float:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", program], check=True)
-    return time.perf_counter() - began
+def _cost(program: str, url: str) -> float:
+    """Return the CPU time of a program, in nanoseconds."""
+    import resource
+
+    def spent() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    began = spent()
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "NPUHAL_URL": url})
+    return (spent() - began) * 1e9
 
 
 def once(url: str, chip: str, door: str, base: float) -> Iterator[Row]:
-    """Measure opening a device, loading a kernel's file, and its first launch."""
+    """Measure opening a device, loading a kernel's file, and its first launch, all modules being loaded."""
     from runtime.api import Runtime
     from runtime.cli.sample import minimal_kernel
 
     image = minimal_kernel("once", arguments=4)
-    steps: dict[str, list[float]] = {"device open": [], "kernel file load": [], "first launch of a kernel": []}
+    steps: dict[str, list[float]] = {"device open": [], "kernel file load (ELF)": [], "first launch of a kernel": []}
+    opened, loaded, launched = steps.values()
     for _ in range(3):
         machine = Runtime(url)
         try:
             began = time.process_time_ns()
             device = machine.device(0)
-            steps["device open"].append(time.process_time_ns() - began)
+            opened.append(time.process_time_ns() - began)
             began = time.process_time_ns()
             found = device.load(image, name="once").only
-            steps["kernel file load"].append(time.process_time_ns() - began)
+            loaded.append(time.process_time_ns() - began)
             stream, buffers = device.create_stream(), [device.alloc(64) for _ in range(4)]
             began = time.process_time_ns()
             found[1](*buffers, stream=stream)
-            steps["first launch of a kernel"].append(time.process_time_ns() - began)
+            launched.append(time.process_time_ns() - began)
         finally:
             machine.close(force=True)
     for name, samples in steps.items():
-        ns = sorted(samples)[1]
-        yield Row(name, chip, door, len(samples), ns, (max(samples) - min(samples)) / ns, ns / base)
+        yield middle(name, chip, door, samples, base)
 
 
 def sizes(device: Device, chip: str) -> Iterator[Row]:
-    """Measure the host memory that objects take, in bytes: `ns` and `ratio` hold the bytes of one."""
+    """Measure the host memory that objects take, in bytes of one."""
     bench, block = kernel(device), device.alloc(64).address
     origin = device.create_stream()
 
@@ -74,7 +89,7 @@ def sizes(device: Device, chip: str) -> Iterator[Row]:
         return captured
 
     makers: dict[str, Callable[[], Any]] = {
-        "stream": device.create_stream, "event": device.create_event, "graph of 100 kernels": graph,
+        "a stream": device.create_stream, "an event": device.create_event, "a graph of 100 kernels": graph,
     }
     for name, make in makers.items():
         make()
@@ -85,4 +100,4 @@ def sizes(device: Device, chip: str) -> Iterator[Row]:
             taken = (tracemalloc.get_traced_memory()[0] - before) / len(made)
         finally:
             tracemalloc.stop()
-        yield Row(f"host memory of a {name}, bytes", chip, "null", _OBJECTS, taken, 0.0, taken)
+        yield Row(f"host memory of {name}", chip, "null", _OBJECTS, taken, 0.0, 0.0, unit="bytes")

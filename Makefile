@@ -49,6 +49,7 @@ soak: soak-long soak-machines soak-schedules
 
 soak-long: $(VENV)/.ready
 	$(PY) -m pytest tests -m soak --ignore=tests/contract --timeout=1800 -n $(JOBS)
+	$(PY) -m pytest tests -m "hypothesis and not soak" --hypothesis-profile=soak --timeout=1800 -n $(JOBS)
 
 soak-machines: $(VENV)/.ready
 	$(PY) -m pytest tests/contract -m soak --timeout=600 -n $(JOBS)

@@ -1,4 +1,4 @@
-"""What every run needs: a collector of garbage that leaves the tests themselves alone, and the contract's score."""
+"""What every run needs: how hypothesis draws, what the garbage collector may skip, and the contract's score."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import gc
 import re
 from collections import defaultdict
 from typing import Any
+
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, and no limits in seconds: a busy machine is no failure. `make soak` takes more.
+settings.register_profile(
+    "npuhal", max_examples=40, deadline=None, derandomize=True, database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
+settings.register_profile("soak", settings.get_profile("npuhal"), max_examples=1000)
+settings.load_profile("npuhal")
 
 _CONTRACT = "tests/contract/"
 _TIER = re.compile(r"(?<=[\[-])(fake-abi|fake|hal)(?=[-\]])")

@@ -69,7 +69,7 @@ class Machine:
 def test_replay_does_what_eager_execution_does(url: str) -> None:
     machine = Machine(url)
 
-    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=15)
     @given(STEPS)
     def program(steps: list[tuple[str, int, int]]) -> None:
         machine.run(steps)
@@ -100,7 +100,7 @@ def test_illegal_programs_end_in_their_code_and_leave_all_streams_usable(url: st
             return fault.code
         return 0
 
-    @settings(max_examples=15, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=15)
     @given(MISTAKES)
     def program(mistakes: list[str]) -> None:
         graph.begin(first)

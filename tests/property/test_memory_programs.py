@@ -145,7 +145,7 @@ class Program:
 
 
 @pytest.mark.parametrize("url", MACHINES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(STEPS)
 def test_memory_holds_what_the_program_says(url: str, steps: list[tuple[str, int, int, int]]) -> None:
     machine = Runtime(url)

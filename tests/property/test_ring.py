@@ -98,7 +98,7 @@ STEP = st.one_of(
 
 @pytest.mark.parametrize("kind", [RingV100, RingV200])
 @given(depth=st.integers(7, 24), start=st.integers(0, 400), steps=st.lists(STEP, max_size=80))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_ring_does_what_the_model_says(kind: type[TaskRing], depth: int, start: int, steps: list[tuple[str, int]],
                                          ) -> None:
     ring = kind(depth)

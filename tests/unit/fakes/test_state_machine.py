@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 
@@ -138,7 +138,4 @@ class Program(RuleBasedStateMachine):
 
 
 TestProgram = Program.TestCase
-TestProgram.settings = settings(
-    max_examples=25, stateful_step_count=40, deadline=None, derandomize=True, database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+TestProgram.settings = settings(max_examples=25, stateful_step_count=40)

@@ -115,7 +115,7 @@ def test_bad_options_name_option_value_and_rule(read, rule):
         read(HalUrl.parse("fake://x?n=two&m=9"))
 
 
-@given(st.text(max_size=40))
+@given(st.text("aZ9:/?&=+%_-. #\\\0\n\u00e9\U0001d11e", max_size=40))  # all of Unicode takes long to sort
 def test_any_text_is_parsed_or_refused(text):
     try:
         url = HalUrl.parse(text)

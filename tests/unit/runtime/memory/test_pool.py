@@ -208,7 +208,7 @@ Operation = tuple[int, int, int]
 OPERATIONS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(1, 40 * MiB)), max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(OPERATIONS, st.integers(2, 120))
 def test_random_programs(operations: list[Operation], limit_mib: int) -> None:
     source = Source()

@@ -18,7 +18,7 @@ def amounts(block: Block) -> Iterator[tuple[str, int]]:
     yield from zip(NAMES, (1, 1, size, size, requested), strict=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 900)), max_size=60))
 def test_folded_counters_say_what_single_ones_do(steps: list[tuple[int, int]]) -> None:
     statistics, naive = Statistics(), {name: Counter() for name in NAMES}

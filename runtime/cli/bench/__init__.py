@@ -8,7 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
-from runtime.cli.bench.measure import Row, calibrate, measure, row, target
+from runtime.cli.bench.measure import Row, added, calibrate, row
 
 if TYPE_CHECKING:
     from runtime.api import Device
@@ -28,7 +28,6 @@ EXAMPLES = (
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
 _CALLS, _QUICK = 100_000, 5_000
-_ADDED = "tracing on, added to a launch"
 _FAKE_SHARE = 20
 """A launch on the fake takes about so many times what one takes on null://."""
 
@@ -130,13 +129,10 @@ def _measured(
 
 
 def _watching(device: Device, chip: str, calls: int) -> Iterator[Row]:
-    """Yield what a trace adds to a launch: the difference of two rows."""
+    """Yield what a trace adds to a launch."""
     from runtime.cli.bench import operations
 
-    plain, watched = (measure(loop, max(calls // 4, 1)) for loop in operations.watching(device))
-    added, spread = watched.ns - plain.ns, max(plain.spread, watched.spread)
-    beside = target(_ADDED, device.chip.generation)
-    yield Row(_ADDED, chip, "null", max(calls // 4, 1), added, spread, watched.ratio - plain.ratio, *beside)
+    yield added("tracing on, added to a launch", chip, "null", operations.watching(device), max(calls // 4, 1))
 
 
 def _with(url: str, use: Callable[..., Iterator[Row]]) -> Iterator[Row]:

@@ -7,7 +7,7 @@ import gc
 import statistics
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -135,7 +135,7 @@ def row(operation: Operation, chip: str, generation: str, door: str, calls: int,
     """
     number = max(calls // operation.weight, 1)
     found, share = measure(operation.loop, number), operation.share
-    beside = target(operation.name, generation) if compared else (0, 0.0)
+    beside = _target(operation.name, generation) if compared else (0, 0.0)
     return Row(operation.name, chip, door, number, found.ns / share, found.spread, found.ratio / share, *beside)
 
 
@@ -149,7 +149,14 @@ def middle(
     return Row(name, chip, door, len(samples), value, spread, ratio, unit=unit, limit=limit)
 
 
-def target(name: str, generation: str) -> tuple[int, float]:
+def added(name: str, chip: str, door: str, loops: Iterable[Loop], calls: int) -> Row:
+    """Return the row of what the second of two loops costs more than the first."""
+    without, beside = (measure(loop, calls) for loop in loops)
+    spread, ratio = max(without.spread, beside.spread), beside.ratio - without.ratio
+    return Row(name, chip, door, calls, beside.ns - without.ns, spread, ratio, *_target(name, ""))
+
+
+def _target(name: str, generation: str) -> tuple[int, float]:
     """Return the vendor's figure and the target ratio of a row."""
     table = _vendor()
     if name in table["limits_ns"]:

@@ -151,8 +151,8 @@ class Meaning:
 
     ``common`` gives the code of each error bit, ``kernels`` the same for kernel types; ``overflows`` and ``harmless``
     (by task type) are reported codes that are no failures; ``answers`` are types whose error fields carry an answer.
-    ``own_codes`` are reported codes of a kernel type that stand for themselves.  ``advance`` is what a resume skips
-    after a failure, one entry where a type is not in it.
+    ``renamed`` are codes that software reports for a task type, with those that they stand for.  ``advance`` is what a
+    resume skips after a failure, one entry where a type is not in it.
     """
 
     common: Mapping[Error, int]
@@ -161,7 +161,7 @@ class Meaning:
     harmless: Mapping[TaskType, Mapping[int, OutcomeKind]]
     advance: Mapping[TaskType, int]
     answers: frozenset[TaskType] = frozenset()
-    own_codes: Mapping[TaskType, frozenset[int]] = field(default_factory=dict)
+    renamed: Mapping[TaskType, Mapping[int, int]] = field(default_factory=dict)
 
     def classify(self, cqe: Cqe, task_type: TaskType) -> Outcome:
         """Return what became of a task: its code by the rule of its type, and what a resume of its queue skips."""
@@ -185,8 +185,10 @@ class Meaning:
         first = cqe.first_error
         if first is None:
             return cqe.error_code
+        renamed = self.renamed.get(task_type, {}).get(cqe.error_code)
+        if renamed is not None:
+            return renamed
         kernels = self.kernels.get(task_type)
         if kernels is not None:
-            own = first is Error.SW_STATUS or cqe.error_code in self.own_codes.get(task_type, ())
-            return cqe.error_code if own else kernels[first]
+            return cqe.error_code if first is Error.SW_STATUS else kernels[first]
         return cqe.error_code or self.common[first]

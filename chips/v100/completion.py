@@ -42,8 +42,8 @@ _MEANING = Meaning(
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.STREAM_WAIT_EVENT: _END_OF_SEQUENCE},
     advance={TaskType.MODEL_EXECUTE: 2},
     answers=frozenset({TaskType.GET_STARS_VERSION}),
-    # SDMA link error, retries of a communication operator used up
-    own_codes={TaskType.KERNEL_AICPU: frozenset({0x222, 0x224})},
+    # communication operators on the AICPU: retries are used up, the copy engine reaches nothing over a link
+    renamed={TaskType.KERNEL_AICPU: {1000: 0x224, 1001: 0x222}, TaskType.NOTIFY_WAIT: {1001: 0x222}},
 )
 
 classify = _MEANING.classify

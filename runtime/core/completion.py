@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.ring import Finished, Label, tell
+from runtime.core.suspects import decide
 
 if TYPE_CHECKING:
     from runtime.core.group import DvppGroup
@@ -107,9 +108,11 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
     owner = stream.ring.owners[position] if position is not None else None
     if stream.tracer is not None:
         stream.tracer.reported(stream, position, cqe.timestamp)
-    outcome = stream.plugin.classify(cqe, owner.type if owner is not None else TaskType.NOP)
+    kind = owner.type if owner is not None else TaskType.NOP
+    outcome = stream.plugin.classify(cqe, kind)
     goes_on = True
     if outcome.kind in _RESULTS:
+        outcome = replace(outcome, code=decide(stream.device, kind, outcome.code))
         fault = _fault(stream, cqe, outcome, owner, position)
         stream.failure.keep(fault)
         if outcome.kind not in _SILENT:

@@ -55,6 +55,10 @@ class Health:
                 return {fault.event_id for fault in self._driver.active() if fault.event_id in _FATAL}
         return set()
 
+    def reported(self) -> tuple[ReportedFault, ...]:
+        """Return the faults that the device has now; nothing is done about them."""
+        return self._driver.active()
+
     def look(self) -> None:
         """Ask the device how it is; the first time that it does not answer stops all its contexts.
 

@@ -154,8 +154,9 @@ def collect(runtime: Runtime, lanes: list[Lane], kept: Kept, began_ns: int, last
         for one in kept.waits
     ]
     bars += [bar(one, one.name, "span", one.facts) for one in kept.spans]
+    facts = runtime.machine
     return Trace(
-        runtime.url, runtime.machine.soc_name or runtime.machine.chip.soc,
+        runtime.url, facts.soc_name or (facts.known_chip.soc if facts.known_chip else "no device"),
         tuple(_tracks(lanes, tasks, {replay.lane for replay in replays})), tuple(tasks),
         tuple(sorted(bars, key=lambda bar: bar.began_us)), tuple(_edges(tasks)), tuple(replays), clock,
     )

@@ -195,6 +195,7 @@ def test_no_block_escapes_by_its_mark() -> None:
 
 
 PREAMBLE = """
+import numpy as np
 import runtime
 from runtime import GraphBuilder
 from runtime.cli.sample import minimal_kernel
@@ -205,6 +206,7 @@ for each in (kernel, fill, add):
     device.hal.fake.attach(each.code, lambda context: None, grid=True)
 stream, pinned = device.create_stream(), device.alloc_host(64)
 buffer, x, y, z = (device.alloc(64) for _ in range(4))
+images, labels = np.zeros((2, 3), np.float32), np.arange(2)
 """
 
 

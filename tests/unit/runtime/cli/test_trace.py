@@ -93,7 +93,11 @@ DEMO = "import os, sys; from runtime.cli import main; sys.exit(main(['demo', '--
 
 
 @pytest.mark.parametrize(
-    "machine", ["ascend910b3", "ascend950pr_9599", "ascend950pr_9599?args=ub", "ascend310b1?args=bar"]
+    "machine",
+    [
+        "ascend910b3", "ascend950pr_9599?args=ub", pytest.param("ascend950pr_9599", marks=pytest.mark.soak),
+        pytest.param("ascend310b1?args=bar", marks=pytest.mark.soak),
+    ],
 )
 def test_a_recording_of_the_demo_is_replayed_to_its_end(machine: str, tmp_path: Path) -> None:
     done = trace(tmp_path, "--url", f"fake://{machine}", "-o", "t.json", "--hal", "a", "job.py", script=DEMO)

@@ -14,6 +14,7 @@ from runtime.api import Runtime
 from runtime.launch.recorder import ADDRESS, ARGUMENTS, DESCRIBE, SEND, SLOT, WAIT
 from runtime.trace import Tracing, chrome, page, verdict
 from runtime.trace.model import Task, Trace, Track
+from tests.unit.runtime.machines import OpenMachine
 from tests.unit.runtime.trace.scenes import SCENES, traced
 
 
@@ -151,3 +152,10 @@ def test_names_cannot_leave_the_page(machine: Runtime) -> None:
     with Tracing(runtime=machine) as trace:
         device.create_stream(name=evil).record(device.create_event())
     assert evil not in page.render(trace.result)
+
+
+def test_a_machine_without_devices_has_an_empty_trace(open_machine: OpenMachine, tmp_path: Path) -> None:
+    with Tracing(tmp_path / "t.html", runtime=open_machine("fake://ascend910b3?devices=0")) as trace:
+        pass
+    assert trace.result.chip == "no device"
+    assert "no kernel was launched" in (tmp_path / "t.html").read_text()

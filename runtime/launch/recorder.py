@@ -47,6 +47,9 @@ _BETWEEN = frozenset({"contextlib", "functools", "threading", "weakref"})
 """Modules of the standard library through which this package calls itself: nobody submits a task from there."""
 _clock = time.perf_counter_ns
 
+PROGRAM = {"named by": "the program"}
+"""Facts of a stretch that the program has named itself."""
+
 Marks = list[Any]
 """One launch or other task, by the indices below. Times are of `time.perf_counter_ns`; 0: did not happen."""
 
@@ -374,7 +377,7 @@ class Recorder:
 
     def noted(self, name: str, began_ns: int) -> None:
         """Note a mark or stretch of the program's own."""
-        self.sink.span(Span(name, {"named by": "the program"}, began_ns, _clock(), threading.get_ident()))
+        self.sink.span(Span(name, PROGRAM, began_ns, _clock(), threading.get_ident()))
 
     def _caller(self, frame: FrameType) -> FrameType:
         """Return the nearest frame outside of this package, and remember its code."""

@@ -9,13 +9,14 @@ was.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from runtime.launch.recorder import BEATS, REST
 from runtime.trace.device import Executed
-from runtime.trace.model import Task, Trace
+from runtime.trace.model import Bar, Task, Trace
 
 _HOST = 1
 _FIRST_DEVICE = 10
@@ -26,8 +27,13 @@ def events(trace: Trace) -> Iterator[dict[str, Any]]:
     """Yield the trace events."""
     threads = threads_of(trace)
     yield from _names(trace, threads)
-    for bar in trace.bars:
-        yield _slice(bar.name, bar.kind, _HOST, threads[bar.thread], bar.began_us, bar.ended_us, bar.facts)
+    crossing = _crossing(trace)
+    for number, bar in enumerate(trace.bars):
+        tid = threads[bar.thread]
+        if number in crossing:
+            yield from _stretch(bar, number, tid)
+        else:
+            yield _slice(bar.name, bar.kind, _HOST, tid, bar.began_us, bar.ended_us, bar.facts)
     for task in trace.tasks:
         yield from _task(trace, task, threads[task.thread])
     for replay in trace.replays:
@@ -56,6 +62,37 @@ def threads_of(trace: Trace) -> dict[int, int]:
     """Number the host's threads in the order in which they first did something."""
     order = sorted((one.began_us, one.thread) for group in (trace.tasks, trace.bars) for one in group)
     return {thread: number for number, thread in enumerate(dict.fromkeys(thread for _, thread in order), 1)}
+
+
+def _crossing(trace: Trace) -> set[int]:
+    """Return which stretches of the program's begin or end in the middle of something else, so that they do not nest.
+
+    Slices of a track must nest; everything else that a thread does does so by itself.
+    """
+    by_thread: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
+    for task in trace.tasks:
+        by_thread[task.thread].append((task.began_us, -task.ended_us, -1))
+    for number, bar in enumerate(trace.bars):
+        by_thread[bar.thread].append((bar.began_us, -bar.ended_us, number if bar.named_by_program else -1))
+    found: set[int] = set()
+    for slices in by_thread.values():
+        around: list[tuple[float, int]] = []
+        for began, minus, number in sorted(slices):
+            around = [(end, outer) for end, outer in around if end > began]
+            crossed = [(end, outer) for end, outer in around if end < -minus]
+            if number >= 0 and any(outer < 0 for _, outer in crossed):
+                found.add(number)
+                continue
+            found.update(outer for _, outer in crossed)
+            around = [one for one in around if one not in crossed] + [(-minus, number)]
+    return found
+
+
+def _stretch(bar: Bar, number: int, tid: int) -> Iterator[dict[str, Any]]:
+    """Yield a stretch on a track of its own."""
+    for kind, ts in (("b", bar.began_us), ("e", bar.ended_us)):
+        yield {"ph": kind, "name": bar.name, "cat": "program", "id": f"program-{number}", "pid": _HOST, "tid": tid,
+               "ts": round(ts, 3), "args": bar.facts}  # fmt: skip
 
 
 def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runtime.launch.recorder import CAPTURED, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
+from runtime.launch.recorder import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class Bar(NamedTuple):
     began_us: float
     ended_us: float
     facts: dict[str, Any]
+
+    @property
+    def named_by_program(self) -> bool:
+        """Whether it is a stretch or moment that the program itself has named; these need not nest."""
+        return bool(self.facts == PROGRAM)
 
 
 class Track(NamedTuple):

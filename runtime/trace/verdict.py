@@ -115,6 +115,11 @@ def _not_its_own(trace: Trace) -> str:
     return ""
 
 
+def loads(trace: Trace) -> list[Bar]:
+    """Return the loads of programs."""
+    return [bar for bar in trace.bars if bar.name == _LOAD and not bar.named_by_program]
+
+
 def _graphs(trace: Trace) -> list[str]:
     """Say what graphs have kept and executed."""
     kept = sum(task.captured for task in trace.tasks)
@@ -129,9 +134,9 @@ def _graphs(trace: Trace) -> list[str]:
 def _first(launches: list[Task], trace: Trace) -> list[str]:
     """Say what first launches cost more than later ones, and what loading took."""
     said = []
-    if loads := [bar for bar in trace.bars if bar.name == _LOAD]:
-        total = sum(map(_span, loads))
-        programs = "1 program" if len(loads) == 1 else f"{len(loads)} programs"
+    if loaded := loads(trace):
+        total = sum(map(_span, loaded))
+        programs = "1 program" if len(loaded) == 1 else f"{len(loaded)} programs"
         said.append(f"loading: {programs} went to the device in {total:.0f} us, before the first launch")
     by_name: dict[str, list[Task]] = {}
     for task in launches:

@@ -82,7 +82,7 @@ def test_every_scene_draws_itself_without_a_word_or_a_request(
     bars, arrows = map(int, window.run("return document.body.dataset.drawn.match(/\\d+/g)"))
     assert bars > 3
     assert arrows == window.run("return model.edges.length")
-    assert (arrows == 0) == (scene in ("loop", "threads"))
+    assert (arrows == 0) == (scene in ("loop", "threads", "stretches"))
     assert window.run("return document.documentElement.scrollWidth <= innerWidth")
     back = window.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert (sum(back) < 300) == dark

@@ -18,7 +18,7 @@ from typing import Any
 from runtime.launch.recorder import BEATS, REST, SEND, WAIT
 from runtime.trace import verdict
 from runtime.trace.chrome import threads_of
-from runtime.trace.model import Task, Trace
+from runtime.trace.model import Bar, Task, Trace
 
 _MOST_DRAWN = 20_000
 """Tasks that the timeline shows, the newest; tables and verdict are about all of them."""
@@ -76,7 +76,7 @@ def _tiles(trace: Trace) -> str:
     busy = sum(one.executed.ended_us - one.executed.began_us for one in trace.tasks if one.executed)
     busy += sum(replay.executed.ended_us - replay.executed.began_us for replay in trace.replays)
     captured = sum(task.captured for task in trace.tasks)
-    loads = sum(bar.ended_us - bar.began_us for bar in trace.bars if bar.name.startswith("load"))
+    loads = sum(bar.ended_us - bar.began_us for bar in verdict.loads(trace))
     facts = [("launches", f"{len(spans):,}")]
     if spans:
         facts.append(("a launch, median", _time(statistics.median(spans))))
@@ -162,7 +162,7 @@ def _data(trace: Trace) -> dict[str, Any]:
         ],
         "tasks": tasks,
         "bars": [
-            (threads[bar.thread] - 1, round(bar.began_us, 3), round(bar.ended_us, 3), int(bar.kind == "wait"),
+            (threads[bar.thread] - 1, round(bar.began_us, 3), round(bar.ended_us, 3), _kind_of_bar(bar),
              text(bar.name), text(", ".join(f"{key} {value}" for key, value in bar.facts.items())))
             for bar in trace.bars[-_MOST_DRAWN:]
         ],
@@ -175,6 +175,11 @@ def _data(trace: Trace) -> dict[str, Any]:
         "edges": [(a - first, b - first) for a, b in trace.edges if min(a, b) >= first],
         "texts": list(texts),
     }  # fmt: skip
+
+
+def _kind_of_bar(bar: Bar) -> int:
+    """Return what a bar is drawn as: work of ours, a wait, a stretch that the program has named."""
+    return 1 if bar.kind == "wait" else 2 if bar.named_by_program else 0
 
 
 def kind_of(what: str) -> str:

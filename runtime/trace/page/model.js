@@ -13,8 +13,8 @@ function makeModel(data) {
     hostRows.push(addRow(model, {group: "host", name: "thread " + (thread + 1), bars: []}));
   const laneRows = data.lanes.map(lane => ({group: "device " + lane.device, name: lane.name, lane, bars: [], queue: []}));
 
-  for (const [thread, began, ended, isWait, name, facts] of data.bars)
-    hostRows[thread].bars.push({kind: isWait ? "k" + BEAT_WAIT : "span", began, ended, name: text(name),
+  for (const [thread, began, ended, kind, name, facts] of data.bars)
+    hostRows[thread].bars.push({kind: ["span", "k" + BEAT_WAIT, "range"][kind], began, ended, name: text(name),
       note: text(facts), task: null});
 
   for (const each of data.tasks) {

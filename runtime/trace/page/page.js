@@ -104,7 +104,7 @@ function find(text, jump) {
 }
 
 function makeLegend() {
-  const names = {call: "launch or task", captured: "captured", span: "load, copy, open", kernel: "kernel", copy: "copy",
+  const names = {call: "launch or task", captured: "captured", span: "load, copy, open", range: "named by the program", kernel: "kernel", copy: "copy",
     signal: "event, notify", graph: "graph", other: "other task"};
   model.beats.forEach((name, beat) => { names["k" + beat] = name; });
   const used = new Set(model.bars.map(bar => bar.kind));

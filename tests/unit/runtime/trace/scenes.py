@@ -73,7 +73,26 @@ def threads(machine: Runtime) -> None:
         each.join()
 
 
-SCENES: dict[str, Callable[[Runtime], None]] = {"loop": loop, "streams": streams, "graph": graph, "threads": threads}
+def stretches(machine: Runtime) -> None:
+    """Stretches that the program has named, nested and crossing, around waits and launches."""
+    device, marks = machine.device(0), machine.marks
+    kernel, buffer = device.load(minimal_kernel("scale", 1)).only, device.alloc(64)
+    device.hal.fake.attach(kernel.code, lambda context: None, grid=True)
+    with device.create_stream(name="work") as stream:
+        marks.push("step")
+        early = marks.begin("until the launch is queued")
+        kernel[8](buffer, stream=stream)
+        late = marks.begin("until it is done")
+        marks.end(early)
+        stream.synchronize()
+        marks.pop()
+        marks.end(late)
+
+
+SCENES: dict[str, Callable[[Runtime], None]] = {
+    "loop": loop, "streams": streams, "graph": graph, "threads": threads,
+    "stretches": stretches,
+}
 
 
 def traced(scene: str, machine: Runtime) -> Tracing:

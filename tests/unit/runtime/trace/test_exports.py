@@ -159,3 +159,15 @@ def test_a_machine_without_devices_has_an_empty_trace(open_machine: OpenMachine,
         pass
     assert trace.result.chip == "no device"
     assert "no kernel was launched" in (tmp_path / "t.html").read_text()
+
+
+def test_stretches_of_the_program_nest_or_have_a_track_of_their_own(machine: Runtime, tmp_path: Path) -> None:
+    events = exported(traced("stretches", machine), tmp_path)
+    nested = {event["name"] for event in events if event["ph"] == "X"}
+    crossing = {
+        kind: {event["id"]: event["name"] for event in events if event["ph"] == kind and event["cat"] == "program"}
+        for kind in "be"
+    }
+    assert crossing["b"] == crossing["e"]
+    assert sorted(crossing["b"].values()) == ["step", "until the launch is queued"]  # which the third one crosses
+    assert "until it is done" in nested

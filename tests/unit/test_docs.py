@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import npuhal
 from runtime.api import acl
 from runtime.cli import COMMANDS
 from runtime.cli.parser import Parser
@@ -146,6 +148,26 @@ def test_every_command_works(block: Block, command: str, output: str) -> None:
         check_output(output, done.stdout)
 
 
+def test_descriptions_of_machines_and_jobs_are_what_they_seem(tmp_path: Path) -> None:
+    """YAML is a machine that opens, or a CI job whose commands of ours are command lines."""
+    seen = set()
+    for document in DOCUMENTS:
+        for block in blocks(document):
+            if block.kind != "yaml":
+                continue
+            told = yaml.safe_load(block.text)
+            seen.update(told.keys() & {"spec", "jobs"})
+            if "spec" in told:
+                path = tmp_path / "machine.yaml"
+                path.write_text(block.text, encoding="utf-8")
+                npuhal.open_hal(f"fake://scenario={path}").close()
+            for job in told.get("jobs", {}).values():
+                for step in job["steps"]:
+                    if step["run"].startswith("npuhal "):
+                        check_command_line(step["run"])
+    assert seen == {"spec", "jobs"}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_inside_the_repository_leads_somewhere(document: Path) -> None:
     prose = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -172,8 +194,8 @@ def named_commands() -> Iterator[Any]:
                 yield pytest.param(line, id=f"{document.name}: {line}"[:90])
 
 
-@pytest.mark.parametrize("line", list(named_commands()))
-def test_command_lines_of_the_documentation_are_command_lines(line: str) -> None:
+def check_command_line(line: str) -> None:
+    """Have the parser of its command read a line."""
     _, name, *words = shlex.split(line, comments=True)
     command = next(command for command in COMMANDS if command.name == name)
     module = importlib.import_module(command.module)
@@ -181,6 +203,11 @@ def test_command_lines_of_the_documentation_are_command_lines(line: str) -> None
     module.configure(parser)
     if words:  # a mere name stands for the command as such
         parser.parse_args(words)
+
+
+@pytest.mark.parametrize("line", list(named_commands()))
+def test_command_lines_of_the_documentation_are_command_lines(line: str) -> None:
+    check_command_line(line)
 
 
 def test_no_block_escapes_by_its_mark() -> None:

@@ -81,7 +81,8 @@ def _unprepared(_: Finished | None = None) -> bool:
 def _prepared(pair: Pair, gate: Gate, own: Gate) -> Put | None:
     """Return what sends a pair; None where each of the tasks has to be looked at."""
     stream = pair.stream
-    if not stream.route.immediate or stream.tracer is not None or stream.bound is not None:
+    counts = isinstance(stream.ring, (RingV100, RingV200))
+    if not counts or not stream.route.immediate or stream.tracer is not None or stream.bound is not None:
         return None
     rows = [stream.plugin.template(task, stream.env) for task, _ in (pair._first, pair._second)]
     templates = [row.varying(row.names[0]) for row in rows if row is not None and row.names[0].startswith("task_")]

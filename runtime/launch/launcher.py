@@ -148,15 +148,13 @@ def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> C
     put = _patching(kernel, stream, task, label)
     if put is not None:
         return put
-    keep = None if stream.branch is None else captured.captured_put(kernel, stream, task, label)
 
-    def launch(address: int) -> None:
-        if keep is not None and keep(address):
-            return
+    def general(address: int) -> None:
         kernel.check_loaded()
         submit_at(stream, replace(task, args=address), label)
 
-    return launch
+    kept = None if stream.branch is None else captured.captured_put(kernel, stream, task, label, general)
+    return general if kept is None else kept
 
 
 def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) -> Callable[..., None] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from runtime.feature.graph.branch import Branch, check_joined
 from runtime.feature.graph.external import ExternalEvents
 from runtime.feature.graph.model import Model
 from runtime.feature.graph.node import EventUse, Node, NodeKind
+from runtime.feature.graph.noted import Made, Seen, maker
 from runtime.feature.graph.state import (
     NOT_READY,
     OF_STREAM,
@@ -49,7 +49,7 @@ _EXECUTOR_CAPTURE = 5
 class Captured(Model):
     """A model made by a capture: how it comes about and how it ends."""
 
-    __slots__ = ("_number", "_retired", "_state", "_users", "argument_slots", "arguments", "begun_by", "branches",
+    __slots__ = ("_retired", "_state", "_users", "argument_slots", "arguments", "begun_by", "branches",
                  "conditions", "failed", "groups", "loaded", "mode", "origin", "parent", "places", "repointer",
                  "shadows", "software")  # fmt: skip
 
@@ -88,7 +88,6 @@ class Captured(Model):
         self.places = os.environ.get(VARIABLE) == "1"
         """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
         self._users: dict[Stream, Stream] = {}
-        self._number = itertools.count().__next__
         self._retired: list[ArgumentBlock] = []
 
     @property
@@ -217,11 +216,17 @@ class Captured(Model):
         """Keep a task that was put into one of the graph's streams; `address` is that of its arguments."""
         origin = caller() if self.places else None
         node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin, address)
-        node.index = self._number()
-        self.nodes.append(node)
+        self.noted.add(node)
         if self.groups and self.capturing and label.type is not TaskType.STREAM_ACTIVE:
             for group in self.open_groups:
                 group.nodes.append(node)
+
+    def noting(self, stream: Stream, task: Task, label: Label) -> tuple[list[Seen], Made] | None:
+        """Return where launches are noted that differ in nothing but their arguments, and what makes their nodes.
+
+        None where each has to be looked at.
+        """
+        return None if self.places else (self.noted.later, maker(self._users[stream], stream, label, task))
 
     def mark_last(self, stream: Stream, kind: NodeKind, event: Event, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""
@@ -426,7 +431,7 @@ class Captured(Model):
         handles = self.device.runtime.handles
         for group in self.groups:
             handles.remove(group.handle)
-        for node in self.nodes:
+        for node in self.noted.made:
             if node.handle:
                 handles.remove(node.handle)
         super()._release()

@@ -16,6 +16,7 @@ from runtime.driver import ids as id_kinds
 from runtime.feature.graph.links import Split
 from runtime.feature.graph.members import Members
 from runtime.feature.graph.node import Node
+from runtime.feature.graph.noted import Noted
 from runtime.feature.graph.rings import route_of
 from runtime.feature.graph.scheduled import Scheduled, check_chip
 from runtime.feature.graph.start import Starter
@@ -42,7 +43,7 @@ class Model(Members):
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
-        "__weakref__", "_end", "before", "cache_ids", "closed", "end_notify", "handle", "name", "nodes", "operators",
+        "__weakref__", "_end", "before", "cache_ids", "closed", "end_notify", "handle", "name", "noted", "operators",
         "ready", "resources", "texts", "watchers",
     )  # fmt: skip
 
@@ -59,8 +60,7 @@ class Model(Members):
         """
         super().__init__(context)
         self.name = ""
-        self.nodes: list[Node] = []
-        """What the streams hold, in the order in which it was submitted."""
+        self.noted = Noted()
         self.end_notify: Notify | None = None
         """What the last task sets; there once the model has an end."""
         self._end: tuple[Stream, TaskIds, Notify] | None = None
@@ -83,6 +83,11 @@ class Model(Members):
         self.starter = Starter(self)
         self.handle = self.device.runtime.handles.add(self)
         context.models.add(self)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """What the streams hold, in the order in which it was submitted."""
+        return self.noted.all()
 
     @property
     def running(self) -> bool:
@@ -235,7 +240,7 @@ class Model(Members):
         address: int = 0,
     ) -> None:
         """Keep a task that was put into a stream of the model."""
-        self.nodes.append(Node(stream, stream, ids, count, label, task, arguments, None, address))
+        self.noted.add(Node(stream, stream, ids, count, label, task, arguments, None, address))
 
     def spoil(self, failure: BaseException) -> None:
         """A task could not be put into a stream of the model."""

@@ -1,0 +1,62 @@
+"""What the streams of a model hold, in order.
+
+Captured launches only note what a node is made from, because many graphs are executed without a look at their nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from chips.env import TaskIds
+from runtime.feature.graph.node import Node
+
+if TYPE_CHECKING:
+    from chips.tasks import Task
+    from runtime.core.ring import Label
+    from runtime.core.stream import Stream
+
+Made = Callable[["tuple[Any, ...]", int], Node]
+Seen = tuple[Made, "tuple[Any, ...]", int]
+"""What makes the node, the numbers of the task (those of `TaskIds`), and where its arguments lie."""
+
+
+class Noted:
+    """The nodes of one model."""
+
+    __slots__ = ("_lock", "later", "made")
+
+    def __init__(self) -> None:
+        self.made: list[Node] = []
+        """The first nodes: those that were looked at."""
+        self._lock = threading.Lock()
+        self.later: list[Seen] = []
+        """The tasks behind them; whoever submits one may append to it."""
+
+    def add(self, node: Node) -> None:
+        """Add a node behind all that were noted."""
+        with self._lock:
+            self._make()
+            node.index = len(self.made)
+            self.made.append(node)
+
+    def all(self) -> list[Node]:
+        """Return the nodes."""
+        if self.later:
+            with self._lock:
+                self._make()
+        return self.made
+
+    def _make(self) -> None:
+        count, first = len(self.later), len(self.made)
+        nodes = [make(numbers, address) for make, numbers, address in self.later[:count]]
+        for index, node in enumerate(nodes, first):
+            node.index = index
+        self.made += nodes
+        del self.later[:count]
+
+
+def maker(user: Stream, stream: Stream, label: Label, template: Task) -> Made:
+    """Return what makes the nodes of launches that differ in nothing but their arguments; each has one SQE."""
+    return lambda numbers, address: Node(user, stream, TaskIds(*numbers), 1, label, template, None, None, address)

@@ -50,6 +50,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     if args.kernel and not args.elf:
         raise UsageError(f"--kernel {args.kernel} is a kernel of which file?", "give --elf FILE too")
+    if not args.elf and not _SAMPLES.is_dir():
+        out.line("The tour's compiled kernels are in the source tree only: files made on the spot stand for them.")
     status = 0
     named = os.environ.get("NPUHAL_URL")
     for url in args.url or ((named,) if named else URLS):
@@ -147,7 +149,7 @@ class _Jagged:
         lengths = random.integers(1, _LENGTH + 1, _ROWS)
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         self.expected = np.concatenate([dense[row, :length].ravel() for row, length in enumerate(lengths)])
-        self.kernel = device.load(_sample(self.FILE)).only
+        self.kernel = _sample(device, self.FILE, 5)
         self.result = device.alloc(self.expected.nbytes)
         tiling = np.array([_ROWS, _LENGTH, _WIDTH], np.int64)
         self.arguments = (
@@ -179,7 +181,7 @@ class _Inverse:
 
         permutation = np.random.default_rng(7).permutation(_ROWS * _LENGTH).astype(np.int32)
         self.expected = np.argsort(permutation).astype(np.int32)
-        self.kernel = device.load(_sample(self.FILE)).kernel(0)
+        self.kernel = _sample(device, self.FILE, 4, tiling_key=0)
         self.result = device.alloc(permutation.nbytes)
         tiling = np.array([permutation.size], np.int64)
         self.arguments = (device.upload(permutation), self.result, device.alloc(4096), device.upload(tiling))
@@ -192,14 +194,14 @@ class _Inverse:
         context.args.array(1, "i4", size)[permutation] = range(size)
 
 
-def _sample(name: str) -> Path:
-    path = _SAMPLES / name
-    if not path.is_file():
-        raise UsageError(
-            f"the sample kernel {name} is not part of an installed package",
-            "run the demo from a checkout, or name a kernel file: npuhal demo --elf FILE --kernel NAME",
-        )
-    return path
+def _sample(device: Device, name: str, arguments: int, tiling_key: int | None = None) -> Kernel:
+    """Load a compiled kernel; where there is only the installed package, make a file that will do for the fake."""
+    if (path := _SAMPLES / name).is_file():
+        program = device.load(path)
+        return program.only if tiling_key is None else program.kernel(tiling_key)
+    from runtime.cli.sample import minimal_kernel
+
+    return device.load(minimal_kernel(path.name.partition("_")[0], arguments)).only
 
 
 def _let_fake_run(device: Device, kernel: Kernel, function: Any) -> None:

@@ -150,6 +150,17 @@ def test_the_examples_of_a_help_text_are_command_lines(name: str, words: list[st
     parser.parse_args(words[1:])
 
 
+def test_the_demo_needs_no_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from runtime.cli import demo
+
+    monkeypatch.setattr(demo, "_SAMPLES", ROOT / "nowhere")
+    monkeypatch.delenv("NPUHAL_URL", raising=False)
+    assert main(["demo"]) == 0
+    told = capsys.readouterr().out
+    assert "in the source tree only" in told
+    assert told.count("result as NumPy computes it") == told.count("kernel DenseToJagged: ") + 1 == 3
+
+
 def test_the_demo_is_not_for_machines_that_do_not_compute() -> None:
     done = npuhal("demo", "--url", "null://ascend910b3")
     assert done.returncode == 2

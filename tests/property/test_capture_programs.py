@@ -1,8 +1,13 @@
-"""Random programs over streams and events: as graphs they do what they do at once, or end in the code they must."""
+"""Random programs over streams and events: as graphs they do what they do at once, or end in the code they must.
+
+What a program does is the set of its kernels, and for each the kernels that must have run before. A log of executions
+is right when it has all of them in such an order; streams may overtake each other otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -15,126 +20,310 @@ from runtime.cli.sample import minimal_kernel
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag
 from runtime.feature import graph
-from runtime.feature.graph import CaptureStatus
+from runtime.feature.graph import CaptureStatus, Graph, TaskGroup
 
-MACHINES = ("fake://ascend910b1?seed=1", "fake://ascend910b1?seed=1&swsq=0", "fake://ascend950pr_9599?seed=1")
-STREAMS = 3
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["launch", "launch", "order"]), st.integers(0, STREAMS - 1), st.integers(0, STREAMS - 1)),
-    min_size=1, max_size=14,
+SHORT = ("fake://ascend910b1?seed=1", "fake://ascend910b1?seed=1&swsq=0", "fake://ascend950pr_9599?seed=1")
+LONG = tuple(
+    f"fake://{chip}?seed={seed}&swsq={software}&check=race,wait" for chip in ("ascend910b1", "ascend950pr_9599")
+    for software in (1, 0) for seed in (1, 2)
 )  # fmt: skip
-MISTAKES = st.lists(
-    st.sampled_from(
-        ["launch", "fork", "join", "synchronize", "query", "close", "end elsewhere", "begin again", "plain"]
-    ),
-    min_size=1, max_size=12,
-)  # fmt: skip
+STREAMS = 6
+EVENTS = 3
+BURST = 700
+"""Kernels of a burst: a few of them fill a hardware queue, so that a stream of the graph is chained to another."""
+
+Step = tuple[str, int, int]
+_STREAM = st.integers(0, STREAMS - 1)
+
+
+def steps(kinds: list[str], most: int) -> st.SearchStrategy[list[Step]]:
+    return st.lists(st.tuples(st.sampled_from(kinds), _STREAM, _STREAM), min_size=1, max_size=most)
+
+
+KINDS = ["launch", "launch", "launch", "order", "order", "group", "gate", "inner"]
+CHANGES = st.lists(st.tuples(st.sampled_from(["argument", "leave out", "group"]), st.integers(0, 99)), max_size=3)
+HARMLESS = ["launch", "fork", "join", "synchronize", "query", "close", "end elsewhere", "begin again", "plain",
+            "update", "default stream", "close graph", "execute"]  # fmt: skip
+FATAL = ["", "group left open", "other task in a group", "group interrupted", "two captures"]
+
+
+@dataclass
+class Plan:
+    """What one run of a program has to show: each kernel's number, and what must have run before it."""
+
+    before: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    gates: list[tuple[int, Event]] = field(default_factory=list)
+    """A kernel outside of the graph, and the event behind it that the graph waits for."""
+    groups: list[tuple[TaskGroup, list[int]]] = field(default_factory=list)
+    others: list[tuple[int, Graph]] = field(default_factory=list)
+    """Graphs that were captured meanwhile, of one kernel each."""
+
+    def check(self, log: list[int], names: dict[int, int]) -> None:
+        """Compare a log with the plan; `names` are the numbers that other arguments have given to kernels, 0 none."""
+        expected = {number: names.get(number, number) for number in self.before}
+        assert sorted(log) == sorted(name for name in expected.values() if name)
+        place = {name: at for at, name in enumerate(log)}
+        for number, earlier in self.before.items():
+            for one in earlier:
+                if expected[number] and expected[one]:
+                    assert place[expected[one]] < place[expected[number]], (number, one, log)
 
 
 class Machine:
-    """A device with streams, and a kernel that adds its place in the program to what its stream has seen."""
+    """A device with streams, and a kernel that notes its number."""
 
     def __init__(self, url: str) -> None:
         self.runtime = Runtime(url)
         self.device: Device = self.runtime.device(0)
-        self.streams: list[Stream] = [self.device.create_stream() for _ in range(STREAMS)]
-        self.seen: list[list[int]] = [[] for _ in range(STREAMS)]
-        self.kernel = self.device.load(minimal_kernel("mark", 2), name="mark").only
+        self.streams: list[Stream] = [self.device.create_stream(name=f"s{place}") for place in range(STREAMS)]
+        self.outer, self.extra, self.updater = (self.device.create_stream() for _ in range(3))
+        self.log: list[int] = []
+        self.kernel = self.device.load(minimal_kernel("mark", 1), name="mark").only
         self.device.hal.fake.attach(
-            self.kernel.code, lambda context: self.seen[context.args[0]].append(context.args[1]), name="mark", grid=True
+            self.kernel.code, lambda context: self.log.append(context.args[0]), name="mark", grid=True
         )
+        with self.extra.capture() as probe:
+            self.kernel[1](1, stream=self.extra)
+        self.software, self.v100 = probe.software, self.device.chip.generation == "v100"
+        probe.close()
 
-    def run(self, steps: list[tuple[str, int, int]]) -> None:
-        """Do the steps, between a fork into all streams and a join of all of them."""
-        first, *others = self.streams
-        for other in others:
-            other.wait(self.device.create_event().record(first))
-        for number, (what, one, two) in enumerate(steps):
+    def launch(self, number: int, stream: Stream) -> None:
+        self.kernel[1](number, stream=stream)
+
+    def run(self, program: list[Step], *, captured: bool) -> Plan:
+        """Do the steps from the first stream on; the others join when they are first used, and lead back in the end."""
+        plan, streams = Plan(), self.streams
+        events = [self.device.create_event() for _ in range(EVENTS)]
+        last: dict[int, dict[int, int]] = {0: {}}
+        """For each stream that takes part: the last kernel of each that comes before what it does next."""
+
+        def order(one: int, two: int, event: Event) -> None:
+            streams[two].wait(streams[one].record(event))
+            last.setdefault(two, {})
+            for stream, number in last[one].items():
+                last[two][stream] = max(last[two].get(stream, 0), number)
+
+        def note(number: int, place: int) -> None:
+            plan.before[number] = tuple(last[place].values())
+            last[place][place] = number
+            self.launch(number, streams[place])
+
+        for at, (what, one, two) in enumerate(program, 1):
+            number = at * 1000
+            if one not in last:
+                order(0, one, self.device.create_event())
             if what == "launch":
-                self.kernel[1](one, number, stream=self.streams[one])
-            elif one != two:
-                self.streams[two].wait(self.device.create_event().record(self.streams[one]))
-        for other in others:
-            first.wait(self.device.create_event().record(other))
+                note(number, one)
+            elif what == "burst":
+                for offset in range(BURST):
+                    note(number + offset, one)
+            elif what == "order" and one != two:
+                order(one, two, events[at % EVENTS])
+            elif what == "group":
+                numbers = [number, number + 1]
+                if captured:
+                    with streams[one].task_group() as group:
+                        for each in numbers:
+                            note(each, one)
+                    plan.groups.append((group, numbers))
+                else:
+                    for each in numbers:
+                        note(each, one)
+            elif what == "gate" and self.software:
+                event = self.device.create_event()
+                plan.gates.append((number, event))
+                plan.before[number] = tuple(last[-1].values()) if -1 in last else ()
+                if captured:
+                    streams[one].wait_external(event)
+                else:
+                    self.launch(number, self.outer)
+                    streams[one].wait(self.outer.record(event))
+                last.setdefault(-1, {})[-1] = last[one][-1] = number
+            elif what == "inner" and captured:
+                with self.extra.capture() as other:
+                    self.launch(number, self.extra)
+                plan.others.append((number, other))
+        for place in [place for place in last if place > 0]:
+            order(place, 0, self.device.create_event())
+        return plan
 
-    def take_seen(self) -> list[list[int]]:
-        """Return what each stream has seen since the last call."""
-        for stream in self.streams:
-            stream.synchronize(2000)
-        seen, self.seen = self.seen, [[] for _ in range(STREAMS)]
-        return seen
+    def replay(self, made: Graph, plan: Plan, stream: Stream) -> None:
+        """Execute once, behind what its gates wait for."""
+        for number, event in plan.gates:
+            self.launch(number, self.outer)
+            self.outer.record(event)
+        made.launch(stream)
+
+    def take_log(self) -> list[int]:
+        """Return what ran since the last call."""
+        for stream in (self.outer, *self.streams, self.extra, self.updater):
+            stream.synchronize(10_000)
+        log, self.log = self.log, []
+        return log
+
+    def change(self, made: Graph, plan: Plan, changes: list[tuple[str, int]], names: dict[int, int]) -> None:
+        """Change kernels of a graph, and note what they are called then."""
+        own = [number for number in plan.before if number not in {gate for gate, _ in plan.gates}]
+        nodes = dict(zip(own, made.kernels, strict=True))
+        for what, choice in changes:
+            number = own[choice % len(own)] if own else 0
+            if what == "group" and plan.groups:
+                group, numbers = plan.groups[choice % len(plan.groups)]
+                if any(names.get(each) == 0 for each in numbers):
+                    continue  # one that was left out is in no group any more
+                with self.updater.update(group):
+                    for each in numbers:
+                        names[each] = 100_000 + each
+                        self.launch(names[each], self.updater)
+                self.updater.synchronize(10_000)
+            elif what == "argument" and number and names.get(number) != 0:
+                names[number] = 200_000 + number
+                made.update(nodes[number], [names[number]])
+            elif what == "leave out" and number and self.software:
+                names[number] = 0
+                made.update(nodes[number], enabled=False)
 
 
-@pytest.mark.parametrize("url", MACHINES)
-def test_replay_does_what_eager_execution_does(url: str) -> None:
+def check_replay(url: str, program: st.SearchStrategy[list[Step]], examples: int) -> None:
     machine = Machine(url)
 
-    @settings(max_examples=15)
-    @given(STEPS)
-    def program(steps: list[tuple[str, int, int]]) -> None:
-        machine.run(steps)
-        eager = machine.take_seen()
+    @settings(max_examples=examples)
+    @given(program, CHANGES)
+    def replays(chosen: list[Step], changes: list[tuple[str, int]]) -> None:
+        machine.run(chosen, captured=False).check(machine.take_log(), {})
         with machine.streams[0].capture() as made:
-            machine.run(steps)
-        assert machine.take_seen() == [[]] * STREAMS
-        for stream in machine.streams[:2]:
-            made.launch(stream)
-            assert machine.take_seen() == eager
-        assert len(made.kernels) == sum(map(len, eager))
+            plan = machine.run(chosen, captured=True)
+        assert machine.take_log() == []
+        names: dict[int, int] = {}
+        for stream in (machine.streams[0], machine.extra):
+            machine.replay(made, plan, stream)
+            plan.check(machine.take_log(), names)
+        if machine.software or machine.v100:
+            machine.change(made, plan, changes, names)
+        machine.replay(made, plan, machine.streams[1])
+        plan.check(machine.take_log(), names)
+        for number, other in plan.others:
+            other.launch(machine.extra)
+            assert machine.take_log() == [number]
+            other.close()
         made.close()
 
-    program()
+    replays()
     machine.runtime.close(force=True)
 
 
-@pytest.mark.parametrize("url", MACHINES)
-def test_illegal_programs_end_in_their_code_and_leave_all_streams_usable(url: str) -> None:
+@pytest.mark.parametrize("url", SHORT)
+def test_replay_does_what_eager_execution_does(url: str) -> None:
+    check_replay(url, steps(KINDS, 14), 15)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("url", LONG)
+def test_long_programs_do_what_eager_execution_does(url: str) -> None:
+    check_replay(url, steps(KINDS, 60), 1000)
+    check_replay(url, steps([*KINDS, "burst"], 8), 60)
+
+
+def code_of(function: Callable[[], Any]) -> int:
+    try:
+        function()
+    except errors.RuntimeFault as fault:
+        return fault.code
+    return 0
+
+
+def check_mistakes(url: str, most: int, examples: int) -> None:
     machine = Machine(url)
-    first, side, _ = machine.streams
-    device = machine.device
+    device, (first, side, third, *_) = machine.device, machine.streams
 
-    def code_of(function: Callable[[], Any]) -> int:
-        try:
-            function()
-        except errors.RuntimeFault as fault:
-            return fault.code
-        return 0
+    def harmless(what: str, made: Graph, forked: bool) -> None:
+        """Do something that is refused and leaves the capture as it was."""
+        if what == "synchronize":
+            assert code_of(first.synchronize) == 107027
+        elif what == "query":
+            assert code_of(side.query) == (107027 if forked else 0)
+        elif what == "close":
+            assert code_of(lambda: first.close(force=True)) == 107027
+        elif what == "end elsewhere":
+            assert code_of(lambda: graph.end(side)) == (107036 if forked else 107029)
+        elif what == "begin again":
+            assert code_of(lambda: graph.begin(first)) == 107027
+        elif what == "update":
+            assert code_of(lambda: first.update(old).__enter__()) == 107027
+        elif what == "close graph":
+            assert code_of(made.close) == 107026
+        elif what == "execute":
+            assert code_of(lambda: made.execute(third)) == 107026
+        elif what == "default stream":
+            event = first.record(device.create_event())
+            assert code_of(lambda: device.default_stream.wait(event)) == 107031
+        elif what == "plain":
+            with Event(device, EventFlag.DDSYNC, renewed=False) as event:
+                assert code_of(lambda: first.record(event)) == 207000
 
-    @settings(max_examples=15)
-    @given(MISTAKES)
-    def program(mistakes: list[str]) -> None:
-        graph.begin(first)
+    def fatal(what: str, forked: bool) -> int:
+        """Do what spoils the capture; return the code of its end."""
+        if what == "group left open":
+            graph.begin_group(first)
+            return 107033
+        if what == "other task in a group":
+            graph.begin_group(first)
+            assert code_of(lambda: first.record(device.create_event())) == 507009
+        elif what == "group interrupted" and forked:
+            graph.begin_group(first)
+            assert code_of(lambda: machine.launch(1, side)) == 107034
+            assert code_of(lambda: graph.end_group(first)) == 107034
+        elif what == "two captures":
+            graph.begin(third)
+            event = first.record(device.create_event())
+            assert code_of(lambda: third.wait(event)) == 107032
+            assert code_of(lambda: graph.end(third)) == 507903
+        else:
+            return 0
+        return 507903
+
+    with first.capture() as recorded, first.task_group() as old:
+        machine.launch(1, first)
+
+    @settings(max_examples=examples)
+    @given(st.lists(st.sampled_from(HARMLESS), min_size=1, max_size=most), st.sampled_from(FATAL))
+    def program(mistakes: list[str], end: str) -> None:
+        made = graph.begin(first)
         forked = joined = False
         for what in mistakes:
             if what == "launch":
-                machine.kernel[1](0, 1, stream=first)
+                machine.launch(1, first)
             elif what == "fork":
-                side.wait(device.create_event().record(first))
+                side.wait(first.record(device.create_event()))
                 forked, joined = True, False
             elif what == "join" and forked:
-                first.wait(device.create_event().record(side))
+                first.wait(side.record(device.create_event()))
                 joined = True
-            elif what == "synchronize":
-                assert code_of(first.synchronize) == 107027
-            elif what == "query":
-                assert code_of(side.query) == (107027 if forked else 0)
-            elif what == "close":
-                assert code_of(lambda: first.close(force=True)) == 107027
-            elif what == "end elsewhere":
-                assert code_of(lambda: graph.end(side)) == (107036 if forked else 107029)
-            elif what == "begin again":
-                assert code_of(lambda: graph.begin(first)) == 107027
-            elif what == "plain":
-
-                with Event(device, EventFlag.DDSYNC, renewed=False) as event:
-                    assert code_of(lambda: first.record(event)) == 207000
-        if forked and not joined:
-            assert code_of(lambda: graph.end(first)) == 107025
+            else:
+                harmless(what, made, forked)
+        expected = fatal(end, forked) or (107025 if forked and not joined else 0)
+        assert code_of(lambda: graph.end(first)) == expected, end
+        if expected:
+            assert code_of(lambda: made.execute(first)) == 107017
         else:
-            graph.end(first).close()
+            made.close()
         assert [graph.status(stream)[0] for stream in machine.streams] == [CaptureStatus.NONE] * STREAMS
-        machine.run([("launch", place, 0) for place in range(STREAMS)])
-        assert machine.take_seen() == [[0], [1], [2]]
+        ordinary: list[Step] = [("launch", place, 0) for place in range(STREAMS)]
+        machine.run(ordinary, captured=False).check(machine.take_log(), {})
 
     program()
+    recorded.close()
     machine.runtime.close(force=True)
+
+
+@pytest.mark.parametrize("url", SHORT)
+def test_illegal_programs_end_in_their_code_and_leave_all_streams_usable(url: str) -> None:
+    check_mistakes(url, 12, 20)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("url", LONG)
+def test_long_illegal_programs_end_in_their_code(url: str) -> None:
+    check_mistakes(url, 30, 1500)

@@ -123,7 +123,7 @@ class Captured(Model):
 
         Raises:
             CaptureError 107031: the default stream cannot be captured.
-            CaptureError 107032: it is captured into another graph.
+            CaptureError 107032: it is captured into another graph; both captures fail at their end.
         """
         branch: Branch | None = stream.branch
         if branch is None:
@@ -136,11 +136,14 @@ class Captured(Model):
             with self.invalidated_by_failure():
                 return self._join(stream, f"pulled into the capture by a {call}, {event!r}")
         if branch.graph is not self:
-            raise errors.fault(
+            conflict = errors.fault(
                 "RT_ERROR_STREAM_CAPTURE_CONFLICT",
                 f"{call}: stream {stream.stream_id} is captured into another graph than the event",
                 hint="keep the events of different captures apart",
             )
+            for graph in (self, branch.graph):
+                graph.spoil(conflict)
+            raise conflict
         return branch
 
     def _join(self, stream: Stream, cause: str) -> Branch:

@@ -90,3 +90,41 @@ def test_switch(device: Device, stream: Stream, write: Kernel, add: Kernel, chos
         lambda number, _, inner: add[1](total, number + 1, stream=inner),
     )
     assert run(device, stream, made, total) == result
+
+
+SAMPLE = [
+    (ConditionKind.IF, (2.0, 0.5), [(1, 2.0), (0, 0.5)]),
+    (ConditionKind.WHILE, (1.0,), [(1, 1.0)]),
+    (ConditionKind.SWITCH, (1.0, 2.0, 0.5), [(0, 1.0), (1, 2.0), (2, 0.5)]),
+]
+
+
+@pytest.mark.parametrize(("kind", "factors", "runs"), SAMPLE)
+def test_the_host_sets_the_value_of_each_execution(
+    device: Device, stream: Stream, write: Kernel, stand_in: StandIn, kind: ConditionKind,
+    factors: tuple[float, ...], runs: list[tuple[int, float]],
+) -> None:
+    """The sample's arrays: each branch adds the second one, times its own factor, to the first."""
+
+    def add_scaled(context: Any) -> None:
+        target, left, right = (context.args.array(slot, "f4", 8) for slot in range(3))
+        target[:] = left + right * context.args.scalar(24, "f4")
+
+    kernel, left, right = stand_in(add_scaled, 4), np.arange(1, 9, dtype="f4"), np.arange(1, 9, dtype="f4") / 2
+    target, one, two = device.upload(np.zeros(8, "f4")), device.upload(left), device.upload(right)
+    made = graph.begin(stream)
+    handle = Handle(made, 0, assigned=False)
+    node, inner = Condition(stream, handle, kind, len(factors)), device.create_stream()
+    for branch, factor in zip(node.branches, factors, strict=True):
+        graph.begin(inner, into=branch)
+        kernel[1](target, one, two, np.float32(factor), stream=inner)
+        if kind is ConditionKind.WHILE:
+            write[1](handle.address, 0, stream=inner)  # one round
+        graph.end(inner)
+    graph.end(stream)
+    for value, factor in runs:
+        device.memory.write(handle.address, value.to_bytes(8, "little"))
+        made.execute(stream)
+        stream.synchronize(5000)
+        assert np.array_equal(device.download(target, "f4"), left + right * np.float32(factor))
+    made.close()

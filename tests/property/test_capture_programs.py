@@ -24,8 +24,8 @@ from runtime.feature.graph import CaptureStatus, Graph, TaskGroup
 
 SHORT = ("fake://ascend910b1?seed=1", "fake://ascend910b1?seed=1&swsq=0", "fake://ascend950pr_9599?seed=1")
 LONG = tuple(
-    f"fake://{chip}?seed={seed}&swsq={software}&check=race,wait" for chip in ("ascend910b1", "ascend950pr_9599")
-    for software in (1, 0) for seed in (1, 2)
+    f"fake://{chip}?seed={seed}&swsq={software}&check=race,uaf,bounds,deadlock,stale"
+    for chip in ("ascend910b1", "ascend950pr_9599") for software in (1, 0) for seed in (1, 2)
 )  # fmt: skip
 STREAMS = 6
 EVENTS = 3

@@ -237,6 +237,32 @@ def test_what_graphs_cost_is_told_before_and_is_true() -> None:
     machine.close(force=True)
 
 
+def test_a_capture_that_finds_no_notify_for_its_end_leaves_the_graphs_before_it() -> None:
+    machine = Runtime("fake://ascend910b1?seed=1&swsq=0&notifys=8")
+    device, log, graphs = machine.device(0), list[int](), list[Graph]()
+    kernel = device.load(minimal_kernel("note", 1)).only
+    device.hal.fake.attach(kernel.code, lambda context: log.append(context.args[0]), grid=True)
+    first, side = device.create_stream(), device.create_stream()
+
+    def forked() -> None:
+        with first.capture() as made:
+            side.wait(first.record(device.create_event()))
+            kernel[1](len(graphs), stream=side)
+            first.wait(side.record(device.create_event()))
+        graphs.append(made)
+
+    while not (code := code_of(forked)):
+        pass
+    assert code == 207009
+    for made in graphs:
+        made.launch(first)
+    first.synchronize(2000)
+    assert log == list(range(len(graphs)))
+    graphs.pop().close()
+    assert code_of(forked) == 0
+    machine.close(force=True)
+
+
 def test_argument_memory_of_graphs_goes_with_them(device: Device, note: Kernel) -> None:
     stream, graphs = device.create_stream(), list[Graph]()
     with stream.capture() as made:  # what the device keeps for all graphs

@@ -18,7 +18,8 @@ from runtime.feature.graph import external
 from runtime.feature.graph.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
 from runtime.launch.copy import copy_in_stream
 from runtime.launch.direction import inferred
-from runtime.launch.fill import queue_fill
+from runtime.launch.fill import BYTE_TO_WORD, check_fill, queue_fill
+from runtime.launch.mixed import Batch
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.planes import queue_plane
 from runtime.launch.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
@@ -113,15 +114,8 @@ class Stream(core.Stream):
 
     def fill(self, target: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Queue the setting of bytes of a device buffer: all, or the first `size`."""
-        target.check_open()
-        count = target.size if size is None else size
-        if not 0 <= value <= 0xFF or not 0 <= count <= target.size:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {target.size} bytes with {value}",
-                hint="the value is one byte, the size at most the buffer's",
-            )
-        if count:
-            queue_fill(self, target.address, target.size, value * 0x01010101, count, "Stream.fill", target)
+        if count := check_fill(target, value, size):
+            queue_fill(self, target.address, target.size, value * BYTE_TO_WORD, count, "Stream.fill", target)
 
     def copy_rows(self, dst: DeviceBuffer | HostBuffer, dst_pitch: int, src: DeviceBuffer | HostBuffer, src_pitch: int,
                   width: int, height: int) -> None:
@@ -172,6 +166,14 @@ class Stream(core.Stream):
                 open until the launches are done.
         """
         kernel.launch_many(self, blocks, arguments, options)
+
+    def batch(self) -> Batch:
+        """Note launches, copies, fills and events first, then send them together: `with stream.batch() as batch: ...`.
+
+        Nothing is sent when the block is left by an error. See `runtime.launch.mixed.Batch`.
+        """
+        self.check_open()
+        return Batch(self)
 
     # -- graphs ----------------------------------------------------------------------------------------------------
 

@@ -161,7 +161,7 @@ class Event(Questions):
             return self
         self.check_open()
         target.check_open()
-        self._check_recordable(target)
+        self.check_recordable(target)
         if target.branch is not None:
             target.branch.record(self)
             return self
@@ -252,7 +252,8 @@ class Event(Questions):
                 hint="make a plain event with the flag SYNC for streams of models",
             )
 
-    def _check_recordable(self, stream: Stream) -> None:
+    def check_recordable(self, stream: Stream) -> None:
+        """Raise where a stream cannot record it, as `record` would."""
         self._check_model(stream)
         if self.outside is not None:
             self.outside.check_record(self)
@@ -294,11 +295,7 @@ class Event(Questions):
         if self.outside is not None:
             self.outside.check_wait(self)
         timeout = stream.device.runtime.timeouts.wait_s(stream.env.chip, timeout_s)
-        if not self._means.waitable:
-            raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} only marks progress; no stream can wait for it",
-                hint="make the event with the flag SYNC or DDSYNC",
-            )
+        self.check_waitable()
         self._check_model(stream)
         with self._lock:
             signal = self._signal if self._needs_wait(stream) else None
@@ -308,6 +305,14 @@ class Event(Questions):
             self._send_wait(signal, stream, timeout)
         if self.timing and self._latest is not None:
             self._latest.look()  # its report will be wanted
+
+    def check_waitable(self) -> None:
+        """Raise where no stream can wait for it: NotSupported 207000."""
+        if not self._means.waitable:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} only marks progress; no stream can wait for it",
+                hint="make the event with the flag SYNC or DDSYNC",
+            )
 
     @property
     def set_id(self) -> int | None:

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 class Senders:
     """Prepared sends by SQE count; the usual one exists from the start."""
 
-    __slots__ = ("_by_count", "_make", "ring")
+    __slots__ = ("_by_count", "_make", "ring", "runs")
 
     def __init__(self, device: Device, pair: QueuePair) -> None:
         self.ring = device.queues.mapped_ring(pair)
         """The ring that SQEs are built in, or None where the driver copies them."""
         self._make = partial(device.queues.sender, pair.sq_id, ring=self.ring)
         self._by_count = {1: self._make(1)}
+        self.runs: Any = None
+        """What batches are sent with, once there was one."""
 
     @property
     def way(self) -> str:

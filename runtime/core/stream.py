@@ -117,7 +117,7 @@ class Stream:
         self.failure = errors.FirstError()
         self.halted: completion.Halted | None = None
         """What the queue waits for after a failed task, until the hardware has stopped it."""
-        self.launchers: dict[Any, Callable[..., None]] = {}
+        self.launchers: dict[Any, Any] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
         self.shots: dict[Hashable, Put] = {}
         """Other prepared sends by what they are; dropped with the launches."""

@@ -8,7 +8,7 @@ copied asynchronously; a pageable end makes the call wait for the stream first, 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -119,17 +119,17 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, places, "Stream.copy")
-    plain = _PLAIN.get(kinds)
-    if put is None and plain is not None and dst.device is src.device is stream.device:
-        _prepare(stream, kinds, plain, target.address, source.address)
+    if put is None and (plain := plain_copy(stream, dst, src, count)):
+        task = MemcpyAsync(src=source.address, dst=target.address, size=1, kind=plain.kind)
+        prepare(stream, kinds, task, plain.name, "src", "dst", "size", keeps=True)
 
 
-def _prepare(stream: Stream, key: Hashable, plain: _Plain, dst: int, src: int) -> None:
-    """Keep a send for copies of a kind, where its SQE names the addresses; it keeps both ends alive."""
-    if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream):
-        return
-    task = MemcpyAsync(src=src, dst=dst, size=1, kind=plain.kind)
-    prepare(stream, key, task, plain.name, "src", "dst", "size", keeps=True)
+def plain_copy(stream: Stream, dst: Any, src: Any, count: int) -> _Plain | None:
+    """Return the kind of a copy that is one SQE with two addresses, else None."""
+    plain = _PLAIN.get((type(dst), type(src)))
+    if plain is None or count > _SHORT or not dst.device is src.device is stream.device:
+        return None
+    return None if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream) else plain
 
 
 def _check_reach(stream: Stream, end: End) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, Memset
+from runtime import errors
 from runtime.launch import transfer
 from runtime.launch.copy import check_capacity
 from runtime.launch.gate import check_blocking
@@ -17,7 +18,11 @@ from runtime.memory.location import Location, locate
 if TYPE_CHECKING:
     from runtime.core.context import Context
     from runtime.core.stream import Stream
+    from runtime.memory.device import DeviceBuffer
 
+BYTE_TO_WORD = 0x01010101
+"""What a byte is multiplied with to fill a 32-bit word."""
+_BYTE = 0xFF
 _PATTERN_BYTES = transfer.PCIE_BYTES
 """Largest piece that is copied from the host; the rest is copied on the device."""
 
@@ -36,6 +41,22 @@ def fill_words_now(context: Context, dst: int, word: int, count: int, call: str)
     for start in range(0, count * 4, _PATTERN_BYTES):
         size = min(_PATTERN_BYTES, count * 4 - start)
         context.device.memory.write(dst + start, word.to_bytes(4, "little") * (size // 4))
+
+
+def check_fill(target: DeviceBuffer, value: int, size: int | None) -> int:
+    """Return how many bytes of a buffer are to be set to a byte: `size`, or all.
+
+    Raises:
+        InvalidArgument 107000: the buffer was freed or is too small, or the value is no byte.
+    """
+    target.check_open()
+    count = target.size if size is None else size
+    if not 0 <= value <= _BYTE or not 0 <= count <= target.size:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {target.size} bytes with {value}",
+            hint="the value is one byte, the size at most the buffer's",
+        )
+    return count
 
 
 def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, call: str, *keep: object) -> None:

@@ -109,15 +109,17 @@ def _with_context(
     return made, ffts.mix_context(made, stream.env) + arguments
 
 
-def writer(stream: Stream, move: Callable[[ArgumentBlock], None]) -> Callable[[ArgumentBlock, bytes], None]:
+def writer(
+    stream: Stream, move: Callable[[ArgumentBlock], None]
+) -> Callable[[ArgumentBlock, bytes | bytearray], None]:
     """Return the function that writes an image into a block, in units of 64 bytes, and brings it to the device."""
     memory = stream.device.memory
 
-    def write(block: ArgumentBlock, image: bytes) -> None:
+    def write(block: ArgumentBlock, image: bytes | bytearray) -> None:
         padded = image + bytes(-len(image) % 64)
         block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
         if block.pool is None:
-            memory.write(block.address, image)
+            memory.write(block.address, bytes(image))
         else:
             move(block)
 

@@ -342,6 +342,12 @@ class Kernel:
                 hint="keep the program open as long as its kernels are used",
             )
 
+    def check_launch(self, stream: Stream, blocks: int, count: int) -> None:
+        """Raise where the kernel cannot be launched in a stream on so many cores, with so many arguments."""
+        self._check_blocks(blocks)
+        self.check_stream(stream)
+        self.check_count(count)
+
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""
         stream.check_open()

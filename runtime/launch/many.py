@@ -1,25 +1,21 @@
 """Many launches of one kernel with one call: arguments and SQEs are built as columns and sent in runs.
 
-The device sees what the same number of single launches would give it, in the same order. A run is one send: as long as
-the free places of the ring, one block of arguments and the ids allow; a full ring makes the next run wait, as it makes
-a single launch wait.
+A run is as long as `runtime.launch.runs` and one block of arguments allow.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CoreKernel, MixKernel
-from chips.v200.generation import HEAD_UPDATE_EVERY, with_head_update
+from chips.v200.generation import with_head_update
 from runtime import errors
 from runtime.core.blocking import blocks as waits
-from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200, TaskRing
-from runtime.core.submit import flip, make_room, send_again, was_sent
+from runtime.core.ring import TICK, Label
 from runtime.launch.args import SLOT_BYTES, all_slots, mover, take_block
+from runtime.launch.runs import LONGEST_RUN, RunSender
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,12 +27,9 @@ if TYPE_CHECKING:
     from runtime.launch.options import LaunchOptions
     from runtime.memory.arguments import ArgumentBlock, ArgumentPool
 
-LONGEST_RUN = 256
 _UNIT = 64
 _ID_AND_ARGUMENTS = 2
 _ROWS_AND_COLUMNS = 2
-RAMP = array("H", range(1 << 16))
-"""All ids and positions in order: a slice of it names a run."""
 
 
 def launch_many(stream: Stream, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions) -> None:
@@ -49,15 +42,15 @@ def launch_many(stream: Stream, kernel: Kernel, blocks: int, arguments: Any, opt
     Raises:
         InvalidArgument: rows of unequal length, an argument that fits no slot, or another count than the kernel takes.
     """
-    table = _table(arguments)
-    if not len(table):
+    rows = table(arguments)
+    if not len(rows):
         return
-    count = table.shape[1]
+    count = rows.shape[1]
     key = (kernel, blocks, options, "many", count)
     send = stream.launchers.get(key)
     if send is None:
         send = stream.launchers[key] = _sender(stream, kernel, blocks, count, options)
-    send(table)
+    send(rows)
 
 
 def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Callable[..., None]:
@@ -87,7 +80,7 @@ def _template(stream: Stream, task: CoreKernel, options: LaunchOptions) -> Templ
     return template if template is not None and len(template.names) == _ID_AND_ARGUMENTS else None
 
 
-def _table(arguments: Any) -> NDArray[np.uint64]:
+def table(arguments: Any) -> NDArray[np.uint64]:
     """Return the arguments as an array of 64-bit words, one row per launch."""
     import numpy as np
 
@@ -119,7 +112,7 @@ class _Runs:
 
     __slots__ = (
         "_addresses", "_arguments", "_block", "_filled", "_ids", "_kernel", "_label", "_movers", "_own", "_published",
-        "_ramp", "_rows", "_sender", "_staged", "_stream", "_stride",
+        "_runs", "_staged", "_stream", "_stride",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, kernel: Kernel, template: Template, count: int, label: Label) -> None:
@@ -134,12 +127,11 @@ class _Runs:
         self._staged[:, len(before) + count : words] = behind
         self._own = self._staged[:, len(before) : len(before) + count]
         self._filled = self._staged.data.cast("B")
-        self._ramp = np.arange(1 << 16, dtype=np.uint64)
-        self._addresses = self._ramp[:LONGEST_RUN] * np.uint64(self._stride) + np.uint64(template.bias[1])
-        self._sender = stream.senders.for_runs(LONGEST_RUN)
-        self._rows = np.frombuffer(self._sender.buffer, np.uint8).reshape(LONGEST_RUN, -1)
-        self._rows[:] = template.render_many(LONGEST_RUN, **dict.fromkeys(template.names, 0))
-        self._ids, self._arguments = (template.column(self._rows, name) for name in template.names)
+        places = np.arange(LONGEST_RUN, dtype=np.uint64)
+        self._addresses = places * np.uint64(self._stride) + np.uint64(template.bias[1])
+        self._runs = RunSender(stream)
+        self._runs.rows[:] = template.render_many(LONGEST_RUN, **dict.fromkeys(template.names, 0))
+        self._ids, self._arguments = (template.column(self._runs.rows, name) for name in template.names)
         self._published = None
         if stream.env.ub_connected:
             self._published = (template.row[1], with_head_update(template).row[1])
@@ -170,29 +162,26 @@ class _Runs:
 
     def _run(self, rows: NDArray[np.uint64], block: ArgumentBlock) -> int:
         """Send as many of the rows as find room; the stream's lock is held. Returns how many were sent."""
-        stream, sender = self._stream, self._sender
-        ring = stream.ring
-        if stream.barred:
-            stream.check_send(self._label.type)
+        import numpy as np
+
+        runs = self._runs
+        count = runs.room(self._label, len(rows))
         self._kernel.check_loaded()
-        if not ring.fits(1):
-            make_room(stream, 1)
-        count = min(len(rows), ring.limit - ring.submitted, ring.depth - ring.tail)
-        if isinstance(ring, RingV100):
-            count = min(count, NO_TASK - ring.next_id)
         self._own[:count] = rows[:count]
         self._write(block, count * self._stride)
-        self._describe(ring, block.address, count)
-        sender.info.sqe_num = count
-        try:
-            if rc := sender.send(sender.device_id, sender.reference):
-                send_again(stream, sender, rc)
-        except BaseException:
-            if was_sent(stream, ring.submitted + count):
-                self._settle(ring, block, count)
-            stream.senders.seek(ring.tail)
-            raise
-        self._settle(ring, block, count)
+        runs.name([self._label] * count, self._ids)
+        self._arguments[:count] = self._addresses[:count] + np.uint64(block.address)
+        if self._published is not None:
+            plain, published = self._published
+            runs.rows[:count, 1] = plain
+            runs.rows[runs.publishing(count), 1] = published
+
+        def sent(position: int) -> None:
+            """Let the block go back with the last launch."""
+            self._stream.ring.arguments[position + count - 1] = block
+            self._block = None
+
+        runs.send(count, sent)
         return count
 
     def _write(self, block: ArgumentBlock, size: int) -> None:
@@ -205,37 +194,3 @@ class _Runs:
         if move is None:
             move = self._movers[block.pool, size] = mover(self._stream, block.pool, size)
         move(block)
-
-    def _describe(self, ring: TaskRing, base: int, count: int) -> None:
-        """Write down who is where, and patch the SQEs."""
-        import numpy as np
-
-        position = ring.tail
-        end = position + count
-        ring.owners[position:end] = [self._label] * count
-        np.add(self._addresses[:count], base, out=self._arguments[:count])
-        if isinstance(ring, RingV100):
-            ring.ids[position:end] = RAMP[ring.next_id : ring.next_id + count]
-            self._ids[:count] = self._ramp[ring.next_id : ring.next_id + count]
-            return
-        assert isinstance(ring, RingV200)
-        ring.firsts[position:end] = RAMP[position:end]
-        serials = islice(iter(self._stream.device.next_serial, None), count)
-        self._ids[:count] = np.fromiter(serials, np.uint64, count)
-        if self._published is not None:
-            plain, published = self._published
-            self._rows[:count, 1] = plain
-            self._rows[-(ring.allocations + 1) % HEAD_UPDATE_EVERY : count : HEAD_UPDATE_EVERY, 1] = published
-
-    def _settle(self, ring: TaskRing, block: ArgumentBlock, count: int) -> None:
-        """Make the run part of the ring; the block goes back with its last launch."""
-        ring.arguments[(ring.submitted + count - 1) % ring.depth] = block
-        self._block = None
-        ring.submitted += count
-        if isinstance(ring, RingV200):
-            ring.allocations += count
-        elif isinstance(ring, RingV100):
-            ring.next_id += count
-            if ring.next_id == NO_TASK:
-                ring.wrap_ids()
-                flip(self._stream)

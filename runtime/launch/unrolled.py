@@ -25,7 +25,7 @@ _SLOTS = {"": "Q", **{code: f"{code}{8 - struct.calcsize(f'<{code}')}x" for code
 _THROUGH_DOUBLE = ("e", "f")
 """Codes that `struct` rounds from a double, which does not keep every NaN as it is."""
 
-Pack = Callable[[memoryview, int, "tuple[Any, ...]"], None]
+Pack = Callable[[Any, int, "tuple[Any, ...]"], None]
 """`pack(view, offset, arguments)` writes all arguments, 8 bytes each."""
 
 

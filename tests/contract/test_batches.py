@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -153,3 +154,161 @@ def test_closed_ends_and_notifies_are_refused_after_preparation(device: Device) 
             stream.copy(b, view, 8)
         with pytest.raises(errors.InvalidHandle):
             notify.record(stream)
+
+
+# -- tasks of several kinds ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 70, 400])
+def test_a_batch_does_what_single_calls_do_in_the_same_order(device: Device, log: tuple[Kernel, list[Any]], count: int,
+                                                             ) -> None:
+    kernel, seen = log
+    ends = [device.alloc(64) for _ in range(3)]
+    pinned, back = device.alloc_host(64), device.alloc_host(64)
+    np.asarray(pinned)[:] = np.arange(64, dtype=np.uint8)
+    event = device.create_event()
+    with device.create_stream() as stream, device.create_stream() as other:
+        with stream.batch() as batch:
+            batch.copy(ends[0], pinned)
+            for number in range(count):
+                batch.launch(kernel, 1, ends[0], number)
+                batch.launch(kernel, 1, np.int16(-2), -1)
+            batch.fill(ends[2], 7)
+            batch.copy(ends[1], ends[0])
+            batch.record(event)
+            batch.launch(kernel, 2, 5, 6)
+            assert seen == []
+            assert stream.ring.submitted == 0
+        other.wait(event)
+        other.copy(back, ends[1])
+        other.synchronize()
+        stream.synchronize()
+        assert (np.asarray(back) == np.arange(64)).all()
+        stream.copy(back, ends[2])
+        stream.synchronize()
+        assert (np.asarray(back) == 7).all()
+    rows = [pair for number in range(count) for pair in ((ends[0].address, number), (0xFFFE, (1 << 64) - 1))]
+    assert seen == [*rows, (5, 6), (5, 6)]
+
+
+def test_a_batch_is_sent_again_and_takes_what_is_added(device: Device, log: tuple[Kernel, list[Any]]) -> None:
+    kernel, seen = log
+    with device.create_stream() as stream:
+        batch = stream.batch()
+        batch.launch_many(kernel, 1, [(1, 2), (3, 4)])
+        for _ in range(3):
+            batch.send()
+        batch.launch(kernel, 1, b"\x05", 6)
+        batch.send()
+        stream.synchronize()
+    assert seen == [(1, 2), (3, 4)] * 4 + [(5, 6)]
+    assert len(batch) == 3
+
+
+def test_a_batch_longer_than_the_ring(device: Device, log: tuple[Kernel, list[Any]]) -> None:
+    kernel, seen = log
+    before = [len(pool.free) for pool in device.arguments.pools]
+    with device.create_stream() as stream:
+        count = 2 * stream.ring.depth + 3
+        with stream.batch() as batch:
+            batch.launch_many(kernel, 1, np.arange(2 * count, dtype=np.uint64).reshape(count, 2))
+        stream.synchronize()
+        assert stream.ring.pending == 0
+        assert [len(pool.free) for pool in device.arguments.pools] == before
+    assert seen == [(2 * number, 2 * number + 1) for number in range(count)]
+
+
+def test_bad_input_leaves_a_batch_unsent(device: Device, log: tuple[Kernel, list[Any]]) -> None:
+    kernel, seen = log
+    buffer, gone = device.alloc(64), device.alloc(64)
+    gone.close()
+    wrong: list[tuple[Callable[[Any], None], str]] = [
+        (lambda batch: batch.launch(kernel, 1, 1), "takes 2 arguments, 1 were given"),
+        (lambda batch: batch.launch(kernel, 0, 1, 2), "0 blocks"),
+        (lambda batch: batch.launch(kernel, 1, 1, "text"), "cannot be a kernel argument"),
+        (lambda batch: batch.launch(kernel, 1, 1, gone), "was freed"),
+        (lambda batch: batch.launch_many(kernel, 1, [(1, 2, 3)]), "takes 2 arguments, 3 were given"),
+        (lambda batch: batch.copy(buffer, gone), "was freed"),
+        (lambda batch: batch.copy(buffer, bytes(65)), "65"),
+        (lambda batch: batch.fill(buffer, 256), "one byte"),
+    ]
+    with device.create_stream() as stream:
+        for call, says in wrong:
+            with pytest.raises(errors.InvalidArgument, match=says), stream.batch() as batch:
+                batch.launch(kernel, 1, 1, 2)
+                call(batch)
+        closed = stream.batch()
+        closed.launch(kernel, 1, buffer, 2)
+        closed.launch(kernel, 1, 3, 4)
+        buffer.close()
+        with pytest.raises(errors.InvalidArgument, match="was freed"):
+            closed.send()
+        stream.synchronize()
+        assert stream.ring.submitted == 0
+    assert seen == []
+
+
+def test_a_failed_launch_of_a_batch_is_reported_and_the_others_run(device: Device, make_kernel: MakeKernel,
+                                                                   log: tuple[Kernel, list[Any]]) -> None:
+    kernel, seen = log
+
+    def fail(_context: ready.Context) -> None:
+        raise ready.Fail("on purpose")
+
+    bad = make_kernel("bad", fail, 1, grid=True)
+    before = [len(pool.free) for pool in device.arguments.pools]
+    with device.create_stream() as stream:
+        with stream.batch() as batch:
+            batch.launch(kernel, 1, 1, 2)
+            batch.launch(bad, 1, 0)
+            batch.launch(kernel, 1, 3, 4)
+        with pytest.raises(errors.KernelFault, match="kernel bad failed"):
+            stream.synchronize()
+        stream.synchronize()
+        assert seen == [(1, 2), (3, 4)]
+        assert [len(pool.free) for pool in device.arguments.pools] == before
+
+
+def test_a_batch_in_a_capture_becomes_part_of_the_graph(device: Device, log: tuple[Kernel, list[Any]]) -> None:
+    kernel, seen = log
+    buffers = [device.alloc(64) for _ in range(2)]
+    with device.create_stream() as stream:
+        batch = stream.batch()
+        batch.launch(kernel, 1, 1, 2)
+        batch.copy(buffers[0], buffers[1])
+        batch.launch(kernel, 1, 3, 4)
+        batch.send()
+        with stream.capture() as graph:
+            batch.send()
+        stream.synchronize()
+        assert seen == [(1, 2), (3, 4)]
+        for _ in range(2):
+            graph.launch(stream)
+        batch.send()
+        stream.synchronize()
+        graph.close()
+    assert seen == [(1, 2), (3, 4)] * 4
+
+
+def test_launches_of_a_batch_wait_where_launches_block(device: Device, log: tuple[Kernel, list[Any]]) -> None:
+    kernel, seen = log
+    with device.create_stream() as stream:
+        stream.set_launch_blocking(2)
+        with stream.batch() as batch:
+            batch.launch(kernel, 1, 1, 2)
+            batch.launch(kernel, 1, 3, 4)
+        assert seen == [(1, 2), (3, 4)]
+
+
+def test_a_batch_keeps_the_ends_of_its_copies(device: Device) -> None:
+    target, back = device.alloc(64), device.alloc_host(64)
+    with device.create_stream() as stream:
+        with stream.batch() as batch:
+            pinned = device.alloc_host(64)
+            np.asarray(pinned)[:] = 9
+            batch.copy(target, pinned)
+        del batch, pinned
+        gc.collect()
+        stream.copy(back, target)
+        stream.synchronize()
+    assert (np.asarray(back) == 9).all()

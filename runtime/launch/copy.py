@@ -119,17 +119,21 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, places, "Stream.copy")
-    if put is None and (plain := plain_copy(stream, dst, src, count)):
+    if put is None and (found := plain_copy(stream, dst, src, size)):
+        plain, _ = found
         task = MemcpyAsync(src=source.address, dst=target.address, size=1, kind=plain.kind)
         prepare(stream, kinds, task, plain.name, "src", "dst", "size", keeps=True)
 
 
-def plain_copy(stream: Stream, dst: Any, src: Any, count: int) -> _Plain | None:
-    """Return the kind of a copy that is one SQE with two addresses, else None."""
+def plain_copy(stream: Stream, dst: Any, src: Any, size: int | None) -> tuple[_Plain, int] | None:
+    """Return kind and bytes of a copy that is one SQE with two addresses; None for any other, or a wrong one."""
     plain = _PLAIN.get((type(dst), type(src)))
-    if plain is None or count > _SHORT or not dst.device is src.device is stream.device:
+    if plain is None or not (dst.alive and src.alive and dst.device is src.device is stream.device):
         return None
-    return None if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream) else plain
+    count = src.size if size is None else size
+    if not 0 < count <= _SHORT or count > src.size or count > dst.size or dst.address == src.address:
+        return None
+    return None if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream) else (plain, count)
 
 
 def _check_reach(stream: Stream, end: End) -> None:

@@ -127,6 +127,7 @@ class Kernel:
         def launch(*arguments: Any, stream: Stream | None = None, options: LaunchOptions = PLAIN) -> None:
             if options is not PLAIN or stream is None:
                 return self.launch(stream, blocks, *arguments, options=options)
+            go: Callable[..., None]
             try:
                 go = stream.launchers[self, blocks, len(arguments)]  # without options, whose hash is dear
             except KeyError:

@@ -11,7 +11,7 @@ import pytest
 
 from fakes import kernels as ready
 from runtime import errors
-from runtime.api import Device, Kernel
+from runtime.api import Device, Kernel, Stream
 
 MakeKernel = Callable[..., Kernel]
 
@@ -176,7 +176,7 @@ def test_a_batch_does_what_single_calls_do_in_the_same_order(device: Device, log
             batch.fill(ends[2], 7)
             batch.copy(ends[1], ends[0])
             batch.record(event)
-            batch.launch(kernel, 2, 5, 6)
+            batch.launch(kernel, 1, 5, 6)
             assert seen == []
             assert stream.ring.submitted == 0
         other.wait(event)
@@ -188,7 +188,7 @@ def test_a_batch_does_what_single_calls_do_in_the_same_order(device: Device, log
         stream.synchronize()
         assert (np.asarray(back) == 7).all()
     rows = [pair for number in range(count) for pair in ((ends[0].address, number), (0xFFFE, (1 << 64) - 1))]
-    assert seen == [*rows, (5, 6), (5, 6)]
+    assert seen == [*rows, (5, 6)]
 
 
 def test_a_batch_is_sent_again_and_takes_what_is_added(device: Device, log: tuple[Kernel, list[Any]]) -> None:
@@ -207,15 +207,21 @@ def test_a_batch_is_sent_again_and_takes_what_is_added(device: Device, log: tupl
 
 def test_a_batch_longer_than_the_ring(device: Device, log: tuple[Kernel, list[Any]]) -> None:
     kernel, seen = log
-    before = [len(pool.free) for pool in device.arguments.pools]
+    before = [pool.unused for pool in device.arguments.pools]
     with device.create_stream() as stream:
         count = 2 * stream.ring.depth + 3
         with stream.batch() as batch:
             batch.launch_many(kernel, 1, np.arange(2 * count, dtype=np.uint64).reshape(count, 2))
         stream.synchronize()
         assert stream.ring.pending == 0
-        assert [len(pool.free) for pool in device.arguments.pools] == before
+        assert [pool.unused for pool in device.arguments.pools] == before
     assert seen == [(2 * number, 2 * number + 1) for number in range(count)]
+
+
+def _in_a_batch(stream: Stream, *calls: Callable[[Any], None]) -> None:
+    with stream.batch() as batch:
+        for call in calls:
+            call(batch)
 
 
 def test_bad_input_leaves_a_batch_unsent(device: Device, log: tuple[Kernel, list[Any]]) -> None:
@@ -234,9 +240,8 @@ def test_bad_input_leaves_a_batch_unsent(device: Device, log: tuple[Kernel, list
     ]
     with device.create_stream() as stream:
         for call, says in wrong:
-            with pytest.raises(errors.InvalidArgument, match=says), stream.batch() as batch:
-                batch.launch(kernel, 1, 1, 2)
-                call(batch)
+            with pytest.raises(errors.InvalidArgument, match=says):
+                _in_a_batch(stream, lambda batch: batch.launch(kernel, 1, 1, 2), call)
         closed = stream.batch()
         closed.launch(kernel, 1, buffer, 2)
         closed.launch(kernel, 1, 3, 4)
@@ -256,7 +261,7 @@ def test_a_failed_launch_of_a_batch_is_reported_and_the_others_run(device: Devic
         raise ready.Fail("on purpose")
 
     bad = make_kernel("bad", fail, 1, grid=True)
-    before = [len(pool.free) for pool in device.arguments.pools]
+    before = [pool.unused for pool in device.arguments.pools]
     with device.create_stream() as stream:
         with stream.batch() as batch:
             batch.launch(kernel, 1, 1, 2)
@@ -266,11 +271,13 @@ def test_a_failed_launch_of_a_batch_is_reported_and_the_others_run(device: Devic
             stream.synchronize()
         stream.synchronize()
         assert seen == [(1, 2), (3, 4)]
-        assert [len(pool.free) for pool in device.arguments.pools] == before
+        assert [pool.unused for pool in device.arguments.pools] == before
 
 
 def test_a_batch_in_a_capture_becomes_part_of_the_graph(device: Device, log: tuple[Kernel, list[Any]]) -> None:
     kernel, seen = log
+    if not device.chip.has("MODEL_ACL_GRAPH"):
+        pytest.skip(f"{device.chip.soc} cannot capture streams")
     buffers = [device.alloc(64) for _ in range(2)]
     with device.create_stream() as stream:
         batch = stream.batch()

@@ -113,6 +113,7 @@ def _operations(device: Device) -> Iterator[Operation]:
 
     yield from operations.codec(device)
     yield from operations.launches(device, device.create_stream())
+    yield from operations.batches(device, device.create_stream())
     yield from operations.tasks(device, device.create_stream())
     yield from operations.memory(device)
     yield from operations.graphs(device, device.create_stream())

@@ -13,7 +13,9 @@ from runtime.cli.bench.measure import Loop, Operation
 if TYPE_CHECKING:
     from chips.tasks import AicKernel, EventRecord
     from runtime.api import Device, Graph, Kernel, Stream
+    from runtime.launch.mixed import Batch
 
+_FEW = 64
 _BATCH = 1000
 _FOUR_KIB = 4096
 
@@ -87,6 +89,39 @@ def watching(device: Device) -> Iterator[Loop]:
     yield again(four.bind(device.create_stream(), 8), *buffers)
     with tracing(runtime=device.runtime):
         yield again(four.bind(device.create_stream(), 8), *buffers)
+
+
+def batches(device: Device, stream: Stream) -> list[Operation]:
+    """Tasks of several kinds that are sent together: launches of two kernels, and copies."""
+    import numpy as np
+
+    four, three = kernel(device), kernel(device, 3)
+    a, b, c, d = buffers = [device.alloc(_FOUR_KIB) for _ in range(4)]
+    scale = np.float32(0.5)
+
+    def noted(count: int) -> Batch:
+        batch = stream.batch()
+        for number in range(0, count, 4):
+            batch.launch(four, 8, *buffers)
+            batch.launch(three, 8, a, number, scale)
+            batch.copy(c, d)
+            batch.launch(four, 8, d, c, b, a)
+        return batch
+
+    def rows() -> None:
+        with stream.batch() as batch:
+            batch.launch_many(four, 8, table)
+            batch.copy(c, d)
+            batch.launch_many(four, 8, table)
+
+    table = np.full((_FEW // 2, 4), a.address, np.uint64)
+    few, many = noted(_FEW), noted(_BATCH)
+    return [
+        Operation("64 tasks in a batch, per task", again(lambda: noted(_FEW).send()), 100, _FEW),
+        Operation("64 tasks in a batch, launches as rows, per task", again(rows), 50, _FEW + 1),
+        Operation("64 tasks in a batch sent again, per task", again(few.send), 20, _FEW),
+        Operation("1,000 tasks in a batch sent again, per task", again(many.send), 200, _BATCH),
+    ]
 
 
 def tasks(device: Device, stream: Stream) -> list[Operation]:

@@ -111,8 +111,8 @@ class _Runs:
     """Sends rows of arguments, run by run; all that is the same for each run is made once."""
 
     __slots__ = (
-        "_addresses", "_arguments", "_block", "_filled", "_ids", "_kernel", "_label", "_movers", "_own", "_published",
-        "_runs", "_staged", "_stream", "_stride",
+        "_add", "_addresses", "_arguments", "_block", "_filled", "_ids", "_kernel", "_label", "_movers", "_own",
+        "_published", "_runs", "_staged", "_stream", "_stride",
     )  # fmt: skip
 
     def __init__(self, stream: Stream, kernel: Kernel, template: Template, count: int, label: Label) -> None:
@@ -127,6 +127,7 @@ class _Runs:
         self._staged[:, len(before) + count : words] = behind
         self._own = self._staged[:, len(before) : len(before) + count]
         self._filled = self._staged.data.cast("B")
+        self._add = np.add
         places = np.arange(LONGEST_RUN, dtype=np.uint64)
         self._addresses = places * np.uint64(self._stride) + np.uint64(template.bias[1])
         self._runs = RunSender(stream)
@@ -162,15 +163,13 @@ class _Runs:
 
     def _run(self, rows: NDArray[np.uint64], block: ArgumentBlock) -> int:
         """Send as many of the rows as find room; the stream's lock is held. Returns how many were sent."""
-        import numpy as np
-
         runs = self._runs
         count = runs.room(self._label, len(rows))
         self._kernel.check_loaded()
         self._own[:count] = rows[:count]
         self._write(block, count * self._stride)
         runs.name([self._label] * count, self._ids)
-        self._arguments[:count] = self._addresses[:count] + np.uint64(block.address)
+        self._add(self._addresses[:count], block.address, out=self._arguments[:count])
         if self._published is not None:
             plain, published = self._published
             runs.rows[:count, 1] = plain

@@ -123,10 +123,10 @@ class RunSender:
 
     def column(self, word: tuple[int, int]) -> NDArray[Any]:
         """Return a word of all rows, given by its first byte and its bytes."""
-        import numpy as np
-
         found = self._columns.get(word)
         if found is None:
+            import numpy as np
+
             offset, size = word
             found = np.ndarray((LONGEST_RUN,), f"<u{size}", self.rows.data, offset, (SQE_BYTES,))
             self._columns[word] = found
@@ -148,8 +148,6 @@ class RunSender:
 
     def name(self, labels: Sequence[Label], ids: NDArray[Any]) -> None:
         """Write down who comes next, and the numbers of these tasks into their SQEs."""
-        import numpy as np
-
         ring, count = self._stream.ring, len(labels)
         position = ring.tail
         end = position + count
@@ -158,6 +156,8 @@ class RunSender:
             ring.ids[position:end] = RAMP[ring.next_id : ring.next_id + count]
             ids[:count] = self._ramp[ring.next_id : ring.next_id + count]
             return
+        import numpy as np
+
         assert isinstance(ring, RingV200)
         ring.firsts[position:end] = RAMP[position:end]
         serials = islice(iter(self._stream.device.next_serial, None), count)

@@ -16,16 +16,19 @@ CALLS = 4000
 ATTEMPTS = 3
 
 FENCES = {
-    "launch, 64 bytes of arguments": 48,
-    "kernel[blocks](...), four buffers": 48,
-    "kernel[blocks](...), buffers and scalars": 64,
+    "launch, 64 bytes of arguments": 38,
+    "kernel[blocks](...), four buffers": 42,
+    "kernel[blocks](...), buffers and scalars": 46,
     "64 launches with one call, per launch": 8,
     "1,000 launches with one call, per launch": 3.5,
+    "64 tasks in a batch, per task": 66,
+    "64 tasks in a batch sent again, per task": 11,
+    "1,000 tasks in a batch sent again, per task": 5.5,
     "event record": 32,
     "event record, a new id each time": 90,
-    "event record and wait": 110,
+    "event record and wait": 84,
     "notify record": 24,
-    "copy inside the device, 4 KiB": 36,
+    "copy inside the device, 4 KiB": 28,
     "synchronize an idle stream": 14,
     "query of an idle stream": 50,
     "pool: malloc and free": 50,
@@ -39,7 +42,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     machine.close(force=True)
 
 
-@pytest.mark.parametrize("make", ["launches", "tasks", "memory"])
+@pytest.mark.parametrize("make", ["launches", "batches", "tasks", "memory"])
 def test_operations(device: Device, make: str) -> None:
     given = (device,) if make == "memory" else (device, device.create_stream())
     too_dear = {}

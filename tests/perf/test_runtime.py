@@ -7,13 +7,13 @@ moves much less with the machine and its load than a time does; each fence is ab
 from __future__ import annotations
 
 import gc
-import struct
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from runtime.api import Device, Runtime
+from runtime.cli.bench.measure import calibration
 from runtime.cli.sample import minimal_kernel
 from runtime.feature import graph
 from runtime.launch.recorder import Kept, Recorder
@@ -26,14 +26,6 @@ CALLS = 10_000
 ATTEMPTS = 5
 
 Loop = Callable[[int], None]
-
-
-def calibration(calls: int) -> None:
-    """Pack constant runs and two words."""
-    pack, buffer = struct.Struct("<6sH32sQ16s").pack_into, bytearray(64)
-    first, middle, last = bytes(6), bytes(32), bytes(16)
-    for number in range(calls):
-        pack(buffer, 0, first, number & 0xFFFF, middle, 0x12C0C0000000, last)
 
 
 def cost(loop: Loop, calls: int) -> float:

@@ -88,7 +88,7 @@ def measure(loop: Loop, calls: int) -> Measured:
     gc.disable()
     try:
         for _ in range(RUNS):
-            base = _cost(_pack, _BASE_CALLS)
+            base = _cost(calibration, _BASE_CALLS)
             samples.append(_cost(loop, calls))
             ratios.append(samples[-1] / base)
     finally:
@@ -105,14 +105,14 @@ def _cost(loop: Loop, calls: int) -> float:
 
 def calibrate(calls: int) -> tuple[Row, Row]:
     """Return the row that ratios refer to, and one of an untyped foreign call."""
-    base, foreign = measure(_pack, calls), measure(_foreign, calls)
+    base, foreign = measure(calibration, calls), measure(_foreign, calls)
     return (
         Row(CALIBRATION, "-", "-", calls, base.ns, base.spread, 1.0),
         Row("calibration: untyped ctypes call", "-", "-", calls, *foreign),
     )
 
 
-def _pack(calls: int) -> None:
+def calibration(calls: int) -> None:
     """The cheapest thing a launch must do: one 64-byte pack of constant runs and two words."""
     pack, buffer = struct.Struct("<6sH32sQ16s").pack_into, bytearray(64)
     first, middle, last = bytes(6), bytes(32), bytes(16)

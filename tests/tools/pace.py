@@ -14,4 +14,4 @@ def slowness() -> float:
 
     Call it after what is measured: neighbours that slow one down mostly slow the other down too.
     """
-    return max(1.0, calibrate(_CALLS)[0].ns / _MEASURED_NS)
+    return max(1.0, calibrate(_CALLS)[0].value / _MEASURED_NS)

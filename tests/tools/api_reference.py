@@ -32,7 +32,7 @@ MEMBERS: dict[str, str] = {
         "memory_snapshot reset_peak_memory_stats"
     ),
     "Stream": (
-        "copy copy_rows fill reduce launch launch_many record wait write_value wait_value host_function capture "
+        "copy copy_rows fill reduce launch launch_many batch record wait write_value wait_value host_function capture "
         "task_group update query synchronize abort non_blocking set_failure_mode close __await__ __npu_stream__"
     ),
     "Event": "record wait query synchronize timing share close __await__ __sub__",

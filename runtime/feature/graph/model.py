@@ -18,7 +18,7 @@ from runtime.feature.graph.members import Members
 from runtime.feature.graph.node import Node
 from runtime.feature.graph.noted import Noted
 from runtime.feature.graph.rings import route_of
-from runtime.feature.graph.scheduled import Scheduled, check_chip
+from runtime.feature.graph.scheduled import Scheduled, check_left_to_aicpu
 from runtime.feature.graph.start import Starter
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ class Model(Members):
                 hint="bind streams of failure mode 0",
             )
         if stream.flags & StreamFlag.CPU_SCHEDULE and not isinstance(self.starter, Scheduled):
-            self._leave_to_aicpu(stream)
+            check_left_to_aicpu(self, stream)
+            self.starter = Scheduled(self)
         self.enlist(stream, head=head)
         self.context.streams.remove(stream)
         if route_of(stream) is not None:
@@ -143,15 +144,6 @@ class Model(Members):
     def scheduled(self) -> bool:
         """Whether the AICPU schedules it."""
         return isinstance(self.starter, Scheduled)
-
-    def _leave_to_aicpu(self, stream: Stream) -> None:
-        check_chip(stream)
-        if self.end_notify is not None:
-            raise errors.fault(
-                "RT_ERROR_MODEL_EXECUTOR", f"model {self.model_id} has an end that the task scheduler executes, stream "
-                f"{stream.stream_id} is scheduled by the AICPU", hint="bind the AICPU's streams before the end",
-            )
-        self.starter = Scheduled(self)
 
     def end(self, stream: Stream) -> None:
         """Make a stream's place the end of the model; a second end changes nothing.

@@ -225,8 +225,13 @@ def _function(task: object) -> tuple[int, int, int, int]:
     return task.kind, task.func_name, task.so_name, task.args + task.head_offset
 
 
-def check_chip(stream: Stream) -> None:
-    """Raise NotSupported 207000 where the chip has no AICPU scheduler for models."""
+def check_left_to_aicpu(model: Model, stream: Stream) -> None:
+    """Raise where the AICPU cannot schedule a model for a stream's sake: the chip, or an end that there is already."""
+    if model.end_notify is not None:
+        raise errors.fault(
+            "RT_ERROR_MODEL_EXECUTOR", f"model {model.model_id} has an end that the task scheduler executes, stream "
+            f"{stream.stream_id} is scheduled by the AICPU", hint="bind the AICPU's streams before the end",
+        )
     try:
         stream.plugin.ops(TaskType.MODEL_TO_AICPU)
     except UnsupportedTask:

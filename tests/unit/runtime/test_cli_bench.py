@@ -44,7 +44,7 @@ def test_the_median_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     readings = iter([0, 20_000, 0, 100, 0, 20_000, 0, 300, 0, 40_000, 0, 200, 0, 20_000, 0, 900, 0, 20_000, 0, 400])
     done: list[int] = []
     monkeypatch.setattr("time.process_time_ns", lambda: next(readings))
-    monkeypatch.setattr(measure, "_pack", lambda _calls: None)
+    monkeypatch.setattr(measure, "calibration", lambda _calls: None)
     found = measure.measure(done.append, 10)
     assert done == [1, 10, 10, 10, 10, 10]  # a warm-up first
     assert (found.ns, found.spread) == (30.0, (90.0 - 10.0) / 30.0)

@@ -15,7 +15,6 @@ HEAD = '"""Types of {module}; made from the tables of calls by tests/tools/acl_s
 IMPORTS = {
     "Callable[": "from collections.abc import Callable\n",
     "Any": "from typing import Any\n",
-    "NoReturn": "from typing import NoReturn\n",
     "NDArray": "from numpy.typing import NDArray\n",
 }
 TYPES = {
@@ -47,9 +46,6 @@ def written() -> dict[str, str]:
     table = acl.table()
     for name, row in sorted((table | acl.missing()).items()):
         functions[_part(name)].append(_function(name, row, acts=name in table))
-    for name in acl.unavailable():
-        last = name.rpartition(".")[2]
-        functions[_part(name)].append(f"def {last}(*given: object) -> NoReturn: ...\n")
     files = {part: _file(part, "".join(texts)) for part, texts in functions.items()}
     return {f"{'__init__' if part == 'acl' else part}.pyi": text for part, text in files.items()}
 
@@ -67,7 +63,6 @@ def _part(name: str) -> str:
 
 def _file(part: str, body: str) -> str:
     imports = "".join(text for word, text in IMPORTS.items() if word in body)
-    imports = imports.replace("Any\nfrom typing import NoReturn", "Any, NoReturn")
     if part == "acl":
         imports += "from . import " + ", ".join(f"{name} as {name}" for name in sorted(acl.PARTS)) + "\n"
     return HEAD.format(module="acl" if part == "acl" else f"acl.{part}") + imports + "\n" + body

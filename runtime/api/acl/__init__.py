@@ -35,13 +35,7 @@ def table() -> dict[str, Row]:
 
 def missing() -> dict[str, Row]:
     """Return the calls that only answer that they are not supported, by their full name."""
-    return {name: row for name, row in _rows(_read("absent.yaml")) if name.split(".")[1] != "unavailable"}
-
-
-def unavailable() -> tuple[str, ...]:
-    """Return the full names of what raises NotImplementedError."""
-    lists: dict[str, str] = _read("absent.yaml")["unavailable"]
-    return tuple(f"acl.{part}.{name}" for part, names in lists.items() for name in names.split())
+    return dict(_rows(_read("absent.yaml")))
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -52,9 +46,8 @@ def _read(name: str) -> dict[str, Any]:
 
 def _rows(parts: dict[str, Any]) -> Iterator[tuple[str, Row]]:
     for part, calls in parts.items():
-        if part != "unavailable":
-            prefix = "acl." if part == "acl" else f"acl.{part}."
-            yield from ((prefix + name, Row.read(text)) for name, text in calls.items())
+        prefix = "acl." if part == "acl" else f"acl.{part}."
+        yield from ((prefix + name, Row.read(text)) for name, text in calls.items())
 
 
 @cache
@@ -65,8 +58,7 @@ def module() -> types.ModuleType:
     for part in PARTS:
         setattr(root, part, types.ModuleType(f"acl.{part}", f"acl.{part} on npuhal."))
     special = own.functions(root)
-    made: dict[str, Function] = {name: _unavailable(name) for name in unavailable()}
-    made |= {name: absent(name, row) for name, row in missing().items()}
+    made: dict[str, Function] = {name: absent(name, row) for name, row in missing().items()}
     rows = table()
     for name, row in rows.items():
         function = special.get(name.removeprefix("acl."))
@@ -86,13 +78,6 @@ def _checked(name: str, row: Row, function: Function) -> Function:
     return named(call, name, f"{name}\n\n{row.function}: {function.__doc__ or ''}")
 
 
-def _unavailable(name: str) -> Function:
-    def call(*given: Any) -> Any:
-        raise NotImplementedError(f"{name}: this runtime drives no media engine")
-
-    return named(call, name, f"{name}\n\nnot available here: raises NotImplementedError.")
-
-
 def install() -> types.ModuleType:
     """Make `import acl` give this module in the present process, parts included; returns it."""
     root = module()
@@ -107,4 +92,4 @@ def stubs() -> Path:
     return Path(str(resources.files(__package__))) / "stubs"
 
 
-__all__ = ["PARTS", "install", "missing", "module", "stubs", "table", "unavailable"]
+__all__ = ["PARTS", "install", "missing", "module", "stubs", "table"]

@@ -22,7 +22,7 @@ from runtime.errors import tables
 Function = Callable[..., Any]
 
 _ROW = re.compile(r"(\w*)\(([^)]*)\)(?: -> (.*)| = (\w+))?$")
-_EMPTY: dict[str, Any] = {"": 0, "null": 0, "str": "", "list": [], "dict": {}, "float": 0.0, "None": None}
+_EMPTY: dict[str, Any] = {"": 0, "null": 0, "str": "", "list": [], "rows": [], "dict": {}, "float": 0.0, "None": None}
 _NO_VALUE: dict[str, Any] = {"int": 0, "str": None, "float": 0.0, "None": None}
 _WORD = 0xFFFF_FFFF_FFFF_FFFF
 """Integers are read as 64-bit words, without a check for overflow."""

@@ -76,11 +76,10 @@ def test_the_tables_hold_what_the_original_wraps() -> None:
     functions = {row.function for row in TABLE.values() if row.function and not row.function.startswith("acldvpp")}
     assert len([name for name in functions if not name.startswith("aclmdlRI")]) == WRAPPED
     assert not TABLE.keys() & MISSING.keys()
-    assert not CALLS.keys() & set(pyacl.unavailable())
 
 
 def test_every_call_is_there_and_listed(acl: Any) -> None:
-    for name in (*CALLS, *pyacl.unavailable()):
+    for name in CALLS:
         function = find(acl, name)
         assert function.__name__ == name.rpartition(".")[2]
         assert name in function.__doc__
@@ -156,15 +155,19 @@ def test_missing_calls_warn_at_the_line_that_makes_them(part: str) -> None:
         ("acl.blas.create_handle_for_hgemm", (0, 0, 0, 1, 1, 1, 0), (0, 200001)),
         ("acl.blas.gemm_ex", (1,) * 19, 200001),
         ("acl.fv.search", (0, 1, 1), 200001),
+        ("acl.himpi.sys_init", (), 200001),
+        ("acl.himpi.dvpp_get_version", (), (0, 0, 0, 200001)),
+        ("acl.himpi.sys_wait_epoll", (1, 3, 1000), ([], 0, 200001)),
+        ("acl.himpi.vdec_get_frame", (0, 100), ({}, {}, {}, 200001)),
+        ("acl.himpi.vdec_get_pic_buf_size", (96, {}), 0),
+        ("acl.himpi.venc_get_stream", (0, {"pack_cnt": 1}, -1), ({}, 200001)),
+        ("acl.himpi.vpc_resize", (0, {}, {}, 0.5, 0.5, 0, -1), (0, 200001)),
+        ("acl.himpi.vpc_calc_hist", (0, {}, -1), ({}, 0, 200001)),
+        ("acl.himpi.pngd_get_image_data", (0, -1), ({}, {}, 200001)),
     ],
 )
 def test_shapes_of_missing_calls_are_those_of_the_original(name: str, given: tuple[Any, ...], answer: Any) -> None:
     assert quietly(find(pyacl.module(), name), *given) == answer
-
-
-def test_engines_that_are_not_here_say_so() -> None:
-    for name in pyacl.unavailable():
-        check_error(NotImplementedError, find(pyacl.module(), name), 1, match=name)
 
 
 def test_handles_are_words() -> None:

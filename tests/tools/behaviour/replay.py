@@ -102,13 +102,15 @@ class Replay:
         self.folder = tempfile.TemporaryDirectory(prefix="scenario")
 
     def run(self) -> Result:
-        saved = {name: os.environ.get(name) for name in self.environment}
+        saved, started_in = {name: os.environ.get(name) for name in self.environment}, Path.cwd()
         os.environ.update(self.environment)
+        os.chdir(self.folder.name)  # recorded programs write files by bare names
         try:
             for number, step in enumerate(self.scenario["steps"]):
                 if not self._step(number, step):
                     break
         finally:
+            os.chdir(started_in)
             for name, value in saved.items():
                 os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
             for worker in self.workers.values():

@@ -29,6 +29,21 @@ def captured(device: Device, stream: Stream, count: int) -> Graph:
     return graph
 
 
+def test_capture(device: Device) -> None:
+    stream = device.create_stream()
+    launch, address = device.load(minimal_kernel("perf", 4)).only.bind_device_arguments, device.alloc(64).address
+
+    def loop(calls: int) -> None:
+        for _ in range(calls // KERNELS):
+            with stream.capture() as graph:
+                put = launch(stream, 8)
+                for _ in range(KERNELS):
+                    put(address)
+            graph.close()
+
+    check("a captured launch", device, ratio(loop, CALLS), 60)
+
+
 def test_new_arguments_for_one_node(device: Device) -> None:
     graph = captured(device, device.create_stream(), 10)
     node = graph.kernels[3]

@@ -56,7 +56,7 @@ class Starter:
     @property
     def running(self) -> bool:
         """Whether an execution is not known to be over."""
-        return any(pair.pending for pair in tuple(self._pairs.values()))
+        return bool(self._pairs) and any(pair.pending for pair in tuple(self._pairs.values()))
 
     def settled(self) -> bool:
         """Let each execution be looked at from now on; returns whether all that were queued before are over.

@@ -28,7 +28,7 @@ def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a script in an interpreter of its own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("NPUHAL_")}
     return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env={**kept, **environment}
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=250, env={**kept, **environment}
     )
 
 

@@ -89,7 +89,7 @@ def commands() -> Iterator[Any]:
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "NPUHAL_URL": MACHINE, "COLUMNS": "200", "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, *arguments], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=250, check=False
     )
 
 

@@ -96,7 +96,7 @@ def test_the_command_works_from_the_wheel_alone(
     main = "import runtime.cli as cli, sys; print(cli.__file__, file=sys.stderr); sys.exit(cli.main(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", main, *arguments],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=250, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(str(site))
@@ -107,7 +107,7 @@ def test_the_demo_of_an_installation_says_where_its_kernel_files_are(site: Path,
     environ = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "runtime.cli", "demo"],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=250, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "--elf FILE" in done.stderr

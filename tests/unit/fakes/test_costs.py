@@ -46,7 +46,7 @@ def test_opening_eight_cards_is_cheap() -> None:
         "hal = npuhal.open_hal('fake://ascend910b3?devices=8')\n"
         "print(time.process_time() - began, open('/proc/self/statm').read().split()[1])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=250)
     seconds, pages = done.stdout.split()
     assert float(seconds) < 0.1 * slowness()
     assert int(pages) * 4096 < 60 << 20

@@ -20,7 +20,7 @@ def run(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python where a folder of the user's comes first on the path."""
     return subprocess.run(
         [sys.executable, *arguments], env={**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{ROOT}"}, cwd=here,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=250, check=False,
     )
 
 

@@ -182,10 +182,10 @@ def test_npuhal_run(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     command = [sys.executable, "-m", "runtime.cli", "run", "--url", "fake://ascend310b1", str(script), "--flag", "x"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert ended.stdout.split("\n")[0] == "Ascend310B1 ['--flag', 'x'] True __main__"
     assert ended.returncode == 3
-    missing = subprocess.run([*command[:-3], "nowhere.py"], capture_output=True, text=True, timeout=60)
+    missing = subprocess.run([*command[:-3], "nowhere.py"], capture_output=True, text=True, timeout=250)
     assert missing.returncode == 2
     assert "no script 'nowhere.py'" in missing.stderr
 

@@ -78,7 +78,7 @@ def test_callbacks_in_a_thread_of_their_own(run: Run, caplog: pytest.LogCaptureF
 
 def test_clean_up_after_everything_was_finalised() -> None:
     command = [sys.executable, "-m", "runtime.cli", "run", "--url", URLS[0], str(SCRIPTS / "late_cleanup.py")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert ended.stdout.splitlines() == ["finalize 0", "cleaned up ['int', 'int', 'int', 'int', 'int', 'int']"]
     assert ended.returncode == 0
     assert "Traceback" not in ended.stderr

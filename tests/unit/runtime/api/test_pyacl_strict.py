@@ -137,6 +137,6 @@ def test_a_script_shows_file_and_line(tmp_path: Path) -> None:
     script = tmp_path / "swapped.py"
     script.write_text("import acl\nacl.init()\n\nret, mode = acl.rt.get_run_mode()\n")
     command = [sys.executable, "-m", "runtime.cli", "run", "--url", URLS[0], str(script)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **STRICT})
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=250, env={**os.environ, **STRICT})
     assert ended.returncode == 0
     assert f"{script}:4: MisuseWarning: the code comes last: 'ret' gets an output" in ended.stderr

@@ -39,7 +39,7 @@ def test_unknown_names_are_attribute_errors() -> None:
 @pytest.mark.parametrize("module", ["numpy", "yaml", "rich", "chips", "runtime.api", "fakes"])
 def test_import_is_cheap(module: str) -> None:
     script = f"import sys, runtime; sys.exit({module!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script], timeout=250).returncode == 0
 
 
 def test_devices_by_index(started: runtime.Runtime) -> None:

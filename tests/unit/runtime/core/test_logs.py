@@ -29,7 +29,7 @@ except runtime.RuntimeFault:
 def run(program: str = PROGRAM, **variables: str) -> subprocess.CompletedProcess[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("ASCEND_")}
     environ |= {"NPUHAL_URL": "fake://ascend910b3", **variables}
-    return subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, timeout=250,
                           check=True)  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_a_reader_who_leaves_early_gets_no_traceback() -> None:
     os.close(reader)
     environ = {**os.environ, "ASCEND_LOG_PRINT_TO_STDOUT": "1", "NPUHAL_URL": "fake://ascend910b3"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environ, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60,
+        [sys.executable, "-c", PROGRAM], env=environ, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=250,
         check=False,
     )  # fmt: skip
     os.close(writer)

@@ -263,7 +263,7 @@ threading.Thread(target=work, daemon=True).start()
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_interpreter_exits_cleanly(ending: str) -> None:
     script = PREAMBLE + textwrap.dedent(ENDINGS[ending])
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=250)
     problems = [line for line in done.stderr.splitlines() if "hangs" not in line]
     assert (done.returncode, problems, done.stdout) == (0, [], "")
 
@@ -281,7 +281,7 @@ def test_an_exit_by_force_gives_everything_back() -> None:
         fake.close = look
         """
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "[] [] False False\n")
 
 

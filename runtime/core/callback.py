@@ -451,6 +451,11 @@ class HostFunctions:
             group = self._group()
             if self._stopping:
                 return
-            report = None if group is None else group.receive(_SLICE_MS)
+            try:
+                report = None if group is None else group.receive(_SLICE_MS)
+            except errors.RuntimeFault:
+                if self._find(self.thread_id) is group:
+                    raise
+                report = None  # its last stream has gone meanwhile, and the queue with it
             if group is not None and report is not None:
                 group.run(report)

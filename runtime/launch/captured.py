@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,9 @@ from runtime.core.ring import RingV100, RingV200
 from runtime.core.route import NORMAL
 from runtime.core.shots import broken_send
 from runtime.core.submit import send_again
-from runtime.launch.args import SLOT_BYTES, single_slot
+from runtime.launch.args import SLOT_BYTES
+from runtime.launch.unrolled import OtherTypes, packer, packer_for
+from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
@@ -38,23 +39,30 @@ def host_args_launcher(
     if put is None or any(kernel.hidden_words()):
         return general
     graph, room = stream.branch.graph, _room(count)
-    pack, ready = struct.Struct(f"<{count}Q").pack_into, list[tuple[memoryview, int, int]]()
+    pack, ready = packer((DeviceBuffer,) * count), list[tuple[memoryview, int, int]]()
     pop = ready.pop
 
     def launch(*arguments: Any) -> None:
+        nonlocal pack
         try:
-            words = [single_slot(argument) for argument in arguments]
+            place = pop()
+        except IndexError:
+            block = graph.arguments.take(_SLOTS * room)
+            starts = range(0, _SLOTS * room, room)
+            ready.extend((block.view, block.offset + start, block.address + start) for start in reversed(starts))
+            place = pop()
+        view, offset, address = place
+        try:
             try:
-                view, offset, address = pop()
-            except IndexError:
-                block = graph.arguments.take(_SLOTS * room)
-                places = range(0, _SLOTS * room, room)
-                ready.extend((block.view, block.offset + place, block.address + place) for place in reversed(places))
-                view, offset, address = pop()
-            pack(view, offset, *words)
-            left = put(address)
-        except (ValueError, struct.error):  # several slots, a negative number, a freed buffer, a wrong count
+                pack(view, offset, arguments)
+            except OtherTypes:
+                pack = other = packer_for(arguments, count, 1)
+                other(view, offset, arguments)
+        except OtherTypes:  # several slots, a negative number, a freed buffer, a wrong count
+            ready.append(place)
             left = True
+        else:
+            left = put(address)
         if left:
             general(*arguments)
 

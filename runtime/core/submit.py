@@ -210,6 +210,8 @@ def make_room(stream: Stream, count: int) -> None:
         stream.lock.release()
         try:
             reclaim(stream)
+            if looks_late:
+                completion.drain(stream)  # a failure may have come after the reports were read, and before the head was
             if tries > _FREE_TRIES:
                 stream.device.recycler.look_around()
                 time.sleep(_PAUSE_S)

@@ -59,8 +59,9 @@ def control(acl: Acl, values: Values, step: dict[str, Any]) -> Any:
     if kind == "hold":
         card.hold(stream_id)
     elif kind == "release":
-        card.release(stream_id)
-        acl.runtime.hal.fake.run_until_idle()
+        with card.machine.lock:  # calls of other threads would move the card step by step
+            card.release(stream_id)
+            card.machine.run_until_idle()
     elif kind == "step":
         card.step_stream(stream_id, step["n"])
     elif kind == "inject":

@@ -41,7 +41,7 @@ def test_capture(device: Device) -> None:
                     put(address)
             graph.close()
 
-    check("a captured launch", device, ratio(loop, CALLS), 60)
+    check("a captured launch", device, ratio(loop, CALLS), 45)
 
 
 def test_new_arguments_for_one_node(device: Device) -> None:

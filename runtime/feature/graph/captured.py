@@ -434,7 +434,7 @@ class Captured(Model):
         handles = self.device.runtime.handles
         for group in self.groups:
             handles.remove(group.handle)
-        for node in self.noted.made:
+        for node in self.noted.known():
             if node.handle:
                 handles.remove(node.handle)
         super()._release()

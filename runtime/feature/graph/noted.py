@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Made = Callable[["tuple[Any, ...]", int], Node]
 Seen = tuple[Made, "tuple[Any, ...]", int]
-"""What makes the node, the numbers of the task (those of `TaskIds`), and where its arguments lie."""
+"""What makes the node, the numbers of the task (those of `TaskIds`) or the node itself, where its arguments lie."""
 
 
 class Noted:
@@ -35,11 +35,17 @@ class Noted:
         """The tasks behind them; whoever submits one may append to it."""
 
     def add(self, node: Node) -> None:
-        """Add a node behind all that were noted."""
+        """Add a node behind all that were noted, which stay so."""
         with self._lock:
-            self._make()
-            node.index = len(self.made)
-            self.made.append(node)
+            node.index = len(self.made) + len(self.later)
+            if self.later:
+                self.later.append((_itself, (node,), 0))
+            else:
+                self.made.append(node)
+
+    def known(self) -> list[Node]:
+        """Return the nodes that there are without making any: those that somebody can have."""
+        return self.made + [numbers[0] for make, numbers, _ in self.later if make is _itself]
 
     def all(self) -> list[Node]:
         """Return the nodes."""
@@ -55,6 +61,12 @@ class Noted:
             node.index = index
         self.made += nodes
         del self.later[:count]
+
+
+def _itself(node: tuple[Any, ...], _: int) -> Node:
+    """Return a node that was there when it was noted."""
+    made: Node = node[0]
+    return made
 
 
 def maker(user: Stream, stream: Stream, label: Label, template: Task) -> Made:

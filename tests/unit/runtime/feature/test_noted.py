@@ -84,3 +84,15 @@ def test_an_interrupt_leaves_a_launch_with_its_node_or_nothing(device: Device) -
         if not interrupted:
             break
     assert numbers == {1, 2}
+
+
+def test_a_capture_that_nobody_looks_at_makes_no_nodes(device: Device) -> None:
+    kernel, at = device.load(minimal_kernel("noted", 1)).only, device.alloc(64).address
+    stream = device.create_stream()
+    with stream.capture() as graph:
+        for _ in range(5):
+            kernel[3](at, stream=stream)
+    unseen = graph.noted.known()
+    assert len(graph.nodes) >= 5
+    assert len(unseen) == len(graph.nodes) - 5  # the tasks of the runtime itself
+    assert [node.index for node in graph.nodes] == list(range(len(graph.nodes)))

@@ -11,7 +11,6 @@ has returned, and the clearing of that signal.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -127,7 +126,10 @@ class Subscription:
 class Group:
     """The callback queue of one thread and the streams that it serves, all of one device."""
 
-    __slots__ = ("_tokens", "device", "driver", "functions", "group_id", "internal", "queues", "streams", "thread_id")
+    __slots__ = (
+        "_keeping", "_newest", "device", "driver", "functions", "group_id", "internal", "queues", "streams",
+        "thread_id",
+    )  # fmt: skip
 
     def __init__(self, device: Device, thread_id: int, group_id: int, *, internal: bool) -> None:
         self.device, self.thread_id, self.group_id, self.internal = device, thread_id, group_id, internal
@@ -136,11 +138,14 @@ class Group:
         self.streams: dict[int, Subscription] = {}
         self.functions: dict[int, tuple[Function, Subscription, bool]] = {}
         """Python functions that are to be called, by what stands for their address in the request."""
-        self._tokens = itertools.count(1)
+        self._keeping = threading.Lock()
+        self._newest = 0
+        """The last number that was given to a Python function."""
 
     def keep(self, function: Function, subscription: Subscription, fails: bool) -> int:
         """Remember a function until it was called; returns a number that is no address."""
-        token = next(self._tokens)
+        with self._keeping:
+            self._newest = token = self._newest + 1
         self.functions[token] = (function, subscription, fails)
         return token
 
@@ -170,7 +175,9 @@ class Group:
         subscription = self.streams.get(report.stream_id)
         try:
             kept = self.functions.pop(report.function, None)
-            if kept is None:
+            if kept is None and report.function <= self._newest:
+                pass  # a stream that has gone meanwhile had asked for it
+            elif kept is None:
                 ctypes.CFUNCTYPE(None, ctypes.c_void_p)(report.function)(report.data)
             elif kept[0](report.data) and kept[2]:
                 raise RuntimeError("the host function returned a failure")

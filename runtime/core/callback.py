@@ -127,8 +127,8 @@ class Group:
     """The callback queue of one thread and the streams that it serves, all of one device."""
 
     __slots__ = (
-        "_keeping", "_newest", "device", "driver", "functions", "group_id", "internal", "queues", "streams",
-        "thread_id",
+        "_keeping", "_newest", "_receiving", "device", "driver", "functions", "group_id", "internal", "queues",
+        "streams", "thread_id",
     )  # fmt: skip
 
     def __init__(self, device: Device, thread_id: int, group_id: int, *, internal: bool) -> None:
@@ -138,6 +138,8 @@ class Group:
         self.streams: dict[int, Subscription] = {}
         self.functions: dict[int, tuple[Function, Subscription, bool]] = {}
         """Python functions that are to be called, by what stands for their address in the request."""
+        self._receiving = threading.Lock()
+        """Held while the queue is listened to: its number may be another one's as soon as it was given back."""
         self._keeping = threading.Lock()
         self._newest = 0
         """The last number that was given to a Python function."""
@@ -157,9 +159,18 @@ class Group:
     def receive(self, timeout_ms: int) -> CallbackReport | None:
         """Return the next request, or None."""
         if self.open:  # a stream may wait for the call, and who locks the process for that stream
-            return self.driver.receive(self.queues[1], timeout_ms)
+            return self._receive(timeout_ms)
         with self.device.runtime.lock.round():
-            return self.driver.receive(self.queues[1], timeout_ms)
+            return self._receive(timeout_ms)
+
+    def _receive(self, timeout_ms: int) -> CallbackReport | None:
+        with self._receiving:
+            return self.driver.receive(self.queues[1], timeout_ms) if self.streams else None
+
+    def free(self) -> None:
+        """Give the queue back, when nobody listens to it; its last stream has gone."""
+        with self._receiving:
+            self.driver.free(*self.queues)
 
     def reopen(self) -> None:
         """Make the queue anew, on a device that was opened again; nothing is under way."""
@@ -310,7 +321,7 @@ class HostCallbacks:
             used.discard(group.group_id)
             if not used:
                 del self._group_ids[group.device]
-            group.driver.free(*group.queues)
+            group.free()
 
     @staticmethod
     def _taken(stream: Stream, call: str) -> errors.RuntimeFault:
@@ -458,11 +469,6 @@ class HostFunctions:
             group = self._group()
             if self._stopping:
                 return
-            try:
-                report = None if group is None else group.receive(_SLICE_MS)
-            except errors.RuntimeFault:
-                if self._find(self.thread_id) is group:
-                    raise
-                report = None  # its last stream has gone meanwhile, and the queue with it
+            report = None if group is None else group.receive(_SLICE_MS)
             if group is not None and report is not None:
                 group.run(report)

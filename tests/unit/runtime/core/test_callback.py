@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.api import Device
-from runtime.driver.callbacks import CallbackDriver
+from runtime.core.callback import Group
 
 LIMIT_S = 60
 
@@ -16,19 +16,19 @@ LIMIT_S = 60
 def test_the_thread_of_host_functions_outlives_the_queue_that_it_listens_to(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listens, gone = threading.Event(), threading.Event()
-    receive = CallbackDriver.receive
+    about_to, gone = threading.Event(), threading.Event()
+    receive = Group.receive
 
-    def late(driver: CallbackDriver, cq_id: int, timeout_ms: int) -> Any:
-        listens.set()
+    def late(group: Group, timeout_ms: int) -> Any:
+        about_to.set()
         assert gone.wait(LIMIT_S)
-        return receive(driver, cq_id, timeout_ms)
+        return receive(group, timeout_ms)
 
     stream = device.create_stream()
     with monkeypatch.context() as patched:
-        patched.setattr(CallbackDriver, "receive", late)
+        patched.setattr(Group, "receive", late)
         stream.host_function(lambda: None)
-        assert listens.wait(LIMIT_S)
+        assert about_to.wait(LIMIT_S)
         stream.close(force=True)
         gone.set()
     ran: list[str] = []

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, handle_of, need
+from runtime.api.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.api.aclrt.state import Acl
 from runtime.feature.messages import SENDABLE, Channel, Item, ItemKind
 from runtime.memory.location import Location, locate
 
 Answer = TypeVar("Answer")
+_wrong = partial(wrong, hint="see the message")
 
 _MOST_DIMS = 128
 _UNDEFINED = -1
@@ -302,26 +304,13 @@ def _or_null(acl: Acl, make: Callable[[], Answer], null: Answer) -> Answer:
         return null
 
 
-def _wrong(call: str, value: object, name: str, expected: str) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}; expected {expected}", ee="EH0007",
-        params=(call, value, name, expected), hint="see the message",
-    )
-
-
 def _item(acl: Acl, call: str, item: int | None) -> DataItem:
-    need(call, dataItem=item)
-    found: DataItem = handle_of(acl, item, DataItem)
-    return found
+    return object_of(acl, call, DataItem, dataItem=item)
 
 
 def _dataset(acl: Acl, call: str, dataset: int | None) -> Dataset:
-    need(call, dataset=dataset)
-    found: Dataset = handle_of(acl, dataset, Dataset)
-    return found
+    return object_of(acl, call, Dataset, dataset=dataset)
 
 
 def _channel(acl: Acl, call: str, handle: int | None) -> Channel:
-    need(call, handle=handle)
-    found: Channel = handle_of(acl, handle, Channel)
-    return found
+    return object_of(acl, call, Channel, handle=handle)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from runtime.api.aclrt.state import Acl
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Kind = TypeVar("Kind")
 
 CHAPTERS = (
     "init", "device", "topology", "limits", "context", "stream", "stream_config", "event", "notify", "callback",
@@ -143,6 +144,23 @@ def need_rt(call: str, **given: object) -> None:
 def handle_of(acl: Acl, handle: int | None, kind: type[Any]) -> Any:
     """Return the live object of a handle; a dead or foreign one is 107017 with EE1017."""
     return acl.runtime.handles.get(handle or 0, kind)
+
+
+def object_of(acl: Acl, call: str, kind: type[Kind], **handle: int | None) -> Kind:
+    """Return the live object of the one handle that is named; NULL is 100000 with EH0008, for the rest see `handle_of`.
+    """
+    need(call, **handle)
+    (value,) = handle.values()
+    found: Kind = handle_of(acl, value, kind)
+    return found
+
+
+def wrong(call: str, value: object, name: str, expected: object, hint: str = "") -> errors.RuntimeFault:
+    """Return the acl layer's answer to a value out of its range: 100000 with EH0007."""
+    return errors.fault(
+        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}; expected {expected}", ee="EH0007",
+        params=(call, value, name, expected), hint=hint,
+    )
 
 
 def stream_of(acl: Acl, handle: int | None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, stream_of
+from runtime.api.aclrt.entry import Out, entry, handle_of, need, need_rt, object_of, stream_of
 from runtime.api.aclrt.state import Acl
 from runtime.core.event import Event
 from runtime.core.event_flags import EventFlag, check_flags
@@ -60,9 +60,7 @@ def aclrtDestroyEvent(acl: Acl, event: int | None) -> None:
 
 
 def _event(acl: Acl, call: str, event: int | None) -> Event:
-    need(call, event=event)
-    found: Event = handle_of(acl, event, Event)
-    return found
+    return object_of(acl, call, Event, event=event)
 
 
 # -- in streams --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import ctypes
 from dataclasses import dataclass, field
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, handle_of, need
+from runtime.api.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.api.aclrt.state import Acl
 from runtime.driver.messages import CONTEXT_BYTES, NAME_BYTES
 from runtime.feature.messages import MessageQueue
@@ -51,7 +51,7 @@ def acltdtSetQueueAttr(acl: Acl, attr: int | None, type: int | None, len: int | 
     assert param is not None
     room = _room(call, type or 0)
     if not size or size > room:
-        raise _wrong(call, size, "len", f"[1, {room}]")
+        raise wrong(call, size, "len", f"[1, {room}]")
     data = ctypes.string_at(param, size).ljust(room, b"\0")
     if room == _WORD:
         found.depth = int.from_bytes(data, "little")
@@ -60,7 +60,7 @@ def acltdtSetQueueAttr(acl: Acl, attr: int | None, type: int | None, len: int | 
     need(call, param=text)
     name = ctypes.string_at(text)
     if name[NAME_BYTES:]:
-        raise _wrong(call, name.decode(errors="replace"), "name", f"one of up to {NAME_BYTES} bytes")
+        raise wrong(call, name.decode(errors="replace"), "name", f"one of up to {NAME_BYTES} bytes")
     found.name.value = name
 
 
@@ -76,7 +76,7 @@ def acltdtGetQueueAttr(
     assert paramRetSize is not None
     room = _room(call, type or 0)
     if (len or 0) < room:
-        raise _wrong(call, len or 0, "len", f"{room} or more")
+        raise wrong(call, len or 0, "len", f"{room} or more")
     value = ctypes.addressof(found.name) if room == _POINTER else found.depth
     ctypes.memmove(param, value.to_bytes(room, "little"), room)
     paramRetSize.value = room
@@ -129,7 +129,7 @@ def acltdtDequeueData(
     queue = _queue(acl, call, qid)
     retDataSize.value = size = queue.next_size(timeout_ms=timeout or 0)
     if size > (dataSize or 0):
-        raise _wrong(call, dataSize, "dataSize", f"{size} or more")
+        raise wrong(call, dataSize, "dataSize", f"{size} or more")
     contents, aside = queue.get(timeout_ms=0)
     ctypes.memmove(data, contents, size)
     if userData:
@@ -138,21 +138,12 @@ def acltdtDequeueData(
 
 def _room(call: str, kind: int) -> int:
     if kind not in (_NAME, _DEPTH):
-        raise _wrong(call, kind, "type", "0 (name) or 1 (depth)")
+        raise wrong(call, kind, "type", "0 (name) or 1 (depth)")
     return _POINTER if kind == _NAME else _WORD
 
 
-def _wrong(call: str, value: object, name: str, expected: str) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}; expected {expected}", ee="EH0007",
-        params=(call, value, name, expected),
-    )
-
-
 def _attributes(acl: Acl, call: str, attr: int | None) -> QueueAttributes:
-    need(call, attr=attr)
-    found: QueueAttributes = handle_of(acl, attr, QueueAttributes)
-    return found
+    return object_of(acl, call, QueueAttributes, attr=attr)
 
 
 def _queue(acl: Acl, call: str, qid: int | None) -> MessageQueue:

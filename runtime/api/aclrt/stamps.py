@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, handle_of, need
+from runtime.api.aclrt.entry import Out, entry, need, object_of, stream_of
 from runtime.api.aclrt.state import Acl
-from runtime.api.aclrt.stream import stream_of
 
 _LONGEST = 127
 """Characters that the message of a stamp may have."""
@@ -140,12 +139,8 @@ def _message(call: str, text: str | None, length: int | None, *, shortest: int) 
 
 
 def _stamp(acl: Acl, call: str, stamp: int | None) -> Stamp:
-    need(call, stamp=stamp)
-    found: Stamp = handle_of(acl, stamp, Stamp)
-    return found
+    return object_of(acl, call, Stamp, stamp=stamp)
 
 
 def _step(acl: Acl, call: str, step: int | None) -> Step:
-    need(call, stepInfo=step)
-    found: Step = handle_of(acl, step, Step)
-    return found
+    return object_of(acl, call, Step, stepInfo=step)

@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass
 
 from runtime import errors
-from runtime.api.aclrt.entry import Out, entry, handle_of, need
+from runtime.api.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.api.aclrt.state import Acl
 from runtime.api.aclrt.stream import create_configured
 
@@ -47,13 +47,13 @@ def aclrtSetStreamConfigOpt(
     settings = _settings(acl, call, handle)
     need(call, attrValue=attrValue)
     if (attr or 0) not in _SETTINGS:
-        raise _wrong(call, attr, "attr", f"[0, {max(_SETTINGS)}]")
+        raise wrong(call, attr, "attr", f"[0, {max(_SETTINGS)}]")
     name, size = _SETTINGS[attr or 0]
     if valueSize != size:
-        raise _wrong(call, valueSize, "valueSize", size)
+        raise wrong(call, valueSize, "valueSize", size)
     value = int.from_bytes(ctypes.string_at(attrValue or 0, size), "little")
     if name == "priority" and value > _LOWEST_PRIORITY:
-        raise _wrong(call, value, "priority", f"[0, {_LOWEST_PRIORITY}]")
+        raise wrong(call, value, "priority", f"[0, {_LOWEST_PRIORITY}]")
     setattr(settings, name, value)
 
 
@@ -75,13 +75,4 @@ def aclrtCreateStreamV2(acl: Acl, stream: Out | None, handle: int | None) -> Non
 
 
 def _settings(acl: Acl, call: str, handle: int | None) -> StreamSettings:
-    need(call, handle=handle)
-    found: StreamSettings = handle_of(acl, handle, StreamSettings)
-    return found
-
-
-def _wrong(call: str, value: object, name: str, expected: object) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}; expected {expected}", ee="EH0007",
-        params=(call, value, name, expected),
-    )
+    return object_of(acl, call, StreamSettings, handle=handle)

@@ -20,7 +20,7 @@ ENTRIES = 4
 _BOTH_DIES = 0x18
 """Sub type bits of missions on both dies."""
 _HALF = 32
-_FRONT_WORDS, _HALF_WORDS = 10, 2
+_FRONT_WORDS = 10
 _LONG = struct.Struct("<13Q")
 
 
@@ -30,13 +30,12 @@ def of_task(task: Task) -> list[Mission]:
     if task.layout == "ccu":  # two entries, whatever its size
         alone = _long(task, 0)
         return [replace(alone, args=alone.args[:1])] if fields["ccu_size"] else [alone]
+    dies = 2 if fields["sub_type"] & _BOTH_DIES == _BOTH_DIES else 1
     if not fields["ccu_size"]:
-        dies = 2 if fields["sub_type"] & _BOTH_DIES == _BOTH_DIES else 1
         return [_long(task, 2 * index) for index in range(dies)]
-    count = (fields["task_cnt"] + 1) * (2 if fields["sub_type"] & _BOTH_DIES == _BOTH_DIES else 1)
     half = task.machine.executor.layouts["ccu_half"]
     made = []
-    for index in range(count):
+    for index in range((fields["task_cnt"] + 1) * dies):
         raw = task.following(index // 2)[index % 2 * _HALF :][:_HALF]
         found = half.decode(raw)
         made.append(_mission(task, found, (found["args[0]"] | found["args[1]"] << 32,)))

@@ -163,8 +163,10 @@ def _put_v200(pair: Pair, gate: Gate, own: Gate, first: Template, second: Templa
     ring = stream.ring
     assert isinstance(ring, RingV200)
     firsts, owners, depth, specials = ring.firsts, ring.owners, ring.depth, ring.specials
-    pack = _publishing(first, second, ring) if stream.env.ub_connected else _joined(first, second).struct.pack_into
-    head, middle, tail = _joined(first, second).runs
+    template = _joined(first, second)
+    pack, (head, middle, tail) = template.struct.pack_into, template.runs
+    if stream.env.ub_connected:
+        pack = _publishing(first, second, ring)
     sender = stream.senders[2]
     buffer, send, device_id, reference = sender.buffer, sender.send, sender.device_id, sender.reference
     serial = stream.device.next_serial

@@ -130,6 +130,11 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
     return by_copy
 
 
+def room_of(slots: int) -> int:
+    """Return the bytes that a launch's arguments take in a block which it shares with others: whole units."""
+    return max(-(-slots * SLOT_BYTES // STORE_BYTES), 1) * STORE_BYTES
+
+
 def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:
     """Take a block from a pool; from an empty one after reclaiming this stream, then the others; else a new one.
 

@@ -11,7 +11,7 @@ from runtime.core.ring import RingV100, RingV200
 from runtime.core.route import NORMAL
 from runtime.core.shots import broken_send
 from runtime.core.submit import send_again
-from runtime.launch.args import SLOT_BYTES
+from runtime.launch.args import room_of
 from runtime.launch.unrolled import OtherTypes, packer, packer_for
 from runtime.memory.device import DeviceBuffer
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _SLOTS = 16
 """Launches that a launcher takes argument memory for at a time."""
-_ALIGNED = 64
 
 Put = Callable[[int], Any]
 Seen = tuple[Any, tuple[Any, ...], int]
@@ -38,7 +37,7 @@ def host_args_launcher(
     put = captured_put(kernel, stream, task, label, _left_out)
     if put is None or any(kernel.hidden_words()):
         return general
-    graph, room = stream.branch.graph, _room(count)
+    graph, room = stream.branch.graph, room_of(count)
     pack, ready = packer((DeviceBuffer,) * count), list[tuple[memoryview, int, int]]()
     pop = ready.pop
 
@@ -72,11 +71,6 @@ def host_args_launcher(
 def _left_out(_: int) -> bool:
     """Say that a launch was not put into the graph."""
     return True
-
-
-def _room(count: int) -> int:
-    """Return the bytes between one launch's arguments and the next one's."""
-    return max(-(-count * SLOT_BYTES // _ALIGNED) * _ALIGNED, _ALIGNED)
 
 
 def captured_put(

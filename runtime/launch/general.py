@@ -11,7 +11,7 @@ from chips import ffts
 from chips.tasks import AicpuKernel, CoreKernel, MixKernel
 from runtime import errors
 from runtime.core.ring import Label
-from runtime.launch.args import SLOT_BYTES, all_slots, mover, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, take_block
 from runtime.launch.block import HostBlock
 
 if TYPE_CHECKING:
@@ -112,11 +112,11 @@ def _with_context(
 def writer(
     stream: Stream, move: Callable[[ArgumentBlock], None]
 ) -> Callable[[ArgumentBlock, bytes | bytearray], None]:
-    """Return the function that writes an image into a block, in units of 64 bytes, and brings it to the device."""
+    """Return the function that writes an image into a block, in whole units, and brings it to the device."""
     memory = stream.device.memory
 
     def write(block: ArgumentBlock, image: bytes | bytearray) -> None:
-        padded = image + bytes(-len(image) % 64)
+        padded = image + bytes(-len(image) % STORE_BYTES)
         block.view[block.offset : block.offset + len(padded)] = padded[: block.size]
         if block.pool is None:
             memory.write(block.address, bytes(image))

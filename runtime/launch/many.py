@@ -14,7 +14,7 @@ from chips.v200.generation import with_head_update
 from runtime import errors
 from runtime.core.blocking import blocks as waits
 from runtime.core.ring import TICK, Label
-from runtime.launch.args import SLOT_BYTES, all_slots, mover, take_block
+from runtime.launch.args import SLOT_BYTES, all_slots, mover, room_of, take_block
 from runtime.launch.runs import LONGEST_RUN, RunSender
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from runtime.launch.options import LaunchOptions
     from runtime.memory.arguments import ArgumentBlock, ArgumentPool
 
-_UNIT = 64
 _ID_AND_ARGUMENTS = 2
 _ROWS_AND_COLUMNS = 2
 
@@ -121,7 +120,7 @@ class _Runs:
         self._stream, self._kernel, self._label = stream, kernel, label
         before, behind = kernel.hidden_words()
         words = len(before) + count + len(behind)
-        self._stride = max(-(-words * SLOT_BYTES // _UNIT), 1) * _UNIT
+        self._stride = room_of(words)
         self._staged = np.zeros((LONGEST_RUN, self._stride // SLOT_BYTES), np.uint64)
         self._staged[:, : len(before)] = before
         self._staged[:, len(before) + count : words] = behind

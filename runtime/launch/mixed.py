@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import MemcpyAsync, Memset
 from runtime.core.blocking import blocks as waits
 from runtime.core.ring import Label
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, room_of
 from runtime.launch.copy import copy_in_stream, plain_copy
 from runtime.launch.ends import ends
 from runtime.launch.fill import BYTE_TO_WORD, check_fill, queue_fill
@@ -122,7 +122,7 @@ class Batch:
         words = sum(map(len, kernel.hidden_words())) + count
         task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
         varied = ("args", "tasks that lead it") if options.prefetch_blocks else ("args",)  # no template has both
-        room = bytes(max(-(-words * SLOT_BYTES // STORE_BYTES), 1) * STORE_BYTES)
+        room = bytes(room_of(words))
 
         def alone(_: Any, arguments: tuple[Any, ...]) -> None:
             kernel.launch(stream, blocks, *arguments, options=options)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from runtime.cli.bench.measure import Operation, Row, middle
+from runtime.cli.bench.groups import group
+from runtime.cli.bench.measure import Loop, Spec
 from runtime.cli.bench.operations import again, kernel
 
 if TYPE_CHECKING:
@@ -20,42 +22,40 @@ _IDLE_PERCENT = 5.0
 """The most of a core that a waiting thread may take."""
 
 
-def operations(device: Device, *, quick: bool) -> Iterator[Operation]:
-    """Yield the rows; each makes what it needs when it is reached."""
-    yield from _streams(device, STREAMS[:-1] if quick else STREAMS)
-    yield from _nodes(device, NODES[:-1] if quick else NODES)
-    yield from _threads(device)
-
-
-def _streams(device: Device, counts: tuple[int, ...]) -> Iterator[Operation]:
+@group(*(Spec(f"launch over {count:,} streams in turn", large=count == STREAMS[-1]) for count in STREAMS))
+def streams(device: Device) -> Iterator[Loop]:
+    """Launches into so many streams in turn."""
     bench, block = kernel(device), device.alloc(64).address
     made: list[Callable[[int], None]] = []
-    for count in counts:
+    for count in STREAMS:
         while len(made) < count:
             made.append(bench.bind_device_arguments(device.create_stream(), 8))
         chosen = made[:count]
 
         def loop(calls: int, chosen: list[Callable[[int], None]] = chosen) -> None:
-            for _ in range(max(calls // len(chosen), 1)):
-                for launch in chosen:
-                    launch(block)
+            for launch in itertools.islice(itertools.cycle(chosen), calls):
+                launch(block)
 
-        yield Operation(f"launch over {count:,} streams in turn", loop, 1)
+        yield loop
 
 
-def _nodes(device: Device, counts: tuple[int, ...]) -> Iterator[Operation]:
+@group(*(Spec(f"replay of a graph of {count:,} kernels", 2, large=count == NODES[-1]) for count in NODES))
+def nodes(device: Device) -> Iterator[Loop]:
+    """Executions of graphs of so many kernels."""
     bench, block = kernel(device), device.alloc(64).address
     stream = device.create_stream()
-    for count in counts:
+    for count in NODES:
         with stream.capture() as graph:
             launch = bench.bind_device_arguments(stream, 8)
             for _ in range(count):
                 launch(block)
-        yield Operation(f"replay of a graph of {count:,} kernels", again(graph.launch, stream), 2)
+        yield again(graph.launch, stream)
         graph.close()
 
 
-def _threads(device: Device) -> Iterator[Operation]:
+@group(*(Spec(f"launch from {count} threads, a stream each") for count in THREADS))
+def threads(device: Device) -> Iterator[Loop]:
+    """Launches from so many threads at once."""
     bench, block = kernel(device), device.alloc(64).address
     for count in THREADS:
         made = [bench.bind_device_arguments(device.create_stream(), 8) for _ in range(count)]
@@ -67,32 +67,36 @@ def _threads(device: Device) -> Iterator[Operation]:
                 for _ in range(each):
                     launch(block)
 
-            threads = [threading.Thread(target=work, args=(launch,)) for launch in made]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            workers = [threading.Thread(target=work, args=(launch,)) for launch in made]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
 
-        yield Operation(f"launch from {count} threads, a stream each", loop, 1)
+        yield loop
 
 
-def waiting(device: Device, chip: str) -> Iterator[Row]:
-    """Yield what a waiting thread costs: its share of a core after the first 10 ms, and the wake-up delay.
+@group(
+    Spec("waiting thread, after the first 10 ms", single=True, unit="%", limit=_IDLE_PERCENT),
+    Spec("waiting thread, delay of its wake-up", single=True, unit="ns elapsed"),
+)
+def waiting(device: Device) -> Iterator[Loop]:
+    """What a waiting thread costs: its share of a core after the first 10 ms, and the wake-up delay.
 
     The device must be a fake; its first card is held while the stream is waited for.
     """
     fake: Any = device.hal.fake
     stream, card = device.create_stream(), fake.device(0)
-    bench = kernel(device)
-    shares: list[float] = []
-    delays: list[float] = []
-    for _ in range(3):
+    bench, buffers = kernel(device), [device.alloc(64) for _ in range(4)]
+
+    def waited() -> tuple[int, int]:
+        """Return the CPU time of a thread that waits for a quarter of a second, and the delay of its wake-up, in ns."""
         card.hold()
-        bench[1](device.alloc(64), device.alloc(64), device.alloc(64), device.alloc(64), stream=stream)
+        bench[1](*buffers, stream=stream)
         woken: list[int] = []
         cpu: list[int] = []
 
-        def wait(woken: list[int] = woken, cpu: list[int] = cpu) -> None:
+        def wait() -> None:
             began = time.thread_time_ns()
             stream.synchronize()
             woken.append(time.perf_counter_ns())
@@ -104,7 +108,7 @@ def waiting(device: Device, chip: str) -> Iterator[Row]:
         released = time.perf_counter_ns()
         card.release()
         thread.join()
-        shares.append(max(cpu[0] - 10e6, 0) / 0.24e9 * 100)
-        delays.append(float(woken[0] - released))
-    yield middle("waiting thread, after the first 10 ms", chip, "fake", shares, unit="%", limit=_IDLE_PERCENT)
-    yield middle("waiting thread, delay of its wake-up", chip, "fake", delays)
+        return cpu[0], woken[0] - released
+
+    yield lambda _: max(waited()[0] - 10e6, 0) / 0.24e9 * 100
+    yield lambda _: float(waited()[1])

@@ -7,7 +7,7 @@ import gc
 import statistics
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,24 +17,30 @@ RUNS = 5
 _BASE_CALLS = 20_000
 CALIBRATION = "calibration: pack 64 bytes"
 
-Loop = Callable[[int], None]
-"""Runs an operation so many times."""
+Loop = Callable[[int], float | None]
+"""Runs an operation so many times; what it returns, if anything, is its own measurement of one call."""
 
 
-class Operation(NamedTuple):
-    """One thing to measure.
+class Spec(NamedTuple):
+    """What a row measures.
 
     Attributes:
         name: the row; those of vendor.yaml are compared.
-        loop: runs it so many times.
         weight: how much longer than a launch it takes, about: so many times fewer calls are made.
         share: how many pieces of work one call does; the row is per piece.
+        single: one call is a whole sample, as for opening a device: more calls would not be one thing.
+        large: left out of a quick run.
+        unit: "ns" of CPU time unless the loop says something else: "ns elapsed", "bytes", "%" of a core.
+        limit: the most that we aim at in other units than a ratio; 0 where there is no such limit.
     """
 
     name: str
-    loop: Loop
     weight: int = 1
     share: int = 1
+    single: bool = False
+    large: bool = False
+    unit: str = "ns"
+    limit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +48,18 @@ class Row:
     """One measured operation.
 
     Attributes:
-        door: what was behind it: "null" (Python), "null, compiled" (C, across ctypes) or "fake".
+        backend: what was behind it: "null" (Python), "null, compiled" (C, across ctypes) or "fake".
         value: the median: CPU time per call (per piece of work), or what `unit` says.
         spread: (largest - smallest run) / median.
         ratio: a time divided by the calibration row's of the same moment; 0 for other units, and for delays.
         vendor_ns: what the vendor's runtime takes, measured elsewhere; 0 where no figure is known.
         target_ratio: the most that we aim at, as a ratio to calibration; 0 where there is no target.
-        unit: "ns", "bytes", "%" of a core.
-        limit: the most that we aim at in other units than a ratio; 0 where there is no such limit.
+        unit, limit: as in `Spec`.
     """
 
     name: str
     chip: str
-    door: str
+    backend: str
     calls: int
     value: float
     spread: float
@@ -73,9 +78,9 @@ class Row:
 
 
 class Measured(NamedTuple):
-    """What came out: median CPU nanoseconds per call, (largest - smallest run) / median, median ratio."""
+    """What came out: median cost per call, (largest - smallest run) / median, median ratio."""
 
-    ns: float
+    value: float
     spread: float
     ratio: float
 
@@ -88,26 +93,28 @@ def measure(loop: Loop, calls: int) -> Measured:
     gc.disable()
     try:
         for _ in range(RUNS):
-            base = _cost(calibration, _BASE_CALLS)
-            samples.append(_cost(loop, calls))
+            base = cost(calibration, _BASE_CALLS)
+            samples.append(cost(loop, calls))
             ratios.append(samples[-1] / base)
     finally:
         gc.enable()
     middle = statistics.median(samples)
-    return Measured(middle, (max(samples) - min(samples)) / middle if middle else 0.0, statistics.median(ratios))
+    return Measured(middle, (max(samples) - min(samples)) / middle if middle > 0 else 0.0, statistics.median(ratios))
 
 
-def _cost(loop: Loop, calls: int) -> float:
+def cost(loop: Loop, calls: int) -> float:
+    """Return what one of so many calls costs: CPU nanoseconds, or what the loop says."""
     started = time.process_time_ns()
-    loop(calls)
-    return (time.process_time_ns() - started) / calls
+    told = loop(calls)
+    spent = (time.process_time_ns() - started) / calls
+    return spent if told is None else told
 
 
 def calibrate(calls: int) -> tuple[Row, Row]:
     """Return the row that ratios refer to, and one of an untyped foreign call."""
     base, foreign = measure(calibration, calls), measure(_foreign, calls)
     return (
-        Row(CALIBRATION, "-", "-", calls, base.ns, base.spread, 1.0),
+        Row(CALIBRATION, "-", "-", calls, base.value, base.spread, 1.0),
         Row("calibration: untyped ctypes call", "-", "-", calls, *foreign),
     )
 
@@ -127,46 +134,31 @@ def _foreign(calls: int) -> None:
         function(0, reference)
 
 
-def row(operation: Operation, chip: str, generation: str, door: str, calls: int, *, compared: bool) -> Row:
-    """Measure one operation with about the CPU time of `calls` launches.
-
-    Args:
-        compared: set the vendor's figure and the target beside it.
-    """
-    number = max(calls // operation.weight, 1)
-    found, share = measure(operation.loop, number), operation.share
-    beside = _target(operation.name, generation) if compared else (0, 0.0)
-    return Row(operation.name, chip, door, number, found.ns / share, found.spread, found.ratio / share, *beside)
-
-
-def middle(
-    name: str, chip: str, door: str, samples: list[float], base_ns: float = 0.0, *, unit: str = "ns", limit: float = 0.0
-) -> Row:
-    """Return the row of something that is measured a few times only; `base_ns`: the calibration row, for its ratio."""
-    value = statistics.median(samples)
-    spread = (max(samples) - min(samples)) / value if value > 0 else 0.0
-    ratio = value / base_ns if base_ns else 0.0
-    return Row(name, chip, door, len(samples), value, spread, ratio, unit=unit, limit=limit)
+def row(spec: Spec, loop: Loop, chip: str, backend: str, calls: int) -> Row:
+    """Measure one operation with about the CPU time of `calls` launches; the fake has no vendor's figures beside it."""
+    number = 1 if spec.single else max(calls // spec.weight, 1)
+    found = measure(loop, number)
+    ratio = found.ratio / spec.share if spec.unit == "ns" else 0.0
+    beside = _target(spec.name, chip) if backend != "fake" else (0, 0.0)
+    return Row(
+        spec.name, chip, backend, number, found.value / spec.share, found.spread, ratio, *beside,
+        unit=spec.unit, limit=spec.limit,
+    )  # fmt: skip
 
 
-def added(name: str, chip: str, door: str, loops: Iterable[Loop], calls: int) -> Row:
-    """Return the row of what the second of two loops costs more than the first."""
-    without, beside = (measure(loop, calls) for loop in loops)
-    spread, ratio = max(without.spread, beside.spread), beside.ratio - without.ratio
-    return Row(name, chip, door, calls, beside.ns - without.ns, spread, ratio, *_target(name, ""))
-
-
-def _target(name: str, generation: str) -> tuple[int, float]:
+def _target(name: str, chip: str) -> tuple[int, float]:
     """Return the vendor's figure and the target ratio of a row."""
+    from chips import find_chip
+
     table = _vendor()
     if name in table["limits_ns"]:
         return 0, table["limits_ns"][name] / table["calibration_ns"]
-    known = table["rows"].get(name)
+    known, generation = table["rows"].get(name), find_chip(chip).generation
     if known is None or generation not in known:
         return 0, 0.0
     vendor_ns = int(known[generation])
     # The targets are set against the figures of the 910B; other chips are shown beside them.
-    target = vendor_ns * known["target"] / table["calibration_ns"] if generation == "v100" else 0.0
+    target = vendor_ns * known["target"] / table["calibration_ns"] if generation == table["targets_of"] else 0.0
     return vendor_ns, target
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from runtime import errors
-from runtime.cli.bench.measure import Loop, Operation
+from runtime.cli.bench.groups import group
+from runtime.cli.bench.measure import Loop, Spec, cost
 
 if TYPE_CHECKING:
     from chips.tasks import AicKernel, EventRecord
-    from runtime.api import Device, Graph, Kernel, Stream
-    from runtime.launch.mixed import Batch
+    from runtime.api import Device, Event, Graph, Kernel
 
 _FEW = 64
 _BATCH = 1000
@@ -42,10 +40,19 @@ def again(call: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
     return loop
 
 
-def launches(device: Device, stream: Stream) -> list[Operation]:
+@group(
+    Spec("launch, arguments on the device"),
+    Spec("launch, 64 bytes of arguments", 2),
+    Spec("kernel[blocks](...), four buffers", 2),
+    Spec("kernel[blocks](...), buffers and scalars", 2),
+    Spec("64 launches with one call, per launch", 20, 64),
+    Spec("1,000 launches with one call, per launch", 100, _BATCH),
+)
+def launches(device: Device) -> list[Loop]:
     """Single launches and many with one call."""
     import numpy as np
 
+    stream = device.create_stream()
     four, eight = kernel(device), kernel(device, 8)
     buffers = [device.alloc(_FOUR_KIB) for _ in range(8)]
     block = device.alloc(_FOUR_KIB).address
@@ -72,23 +79,21 @@ def launches(device: Device, stream: Stream) -> list[Operation]:
             four[8](a, b, number, scale, stream=stream)
 
     return [
-        Operation("launch, arguments on the device", on_device),
-        Operation("launch, 64 bytes of arguments", with_host, 2),
-        Operation("kernel[blocks](...), four buffers", subscript, 2),
-        Operation("kernel[blocks](...), buffers and scalars", mixed, 2),
-        Operation("64 launches with one call, per launch", again(stream.launch_many, four, 8, few), 20, 64),
-        Operation("1,000 launches with one call, per launch", again(stream.launch_many, four, 8, many), 100, _BATCH),
-    ]
+        on_device, with_host, subscript, mixed,
+        again(stream.launch_many, four, 8, few), again(stream.launch_many, four, 8, many),
+    ]  # fmt: skip
 
 
+@group(Spec("tracing on, added to a launch", 8))
 def watching(device: Device) -> Iterator[Loop]:
-    """Yield the loops of a launch that nobody watches, and of the same launch into a stream that a trace watches."""
-    from runtime.trace import tracing
+    """What a launch into a stream that a trace watches costs more than one that nobody watches."""
+    from runtime import tracing
 
     four, buffers = kernel(device), [device.alloc(_FOUR_KIB) for _ in range(4)]
-    yield _program(four.bind(device.create_stream(), 8), *buffers)
+    alone = _program(four.bind(device.create_stream(), 8), *buffers)
     with tracing(runtime=device.runtime):
-        yield _program(four.bind(device.create_stream(), 8), *buffers)
+        watched = _program(four.bind(device.create_stream(), 8), *buffers)
+        yield lambda calls: cost(watched, calls) - cost(alone, calls)
 
 
 def _program(call: Callable[..., object], *arguments: Any) -> Loop:
@@ -99,15 +104,22 @@ def _program(call: Callable[..., object], *arguments: Any) -> Loop:
     return loop
 
 
-def batches(device: Device, stream: Stream) -> list[Operation]:
+@group(
+    Spec("64 tasks in a batch, per task", 100, _FEW),
+    Spec("64 tasks in a batch, launches as rows, per task", 50, _FEW + 1),
+    Spec("64 tasks in a batch sent again, per task", 20, _FEW),
+    Spec("1,000 tasks in a batch sent again, per task", 200, _BATCH),
+)
+def batches(device: Device) -> list[Loop]:
     """Tasks of several kinds that are sent together: launches of two kernels, and copies."""
     import numpy as np
 
+    stream = device.create_stream()
     four, three = kernel(device), kernel(device, 3)
     a, b, c, d = buffers = [device.alloc(_FOUR_KIB) for _ in range(4)]
     scale = np.float32(0.5)
 
-    def noted(count: int) -> Batch:
+    def noted(count: int) -> Any:
         batch = stream.batch()
         for number in range(0, count, 4):
             batch.launch(four, 8, *buffers)
@@ -124,20 +136,27 @@ def batches(device: Device, stream: Stream) -> list[Operation]:
 
     table = np.full((_FEW // 2, 4), a.address, np.uint64)
     few, many = noted(_FEW), noted(_BATCH)
-    return [
-        Operation("64 tasks in a batch, per task", again(lambda: noted(_FEW).send()), 100, _FEW),
-        Operation("64 tasks in a batch, launches as rows, per task", again(rows), 50, _FEW + 1),
-        Operation("64 tasks in a batch sent again, per task", again(few.send), 20, _FEW),
-        Operation("1,000 tasks in a batch sent again, per task", again(many.send), 200, _BATCH),
-    ]
+    return [again(lambda: noted(_FEW).send()), again(rows), again(few.send), again(many.send)]
 
 
-def tasks(device: Device, stream: Stream) -> list[Operation]:
+@group(
+    Spec("event record", 2),
+    Spec("event record, a new id each time", 4),
+    Spec("event record with a time stamp", 10),
+    Spec("event record and wait", 4),
+    Spec("notify record"),
+    Spec("copy inside the device, 4 KiB", 2),
+    Spec("copy to the device, 4 KiB, pinned", 10),
+    Spec("synchronize an idle stream", 2),
+    Spec("query of an idle stream", 2),
+)
+def tasks(device: Device) -> list[Loop]:
     """Events, notifies, copies and waiting."""
-    from runtime.core.event import Event
-    from runtime.core.event_flags import EventFlag
+    from runtime import Event
 
-    plain = Event(device, EventFlag.SYNC, renewed=False)
+    stream = device.create_stream()
+    flags = type(device.create_event().flags)
+    plain = Event(device, flags.SYNC, renewed=False)
     event, timed, notify = device.create_event(), device.create_event(timing=True), device.create_notify()
     other = device.create_stream()
     source, target = device.alloc(_FOUR_KIB), device.alloc(_FOUR_KIB)
@@ -168,19 +187,13 @@ def tasks(device: Device, stream: Stream) -> list[Operation]:
             stream.copy(target, pinned)
 
     return [
-        Operation("event record", record(plain), 2),
-        Operation("event record, a new id each time", record(event), 4),
-        Operation("event record with a time stamp", record(timed), 10),
-        Operation("event record and wait", record_and_wait, 4),
-        Operation("notify record", notify_record),
-        Operation("copy inside the device, 4 KiB", inside, 2),
-        Operation("copy to the device, 4 KiB, pinned", upload, 10),
-        Operation("synchronize an idle stream", again(stream.synchronize), 2),
-        Operation("query of an idle stream", again(stream.query), 2),
-    ]
+        record(plain), record(event), record(timed), record_and_wait, notify_record, inside, upload,
+        again(stream.synchronize), again(stream.query),
+    ]  # fmt: skip
 
 
-def memory(device: Device) -> list[Operation]:
+@group(Spec("pool: malloc and free", 4), Spec("device: malloc and free", 20))
+def memory(device: Device) -> list[Loop]:
     """Pairs of malloc and free."""
 
     def pooled(calls: int) -> None:
@@ -193,13 +206,22 @@ def memory(device: Device) -> list[Operation]:
         for _ in range(calls):
             alloc(_FOUR_KIB).close()
 
-    return [Operation("pool: malloc and free", pooled, 4), Operation("device: malloc and free", whole, 20)]
+    return [pooled, whole]
 
 
-def graphs(device: Device, stream: Stream) -> list[Operation]:
+@group(
+    Spec("graph replay", 2),
+    Spec("capture, per launch", 3000, _BATCH),
+    Spec("update of one graph node", 10),
+    Spec("new arguments for all of 1,000 graph nodes", 400),
+)
+def graphs(device: Device) -> Iterator[Loop | None]:
     """Replay, capture and change."""
     import numpy as np
 
+    from runtime import errors
+
+    stream = device.create_stream()
     one, launch = kernel(device), kernel(device).bind_device_arguments
     buffers = [device.alloc(64) for _ in range(4)]
 
@@ -229,19 +251,25 @@ def graphs(device: Device, stream: Stream) -> list[Operation]:
         for _ in range(calls):
             changed.update(node, args=next(sets))
 
-    found = [
-        Operation("graph replay", replay, 2),
-        Operation("capture, per launch", capture, 3000, _BATCH),
-    ]
-    with contextlib.suppress(errors.NotSupported):  # not every driver keeps tasks where they can be changed
+    yield replay
+    yield capture
+    try:
         update(1)
-        found.append(Operation("update of one graph node", update, 10))
+    except errors.NotSupported:  # not every driver keeps tasks where they can be changed
+        yield None
+    else:
+        yield update
     large, rows = captured(_BATCH), np.full((_BATCH, 4), buffers[0].address, np.uint64)
-    found.append(Operation("new arguments for all of 1,000 graph nodes", again(large.repoint, rows), 400))
-    return found
+    yield again(large.repoint, rows)
 
 
-def codec(device: Device) -> list[Operation]:
+@group(
+    Spec("encode a kernel, general builder", 4),
+    Spec("encode an event record, general builder", 4),
+    Spec("decode an entry", 10),
+    Spec("encode 1,000 kernels at once", 100),
+)
+def codec(device: Device) -> list[Loop]:
     """Encoding and decoding without a stream: a task by its general builder, an entry, many kernels at once."""
     import numpy as np
 
@@ -262,9 +290,4 @@ def codec(device: Device) -> list[Operation]:
         for _ in range(calls):
             template.render_many(_BATCH, **columns)
 
-    return [
-        Operation("encode a kernel, general builder", encode(task), 4),
-        Operation("encode an event record, general builder", encode(event), 4),
-        Operation("decode an entry", again(plugin.decode, plugin.encode(task, env, ids)), 10),
-        Operation("encode 1,000 kernels at once", batch, 100),
-    ]
+    return [encode(task), encode(event), again(plugin.decode, plugin.encode(task, env, ids)), batch]

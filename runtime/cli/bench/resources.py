@@ -5,35 +5,74 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.cli.bench.measure import Row, middle
+from runtime.cli.bench.groups import Loops, group, group_of_urls
+from runtime.cli.bench.measure import Loop, Spec
 from runtime.cli.bench.operations import kernel
 
 if TYPE_CHECKING:
     from runtime.api import Device
 
-_PROGRAMS = {
+_IMPORTS = {
     "import npuhal": "import npuhal",
     "import runtime": "import runtime",
     "import runtime, and its first name": "import runtime; runtime.device",
-    "import and device open, in a new process": "import runtime; runtime.device(0)",
 }
+_FIRST_LAUNCH = """
+import runtime
+device = runtime.device(0)
+kernel = device.load({path!r}, name="once").only
+{stand_in}
+stream, buffers = device.create_stream(), [device.alloc(64) for _ in range(4)]
+kernel[1](*buffers, stream=stream)
+stream.synchronize()
+"""
+_STAND_IN = "device.hal.fake.attach(kernel.code, lambda context: None, name='once', grid=True)"
+"""Without it a fake card has nothing to execute."""
 _STARTS = 5
 _OBJECTS = 50
 
 
-def starts(url: str, chip: str, base: float) -> Iterator[Row]:
-    """Measure programs in interpreters of their own, less an empty one's start; `url` is what a device is opened at."""
-    empty = min(_cost("pass", url) for _ in range(_STARTS))
-    for name, program in _PROGRAMS.items():
-        _cost(program, url)  # byte code is compiled once
-        samples = [max(_cost(program, url) - empty, 0.0) for _ in range(_STARTS)]
-        of_device = program.endswith("device(0)")
-        yield middle(name, chip if of_device else "-", "null" if of_device else "-", samples, base)
+@group_of_urls(*(Spec(name, single=True) for name in _IMPORTS))
+def imports(_url: str) -> Loops:
+    """Imports in new interpreters, less the start of an empty one."""
+    for program in _IMPORTS.values():
+        yield _started(program, "")
+
+
+@group_of_urls(
+    Spec("import and device open, in a new process", single=True),
+    Spec("import, device open and first launch, in a new process", single=True),
+)
+def starts(url: str) -> Loops:
+    """Programs in interpreters of their own, less the start of an empty one."""
+    from runtime.cli.sample import minimal_kernel
+
+    yield _started("import runtime; runtime.device(0)", url)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "once.o")
+        path.write_bytes(minimal_kernel("once", arguments=4))
+        stand_in = _STAND_IN if url.startswith("fake") else ""
+        yield _started(_FIRST_LAUNCH.format(path=str(path), stand_in=stand_in), url)
+
+
+def _started(program: str, url: str) -> Loop:
+    """Return the loop of one program; byte code is compiled by its first start, before anything is measured."""
+    _cost(program, url)
+    return lambda _: max(_cost(program, url) - _empty(), 0.0)
+
+
+@lru_cache(maxsize=1)
+def _empty() -> float:
+    """Return the least CPU time of an interpreter that does nothing, in nanoseconds."""
+    return min(_cost("pass", "") for _ in range(_STARTS))
 
 
 def _cost(program: str, url: str) -> float:
@@ -49,35 +88,44 @@ def _cost(program: str, url: str) -> float:
     return (spent() - began) * 1e9
 
 
-def once(url: str, chip: str, door: str, base: float) -> Iterator[Row]:
-    """Measure opening a device, loading a kernel's file, and its first launch, all modules being loaded."""
-    from runtime.api import Runtime
+@group_of_urls(
+    Spec("device open", single=True),
+    Spec("kernel file load (ELF)", single=True),
+    Spec("first launch of a kernel", single=True),
+)
+def once(url: str) -> Loops:
+    """Opening a device, loading a kernel's file, and its first launch, all modules being loaded."""
+    from runtime import Runtime
     from runtime.cli.sample import minimal_kernel
 
     image = minimal_kernel("once", arguments=4)
-    steps: dict[str, list[float]] = {"device open": [], "kernel file load (ELF)": [], "first launch of a kernel": []}
-    opened, loaded, launched = steps.values()
-    for _ in range(3):
+
+    def steps() -> tuple[int, int, int]:
+        """Return what each of the three takes, in nanoseconds of CPU time."""
         machine = Runtime(url)
         try:
-            began = time.process_time_ns()
+            times = [time.process_time_ns()]
             device = machine.device(0)
-            opened.append(time.process_time_ns() - began)
-            began = time.process_time_ns()
+            times.append(time.process_time_ns())
             found = device.load(image, name="once").only
-            loaded.append(time.process_time_ns() - began)
+            times.append(time.process_time_ns())
             stream, buffers = device.create_stream(), [device.alloc(64) for _ in range(4)]
             began = time.process_time_ns()
             found[1](*buffers, stream=stream)
-            launched.append(time.process_time_ns() - began)
+            launched = time.process_time_ns() - began
         finally:
             machine.close(force=True)
-    for name, samples in steps.items():
-        yield middle(name, chip, door, samples, base)
+        return times[1] - times[0], times[2] - times[1], launched
+
+    yield lambda _: steps()[0]
+    yield lambda _: steps()[1]
+    yield lambda _: steps()[2]
 
 
-def sizes(device: Device, chip: str) -> Iterator[Row]:
-    """Measure the host memory that objects take, in bytes of one."""
+@group(*(Spec(f"host memory of {name}", single=True, unit="bytes") for name in
+         ("a stream", "an event", "a graph of 100 kernels")))
+def sizes(device: Device) -> Iterator[Loop]:
+    """The host memory that objects take, in bytes of one."""
     bench, block = kernel(device), device.alloc(64).address
     origin = device.create_stream()
 
@@ -88,16 +136,19 @@ def sizes(device: Device, chip: str) -> Iterator[Row]:
                 launch(block)
         return captured
 
-    makers: dict[str, Callable[[], Any]] = {
-        "a stream": device.create_stream, "an event": device.create_event, "a graph of 100 kernels": graph,
-    }
-    for name, make in makers.items():
-        make()
+    yield _size(device.create_stream)
+    yield _size(device.create_event)
+    yield _size(graph)
+
+
+def _size(make: Callable[[], Any]) -> Loop:
+    def loop(_: int) -> float:
         tracemalloc.start()
         try:
             before = tracemalloc.get_traced_memory()[0]
             made = [make() for _ in range(_OBJECTS)]
-            taken = (tracemalloc.get_traced_memory()[0] - before) / len(made)
+            return (tracemalloc.get_traced_memory()[0] - before) / len(made)
         finally:
             tracemalloc.stop()
-        yield Row(f"host memory of {name}", chip, "null", _OBJECTS, taken, 0.0, 0.0, unit="bytes")
+
+    return loop

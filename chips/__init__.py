@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from chips.catalog import Catalog, all_socs, find_chip
 from chips.chip import Chip, Limits, UnknownChip, UnknownProperty
-from chips.compare import ChipDiff, diff
 from chips.detect import VersionWord, chip_from_version
 from chips.schema import SchemaError
+from chips.verify.compare import ChipDiff, diff
 
 __all__ = [
     "Catalog",

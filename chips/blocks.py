@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from chips import ffts
-from chips.cond import label, model, rdma, stream, wait
-from chips.cond.device import CondDevice
+from chips.generations.v100 import ffts
+from chips.programs import label, model, rdma, stream, wait
+from chips.programs.device import CondDevice
 from chips.tasks import (
     CaptureWait,
     CaptureWaitExternal,

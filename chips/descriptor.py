@@ -53,7 +53,7 @@ def write_body(chip: Chip, address: int, value: int, size_code: int) -> bytes:
     """Return the 64 bytes that a value write in pointer mode points to; `size_code` is the code of its width."""
     where = {"addr": address, "awsize": size_code, "awcache": _CACHED, "va": 1}
     if chip.generation == "v100":
-        from chips.v100.tables import DESCRIPTORS
+        from chips.generations.v100.tables import DESCRIPTORS
 
         return DESCRIPTORS["write_value_block"].encode(**where, value=value)
     words = {"value[0]": value & 0xFFFFFFFF, "value[1]": value >> 32}
@@ -70,7 +70,7 @@ def cache_body(chip: Chip, src: int, length: int) -> bytes:
 def copy_head(env: EncodeEnv) -> bytes:
     """Return the engine's words of a copy; the length behind them stays the owner's."""
     if env.chip.generation == "v100":
-        from chips.v100.memory import sdma_descriptor
+        from chips.generations.v100.memory import sdma_descriptor
 
         return sdma_descriptor(0, CopyConfig(), env)[:_COPY_HEAD_V1]
     return _front(env, _COPY_HEAD_V2, dst_stream_id=_STREAM, dst_sub_stream_id=env.ssid)
@@ -79,7 +79,7 @@ def copy_head(env: EncodeEnv) -> bytes:
 def cache_head(env: EncodeEnv, op_code: int) -> bytes:
     """Return the engine's words of a cache operation: 6 prefetch, 7 write back, 8 invalidate, 9 flush."""
     if env.chip.generation == "v100":
-        from chips.v100.tables import DESCRIPTORS
+        from chips.generations.v100.tables import DESCRIPTORS
 
         return DESCRIPTORS["sdma_descriptor"].encode(
             opcode=op_code, qos=_QOS, part_id=_CACHE_PART, src_sub_stream_id=env.ssid, dst_sub_stream_id=env.ssid

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from chips.completion import Cqe, Outcome
 
 _BUILT_IN = {
-    "v100": "chips.v100",
-    "v200": "chips.v200.plugin",
-    "v201": "chips.v201.plugin",
-    "arch5162": "chips.arch5162",
-    "hwts": "chips.hwts",
+    "v100": "chips.generations.v100",
+    "v200": "chips.generations.v200.plugin",
+    "v201": "chips.generations.v201.plugin",
+    "arch5162": "chips.generations.arch5162",
+    "hwts": "chips.generations.hwts",
 }
 
 Encode = Callable[[Any, EncodeEnv, TaskIds], bytes]

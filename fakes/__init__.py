@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fakes.errors import FakeError, MemoryFault, NotModelled, NotShareable
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
     from npuhal.api import HalApi
     from npuhal.loader import HalUrl
 
@@ -29,18 +29,18 @@ def open_fake(url: HalUrl) -> HalApi:
     """
     machine = _machine(url)
     if url.scheme == "null" and machine.options.compiled:
-        from fakes.compiled import CompiledNullApi
+        from fakes.tiers.compiled import CompiledNullApi
 
         return CompiledNullApi(url.text, machine)
     if url.scheme == "null":
-        from fakes.null import NullApi
+        from fakes.tiers.null import NullApi
 
         return NullApi(url.text, machine)
     if url.scheme == "fake-abi":
-        from fakes.abi_tier import AbiApi
+        from fakes.tiers.abi import AbiApi
 
         return AbiApi(url.text, machine)
-    from fakes.direct import DirectApi
+    from fakes.tiers.direct import DirectApi
 
     return DirectApi(url.text, machine)
 
@@ -48,9 +48,9 @@ def open_fake(url: HalUrl) -> HalApi:
 def _machine(url: HalUrl) -> Machine:
     from chips import find_chip
     from chips.schema import SchemaError
-    from fakes.machine import Machine
-    from fakes.options import parse
-    from fakes.rules import from_text
+    from fakes.machine.machine import Machine
+    from fakes.url.options import parse
+    from fakes.url.rules import from_text
     from npuhal.errors import BadUrl
 
     try:
@@ -58,7 +58,7 @@ def _machine(url: HalUrl) -> Machine:
         if target.startswith(_SCENARIO):
             options["scenario"], target = target.removeprefix(_SCENARIO), ""
         if name := options.get("scenario"):
-            from fakes.scenario import find
+            from fakes.url.scenario import find
 
             scenario = find(name)
             options, target = {**scenario.options, **options}, target or scenario.soc

@@ -16,15 +16,15 @@ from fakes.checkers.race import ARGUMENTS, READ, WRITE
 from fakes.errors import FakeError, MemoryFault, TaskFault
 from fakes.errors import Hang as Hang
 from fakes.faults import Effect
-from fakes.missions import Programs
-from fakes.views import view
+from fakes.machine.missions import Programs
+from fakes.machine.views import view
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from fakes.checkers.bare import Silent, Views
     from fakes.executor import Task
-    from fakes.memory import Memory
+    from fakes.machine.memory import Memory
 
     Array = NDArray[Any]
 

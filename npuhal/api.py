@@ -33,7 +33,7 @@ class HalApi(HalCalls):
     listens: bool = False
     """Whether anybody takes note of `annotate`: who tells much, and often, asks once and then does not."""
     fake: Any
-    """The machine itself (`fakes.machine.Machine`); only behind the URLs of fakes."""
+    """The machine itself (`fakes.machine.machine.Machine`); only behind the URLs of fakes."""
 
     def __init__(self, url: str, version: int = 0) -> None:
         self.url = url

@@ -21,13 +21,13 @@ from fakes.checkers.waits import Waits, recorded, taken_back
 from npuhal import constants
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
     from fakes.checkers.names import Place
-    from fakes.device import Device, Signal
     from fakes.errors import MemoryFault, TaskFault
     from fakes.executor import Task
-    from fakes.machine import Machine
-    from fakes.queues import SubmissionQueue
+    from fakes.machine.blocks import Block
+    from fakes.machine.card import Device, Signal
+    from fakes.machine.machine import Machine
+    from fakes.machine.queues import SubmissionQueue
 
 SQE_BYTES = 64
 _LOG = logging.getLogger("npuhal.fake.check")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.blocks import Kind
 from fakes.checkers.report import LEAK, Report
+from fakes.machine.blocks import Kind
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
-    from fakes.device import Device
+    from fakes.machine.card import Device
 
 _SHOWN = 5
 

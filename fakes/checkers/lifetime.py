@@ -9,11 +9,11 @@ from fakes.checkers.report import BOUNDS, STALE, UAF, Report
 from fakes.checkers.shadow import Work
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
     from fakes.checkers.hub import Checks
     from fakes.checkers.names import Place
     from fakes.errors import MemoryFault
     from fakes.executor import Task
+    from fakes.machine.blocks import Block
 
 _KEPT = 1024
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
     from fakes.checkers.shadow import Work
+    from fakes.machine.blocks import Block
 
 _OURS = frozenset({"fakes", "npuhal", "chips", "runtime", "ctypes", "contextlib", "threading", "weakref"})
 """Top packages whose code is not the program."""

@@ -13,10 +13,10 @@ from fakes.checkers.names import at
 from fakes.checkers.report import BOUNDS, UAF, Report
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
     from fakes.checkers.hub import Checks
     from fakes.checkers.names import Place
     from fakes.checkers.shadow import Work
+    from fakes.machine.blocks import Block
 
 _KEPT = 256
 """Blocks of one piece that are remembered after they were given back."""

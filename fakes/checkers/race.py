@@ -15,8 +15,8 @@ from fakes.checkers.report import RACE, UPDATE, Report
 from fakes.checkers.shadow import Segment, Shadow, Work
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
     from fakes.checkers.hub import Checks
+    from fakes.machine.blocks import Block
 
 READ, WRITE, RELEASE, LOAD, ARGUMENTS = range(5)
 """How bytes are touched: read, written, written for others that wait for the value, looked at by such a wait, read as

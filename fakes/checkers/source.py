@@ -6,15 +6,15 @@ import ctypes
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakes.blocks import Kind
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.report import SOURCE, Report
+from fakes.machine.blocks import Kind
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
     from fakes.checkers.hub import Checks
     from fakes.checkers.shadow import Work
     from fakes.executor import Task
+    from fakes.machine.blocks import Block
 
 _CURE = "Write it again only after the stream, or an event behind the copy, was waited for"
 

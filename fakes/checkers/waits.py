@@ -14,9 +14,9 @@ from fakes.checkers.report import DEADLOCK, CheckFailed, Report
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.checkers.names import Place
-    from fakes.device import Device
     from fakes.executor import Task
-    from fakes.queues import SubmissionQueue
+    from fakes.machine.card import Device
+    from fakes.machine.queues import SubmissionQueue
 
 PATIENCE = 8000
 """Polls in a row without any progress after which the caller is told instead of waiting on."""

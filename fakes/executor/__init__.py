@@ -13,15 +13,15 @@ from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
 from fakes.executor import aicpu, condition, control, copy, gang, graph, kernel, random, scheduled, sync, ub
 from fakes.executor.reader import Reader
 from fakes.faults import Effect
-from fakes.journal import Executed
-from fakes.queues import SQE_BYTES, SubmissionQueue, completion
-from fakes.scheduler import CONTROL_NS
+from fakes.machine.journal import Executed
+from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
+from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
     from chips.completion import Cqe
     from chips.layout import Layout
-    from fakes.device import Device
-    from fakes.machine import Machine
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
 
 WAIT = 0
 """What a handler returns when the task cannot run yet; else it returns how many SQEs the task took."""

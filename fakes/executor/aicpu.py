@@ -12,8 +12,8 @@ from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
-from fakes.scheduled import OPERATORS
-from fakes.scheduler import AICPU
+from fakes.machine.scheduled import OPERATORS
+from fakes.schedule.scheduler import AICPU
 
 if TYPE_CHECKING:
     from fakes.executor import Task

@@ -6,19 +6,19 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from chips.cond.device import CondDevice, generation_of
-from chips.cond.execute import execute
-from chips.cond.stream import ENABLE_OFFSET, HEAD_OFFSET
 from chips.env import EncodeEnv
+from chips.programs.device import CondDevice, generation_of
+from chips.programs.execute import execute
+from chips.programs.stream import ENABLE_OFFSET, HEAD_OFFSET
 from fakes.checkers.race import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
-from fakes.scheduler import CONTROL_NS
+from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
-    from fakes.device import Device
     from fakes.executor import Task
-    from fakes.queues import SubmissionQueue
+    from fakes.machine.card import Device
+    from fakes.machine.queues import SubmissionQueue
 
 REGISTER_PAGE = 0x1000
 """Bytes of one queue's register page."""
@@ -87,7 +87,7 @@ class Registers:
 
 
 class _Reach:
-    """What one program reaches (chips.cond.execute.Machine); a move of its own queue's head is kept for the end."""
+    """What one program reaches (chips.programs.execute.Machine); a move of its own queue's head is kept for the end."""
 
     def __init__(self, task: Task) -> None:
         self._registers = task.device.registers

@@ -7,13 +7,13 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fakes.blocks import Kind
 from fakes.checkers.race import READ, WRITE
 from fakes.errors import MemoryFault, TaskFault
 from fakes.faults import Effect
-from fakes.queues import SQE_BYTES
-from fakes.scheduler import D2H, H2D, SDMA, copy_ns
-from fakes.views import view
+from fakes.machine.blocks import Kind
+from fakes.machine.queues import SQE_BYTES
+from fakes.machine.views import view
+from fakes.schedule.scheduler import D2H, H2D, SDMA, copy_ns
 
 if TYPE_CHECKING:
     from fakes.executor import Task

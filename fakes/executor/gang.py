@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fakes.errors import TaskFault
 from fakes.executor import aicpu, kernel, missions, together
 from fakes.faults import Effect
-from fakes.scheduler import AICPU
+from fakes.schedule.scheduler import AICPU
 
 if TYPE_CHECKING:
     from fakes.executor import Task
-    from fakes.missions import Mission
+    from fakes.machine.missions import Mission
 
 
 def fused(task: Task) -> int:

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from chips import ffts
+from chips.generations.v100 import ffts
 from fakes.checkers.race import RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import copy, kernel, sync
 from fakes.faults import Effect
-from fakes.scheduler import AIC, AIV
+from fakes.schedule.scheduler import AIC, AIV
 
 if TYPE_CHECKING:
     from fakes.executor import Task

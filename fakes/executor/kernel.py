@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from chips import ffts
+from chips.generations.v100 import ffts
 from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
-from fakes.scheduler import AIC, AIV, kernel_ns
+from fakes.schedule.scheduler import AIC, AIV, kernel_ns
 
 if TYPE_CHECKING:
     from fakes.executor import Task

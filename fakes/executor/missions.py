@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
-from fakes.missions import COST_NS, Mission
+from fakes.machine.missions import COST_NS, Mission
 
 if TYPE_CHECKING:
     from fakes.executor import Task

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import TaskFault
 from fakes.faults import Effect
-from fakes.scheduler import SDMA, copy_ns
+from fakes.schedule.scheduler import SDMA, copy_ns
 
 if TYPE_CHECKING:
     from fakes.executor import Task

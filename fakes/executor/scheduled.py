@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from fakes.errors import TaskFault
 from fakes.executor import aicpu, together
 from fakes.faults import Effect
-from fakes.scheduled import ScheduledModel, load
-from fakes.scheduler import AICPU
+from fakes.machine.scheduled import ScheduledModel, load
+from fakes.schedule.scheduler import AICPU
 
 if TYPE_CHECKING:
     from fakes.executor import Task

@@ -8,16 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
-from chips.v201.notify import IPC_BY_ADDRESS, notify_at
+from chips.generations.v201.notify import IPC_BY_ADDRESS, notify_at
 from fakes.checkers.race import READ, RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
-from fakes.scheduler import CONTROL_NS
+from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
     from chips.layout import Layout
-    from fakes.device import Device, Signal
     from fakes.executor import Task
+    from fakes.machine.card import Device, Signal
 
 _WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
 _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
@@ -159,7 +159,7 @@ def notify_v2(task: Task) -> int:
 
 def notify_remote(task: Task) -> int:
     """Notify record of STARS v1 through the register of any card: a write whose address names the notify."""
-    from chips.v100.tables import by_device_info, chip_offset
+    from chips.generations.v100.tables import by_device_info, chip_offset
 
     fields, chip = task.fields, task.device.chip
     card = next((other for other in task.machine.devices if other.identity.physical == fields["phy_id"]), None)
@@ -203,7 +203,7 @@ def write_value(task: Task) -> int:
 
 def write_by_pointer_v1(task: Task) -> int:
     """Value write whose address, width and value lie in memory (RtStarsWriteValuePtrDst)."""
-    from chips.v100.tables import DESCRIPTORS
+    from chips.generations.v100.tables import DESCRIPTORS
 
     return _write_as_told(task, task.fields["pointer"], DESCRIPTORS["write_value_block"])
 

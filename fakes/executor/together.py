@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from fakes.device import Device
     from fakes.executor import Task
-    from fakes.queues import SubmissionQueue
+    from fakes.machine.card import Device
+    from fakes.machine.queues import SubmissionQueue
 
 What = TypeVar("What")
 

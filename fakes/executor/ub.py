@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor.copy import carry, engine_for
 from fakes.faults import Effect
-from fakes.scheduler import copy_ns
+from fakes.schedule.scheduler import copy_ns
 
 if TYPE_CHECKING:
     from fakes.executor import Task

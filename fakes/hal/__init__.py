@@ -23,7 +23,7 @@ from fakes.hal.streams import StreamCalls
 from fakes.hal.vmm import VmmCalls
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 CHAPTERS = (
     DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,

@@ -11,9 +11,9 @@ from fakes.hal.chapter import Chapter
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.device import Device
     from fakes.hal.dma import Piece
-    from fakes.machine import Machine
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
 
 _JETTY = 0x40
 _BATCH_LIMIT = 2048

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakes.device import Device
-    from fakes.machine import Machine
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
 
 
 class Chapter:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
-from fakes.scheduler import POLL
+from fakes.schedule.scheduler import POLL
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.device import Device
-    from fakes.machine import Machine
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
 
 _MAX_EVENTS = 128
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import MemoryFault
-from fakes.queues import SQE_BYTES
-from fakes.scheduler import FULL, SEND
+from fakes.machine.queues import SQE_BYTES
+from fakes.schedule.scheduler import FULL, SEND
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 _SEND_INFO = struct.Struct("<IIIiQII")
 """halTaskSendInfo up to `pos`: type, tsId, sqId, timeout, sqe_addr, sqe_num, pos."""

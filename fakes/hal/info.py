@@ -7,13 +7,13 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakes import aborts
 from fakes.hal.chapter import Chapter
+from fakes.machine import aborts
 from npuhal import constants as c
 from npuhal import structs as s
 
 if TYPE_CHECKING:
-    from fakes.device import Device
+    from fakes.machine.card import Device
 
 API_VERSION = 0x072418
 """What halGetAPIVersion answers: 7.36.24, the driver tree's header (hal_loading 4)."""

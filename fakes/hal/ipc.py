@@ -7,13 +7,13 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from fakes.blocks import HUGE, Block, Kind
 from fakes.hal.chapter import Chapter
+from fakes.machine.blocks import HUGE, Block, Kind
 from fakes.shared import Export
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 _NAME_BYTES = 65
 _MAX_PIDS = 31

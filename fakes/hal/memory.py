@@ -6,9 +6,9 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from fakes.blocks import Block, Kind, Pool
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
+from fakes.machine.blocks import Block, Kind, Pool
 from npuhal import constants as c
 from npuhal import structs as s
 

@@ -19,7 +19,7 @@ from npuhal import constants as c
 from npuhal import structs as s
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 _SHALLOWEST, _DEEPEST = 2, 8192
 _MOST = c.MAX_QUEUE_NUM

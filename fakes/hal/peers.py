@@ -8,7 +8,7 @@ from fakes.hal.chapter import Chapter
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.options import FakeOptions
+    from fakes.url.options import FakeOptions
 
 _LINKS = {"HCCS": 0, "PIX": 1, "PIB": 2, "PHB": 3, "SYS": 4, "SIO": 5, "HCCS_SW": 6, "UB": 7}
 _CARDS_PER_GROUP = 4

@@ -6,13 +6,13 @@ import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fakes.address_space import BackingFile
-from fakes.blocks import HUGE, Block, Kind, Pool
 from fakes.hal.chapter import Chapter
+from fakes.machine.address_space import BackingFile
+from fakes.machine.blocks import HUGE, Block, Kind, Pool
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 _UVM_KIND = c.MEM_UVM_VAL
 _KIND_MASK = (1 << c.MEM_VIRT_WIDTH) - 1

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.hal.hot import make_sender
-from fakes.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
-from fakes.scheduler import SEND, WAIT
+from fakes.machine.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
+from fakes.schedule.scheduler import SEND, WAIT
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.device import Device
-    from fakes.machine import Machine
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
 
 _DEPTH_LIMIT = 65535
 _LOGIC_DEPTH_LIMIT = 65536

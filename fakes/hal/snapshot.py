@@ -12,7 +12,7 @@ from fakes.hal.chapter import Chapter
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 
 class SnapshotCalls(Chapter):

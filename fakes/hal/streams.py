@@ -5,17 +5,17 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from fakes.blocks import Block, Kind
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
-from fakes.queues import SQE_BYTES
+from fakes.machine.blocks import Block, Kind
+from fakes.machine.queues import SQE_BYTES
 from npuhal import constants as c
 from npuhal import structs as s
 
 if TYPE_CHECKING:
-    from fakes.device import Device
-    from fakes.machine import Machine
-    from fakes.queues import SubmissionQueue
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
+    from fakes.machine.queues import SubmissionQueue
 
 _UNBIND = 0xFFFFFFFF
 _DEPTH_LIMIT = 32768

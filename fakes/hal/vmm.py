@@ -7,14 +7,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fakes.blocks import GIANT, HUGE, Block, Pool
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
+from fakes.machine.blocks import GIANT, HUGE, Block, Pool
 from fakes.shared import Export
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine import Machine
+    from fakes.machine.machine import Machine
 
 _HANDLE_BASE, _HANDLE_STEP = 0x7E00_0000_0000, 64
 _FLAG_BITS = c.MEM_RSV_TYPE_DEVICE_SHARE | c.MEM_RSV_TYPE_REMOTE_MAP

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakes.blocks import Budget, Pool
-from fakes.device import Signal
-from fakes.ids import IdPool
+from fakes.machine.blocks import Budget, Pool
+from fakes.machine.card import Signal
+from fakes.machine.ids import IdPool
 from fakes.shared.names import Names, Source
 from fakes.shared.place import Place
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
-    from fakes.memory import Memory
+    from fakes.machine.blocks import Block
+    from fakes.machine.memory import Memory
 
 
 class SharedIdPool(IdPool):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.blocks import Block, Kind, Pool
-from fakes.memory import Memory
+from fakes.machine.blocks import Block, Kind, Pool
+from fakes.machine.memory import Memory
 from fakes.shared.names import Export, Names, Source
 
 if TYPE_CHECKING:
-    from fakes.address_space import BackingFile
+    from fakes.machine.address_space import BackingFile
 
 
 class Imports:

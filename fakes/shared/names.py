@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
-    from fakes.blocks import Block
+    from fakes.machine.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)

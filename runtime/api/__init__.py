@@ -18,8 +18,8 @@ from runtime.api.process import (
     start,
 )
 from runtime.api.streams import Stream
-from runtime.core.event import Event
-from runtime.core.notify import Notify
+from runtime.core.sync.event import Event
+from runtime.core.sync.notify import Notify
 from runtime.errors import RuntimeFault
 from runtime.feature.graph import CaptureMode, Graph, GraphBuilder
 from runtime.feature.messages import Channel, MessageQueue

@@ -9,13 +9,13 @@ from runtime.api import foreign
 from runtime.api.generator import RandomGenerator
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag
-from runtime.core.group import DvppGroup
-from runtime.core.limits import CoreKind, Cores
-from runtime.core.notify import CountNotify, Notify
-from runtime.core.stream import StreamFlag
-from runtime.core.time_limits import TimeLimit, time_limits
+from runtime.core.device.limits import CoreKind, Cores
+from runtime.core.device.time_limits import TimeLimit, time_limits
+from runtime.core.stream.dvpp_group import DvppGroup
+from runtime.core.stream.stream import StreamFlag
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
+from runtime.core.sync.notify import CountNotify, Notify
 from runtime.feature.messages import Channel, MessageQueue
 from runtime.launch.program import Program
 

@@ -12,7 +12,7 @@ from runtime import errors
 from runtime.api.streams import Stream
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
+    from runtime.core.device.device import Device
 
 _VERSION = 0
 

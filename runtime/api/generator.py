@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.launch.random import Distribution, Number, Operand, RandomNumbers, check_generator, queue_random
+from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, check_generator, queue_random
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:

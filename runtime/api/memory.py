@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from npuhal import constants as c
 from runtime import errors
 from runtime.api.pool import Pool
-from runtime.core import device as core
-from runtime.core.census import creation_site
+from runtime.core.device import device as core
+from runtime.core.diagnostics.resource_report import creation_site
 from runtime.driver.peers import PeerDriver
 from runtime.driver.sharing import ShareDriver
 from runtime.driver.virtual import PhysicalKind, VirtualDriver
-from runtime.launch.copy import copy_now, size_of
-from runtime.launch.fill import fill_now
+from runtime.launch.copy.copy import copy_now, size_of
+from runtime.launch.copy.fill import fill_now
 from runtime.memory import ipc, registered
 from runtime.memory.allocator import HUGE_FIRST, Allocator
 from runtime.memory.buffer import Buffer

@@ -14,7 +14,7 @@ from runtime.memory.statistics import amount
 
 if TYPE_CHECKING:
     from runtime.api.memory import DeviceMemory
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
 
 _FIRST_GRAPH_HOME = -2  # -1 is that of blocks which several streams use
 

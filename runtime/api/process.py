@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from runtime.api.devices import Device
-from runtime.core import lifetime, process
-from runtime.core.marks import Marks
-from runtime.core.observers import Observers
+from runtime.core.callbacks.observers import Observers
+from runtime.core.diagnostics.annotations import Marks
+from runtime.core.process import lifetime
+from runtime.core.process import runtime as process
 from runtime.feature.snapshot import Snapshot
 from runtime.launch.arguments import ArgumentLists
 from runtime.launch.launch_log import log_launches
@@ -26,7 +27,7 @@ class Runtime(process.Runtime):
     """Told of each runtime that was made, before it has opened a device."""
 
     def __init__(self, url: str | None = None) -> None:
-        """Open the door and read the machine; see `runtime.core.process.Runtime`."""
+        """Open the door and read the machine; see `runtime.core.process.runtime.Runtime`."""
         super().__init__(url)
         self.argument_lists = ArgumentLists(self, {})
         """Kernel arguments that are being put together."""

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from chips.cond.wait import WaitFor
+from chips.programs.wait import WaitFor
 from chips.tasks import MemWaitValue, WriteValue
 from runtime import errors
-from runtime.core import abort, awaiting
-from runtime.core import stream as core
-from runtime.core.capture_gate import CaptureMode
-from runtime.core.limits import CoreKind, Cores
-from runtime.core.value import submit_wait
+from runtime.core.device.limits import CoreKind, Cores
+from runtime.core.stream import abort
+from runtime.core.stream import stream as core
+from runtime.core.sync import awaiting
+from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.value import submit_wait
 from runtime.driver.copies import Plane
-from runtime.feature.graph import external
-from runtime.feature.graph.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
-from runtime.launch.copy import copy_in_stream
-from runtime.launch.direction import inferred
-from runtime.launch.fill import BYTE_TO_WORD, check_fill, queue_fill
-from runtime.launch.mixed import Batch
+from runtime.feature.graph.execution import external
+from runtime.feature.graph.recording.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
+from runtime.launch.batch.batch import Batch
+from runtime.launch.copy.copy import copy_in_stream
+from runtime.launch.copy.direction import inferred
+from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
+from runtime.launch.copy.planes import queue_plane
+from runtime.launch.copy.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
 from runtime.launch.options import PLAIN, LaunchOptions
-from runtime.launch.planes import queue_plane
-from runtime.launch.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
-    from runtime.core.event import Event
-    from runtime.core.notify import Notify
+    from runtime.core.sync.event import Event
+    from runtime.core.sync.notify import Notify
     from runtime.feature.graph import TaskGroup
     from runtime.launch.kernel import Kernel
     from runtime.memory.host import HostBuffer
@@ -170,7 +171,7 @@ class Stream(core.Stream):
     def batch(self) -> Batch:
         """Note launches, copies, fills and events first, then send them together: `with stream.batch() as batch: ...`.
 
-        Nothing is sent when the block is left by an error. See `runtime.launch.mixed.Batch`.
+        Nothing is sent when the block is left by an error. See `runtime.launch.batch.batch.Batch`.
         """
         self.check_open()
         return Batch(self)
@@ -233,8 +234,8 @@ class Stream(core.Stream):
     def record_external(self, event: Event) -> Event:
         """Let each execution of the graph that the stream is captured into record an event for streams outside of it.
 
-        Streams do not record the event then, whose records belong to graphs. See runtime.feature.graph.external.record
-        for the errors.
+        Streams do not record the event then, whose records belong to graphs. Errors: see
+        `runtime.feature.graph.execution.external.record`.
         """
         external.record(self, event)
         return event

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _scenarios(args: argparse.Namespace, out: Output) -> int:
-    from fakes.scenario import shipped
+    from fakes.url.scenario import shipped
 
     rows = [(each.path.stem, each.soc, each.about) for each in shipped()]
     if args.json:

@@ -22,7 +22,7 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
     Raises:
         UsageError: there is no such file.
     """
-    from runtime.api import acl
+    from runtime.capi import pyacl as acl
 
     path = Path(script)
     if not path.is_file():

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chips import check as checking
 from chips import find_chip, glossary
 from chips.layout import SQE_BYTES
 from chips.registry import Decoded, Plugin, plugin
-from chips.vectors import BadVectorFile, read_vectors
+from chips.verify import check as checking
+from chips.verify.vectors import BadVectorFile, read_vectors
 from runtime.cli import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from chips import Catalog, all_socs, find_chip
 from chips.memory_rules import explain_allocation
-from chips.validate import Check, ChipReport, validate_chip
+from chips.verify.validate import Check, ChipReport, validate_chip
 from runtime.cli import UsageError
 
 if TYPE_CHECKING:

@@ -1,1 +1,4 @@
-"""The runtime core: process, devices, contexts, streams, task slots, submission, completion, events."""
+"""The runtime core: one room per concern; what each may touch is said in its own docstring.
+
+Rooms see each other's objects, and only `submission` writes a ring. Nothing here knows launches, features or the API.
+"""

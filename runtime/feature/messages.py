@@ -15,7 +15,7 @@ from runtime.driver.messages import CONTEXT_BYTES, NAME_BYTES, MessageDriver, Qu
 if TYPE_CHECKING:
     import numpy as np
 
-    from runtime.core.device import Device
+    from runtime.core.device.device import Device
 
 SelfQueue = TypeVar("SelfQueue", bound="MessageQueue")
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.core.recycle import reclaim
+from runtime.core.submission.reclaim import reclaim
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
     from runtime.memory.arguments import ArgumentBlock, ArgumentPool
 
 SLOT_BYTES = 8

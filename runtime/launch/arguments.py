@@ -17,8 +17,8 @@ from runtime import errors
 from runtime.launch.block import POINTER_BYTES, HostBlock
 
 if TYPE_CHECKING:
-    from runtime.core.context import Context
-    from runtime.core.process import Runtime
+    from runtime.core.process.context import Context
+    from runtime.core.process.runtime import Runtime
     from runtime.launch.binary import Function
 
 LIST_BYTES = 64 * 1024

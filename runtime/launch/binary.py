@@ -17,10 +17,10 @@ from runtime.launch.program import AnyKernel, Program
 from runtime.launch.source import Entry, cpu_function, find, libraries, read
 
 if TYPE_CHECKING:
-    from runtime.core.context import Context
-    from runtime.core.device import Device
-    from runtime.core.exceptions import ExceptionInfo
-    from runtime.core.process import Runtime
+    from runtime.core.callbacks.exceptions import ExceptionInfo
+    from runtime.core.device.device import Device
+    from runtime.core.process.context import Context
+    from runtime.core.process.runtime import Runtime
 
 
 class Function:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from chips.env import TaskIds
 from chips.tasks import CoreKernel, MixKernel
-from runtime.core.ring import RingV100, RingV200
-from runtime.core.route import NORMAL
-from runtime.core.shots import broken_send
-from runtime.core.submit import send_again
+from runtime.core.submission.ring import RingV100, RingV200
+from runtime.core.submission.route import NORMAL
+from runtime.core.submission.shots import broken_send
+from runtime.core.submission.submit import send_again
 from runtime.launch.args import room_of
 from runtime.launch.unrolled import OtherTypes, packer, packer_for
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
-    from runtime.core.ring import Label
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import Label
     from runtime.launch.kernel import Kernel
     from runtime.launch.program import Program
 

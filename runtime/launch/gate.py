@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.context import Context
-    from runtime.core.stream import Stream
+    from runtime.core.process.context import Context
+    from runtime.core.stream.stream import Stream
 
 
 def check_blocking(context: Context, call: str, *, asynchronous: bool = False) -> None:

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from chips import ffts
+from chips.generations.v100 import ffts
 from chips.tasks import AicpuKernel, CoreKernel, MixKernel
 from runtime import errors
-from runtime.core.ring import Label
+from runtime.core.submission.ring import Label
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, take_block
 from runtime.launch.block import HostBlock
 
 if TYPE_CHECKING:
     from chips.tasks import Task
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 

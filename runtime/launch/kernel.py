@@ -16,14 +16,14 @@ from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from runtime import errors
-from runtime.core.submit import note_last
-from runtime.core.tracing import span
+from runtime.core.diagnostics.tracing import span
+from runtime.core.submission.submit import note_last
+from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
-from runtime.launch.many import launch_many
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
     from runtime.launch.block import HostBlock
     from runtime.launch.program import Program
 

@@ -24,7 +24,7 @@ from runtime.launch.recorder import (
 )
 
 if TYPE_CHECKING:
-    from runtime.core.process import Runtime
+    from runtime.core.process.runtime import Runtime
 
 _LOG = logging.getLogger("runtime.launch")
 _NS = 1000

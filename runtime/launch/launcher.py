@@ -15,10 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CoreKernel, MixKernel
-from runtime.core.blocking import blocking, blocks
-from runtime.core.ring import NO_TASK, TICK, Label, RingV100, RingV200
-from runtime.core.shots import publishing
-from runtime.core.submit import broken_off, flip, make_room, send_again
+from runtime.core.stream.blocking import blocking, blocks
+from runtime.core.submission.ring import NO_TASK, TICK, Label, RingV100, RingV200
+from runtime.core.submission.shots import publishing
+from runtime.core.submission.submit import broken_off, flip, make_room, send_again
 from runtime.launch import captured
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, take_block
 from runtime.launch.block import HostBlock
@@ -34,8 +34,8 @@ from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.layout import Template
-    from runtime.core.gate import Gate
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.gate import Gate
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 

@@ -14,10 +14,10 @@ from chips.binary import Program as CoreProgram
 from chips.binary.placement import aligned_base, place
 from chips.memory_rules import internal_flags
 from runtime import errors
-from runtime.core.tracing import span
-from runtime.launch.cpu import CpuKernel
+from runtime.core.diagnostics.tracing import span
+from runtime.launch.aicpu.cpu import CpuKernel
+from runtime.launch.aicpu.library import send, withdraw
 from runtime.launch.kernel import Kernel
-from runtime.launch.library import send, withdraw
 from runtime.launch.source import Content, cpu_function, fault_of, find, libraries, read
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import fence

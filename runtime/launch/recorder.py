@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from runtime.core.route import NORMAL, RouteRank, Verdict
+from runtime.core.submission.route import NORMAL, RouteRank, Verdict
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import TaskType
-    from runtime.core.process import Runtime
-    from runtime.core.ring import Label
-    from runtime.core.stream import Stream
+    from runtime.core.process.runtime import Runtime
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import Label
 
 BEATS = (
     "function address", "task slot", "description", "arguments to the device", "build the SQE",

@@ -14,7 +14,7 @@ from runtime import errors
 from runtime.launch.block import HostBlock
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
     from runtime.launch.kernel import Kernel
     from runtime.launch.options import LaunchOptions
 

@@ -15,7 +15,7 @@ from runtime import errors
 from runtime.launch.source import fault_of, find
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
+    from runtime.core.device.device import Device
     from runtime.launch.binary import Binary, Function
 
 

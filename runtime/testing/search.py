@@ -79,7 +79,7 @@ class Search:
         return self._run(schedule)
 
     def _schedules(self) -> Iterator[Schedule]:
-        from fakes import plans
+        from fakes.schedule import plans
 
         first = Schedule(self._seed, plan="")
         yield first
@@ -94,7 +94,7 @@ class Search:
 
     def _shortest(self, failing: Schedule) -> Schedule:
         """Shrink: the same decisions under the default policy, then fewer of them."""
-        from fakes import plans
+        from fakes.schedule import plans
 
         best = failing
 

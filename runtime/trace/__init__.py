@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.api.process import start
-from runtime.core.process import Runtime
+from runtime.core.process.runtime import Runtime
 from runtime.launch.recorder import CAPACITY, Kept, Recorder
 from runtime.trace import chrome, verdict
 from runtime.trace.device import Replay, machine_of, newest

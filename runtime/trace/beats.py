@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.core.stream import Stream
+from runtime.core.stream.stream import Stream
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.recorder import BEATS, REST

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from runtime.core.process import Runtime
+    from runtime.core.process.runtime import Runtime
     from runtime.launch.recorder import Kept, Lane
     from runtime.trace.model import Task
 

@@ -14,7 +14,7 @@ from runtime.launch.recorder import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, L
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
 
 if TYPE_CHECKING:
-    from runtime.core.process import Runtime
+    from runtime.core.process.runtime import Runtime
 
 _NS = 1000.0
 _SIGNALS = (("event", "event_id"), ("notify", "notify_id"))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from chips.cond.wait import WaitFor
+from chips.programs.wait import WaitFor
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
-from runtime.core.notify import CountNotify, Notify, RecordMode, WaitMode, clear
+from runtime.core.sync.notify import CountNotify, Notify, RecordMode, WaitMode, clear
 from tests.contract.holdings import holdings
 
 MakeKernel = Callable[..., Kernel]

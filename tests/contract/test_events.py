@@ -9,8 +9,8 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag, check_flags
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag, check_flags
 from runtime.driver.peers import PeerDriver
 
 MakeKernel = Callable[..., Kernel]

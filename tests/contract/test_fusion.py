@@ -10,12 +10,12 @@ import pytest
 
 from chips.tasks import AicpuKernel, AicpuKind, CcuPart
 from fakes.kernels import Fail
-from fakes.missions import Mission
+from fakes.machine.missions import Mission
 from runtime import errors
 from runtime.api import Device, Kernel
-from runtime.core.ring import Label
+from runtime.core.submission.ring import Label
 from runtime.feature import fusion, graph
-from runtime.feature.graph.captured import has_software_queues
+from runtime.feature.graph.execution.captured import has_software_queues
 
 MakeKernel = Callable[..., Kernel]
 pytestmark = pytest.mark.timeout(60)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from chips.cond.stream import Condition
+from chips.programs.stream import Condition
 from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Device, Kernel
-from runtime.core.label import Label, LabelList
-from runtime.core.stream import Stream, StreamFlag
+from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.sync.label import Label, LabelList
 from runtime.feature.graph import Model
-from runtime.feature.graph.links import activate, switch, switch_label
+from runtime.feature.graph.model.links import activate, switch, switch_label
 
 BOTH_QUEUES = True
 MakeKernel = Callable[..., Kernel]

@@ -8,8 +8,8 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
 from runtime.feature import graph
 from runtime.feature.graph import Condition, ConditionKind, Handle, NodeKind
 from tests.contract.holdings import holdings

@@ -9,7 +9,7 @@ import pytest
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
-from runtime.core.stream import Stream
+from runtime.core.stream.stream import Stream
 from runtime.feature import graph
 from runtime.feature.graph import Graph
 from tests.contract.holdings import holdings

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from chips.binary import LoadOptions
-from chips.cond.stream import Condition
+from chips.programs.stream import Condition
 from chips.tasks import Nop
 from fakes.kernels import Fail
 from runtime import errors
 from runtime.api import Device, Kernel
-from runtime.core.stream import Stream, StreamFlag
+from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.feature.graph import Model
-from runtime.feature.graph.links import activate, switch
+from runtime.feature.graph.model.links import activate, switch
+from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.block import HostBlock
-from runtime.launch.cpu import CpuKernel
 from runtime.launch.program import Program
 
 BOTH_QUEUES = True

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from runtime.api.aclrt import Acl, Out
-from runtime.core.stream import Stream
+from runtime.capi.aclrt import Acl, Out
+from runtime.core.stream.stream import Stream
 
 V1, V2 = "ascend910b1", "ascend950pr_9599"
 Answer = int | str

@@ -11,7 +11,7 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
-from runtime.core.stream import StreamFlag
+from runtime.core.stream.stream import StreamFlag
 from runtime.feature import graph
 from runtime.feature.graph import Model
 from runtime.feature.snapshot import ProcessState, Stage

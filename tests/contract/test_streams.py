@@ -246,7 +246,7 @@ def test_stream_of_another_device_is_refused(url: str) -> None:
 def test_plain_close_of_a_stuck_stream_times_out_and_force_ends_it(
     device: Device, make_kernel: MakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from runtime.core import teardown
+    from runtime.core.device import teardown
 
     monkeypatch.setattr(teardown, "_TRIES", 20)
     spin = make_kernel("stuck", ready.spin, 1, grid=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runtime.api import Device, Kernel, Runtime, Stream
-from runtime.api.aclrt import Acl, Out
+from runtime.capi.aclrt import Acl, Out
 from runtime.cli.sample import minimal_kernel
 
 StandIn = Callable[..., Kernel]

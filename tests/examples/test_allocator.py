@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from tests.examples.conftest import CApi
 
 PARTS = ("allocatorDesc", "allocator", "allocFunc", "freeFunc", "allocAdviseFunc", "getAddrFromBlockFunc")

@@ -13,7 +13,7 @@ import pytest
 from fakes.kernels import Fail
 from runtime import errors
 from runtime.api import Device, Stream
-from runtime.core.exceptions import ExceptionInfo
+from runtime.core.callbacks.exceptions import ExceptionInfo
 from tests.examples.conftest import StandIn
 
 USER_DATA = 520

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 from runtime.api import Device
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from tests.examples.conftest import CApi
 
 TENSOR, FLOAT = 0, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.api import Device, Stream
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from tests.examples.conftest import CApi, StandIn
 
 MILLISECOND_NS = 1_000_000

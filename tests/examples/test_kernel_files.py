@@ -12,7 +12,7 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from runtime.cli.sample import minimal_kernel
 from runtime.launch.binary import Function
 from runtime.launch.kernel import Kernel

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from chips.cond.stream import Condition
+from chips.programs.stream import Condition
 from runtime.api import Device, Kernel
-from runtime.core.label import Label, LabelList
-from runtime.core.stream import Stream, StreamFlag
+from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.sync.label import Label, LabelList
 from runtime.feature.graph import Model
-from runtime.feature.graph.links import activate, switch, switch_label
+from runtime.feature.graph.model.links import activate, switch, switch_label
 from tests.examples.conftest import StandIn
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from tests.examples.conftest import CApi
 
 SATURATION, INF_NAN = 0, 1

@@ -11,7 +11,7 @@ import pytest
 from fakes.kernels import add
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from tests.examples.conftest import CApi, StandIn
 
 FIRST = np.arange(1, 9, dtype="f4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from runtime.trace import tracing
 from tests.examples.conftest import CApi
 

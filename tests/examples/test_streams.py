@@ -10,9 +10,9 @@ import pytest
 from fakes.kernels import Fail, Hang
 from runtime import errors
 from runtime.api import Device, Kernel, Stream
-from runtime.api.aclrt import Out
-from runtime.core.failure import FailureMode
-from runtime.core.stream import StreamFlag
+from runtime.capi.aclrt import Out
+from runtime.core.stream.failure import FailureMode
+from runtime.core.stream.stream import StreamFlag
 from tests.examples.conftest import CApi, StandIn
 
 TASKS = 3000

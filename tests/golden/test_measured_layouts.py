@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from chips.generations.v100.tables import DESCRIPTORS, LAYOUTS
 from chips.layout import Layout
-from chips.v100.tables import DESCRIPTORS, LAYOUTS
 from tests.tools.corpus import corpus
 
 WHOLE = [

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chips.check import check
-from chips.vectors import Sent, Vector, read_vectors
+from chips.verify.check import check
+from chips.verify.vectors import Sent, Vector, read_vectors
 from tests.golden.vectors import names, sample
 from tests.tools.corpus import corpus
 

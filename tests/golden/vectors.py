@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from chips.vectors import Sent, Vector, read_vectors
+from chips.verify.vectors import Sent, Vector, read_vectors
 
 DATA = Path(__file__).with_name("data")
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
 from runtime.feature import graph
 from runtime.feature.graph import CaptureStatus, Graph, TaskGroup
 

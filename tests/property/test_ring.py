@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chips.tasks import TaskType
-from runtime.core.ring import NO_TASK, Label, RingV100, RingV200, TaskRing, tell
+from runtime.core.submission.ring import NO_TASK, Label, RingV100, RingV200, TaskRing, tell
 
 
 @dataclass

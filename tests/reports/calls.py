@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from runtime.api.aclrt import Acl, Out
+from runtime.capi.aclrt import Acl, Out
 
 Answer = TypeVar("Answer")
 

@@ -351,7 +351,7 @@ def test_the_default_stream_is_no_origin_and_runs_beside(device: Device, note: K
 
 
 def test_null_graphs_of_a_failed_capture_point_back_in_the_c_api() -> None:
-    from runtime.api.aclrt import Acl, Out
+    from runtime.capi.aclrt import Acl, Out
 
     acl = Acl("fake://ascend910b1?seed=1")
     assert acl.call("aclInit") == 0

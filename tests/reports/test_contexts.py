@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import runtime
-from runtime.api.aclrt import Out
-from runtime.core import lifetime
+from runtime.capi.aclrt import Out
+from runtime.core.process import lifetime
 from tests.reports.calls import Caller, in_thread
 
 _DEVICE_TO_DEVICE = 3

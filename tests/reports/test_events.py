@@ -10,9 +10,9 @@ from chips.tasks import Nop
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Stream
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag
-from runtime.core.logs import LogSettings
+from runtime.core.diagnostics.logs import LogSettings
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
 from tests.unit.runtime.machines import V100, V200, MakeKernel, OpenMachine
 
 

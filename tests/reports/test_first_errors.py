@@ -9,8 +9,8 @@ import pytest
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime
-from runtime.api.aclrt import Out
-from runtime.core.failure import FailureMode
+from runtime.capi.aclrt import Out
+from runtime.core.stream.failure import FailureMode
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import MakeKernel, OpenMachine
 

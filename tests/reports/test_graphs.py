@@ -9,8 +9,8 @@ import pytest
 from fakes.checkers import Report
 from runtime.api import Device, Kernel, Runtime
 from runtime.cli.sample import minimal_kernel
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
 
 URLS = ("fake://ascend910b1?seed=1&check=all", "fake://ascend910b1?seed=1&check=all&swsq=0",
         "fake://ascend950pr_9599?seed=1&check=all")  # fmt: skip

@@ -10,8 +10,8 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Kernel, LaunchOptions, Stream
-from runtime.api.aclrt import Out
-from tests.unit.runtime.api.kernel_calls import Caller, api, function, soc
+from runtime.capi.aclrt import Out
+from tests.unit.runtime.capi.kernel_calls import Caller, api, function, soc
 from tests.unit.runtime.machines import MakeKernel
 
 __all__ = ["api", "function", "soc"]

@@ -11,7 +11,7 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Stream
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from runtime.feature import graph
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import CHIPS, V100, OpenMachine

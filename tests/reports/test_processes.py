@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import runtime
-from fakes.daemon import FakeDaemon
+from fakes.machine.daemon import FakeDaemon
 from runtime import errors
-from runtime.api.aclrt import Out
+from runtime.capi.aclrt import Out
 from runtime.cli.sample import minimal_kernel
-from runtime.core import lifetime
+from runtime.core.process import lifetime
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import OpenMachine
 

@@ -18,8 +18,8 @@ from fakes.checkers import Report
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
 from runtime.cli.sample import minimal_kernel
-from runtime.core.event import Event
-from runtime.core.event_flags import EventFlag
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
 from tests.unit.runtime.machines import V100, V200
 
 SIZE = 64

@@ -17,7 +17,7 @@ from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
-from runtime.core.ring import RingV100
+from runtime.core.submission.ring import RingV100
 
 CHIPS = ("ascend910b1", "ascend950pr_9599")
 _FAULTS = (Effect.EXCEPTION, Effect.TRAP, Effect.TIMEOUT, Effect.CONFLICT)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from runtime.api import acl
-from runtime.api.acl.binding import Argument, Row
+from runtime.capi import pyacl as acl
+from runtime.capi.pyacl.binding import Argument, Row
 
 HEAD = '"""Types of {module}; made from the tables of calls by tests/tools/acl_stubs.py."""\n\n'
 IMPORTS = {

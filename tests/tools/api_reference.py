@@ -59,7 +59,7 @@ FURTHER = (Pool, PooledBuffer, ManagedBuffer, RegisteredBuffer, Node)
 HEAD = """# API reference
 
 Written by `python -m tests.tools.api_reference` from signatures and docstrings. Everything here is `runtime.<name>`, or
-is what one of these returns; `help()` of each says the same. The C API by name is `runtime.api.aclrt`, pyACL is `acl`
+is what one of these returns; `help()` of each says the same. The C API by name is `runtime.capi.aclrt`, pyACL is `acl`
 under `npuhal run`.
 """
 

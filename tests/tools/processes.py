@@ -51,7 +51,7 @@ class Child(Line):
 
     def __init__(self, part: Part, *arguments: Any) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["runtime.api.aclrt", "tests.tools.processes", "tests.tools.warm"])
+        context.set_forkserver_preload(["runtime.capi.aclrt", "tests.tools.processes", "tests.tools.warm"])
         ours, theirs = context.Pipe()
         super().__init__(ours)
         self.process: BaseProcess = context.Process(target=_run, args=(theirs, part, arguments), daemon=True)

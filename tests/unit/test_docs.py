@@ -24,7 +24,7 @@ import pytest
 import yaml
 
 import npuhal
-from runtime.api import acl
+from runtime.capi import pyacl as acl
 from runtime.cli import COMMANDS
 from runtime.cli.parser import Parser
 

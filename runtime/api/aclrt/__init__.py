@@ -1,10 +1,15 @@
-"""The vendor's C API by name: functions with the header's parameters, integers as handles, codes as results.
+"""The same as `runtime.capi.aclrt`, under the name that programs know."""
 
-`Acl().call("aclrtMalloc", devPtr=Out(), size=4096, policy=0)` returns the code that the C function would. It is what
-the pyACL module and the scenario replay stand on; Python programs use `import runtime` instead.
-"""
+from __future__ import annotations
 
-from runtime.api.aclrt.entry import Out, entry, names
-from runtime.api.aclrt.state import Acl
+import importlib
+from typing import Any
 
-__all__ = ["Acl", "Out", "entry", "names"]
+
+def __getattr__(name: str) -> Any:
+    """Hand on what `runtime.capi.aclrt` has."""
+    return getattr(importlib.import_module("runtime.capi.aclrt"), name)
+
+
+def __dir__() -> list[str]:
+    return dir(importlib.import_module("runtime.capi.aclrt"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import FusionKernel, TaskType
 from runtime import errors
-from runtime.core.ring import Label
+from runtime.core.submission.ring import Label
 from runtime.feature.fusion.parts import CALL, Core, Cpu, Missions, Part, check, check_supported
 from runtime.launch.args import all_slots
 from runtime.launch.block import HostBlock
@@ -17,7 +17,7 @@ from runtime.launch.general import submit_described
 
 if TYPE_CHECKING:
     from chips.tasks import Task
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
 
 NO_FORMAT = 0xFFFF
 """Offset of the argument format where there is none."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from runtime.core.signals import ByteSignal
-from runtime.core.software import DEPTH, RESERVED
+from runtime.core.submission.software import DEPTH, RESERVED
+from runtime.core.sync.signals import ByteSignal
 from runtime.driver.queues import SQE_BYTES
 from runtime.feature.graph.state import has_software_queues
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
-    from runtime.feature.graph.captured import Captured
+    from runtime.core.stream.stream import Stream
+    from runtime.feature.graph.execution.captured import Captured
 
 
 @dataclass(frozen=True, slots=True)

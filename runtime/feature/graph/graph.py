@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from runtime.feature.graph import update, view
-from runtime.feature.graph.captured import Captured
+from runtime.feature.graph import view
 from runtime.feature.graph.cost import Cost, cost_of
-from runtime.feature.graph.node import Node, NodeKind
-from runtime.feature.graph.repoint import Repointer
+from runtime.feature.graph.editing import update
+from runtime.feature.graph.editing.update_arguments import Repointer
+from runtime.feature.graph.execution.captured import Captured
+from runtime.feature.graph.recording.node import Node, NodeKind
 
 if TYPE_CHECKING:
     from runtime.launch.kernel import Kernel

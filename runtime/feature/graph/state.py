@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from runtime.core import creation
+from runtime.core.stream import creation
 from runtime.driver import ids as id_kinds
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
-    from runtime.feature.graph.captured import Captured
+    from runtime.core.device.device import Device
+    from runtime.feature.graph.execution.captured import Captured
 
 _MANY_EVENTS = 8192
 """With more free event ids than that, shadows are hardware events."""

@@ -23,12 +23,12 @@ from chips.tasks import (
     StreamActive,
     TaskType,
 )
-from runtime.feature.graph.node import Node
+from runtime.feature.graph.recording.node import Node
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
-    from runtime.feature.graph.captured import Captured
-    from runtime.feature.graph.model import Model
+    from runtime.core.stream.stream import Stream
+    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph.model.model import Model
 
 _TYPE_NAMES = {TaskType.MEMCPY: "MEMCPY_ASYNC", TaskType.STREAM_WAIT_EVENT: "EVENT_WAIT"}
 _VERBOSE = 1

@@ -8,7 +8,7 @@
 ...         rt.snapshot.restore()
 """
 
-from runtime.core.process_lock import ProcessState
+from runtime.core.process.process_lock import ProcessState
 from runtime.feature.snapshot.image import DeviceImage
 from runtime.feature.snapshot.report import SnapshotReport
 from runtime.feature.snapshot.snapshot import Snapshot

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import MemcpyAsync
 from runtime import errors
-from runtime.core.stream import StreamFlag
+from runtime.core.stream.stream import StreamFlag
 from runtime.feature.snapshot import image
 
 if TYPE_CHECKING:
-    from runtime.core.context import Context
-    from runtime.core.device import Device
-    from runtime.core.stream import Stream
-    from runtime.feature.graph.model import Model
+    from runtime.core.device.device import Device
+    from runtime.core.process.context import Context
+    from runtime.core.stream.stream import Stream
+    from runtime.feature.graph.model.model import Model
     from runtime.feature.snapshot.image import DeviceImage
 
 _CALL = "backup"
@@ -130,6 +130,6 @@ def save(device: Device, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
 
 def _lent(stream: Stream) -> bool:
     """Whether the queue takes its entries from device memory, which is saved anyway."""
-    from runtime.feature.graph.rings import route_of
+    from runtime.feature.graph.execution.rings import route_of
 
     return route_of(stream) is not None

@@ -11,7 +11,7 @@ from runtime.feature.snapshot import image
 from runtime.feature.snapshot.image import Block, DeviceImage
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
+    from runtime.core.device.device import Device
 
 _SHOWN = 3
 

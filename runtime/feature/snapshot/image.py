@@ -16,7 +16,7 @@ from npuhal import constants as c
 from runtime.driver.virtual import VirtualDriver
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
+    from runtime.core.device.device import Device
     from runtime.driver.holdings import Physical
 
 _KINDS = 0xF << 10

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
+    from runtime.core.device.device import Device
     from runtime.feature.snapshot.image import DeviceImage
 
 

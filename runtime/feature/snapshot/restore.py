@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from runtime.driver.peers import PeerDriver
 from runtime.driver.snapshot import ProcessDriver
-from runtime.feature.graph.rings import route_of
+from runtime.feature.graph.execution.rings import route_of
 from runtime.feature.snapshot import image
 from runtime.feature.snapshot.backup import all_streams, models
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
-    from runtime.core.stream import Stream
-    from runtime.feature.graph.model import Model
+    from runtime.core.device.device import Device
+    from runtime.core.stream.stream import Stream
+    from runtime.feature.graph.model.model import Model
     from runtime.feature.snapshot.image import DeviceImage
 
 

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.core.process_lock import LOCK_LIMIT_S, ProcessState
+from runtime.core.process.process_lock import LOCK_LIMIT_S, ProcessState
 from runtime.driver.snapshot import ProcessDriver
 from runtime.feature.snapshot import backup, elsewhere, restore
 from runtime.feature.snapshot.report import SnapshotReport, describe
 from runtime.feature.snapshot.stages import Stage, StageCallbacks
 
 if TYPE_CHECKING:
-    from runtime.core.device import Device
-    from runtime.core.process import Runtime
-    from runtime.core.stream import Stream
+    from runtime.core.device.device import Device
+    from runtime.core.process.runtime import Runtime
+    from runtime.core.stream.stream import Stream
     from runtime.feature.snapshot.image import DeviceImage
     from runtime.memory.buffer import Buffer
 

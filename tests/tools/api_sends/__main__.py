@@ -12,7 +12,7 @@ from typing import Any
 from chips import find_chip
 from chips.registry import Plugin, plugin
 from npuhal.trace import Record
-from runtime.core.stream import StreamFlag
+from runtime.core.stream.stream import StreamFlag
 from tests.tools.api_sends.compare import Mapping, differences
 from tests.tools.api_sends.session import OPTIONS, SOCS, Session
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from chips.tasks import ProfilerTraceEx
 from npuhal.trace import Record
-from runtime.api.aclrt import Acl, Out
-from runtime.core.stream import Stream
+from runtime.capi.aclrt import Acl, Out
+from runtime.core.stream.stream import Stream
+from runtime.launch.copy.reduce import queue_reduce
 from runtime.launch.program import Program
-from runtime.launch.reduce import queue_reduce
 from tests.tools.elf_writer import ElfWriter, u32
 
 SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599", "950_ub": "ascend950pr_9599", "310B": "ascend310b1"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.faults import Effect
-from runtime.api.aclrt import Acl
+from runtime.capi.aclrt import Acl
 from tests.tools.behaviour.values import Values
 
 SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
@@ -45,7 +45,7 @@ def url_of(scenario: dict[str, Any], tier: str) -> str:
 
 def control(acl: Acl, values: Values, step: dict[str, Any]) -> Any:
     """Hold, release, step or disturb a queue; returns what `pending` asks for."""
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
 
     kind = step["hal"]
     if "stream_id" in step:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtime.api.aclrt import Acl, Out
-from runtime.api.aclrt.entry import UNTOUCHED, find
+from runtime.capi.aclrt import Acl, Out
+from runtime.capi.aclrt.entry import UNTOUCHED, find
 from tests.tools.behaviour.hal_log import HalLog
 from tests.tools.behaviour.machine import Unsupported, control, url_of
 from tests.tools.behaviour.values import Skipped, Values, read_back

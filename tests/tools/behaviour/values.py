@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from runtime.api.aclrt import Out
-from runtime.api.aclrt.entry import UNTOUCHED
+from runtime.capi.aclrt import Out
+from runtime.capi.aclrt.entry import UNTOUCHED
 from tests.tools.corpus import ROOT
 
 _INTEGERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q", "i64": "q", "f32": "f",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chips.cond.stream import ENABLE_OFFSET, HEAD_OFFSET
+from chips.programs.stream import ENABLE_OFFSET, HEAD_OFFSET
 
 SELECTOR = 0x6A000_4880
 PAGES = 0x5000_0000
@@ -40,7 +40,7 @@ class Queues:
     def enabled(self, sq_id: int) -> bool:
         return bool(self.peek(self.page(sq_id) + ENABLE_OFFSET, 4))
 
-    # --- chips.cond.execute.Machine
+    # --- chips.programs.execute.Machine
     def load(self, address: int, size: int, physical: bool) -> bytes:
         if physical and address == SELECTOR:
             return (self.states[self.selected] << 32 | self.selected).to_bytes(8, "little")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chips.completion import Cqe, Error, Outcome, OutcomeKind, pack_logic_cqe, parse_logic_cqe
+from chips.generations.v100.completion import classify
 from chips.tasks import TaskType
-from chips.v100.completion import classify
 
 CLEAN = Cqe(0x11, 0x22, 0, 0, 1, 3, 9, False, False, False, False, False, False, 100, 200)
 WORDS = st.integers(0, 0xFFFF)

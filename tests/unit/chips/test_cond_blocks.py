@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from chips.catalog import Catalog
-from chips.cond import CondError, assemble, disassemble, parse
-from chips.cond.body import float_status, function_call
-from chips.cond.capture import CaptureCondition, ConditionKind, WhileJumpBack
-from chips.cond.device import CondDevice
-from chips.cond.isa import isa
-from chips.cond.label import LabelSwitch
-from chips.cond.model import ModelExecute, StartQueues
-from chips.cond.program import decode
-from chips.cond.rdma import ProducerIndexModify, rdma_count, rdma_doorbell
-from chips.cond.stream import Condition, QueueRegisters, StreamActive, StreamSwitch
-from chips.cond.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
 from chips.env import EncodeEnv
+from chips.programs import CondError, assemble, disassemble, parse
+from chips.programs.body import float_status, function_call
+from chips.programs.capture import CaptureCondition, ConditionKind, WhileJumpBack
+from chips.programs.device import CondDevice
+from chips.programs.isa import isa
+from chips.programs.label import LabelSwitch
+from chips.programs.model import ModelExecute, StartQueues
+from chips.programs.program import decode
+from chips.programs.rdma import ProducerIndexModify, rdma_count, rdma_doorbell
+from chips.programs.stream import Condition, QueueRegisters, StreamActive, StreamSwitch
+from chips.programs.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
 from tests.tools.corpus import corpus
 
 # corpus file: SoC, slots of the ring

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chips.cond import CondError
-from chips.cond.dqs import Step, Trace, assemble, program
-from chips.cond.execute import Execution, execute
+from chips.programs import CondError
+from chips.programs.dqs import Step, Trace, assemble, program
+from chips.programs.execute import Execution, execute
 from tests.unit.chips.cond_machine import Queues
 
 SIZES = {

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chips.cond import assemble
-from chips.cond.body import float_status, function_call, schedule_end
-from chips.cond.capture import CaptureCondition, ConditionKind, WhileJumpBack
-from chips.cond.execute import Execution, execute
-from chips.cond.label import LabelSwitch
-from chips.cond.model import ModelExecute, StartQueues
-from chips.cond.rdma import ProducerIndexModify, rdma_count, rdma_doorbell
-from chips.cond.stream import STATE_OFFSET, Condition, QueueRegisters, StreamActive, StreamSwitch
-from chips.cond.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
+from chips.programs import assemble
+from chips.programs.body import float_status, function_call, schedule_end
+from chips.programs.capture import CaptureCondition, ConditionKind, WhileJumpBack
+from chips.programs.execute import Execution, execute
+from chips.programs.label import LabelSwitch
+from chips.programs.model import ModelExecute, StartQueues
+from chips.programs.rdma import ProducerIndexModify, rdma_count, rdma_doorbell
+from chips.programs.stream import STATE_OFFSET, Condition, QueueRegisters, StreamActive, StreamSwitch
+from chips.programs.wait import BoundQueue, ExternalWait, KnownQueue, MemoryWait, SwapBuffer, WaitFor
 from tests.unit.chips.cond_machine import SELECTOR, TABLE, Queues
 
 VARIABLE, OTHER, STARTS, DFX, BLOCK = 0x1000, 0x2000, 0x3000, 0x8000, 0x1_0000

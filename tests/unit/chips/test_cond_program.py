@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chips.cond import CondError, Instruction, assemble, disassemble, parse
-from chips.cond.isa import isa
-from chips.cond.program import branch_targets, decode
+from chips.programs import CondError, Instruction, assemble, disassemble, parse
+from chips.programs.isa import isa
+from chips.programs.program import branch_targets, decode
 
 GENERATIONS = ("v100", "v200", "v201", "arch9201")
 

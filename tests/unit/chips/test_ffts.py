@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chips.catalog import Catalog
 from chips.env import CoreQos, EncodeEnv
-from chips.ffts import CONTEXT_BYTES, ContextType, decode, encode, layout, mix_context, mix_template
+from chips.generations.v100.ffts import CONTEXT_BYTES, ContextType, decode, encode, layout, mix_context, mix_template
 from chips.layout import FieldOverflow, UnknownField
 from chips.tasks import MixKernel
 from chips.tasks.kernel import MixKind

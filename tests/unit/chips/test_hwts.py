@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from chips.catalog import Catalog
 from chips.completion import OutcomeKind
 from chips.env import EncodeEnv, TaskIds
-from chips.hwts import HwtsEnv, HwtsFacts
-from chips.hwts.command import layouts
-from chips.hwts.completion import ReportKind, classify, parse_cqe
-from chips.hwts.tasks import (
+from chips.generations.hwts import HwtsEnv, HwtsFacts
+from chips.generations.hwts.command import layouts
+from chips.generations.hwts.completion import ReportKind, classify, parse_cqe
+from chips.generations.hwts.tasks import (
     CreateStream,
     DmaAddress,
     DmaCopy,

@@ -9,6 +9,10 @@ import pytest
 
 from chips import find_chip
 from chips.env import CoreQos, EncodeEnv, TaskIds
+from chips.generations.v100 import memory
+from chips.generations.v100.condition import BadFunction
+from chips.generations.v100.media import BadCommand
+from chips.generations.v100.tables import LAYOUTS
 from chips.layout import FieldOverflow
 from chips.registry import plugin
 from chips.tasks import (
@@ -50,10 +54,6 @@ from chips.tasks import (
     WriteValue,
     WriteValuePointer,
 )
-from chips.v100 import memory
-from chips.v100.condition import BadFunction
-from chips.v100.media import BadCommand
-from chips.v100.tables import LAYOUTS
 
 CHIP = find_chip("Ascend910B1")
 LITE = find_chip("Ascend310B1")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from chips import find_chip
 from chips import tasks as t
 from chips.env import TaskIds
+from chips.generations.v200.generation import MAX_SQE, with_head_update
 from chips.layout import SQE_BYTES, FieldOverflow
 from chips.registry import UnsupportedTask, plugin
 from chips.tasks import TaskType
-from chips.v200.generation import MAX_SQE, with_head_update
 from tests.unit.chips.v2_samples import AICPU, COPY, IDS, KERNEL, MIX, SHARED, V200, Sample, environment, expected
 
 CHIP = find_chip("Ascend950PR_9599")

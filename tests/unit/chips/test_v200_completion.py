@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from chips.completion import Cqe, Outcome, OutcomeKind
+from chips.generations.v200.completion import WHOLE_TASK, classify
 from chips.tasks import TaskType
-from chips.v200.completion import WHOLE_TASK, classify
 
 FINE = Cqe(
     stream_id=1,

@@ -10,7 +10,7 @@ import yaml
 from chips import find_chip
 from chips.layout import SQE_BYTES
 from chips.registry import UnsupportedTask, plugin
-from chips.vectors import Sent, Vector, read_vectors
+from chips.verify.vectors import Sent, Vector, read_vectors
 from tests.tools.corpus import corpus
 
 CHIPS = ("950", "950_die1", "950_ub", "ascend350", "arch9201", "mc62cm12a", "mc32dm11a")

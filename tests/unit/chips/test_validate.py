@@ -11,16 +11,16 @@ import pytest
 import yaml
 
 import chips
-from chips import validate
 from chips.chip import Chip
 from chips.completion import Cqe, Outcome
-from chips.coverage import expected
 from chips.env import EncodeEnv, TaskIds
 from chips.layout import Field, Layout, LayoutSet, make_layout
 from chips.memory_rules import Allocation, allocation
 from chips.registry import Plugin, TaskOps, plugin, without
 from chips.tasks import Task, TaskType
-from chips.validate import check_allocation, check_layouts, check_limits, check_registry, check_round_trips
+from chips.verify import validate
+from chips.verify.coverage import expected
+from chips.verify.validate import check_allocation, check_layouts, check_limits, check_registry, check_round_trips
 from tests.tools.corpus import corpus
 
 # --- the matrix

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chips.check import check
-from chips.recorded import UnknownMachine
 from chips.tasks import AicKernel, NotifyWait
-from chips.vectors import BadVectorFile, Sent, Vector, read_vectors
+from chips.verify.check import check
+from chips.verify.recorded import UnknownMachine
+from chips.verify.vectors import BadVectorFile, Sent, Vector, read_vectors
 from tests.golden.vectors import DATA
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from chips import ffts
 from chips.descriptor import write_body
+from chips.generations.v100 import ffts
 from fakes.errors import NotModelled
 from npuhal import constants as c
 from npuhal import structs as s

@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from chips.cond.body import function_call
-from chips.cond.device import CondDevice, generation_of
-from chips.cond.model import ModelExecute
-from chips.cond.stream import DIAGNOSTIC_BYTES, Condition, StreamActive, StreamSwitch
-from chips.cond.wait import KnownQueue, MemoryWait, WaitFor
+from chips.programs.body import function_call
+from chips.programs.device import CondDevice, generation_of
+from chips.programs.model import ModelExecute
+from chips.programs.stream import DIAGNOSTIC_BYTES, Condition, StreamActive, StreamSwitch
+from chips.programs.wait import KnownQueue, MemoryWait, WaitFor
 from fakes import kernels
 from fakes.executor import condition
-from fakes.queues import SubmissionQueue
+from fakes.machine.queues import SubmissionQueue
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig, Stream

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import npuhal
 from chips import find_chip
-from fakes import identity
-from fakes.ids import IdPool
+from fakes.machine import identity
+from fakes.machine.ids import IdPool
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig

@@ -11,13 +11,13 @@ import pytest
 import npuhal
 from chips import UnknownChip
 from fakes import NotModelled
-from fakes.compiled import compiler
-from fakes.device import ID_KINDS
 from fakes.faults import Effect
 from fakes.hal.coverage import Status, coverage
-from fakes.options import NAMES as OPTIONS
-from fakes.rules import KEYS as RULES
-from fakes.scheduler import POLICIES
+from fakes.machine.card import ID_KINDS
+from fakes.schedule.scheduler import POLICIES
+from fakes.tiers.compiled import compiler
+from fakes.url.options import NAMES as OPTIONS
+from fakes.url.rules import KEYS as RULES
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.errors import BadUrl, NotSupported

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from chips import ffts
+from chips.generations.v100 import ffts
 from fakes import kernels
 from fakes.errors import NotModelled
 from npuhal import constants as c

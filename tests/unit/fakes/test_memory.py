@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fakes.address_space import Extents
-from fakes.blocks import Kind, Pool
 from fakes.errors import MemoryFault, OutOfDeviceMemory
-from fakes.memory import Memory
+from fakes.machine.address_space import Extents
+from fakes.machine.blocks import Kind, Pool
+from fakes.machine.memory import Memory
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig

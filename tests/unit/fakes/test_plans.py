@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import plans
-from fakes.plans import Choice
-from fakes.scheduler import POLICIES
+from fakes.schedule import plans
+from fakes.schedule.plans import Choice
+from fakes.schedule.scheduler import POLICIES
 from npuhal.errors import BadUrl
 from tests.unit.fakes.rig import Rig
 from tests.unit.fakes.test_schedules import program

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakes.blocks import Pool
+from fakes.machine.blocks import Pool
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig

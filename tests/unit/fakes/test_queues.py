@@ -10,7 +10,7 @@ import pytest
 
 from chips.completion import Cqe, parse_logic_cqe
 from fakes import kernels
-from fakes.queues import LogicQueue, completion, hardware_entry
+from fakes.machine.queues import LogicQueue, completion, hardware_entry
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import npuhal
-from fakes.scenario import find, read, shipped
+from fakes.url.scenario import find, read, shipped
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.errors import BadUrl

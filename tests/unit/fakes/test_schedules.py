@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from fakes import kernels
-from fakes.scheduler import POLICIES
+from fakes.schedule.scheduler import POLICIES
 from npuhal import constants as c
 from tests.unit.fakes.rig import Rig, Stream
 

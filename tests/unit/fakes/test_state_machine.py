@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
 
 from fakes import kernels
-from fakes.scheduler import POLICIES
+from fakes.schedule.scheduler import POLICIES
 from npuhal import constants as c
 from tests.unit.fakes.rig import Rig, Stream
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chips.chip import Chip
-from chips.validate import Check, ChipReport
+from chips.verify.validate import Check, ChipReport
 from runtime.cli import main, validate
 from runtime.cli.output import Output
 from runtime.driver.info import DeviceInfo

@@ -12,7 +12,7 @@ import pytest
 from chips.tasks import MemcpyAsync
 from runtime import errors
 from runtime.api import Device, Stream
-from runtime.launch import transfer
+from runtime.launch.copy import transfer
 from tests.unit.runtime.machines import CHIPS, V100, V200, OpenMachine
 
 MiB = 1 << 20

@@ -73,7 +73,7 @@ def test_host_functions_run_in_order_on_another_thread(device: Device, stream: S
 
 
 def test_a_failed_body_closes_its_stream_by_force(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    from runtime.core import teardown
+    from runtime.core.device import teardown
 
     monkeypatch.setattr(teardown, "_TRIES", 3)
     stream = device.create_stream()

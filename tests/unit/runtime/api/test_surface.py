@@ -11,7 +11,7 @@ import pytest
 
 import runtime
 from runtime import errors
-from runtime.core import lifetime
+from runtime.core.process import lifetime
 from tests.unit.runtime.machines import V100
 
 URL = f"fake://{V100}?devices=2&seed=2"

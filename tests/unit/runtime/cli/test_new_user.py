@@ -19,7 +19,7 @@ from unittest import mock
 import pytest
 
 from chips import all_socs
-from runtime.api import acl
+from runtime.capi import pyacl as acl
 from runtime.cli import COMMANDS, main
 from runtime.cli.parser import Parser
 

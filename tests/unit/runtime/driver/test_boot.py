@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes.daemon import FakeDaemon
+from fakes.machine.daemon import FakeDaemon
 from npuhal import constants as c
 from npuhal.trace import Record
 from runtime import errors

@@ -12,7 +12,7 @@ import pytest
 from runtime import errors
 from runtime.api import Runtime
 from runtime.cli.sample import minimal_kernel
-from runtime.core.process_lock import ProcessLock, ProcessState
+from runtime.core.process.process_lock import ProcessLock, ProcessState
 from runtime.feature import graph
 from runtime.feature.snapshot import Stage
 from runtime.memory.buffer import Buffer

@@ -14,7 +14,7 @@ import pytest
 from chips.tasks.kernel import NEVER_TIMEOUT_US
 from runtime import errors
 from runtime.api import Device, LaunchOptions, Runtime, Stream
-from runtime.core.tables import NamePool
+from runtime.core.device.device_tables import NamePool
 from runtime.launch.block import HostBlock
 from runtime.launch.program import Program
 from runtime.memory.kernel_pool import KernelPool

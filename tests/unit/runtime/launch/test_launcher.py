@@ -22,8 +22,8 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
-from runtime.core.route import RouteRank, Verdict
-from runtime.core.stream import StreamFlag
+from runtime.core.stream.stream import StreamFlag
+from runtime.core.submission.route import RouteRank, Verdict
 from tests.unit.runtime.machines import V100, V200, MakeKernel, OpenMachine, holdings
 
 BYREF = type(ctypes.byref(ctypes.c_int()))

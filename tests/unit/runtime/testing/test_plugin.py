@@ -202,7 +202,7 @@ def test_loading_the_plugin_costs_less_than_20_ms() -> None:
 
 
 def test_the_plugin_draws_from_all_policies() -> None:
-    from fakes.scheduler import POLICIES, RoundRobin
+    from fakes.schedule.scheduler import POLICIES, RoundRobin
     from runtime.testing import search
 
     assert {*search.POLICIES, RoundRobin.name} == set(POLICIES)

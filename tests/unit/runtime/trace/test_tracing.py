@@ -14,7 +14,7 @@ import pytest
 from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
-from runtime.core import hang
+from runtime.core.diagnostics import hang
 from runtime.launch.launch_log import log_launches
 from runtime.launch.recorder import SEND, SLOT, WAIT
 from runtime.trace import Tracing, tracing

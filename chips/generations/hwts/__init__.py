@@ -1,0 +1,27 @@
+"""Chips without STARS (Ascend 910A, 310P, 310, 610): tasks are 64-byte commands, one each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chips.generations.hwts import flow, service, work
+from chips.generations.hwts.command import MAX_SQE, HwtsEnv, HwtsFacts, layouts, make_ops
+from chips.generations.hwts.completion import classify, parse_cqe
+from chips.registry import Plugin
+
+if TYPE_CHECKING:
+    from chips.chip import Chip
+
+__all__ = ["HwtsEnv", "HwtsFacts", "make_plugin"]
+
+
+def make_plugin(chip: Chip) -> Plugin:
+    """Return the plug-in; all these chips take the same commands."""
+    return Plugin(
+        "hwts",
+        layouts(),
+        make_ops((*work.RULES, *flow.RULES, *service.RULES)),
+        max_sqe=MAX_SQE,
+        parse_cqe=parse_cqe,
+        classify=classify,
+    )

@@ -1,0 +1,58 @@
+"""The plug-ins of STARS v2: what the topics offer, for Ascend 950 and Ascend 350, and with the overlay arch9201."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chips.generations.v200 import (
+    aicpu,
+    arch9201,
+    condition,
+    event,
+    fusion,
+    kernel,
+    media,
+    memory,
+    placeholder,
+    ub,
+    write,
+)
+from chips.generations.v200.generation import Generation, Rule, bare_ops, make_ops
+from chips.generations.v200.generation import make_plugin as _make_plugin
+from chips.layout import load_layouts
+
+if TYPE_CHECKING:
+    from chips.chip import Chip
+    from chips.registry import Plugin
+
+LAYOUTS = Path(__file__).with_name("sqe.yaml")
+"""Layouts of this generation, the base of those of v201."""
+
+SHARED: tuple[Rule, ...] = (
+    *kernel.RULES,
+    *aicpu.RULES,
+    *event.RULES,
+    *write.RULES,
+    *condition.RULES,
+    *placeholder.RULES,
+    *ub.RULES,
+    *fusion.RULES,
+    *media.RULES,
+)
+"""Builders that all STARS v2 generations have."""
+
+V200 = Generation("v200", load_layouts(LAYOUTS), kernel.complete)
+"""Ascend 950 and Ascend 350."""
+
+ARCH9201 = Generation(
+    "v200", load_layouts(Path(__file__).with_name("arch9201.yaml"), LAYOUTS), arch9201.complete, logs=True
+)
+"""CHIP_CLOUD_V5: other kernel and cache entries, and a log switch in every header."""
+
+
+def make_plugin(chip: Chip) -> Plugin:
+    """Return the plug-in for a chip of this generation, with the overlay the chip asks for."""
+    generation = ARCH9201 if chip.overlay == "arch9201" else V200
+    rules = (*SHARED, *memory.RULES, *write.EXTERNAL)
+    return _make_plugin(generation, make_ops(generation, rules) + bare_ops(generation, placeholder.BARE), event.ALIASES)

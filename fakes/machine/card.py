@@ -1,0 +1,356 @@
+"""One fake card: its identity, ids, queues, signals, engines, and the loop that lets it work."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from chips.chip import Chip
+from chips.completion import Cqe
+from fakes.machine.identity import Identity
+from fakes.machine.ids import IdPool
+from fakes.machine.models import Models
+from fakes.machine.queues import LogicQueue, SubmissionQueue
+from fakes.schedule.scheduler import POLL, Engines, Policy
+
+if TYPE_CHECKING:
+    from fakes.executor.condition import Registers
+    from fakes.executor.together import Begun
+    from fakes.hal.events import FaultEvent
+    from fakes.machine.machine import Machine
+
+_DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
+_WORKING = 1
+"""DRV_STATUS_WORK."""
+ID_KINDS = (*_DEFAULT_LIMITS, "sq", "cq")
+"""Kinds of ids a card hands out."""
+_QUEUES = 2048
+"""SQ ids of one task scheduler; firmware decides it on a card (hal_semantics 4.2: 2048 channels)."""
+
+
+_MOST_PER_TURN = 1_000
+"""Tasks that one host call waits for at most: a model that goes round for ever must not keep the host for ever."""
+
+IDLE_POLL_NS = 100_000
+"""Virtual time that a host poll takes when the device has nothing it could do."""
+
+
+def id_counts(chip: Chip, limits: Mapping[str, int]) -> dict[str, int]:
+    """Return how many ids of each kind a card has: as the chip's manual states it, or as `limits` wants it."""
+    stated = chip.limits
+    counts = dict(_DEFAULT_LIMITS, sq=_QUEUES, cq=2 * _QUEUES + 4096)
+    counts["stream"] = stated.max_streams or counts["stream"]
+    counts["event"] = stated.events or counts["event"]
+    counts["notify"] = stated.notifies or counts["notify"]
+    return {**counts, **limits}
+
+
+class Signal:
+    """State of one event, notify or count notify: a value, when it was last set, and by whom."""
+
+    __slots__ = ("time", "value")
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.time = 0
+
+
+class Device:
+    """One card of a machine. `index` is its logic id, the one HAL calls use."""
+
+    def __init__(self, machine: Machine, index: int, chip: Chip, identity: Identity, policy: Policy) -> None:
+        self.machine = machine
+        self.index = index
+        self.chip = chip
+        self.identity = identity
+        self.policy = policy
+        self.ticks_per_ms = int(float(chip.properties.get("eventTimestampFreq", 1_000_000.0)))
+        self.rng = random.Random(f"{machine.options.seed}/transient/{index}")
+        self.status = _WORKING
+        self.sticky = False
+        self.failed_memory: list[tuple[int, int]] = []
+        """Ranges (address, bytes) that memory errors beyond correction have hit; a repair takes them out."""
+        self.opened = False
+        self.busy_with = ""
+        """Who else has the card for itself alone, so that this process cannot open it."""
+        self.daemon_open = False
+        self.held = False
+        self.exchanged = False
+        self.engines = Engines()
+        sizes = id_counts(chip, machine.options.limits)
+        first = {name: max(0, min(identity.first.get(name, 0), size - 1)) for name, size in sizes.items()}
+        shared = machine.shared
+        make_pool = IdPool if shared is None else partial(shared.pool, index)
+        self.ids = {name: make_pool(name, size, first[name]) for name, size in sizes.items()}
+        self.queues: dict[int, SubmissionQueue] = {}
+        self.by_stream: dict[int, SubmissionQueue] = {}
+        self.logic: dict[int, LogicQueue] = {}
+        self.bound: dict[int, LogicQueue] = {}
+        self.active: dict[int, SubmissionQueue] = {}
+        self.waiting: set[int] = set()
+        self.spinning: dict[int, Begun] = {}
+        """By SQ: the task at its head, whose kernels have begun and wait for others."""
+        self.events, self.notifies, self.counters = (
+            {} if shared is None else shared.signals(index, kind) for kind in ("event", "notify", "cnt_notify")
+        )
+        self.dma: dict[int, list[tuple[int, int, int]]] = {}
+        self.jetties: dict[int, list[int]] = {}
+        self.callbacks: dict[int, deque[bytes]] = {}
+        self.callback_groups: dict[int, int] = {}
+        self.models = Models(self)
+        self.peers: dict[int, int] = {}
+        """Logic ids of cards whose memory this one may reach, with how often that was allowed."""
+        self.faults: list[FaultEvent] = []
+        self.news: deque[FaultEvent] = deque()
+        self.host_time = 0
+        self.executed = 0
+        self.passed = 0
+        """Virtual nanoseconds that went by without work."""
+        self.busy = False
+        self._registers: Registers | None = None
+
+    # -- signals ------------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def signal(table: dict[int, Signal], number: int) -> Signal:
+        """Return the state of a signal, made on first use."""
+        state = table.get(number)
+        if state is None:
+            state = table[number] = Signal()
+        return state
+
+    def forget_signal(self, kind: str, number: int) -> None:
+        """A notify or event id changes hands: its state starts at 0."""
+        table = {"event": self.events, "notify": self.notifies, "cnt_notify": self.counters}.get(kind)
+        if table is not None:
+            table.pop(number, None)
+
+    def wake(self) -> None:
+        """Something changed that a waiting queue may wait for: look at all of them again."""
+        self.waiting.clear()
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    def turn(self, occasion: int) -> None:
+        """Let the device work as much as the policy allows at a host call of this kind."""
+        if self.active and not self.machine.options.free_run:
+            budget = min(self.policy.budget(occasion), _MOST_PER_TURN)
+            if budget and not self.run(budget) and occasion == POLL:
+                self.pass_time(IDLE_POLL_NS)
+                if self.machine.checks is not None:
+                    self.machine.checks.idle()
+
+    def pass_time(self, nanoseconds: int) -> None:
+        """Time goes by while nothing can run: waits and hanging tasks with a limit run into it."""
+        if self.held or self.status != _WORKING:
+            return
+        with self.machine.lock:
+            self.passed += nanoseconds
+            for sq in list(self.active.values()):
+                if sq.hung and 0 <= sq.hang_limit <= self.passed:
+                    self.machine.executor.expire(self, sq)
+
+    def activate(self, sq: SubmissionQueue) -> None:
+        """Look at a queue again after the host changed its state or pointers."""
+        if sq.head != sq.tail:
+            self.active[sq.sq_id] = sq
+        else:
+            self.active.pop(sq.sq_id, None)
+        self.wake()
+
+    def run(self, budget: int) -> int:
+        """Execute at most `budget` tasks; returns how many were executed. A task that must wait costs nothing."""
+        if self.busy or self.held or self.status != _WORKING:
+            return 0
+        self.busy = True
+        done = 0
+        execute = self.machine.executor.execute
+        waiting = self.waiting
+        waiting.clear()
+        active = self.active
+        try:
+            while done < budget:
+                ready = [sq for sq in active.values() if sq.runnable and sq.sq_id not in waiting]
+                if not ready:
+                    break
+                sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
+                alone = len(active) == 1
+                while execute(self, sq):
+                    done += 1
+                    if sq.head == sq.tail:
+                        active.pop(sq.sq_id, None)
+                        break
+                    if not alone or done >= budget or not sq.enabled or sq.hung:
+                        break
+                else:
+                    waiting.add(sq.sq_id)
+        finally:
+            self.busy = False
+            if done:
+                self.executed += done
+                self.machine.changed.notify_all()
+        return done
+
+    # -- the stepping interface of tests ------------------------------------------------------------------------------
+
+    def hold(self, stream: int | None = None) -> None:
+        """Stop the device, or one of its streams, before the next task."""
+        with self.machine.lock:
+            if stream is None:
+                self.held = True
+            else:
+                self.by_stream[stream].held = True
+
+    def release(self, stream: int | None = None) -> None:
+        """Let the device, or one of its streams, go on."""
+        with self.machine.lock:
+            if stream is None:
+                self.held = False
+            else:
+                self.by_stream[stream].held = False
+            self.machine.changed.notify_all()
+
+    def step(self, count: int = 1) -> int:
+        """Execute up to `count` tasks now, also on a held device; returns how many were executed."""
+        with self.machine.lock:
+            held, self.held = self.held, False
+            try:
+                return self.run(count)
+            finally:
+                self.held = held
+
+    def step_stream(self, stream: int, count: int = 1) -> int:
+        """Execute up to `count` tasks of one stream, also of a held one; the others stand still meanwhile."""
+        with self.machine.lock:
+            chosen = self.by_stream[stream]
+            held = {sq: sq.held for sq in self.queues.values()}
+            try:
+                for sq in held:
+                    sq.held = sq is not chosen
+                return self.step(count)
+            finally:
+                for sq, before in held.items():
+                    sq.held = before
+
+    def run_until_idle(self) -> int:
+        """Execute until nothing can run; returns how many tasks were executed."""
+        return self.step(1 << 60)
+
+    def fail(self, status: int, *, sticky: bool = False) -> None:
+        """Put the card into a bad state (drvStatus_t): calls that need it fail. A sticky one outlives closing it."""
+        with self.machine.lock:
+            self.status, self.sticky = status, sticky
+            self.machine.changed.notify_all()
+
+    def repair(self) -> None:
+        """Make the card work again, as a hot reset does; memory and queues are what they were."""
+        with self.machine.lock:
+            self.status, self.sticky = _WORKING, False
+            self.machine.changed.notify_all()
+
+    def exchange(self) -> None:
+        """Put a healthy card in the place of this one: its memory reads as zero, its signals are 0, nothing runs.
+
+        What the process has on it works again after halProcessResRestore.
+        """
+        with self.machine.lock:
+            self.machine.memory.blank(self.index)
+            for table in (self.events, self.notifies, self.counters):
+                table.clear()
+            for sq in self.queues.values():
+                sq.reset()
+            self.active.clear()
+            self.models = Models(self)
+            self.exchanged = bool(self.queues)
+            self.repair()
+
+    def leave(self) -> None:
+        """Let the process go, and what the task scheduler knows of it; its memory stays mapped, to be opened again."""
+        for sq in list(self.queues.values()):
+            if sq.ring.alias:
+                continue  # bound to memory of a stream, which is the process's own
+            self.machine.memory.free(sq.ring.base)
+        self.opened = False
+        self.reset()
+
+    def raise_fault(self, event: FaultEvent) -> None:
+        """Let the card report a fault, or that one is over (`assertion` 0)."""
+        with self.machine.lock:
+            self.faults = [other for other in self.faults if other.event_id != event.event_id]
+            if event.assertion:
+                self.faults.append(event)
+            self.news.append(event)
+            self.machine.changed.notify_all()
+
+    @property
+    def registers(self) -> Registers:
+        """What condition programs reach besides memory; made when the first one runs."""
+        if self._registers is None:
+            from fakes.executor.condition import Registers
+
+            self._registers = Registers(self)
+        return self._registers
+
+    @property
+    def works(self) -> bool:
+        """Whether the card is in its working state."""
+        return self.status == _WORKING and not self.exchanged
+
+    @property
+    def idle(self) -> bool:
+        """Whether no queue has work left, waiting work included."""
+        return not self.active
+
+    # -- completion ---------------------------------------------------------------------------------------------------
+
+    def ticks(self, nanoseconds: int) -> int:
+        """Convert virtual time to the device's time-stamp ticks."""
+        return nanoseconds * self.ticks_per_ms // 1_000_000
+
+    def deliver(self, sq: SubmissionQueue, cqe: Cqe) -> None:
+        """Deliver a completion unless a fault rule eats it."""
+        sq.deliver(cqe)
+        self.machine.changed.notify_all()
+
+    def observe(self, sq: SubmissionQueue) -> None:
+        """Remember that the host has seen the queue's progress: what it submits next cannot start earlier."""
+        if sq.clock > self.host_time:
+            self.host_time = sq.clock
+
+    def poll(self, sq: SubmissionQueue) -> int:
+        """Return the head as a host poll sees it, after giving the device its turn."""
+        if self.active:
+            self.turn(POLL)
+        self.observe(sq)
+        if self.machine.checks is not None:
+            self.machine.checks.looked(sq)
+        return sq.head
+
+    def reset(self) -> None:
+        """Forget everything a process held here: queues, ids, signals; and a bad state that is not sticky."""
+        if not self.sticky:
+            self.status = _WORKING
+        self.exchanged = False
+        if self.machine.shared is not None:
+            self.machine.shared.table.close_card(self.index)
+        self.queues.clear()
+        self.by_stream.clear()
+        self.logic.clear()
+        self.bound.clear()
+        self.active.clear()
+        self.waiting.clear()
+        self.spinning.clear()
+        self.events.clear()
+        self.notifies.clear()
+        self.counters.clear()
+        self.dma.clear()
+        self.jetties.clear()
+        self.callbacks.clear()
+        self.callback_groups.clear()
+        self.peers.clear()
+        self.models = Models(self)
+        for pool in self.ids.values():
+            pool.reset()

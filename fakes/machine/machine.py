@@ -1,0 +1,252 @@
+"""A fake machine: its cards, memory, kernels, faults and the log of what they executed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from chips.chip import Chip
+from chips.registry import plugin
+from fakes import kernels
+from fakes.checkers import Checks, Reports
+from fakes.errors import FakeError
+from fakes.executor import Executor
+from fakes.faults import Faults
+from fakes.hal.dma import DmaCalls
+from fakes.machine import forks, identity
+from fakes.machine.blocks import Block
+from fakes.machine.card import Device, id_counts
+from fakes.machine.journal import Executed
+from fakes.machine.memory import Memory
+from fakes.machine.missions import MissionFunction
+from fakes.schedule import plans
+from fakes.schedule.plans import Planned
+from fakes.schedule.scheduler import POLICIES, Policy, RoundRobin
+from fakes.shared import Imports, Names, Shared, Source
+from fakes.url.options import FakeOptions
+
+_LOG = logging.getLogger("npuhal.fake")
+_LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
+_LOG_ENTRIES = 1_000_000
+_PROBLEMS = 1000
+_PAUSE_S, _SHARED_PAUSE_S = 0.05, 0.001
+"""How long free running cards rest when nothing can run: until the host calls, or another process may have acted."""
+_REVISIONS = {
+    "Ascend910B1": 1, "Ascend910B2": 2, "Ascend910B3": 3, "Ascend910B4": 4, "Ascend910B2C": 8, "Ascend910B4-1": 10,
+}  # fmt: skip
+"""Low byte of the hardware version word (chips_notes 1): the bin of a 910B."""
+
+
+class Machine:
+    """What `hal.fake` is: cards by logic id, memory, faults, kernels, and a log that is the same for the same seed."""
+
+    def __init__(self, chip: Chip, options: FakeOptions) -> None:
+        self.chip = chip
+        self.options = options
+        self.plugin = plugin(chip)
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        """Notified when the device did something, or was let go."""
+        self.faults = Faults()
+        self.kernels = kernels.Registry()
+        hbm = options.hbm or _soc_number(chip, "memory_size", 32 << 30)
+        page = identity.draw_page_size(options.seed)
+        sizes = id_counts(chip, options.limits)
+        self.shared = Shared(options.shared, options.devices, sizes, options.alike(chip)) if options.shared else None
+        """What it has in common with the machines of other processes, if it is shared."""
+        self.names = Names() if self.shared is None else self.shared.names
+        self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
+        if self.shared is not None:
+            self.memory.share(self.shared.budget, self._retract)
+            weakref.finalize(self, self.shared.leave)
+        self.imports = Imports(self.memory, self.names)
+        self._finalizer = weakref.finalize(self, self.memory.close)
+        self._finalizer.atexit = False
+        self.checks = self.memory.watch = Checks(self, options.check) if options.check else None
+        """The checkers that are on; None when none is."""
+        self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
+        self.dies = 2 if chip.generation != "v100" else 1
+        self.chip_revision = _REVISIONS.get(chip.soc, 0)
+        self.dma = DmaCalls(self)
+        self.send: Callable[[int, Any], int] = lambda _device, _info: 0
+        self.on_leave: list[Callable[[int], None]] = []
+        """Told the logic id of a card that the process lets go to open it anew: what is no memory is gone."""
+        self.on_close: list[Callable[[int], None]] = []
+        """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
+        self.closing = False
+        self.executor = Executor(self)
+        self.planned: list[Planned] = []
+        """Per card what was decided, where a plan was given."""
+        self.devices = [self._make_device(index) for index in range(options.devices)]
+        self.log: deque[Executed] = deque(maxlen=_LOG_ENTRIES)
+        self.problems: deque[str] = deque(maxlen=_PROBLEMS)
+        self.client_version = 0
+        self.pending_error: BaseException | None = None
+        self._runner: threading.Thread | None = None
+        self._stop = False
+        self._pid = os.getpid()
+        self.forked = False
+        """Whether this is the copy in a forked child of a machine of which a card was open."""
+        if options.free_run:
+            self._start()
+        forks.alive.add(self)
+
+    def _start(self) -> None:
+        self._runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
+        self._runner.start()
+
+    def _make_device(self, index: int) -> Device:
+        options = self.options
+        rng = random.Random(f"{options.seed}/schedule/{index}")
+        card = identity.draw(self.chip, options.seed, index, options.devices)
+        if options.physical:
+            card = replace(card, physical=options.physical[index])
+        if options.ts_version:
+            card = replace(card, ts_version=options.ts_version)
+        policy: Policy = POLICIES[options.policy](rng)
+        if options.plan is None:
+            return Device(self, index, self.chip, card, policy)
+        base = policy if type(policy) is RoundRobin else RoundRobin(rng)
+        plan = plans.parse(options.plan)
+        planned = Planned(index, policy, base, plan, lambda: self.executor.near(self.devices[index]))
+        self.planned.append(planned)
+        return Device(self, index, self.chip, card, planned)
+
+    def device(self, index: int = 0) -> Device:
+        """Return a card by its logic id."""
+        return self.devices[index]
+
+    def attach(
+        self, code: bytes, function: kernels.KernelFunction, *, name: str = "", grid: bool = False,
+        reads: kernels.Slots = None, writes: kernels.Slots = None,
+    ) -> kernels.Kernel:  # fmt: skip
+        """Let a Python function stand for device code; see `kernels.Registry.attach`."""
+        return self.kernels.attach(code, function, name=name, grid=grid, reads=reads, writes=writes)
+
+    def attach_aicpu(self, so_name: str, function_name: str, function: kernels.KernelFunction) -> None:
+        """Let a Python function stand for an AICPU kernel by its library and function name."""
+        self.kernels.attach_aicpu(so_name, function_name, function)
+
+    def attach_mission(self, start: int, function: MissionFunction, *, die: int = 0, name: str = "") -> None:
+        """Let a Python function stand for CCU instructions by the place of the first one."""
+        self.kernels.missions.attach(start, function, die=die, name=name)
+
+    def run_until_idle(self) -> int:
+        """Let all cards work until nothing can run any more; returns the number of tasks executed."""
+        total = 0
+        while done := sum(device.run_until_idle() for device in self.devices):
+            total += done
+        return total
+
+    def physical(self, address: int, device: int) -> int:
+        """Return the physical address of a device address."""
+        return address - self.memory.device_base(device) + self.devices[device].identity.physical_base
+
+    def virtual(self, address: int, device: int) -> int:
+        """Return the device address behind a physical one."""
+        return address - self.devices[device].identity.physical_base + self.memory.device_base(device)
+
+    @property
+    def reports(self) -> Reports:
+        """What the checkers have found until now; FakeError when the machine was opened without any."""
+        if self.checks is None:
+            raise FakeError("no checker is on; open the fake with check=all, or with the names of some")
+        return self.checks.reports
+
+    @property
+    def plan(self) -> str:
+        """How the run has departed from the default order until now, as the option `plan` takes it."""
+        return plans.render({key: value for each in self.planned for key, value in each.departures.items()})
+
+    def problem(self, text: str) -> None:
+        """Record what went wrong on the device in words, for people and tests; it also goes to the log."""
+        self.problems.append(text)
+        _LOG.error("%s", text)
+
+    def log_text(self) -> str:
+        """Return the log as text, one task a line: equal byte for byte for equal seed and program."""
+        return "".join(f"{entry}\n" for entry in self.log)
+
+    def raise_pending(self) -> None:
+        """Raise what went wrong on a thread of the device, once, in the next HAL call."""
+        if self.forked:
+            raise FakeError(
+                f"this process was forked from {self._pid} after that one had opened a card: the driver's mappings do "
+                "not come along; start processes by spawn, or fork before the first card is opened"
+            )
+        error, self.pending_error = self.pending_error, None
+        if error is not None:
+            raise error
+
+    def in_child(self) -> None:
+        """After a fork: a machine nobody has opened a card of works on as the child's own, another one refuses all."""
+        self._runner = None
+        if self.shared is not None:
+            self.shared.forget()
+        if any(device.opened for device in self.devices):
+            self.forked = True
+            self.pending_error = FakeError("forked")
+            return
+        if self.shared is not None:
+            self.shared.table.enter()
+        if self.options.free_run:
+            self._start()
+
+    def source(self, block: Block) -> Source | None:
+        """Return where other processes find the bytes of a block; None where they are not this one's to share."""
+        return None if self.shared is None else self.shared.source(self.memory, block)
+
+    def _retract(self, block: Block) -> bool:
+        """Let nobody import the bytes of a block any more; returns whether somebody still has them."""
+        source = self.source(block)
+        return source is not None and self.names.retract(source)
+
+    def imported_elsewhere(self, block: Block) -> bool:
+        """Whether another process has the bytes of a block open."""
+        source = self.source(block)
+        return source is not None and self.names.held(source)
+
+    def close(self) -> None:
+        """Stop the cards and give the memory back."""
+        if self.forked:
+            return
+        with self.lock:
+            self._stop = self.closing = True
+            self.changed.notify_all()
+        if self._runner is not None:
+            self._runner.join()
+            self._runner = None
+        self._finalizer()
+        if self.shared is not None:
+            self.shared.leave()
+        if self.checks is not None:
+            self.checks.finish()
+
+    def _free_run(self) -> None:
+        pause = _PAUSE_S if self.shared is None else _SHARED_PAUSE_S
+        with self.lock:
+            while not self._stop:
+                try:
+                    worked = sum(device.run(64) for device in self.devices if device.active)
+                except Exception as error:
+                    self.pending_error = error
+                    worked = 0
+                if not worked:
+                    waits = [device for device in self.devices if device.active]
+                    began = time.monotonic_ns()
+                    self.changed.wait(pause if waits else _PAUSE_S)
+                    for device in waits:
+                        device.pass_time(time.monotonic_ns() - began)
+
+
+def _soc_number(chip: Chip, key: str, default: int) -> int:
+    value = chip.ini.get("SoCInfo", {}).get(key, default)
+    return value if isinstance(value, int) and value else default

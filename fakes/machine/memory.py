@@ -1,0 +1,343 @@
+"""Memory of a fake machine: device, pinned host, registered host, and the rules by which an address may be used.
+
+Sizes are bytes. A device block keeps the size that was asked for, not the page-rounded one, so that one byte too many
+is an error. Between blocks lies an unused page for the same reason.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fakes.errors import MemoryFault, OutOfDeviceMemory
+from fakes.machine.address_space import BackingFile, Extents, Reservation, mapped
+from fakes.machine.blocks import GIANT, HUGE, Block, Budget, Kind, Pool, Usage
+from fakes.machine.window import Window
+from npuhal import constants
+
+if TYPE_CHECKING:
+    from fakes.checkers import Checks
+
+DEVICE_WINDOW = 1 << 37
+"""Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
+_HOST_WINDOW = 1 << 36
+_VIRTUAL_WINDOW = 1 << 38
+_FREED_KEPT = 256
+_MODULE_SHIFT, _MODULE_MASK = constants.MEM_MODULE_ID_BIT, constants.MEM_MODULE_ID_MASK
+
+
+def _nobody(_block: Block) -> bool:
+    return False
+
+
+class Memory:
+    """All memory of one machine; every lookup by address goes through here."""
+
+    def __init__(self, base: int, devices: int, hbm: int, page: int) -> None:
+        size = devices * DEVICE_WINDOW + _HOST_WINDOW + _VIRTUAL_WINDOW
+        self._reservation = Reservation(base, size, 1 << 41)
+        start = self._reservation.base
+        self.base, self.end = start, self._reservation.end
+        self.page = page
+        self._host = Window("npuhal-fake-host", self._reservation, start, _HOST_WINDOW)
+        self._devices = [
+            Window(f"npuhal-fake-hbm{i}", self._reservation, start + _HOST_WINDOW + i * DEVICE_WINDOW, DEVICE_WINDOW)
+            for i in range(devices)
+        ]
+        self._virtual = Extents(self.end - _VIRTUAL_WINDOW, self.end)
+        giant = hbm // 4 // GIANT * GIANT
+        normal = hbm // 4
+        self.budgets = [
+            {Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal - giant), Pool.GIANT: Budget(giant)}
+            for _ in range(devices)
+        ]
+        self.usage: list[defaultdict[int, Usage]] = [defaultdict(Usage) for _ in range(max(devices, 1))]
+        """Per card: module id -> what was allocated for it."""
+        self._files: dict[BackingFile, int | None] = {}
+        """What `open_file` and `open_foreign` have opened, with the card whose bytes it holds; None: another's."""
+        self._bases: list[int] = []
+        self._blocks: dict[int, Block] = {}
+        self._freed: dict[int, str] = {}
+        self._lingering: list[Block] = []
+        self.held_elsewhere: Callable[[Block], bool] = _nobody
+        """Whether other processes have the bytes of a block open."""
+        self.watch: Checks | None = None
+        """Who wants to know when blocks come and go."""
+
+    def share(self, budget: Callable[[int, Pool, int], Budget], held_elsewhere: Callable[[Block], bool]) -> None:
+        """Count bytes together with other processes, and keep those that they have open."""
+        self.budgets = [
+            {pool: budget(device, pool, own.total) for pool, own in budgets.items()}
+            for device, budgets in enumerate(self.budgets)
+        ]
+        self.held_elsewhere = held_elsewhere
+
+    def close(self) -> None:
+        """Give everything back to the system."""
+        for window in (self._host, *self._devices):
+            window.close()
+        for file in self._files:
+            file.close()
+        self._reservation.close()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Every live block, by address."""
+        return tuple(self._blocks[base] for base in self._bases)
+
+    def owns(self, address: int) -> bool:
+        """Whether the address lies in a range of this machine."""
+        return self.base <= address < self.end
+
+    def device_base(self, device: int) -> int:
+        """First address of a device's slice."""
+        return self._devices[device].base
+
+    # -- allocation ---------------------------------------------------------------------------------------------------
+
+    def allocate_device(
+        self, device: int, size: int, pool: Pool = Pool.NORMAL, *, flags: int = 0, host_access: bool = False
+    ) -> Block:
+        """Allocate device memory from one page pool; OutOfDeviceMemory when the pool or the addresses run out."""
+        page = {Pool.NORMAL: self.page, Pool.HUGE: HUGE, Pool.GIANT: GIANT}[pool]
+        span = -(-size // page) * page
+        budget = self.budgets[device][pool]
+        self._settle()
+        if not budget.take(span):
+            others = budget.total - budget.used - budget.free
+            raise OutOfDeviceMemory(
+                f"device {device} has {budget.free} of {budget.total} bytes of {pool.value} left, {span} were asked for"
+                + (f"; other processes hold {others}" if others else "")
+            )
+        window = self._devices[device]
+        base = window.take(span, page, self.page)
+        if base is None:
+            budget.give(span)
+            raise OutOfDeviceMemory(f"the address slice of device {device} has no room for {span} bytes")
+        block = Block(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
+        if host_access:
+            window.expose(base, span, block.pointer)
+        return self._add(block)
+
+    def allocate_physical(self, device: int, size: int, pool: Pool) -> Block:
+        """Allocate device memory without an address of its own; `map_physical` gives it one."""
+        block = self.allocate_device(device, size, pool)
+        self._forget(block)
+        return block
+
+    def free_physical(self, block: Block) -> None:
+        """Free memory that `allocate_physical` made."""
+        self._release(block)
+
+    def map_physical(self, base: int, block: Block) -> Block:
+        """Give physical memory an address in the range for virtual memory; `free` takes it away again."""
+        return self._add(Block(base, block.size, block.span, Kind.DEVICE, block.device, block.pointer, block.pool,
+                               block.page, alias=True))  # fmt: skip
+
+    def charge(self, device: int, pool: Pool, size: int) -> bool:
+        """Take `size` bytes of a page kind's budget, or give them back (negative); False when there are too few."""
+        budget = self.budgets[device][pool]
+        if size >= 0:
+            return budget.take(size)
+        budget.give(-size)
+        return True
+
+    def source(self, block: Block) -> tuple[int, int] | None:
+        """Return file and offset of a block's bytes; None where they are not this process's to share."""
+        files = [self._devices[block.device].file, *self._files]
+        file = next((file for file in files if 0 <= block.pointer - file.address < file.size), None)
+        return None if file is None or not file.owned else (file.fd, block.pointer - file.address)
+
+    def open_foreign(self, path: str, offset: int, size: int) -> BackingFile:
+        """Open bytes of another process; they are closed like those of `open_file`."""
+        made = BackingFile.open(path, offset, size)
+        self._files[made] = None
+        return made
+
+    def open_file(self, device: int, name: str, size: int) -> BackingFile:
+        """Make bytes of a card for addresses that somebody else manages; closed with the machine at the latest."""
+        made = BackingFile(name, size)
+        self._files[made] = device
+        return made
+
+    def close_file(self, file: BackingFile) -> None:
+        """Close what `open_file` made; nothing may be mapped to it any more."""
+        del self._files[file]
+        file.close()
+
+    def map_file(self, device: int, base: int, size: int, file: BackingFile, offset: int) -> Block:
+        """Give bytes of such a file an address in the range for virtual memory; `free` takes it away again."""
+        return self._add(Block(base, size, size, Kind.DEVICE, device, file.address + offset, Pool.HUGE, HUGE,
+                               alias=True))  # fmt: skip
+
+    def reserve(self, size: int, at: int | None = None) -> int | None:
+        """Reserve addresses for mappings, anywhere or at a wanted address; None when that is not possible."""
+        if at is not None:
+            return at if self.end - _VIRTUAL_WINDOW <= at and self._virtual.take_at(at, size) else None
+        return self._virtual.take(size, GIANT if size >= GIANT else HUGE)
+
+    def unreserve(self, base: int, size: int) -> None:
+        """Give reserved addresses back."""
+        self._virtual.give(base, size)
+
+    def allocate_host(self, size: int, *, device: int = 0, flags: int = 0, label: str = "") -> Block:
+        """Allocate pinned host memory: directly usable by the host and by every device."""
+        span = -(-size // self.page) * self.page
+        base = self._host.take(span, self.page, self.page)
+        if base is None:
+            raise OutOfDeviceMemory(f"the pinned host range has no room for {span} bytes")
+        pointer = self._host.pointer(base)
+        self._host.expose(base, span, pointer)
+        return self._add(Block(base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label,
+                               page=self.page))  # fmt: skip
+
+    def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Block:
+        """Make plain host memory known to the devices; `at` is the device address, by default the host address."""
+        span = -(-size // self.page) * self.page
+        base = pointer if at is None else at
+        return self._add(Block(base, size, span, Kind.REGISTERED, device, pointer, host_access=at is None,
+                               page=self.page))  # fmt: skip
+
+    def free(self, address: int) -> Block | None:
+        """Free the block that starts at `address`; None when there is none (never allocated, or freed before)."""
+        block = self._blocks.get(address)
+        if block is None:
+            return None
+        if self.watch is not None:
+            self.watch.freed(block)
+        self._forget(block)
+        self._freed[address] = str(block)
+        if len(self._freed) > _FREED_KEPT:
+            del self._freed[next(iter(self._freed))]
+        if block.host_access and block.kind is not Kind.REGISTERED:
+            self._window(block).hide(block.base, block.span)
+        if not block.alias and block.kind is not Kind.REGISTERED:
+            self._release(block)
+        return block
+
+    def _window(self, block: Block) -> Window:
+        return self._devices[block.device] if block.kind is Kind.DEVICE else self._host
+
+    def _count(self, block: Block, size: int) -> None:
+        if not block.alias and block.kind is not Kind.REGISTERED:
+            usage = self.usage[block.device][block.flags >> _MODULE_SHIFT & _MODULE_MASK]
+            usage.used += size
+            usage.peak = max(usage.peak, usage.used)
+
+    def _forget(self, block: Block) -> None:
+        self._count(block, -block.span)
+        del self._blocks[block.base]
+        del self._bases[bisect_right(self._bases, block.base) - 1]
+
+    def _release(self, block: Block) -> None:
+        """Give bytes, addresses and budget of a block back; not before other processes have let go of its bytes."""
+        if block.kind is Kind.DEVICE and self.held_elsewhere(block):
+            self._lingering.append(block)
+            return
+        window = self._window(block)
+        window.drop(block.base, block.span)
+        window.give(block.base, block.span + self.page)
+        if block.kind is Kind.DEVICE:
+            self.budgets[block.device][block.pool].give(block.span)
+
+    def _settle(self) -> None:
+        """Release what had been freed while other processes still had it."""
+        lingering, self._lingering = self._lingering, []
+        for block in lingering:
+            self._release(block)
+
+    def release_device(self, device: int) -> None:
+        """Free everything a process holds on a device, as when it closes it."""
+        for block in self.blocks:
+            if block.device == device and block.kind is not Kind.HOST:
+                self.free(block.base)
+
+    def blank(self, device: int) -> None:
+        """Let all memory of a device read as zero, as that of a card nobody used yet."""
+        self._devices[device].blank()
+        for file, owner in self._files.items():
+            if owner == device:
+                file.drop(0, file.size)
+
+    def expose(self, block: Block) -> None:
+        """Map a device block for the host at its own address (BAR window)."""
+        if not block.host_access:
+            self._devices[block.device].expose(block.base, block.span, block.pointer)
+            block.host_access = True
+
+    def hide(self, block: Block) -> None:
+        """Undo `expose`."""
+        if block.host_access and block.kind is Kind.DEVICE:
+            self._devices[block.device].hide(block.base, block.span)
+            block.host_access = False
+
+    def _add(self, block: Block) -> Block:
+        insort(self._bases, block.base)
+        self._blocks[block.base] = block
+        self._count(block, block.span)
+        self._freed.pop(block.base, None)
+        if self.watch is not None:
+            self.watch.allocated(block)
+        return block
+
+    # -- access -------------------------------------------------------------------------------------------------------
+
+    def find(self, address: int) -> Block | None:
+        """Return the live block that holds the address, or None."""
+        index = bisect_right(self._bases, address) - 1
+        if index < 0:
+            return None
+        block = self._blocks[self._bases[index]]
+        return block if address < block.base + block.span else None
+
+    def pointer(self, address: int, size: int, use: str = "access") -> int:
+        """Return where `size` bytes at `address` really are; plain host addresses are their own answer."""
+        index = bisect_right(self._bases, address) - 1
+        if index >= 0:
+            block = self._blocks[self._bases[index]]
+            offset = address - block.base
+            if offset < block.span:
+                if offset + size > block.size:
+                    behind = offset + size - block.size
+                    raise MemoryFault(
+                        f"{use} of {size} bytes at {address:#x} ends {behind} bytes behind {block}",
+                        use, address, size, block, behind,
+                    )  # fmt: skip
+                return block.pointer + offset
+        if self.base <= address < self.end:
+            reason = self._describe_hole(address)
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
+        if address < 4096:
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
+        if not mapped(address, size):
+            reason = "no memory of this process is there"
+            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
+        return address
+
+    def device_pointer(self, address: int, size: int, use: str) -> int:
+        """Like `pointer`, for an access by a core: plain host memory is not reachable and is refused by name."""
+        if not self.owns(address):
+            block = self.find(address)
+            if block is None:
+                raise MemoryFault(
+                    f"{use} of {size} bytes at {address:#x}: not device memory and not registered or pinned host memory"
+                )
+        return self.pointer(address, size, use)
+
+    def _describe_hole(self, address: int) -> str:
+        if address in self._freed:
+            return f"freed before ({self._freed[address]})"
+        index = bisect_right(self._bases, address) - 1
+        below = f", the block below is {self._blocks[self._bases[index]]}" if index >= 0 else ""
+        return f"no block there{below}"
+
+    def read(self, address: int, size: int, use: str = "read") -> bytes:
+        """Return a copy of `size` bytes."""
+        return ctypes.string_at(self.pointer(address, size, use), size)
+
+    def write(self, address: int, data: bytes, use: str = "write") -> None:
+        """Write `data` at `address`."""
+        ctypes.memmove(self.pointer(address, len(data), use), data, len(data))

@@ -1,0 +1,105 @@
+"""Models and captured graphs as the task scheduler sees them: which queues belong to one, and who executes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fakes.machine.card import Device
+    from fakes.machine.queues import SubmissionQueue
+    from fakes.machine.scheduled import ScheduledModel
+
+
+@dataclass(slots=True)
+class Model:
+    """One model: its streams, and the queue and position of the entry that executes it now."""
+
+    model_id: int
+    streams: set[int] = field(default_factory=set)
+    executing: SubmissionQueue | None = None
+    position: int = 0
+    end_notify: int | None = None
+    """What the last task of the model sets; whoever executes it waits for that."""
+
+
+class Models:
+    """The models of one card. A bound queue runs only when something activates it, from its head to its tail."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._models: dict[int, Model] = {}
+        self._of_stream: dict[int, Model] = {}
+        self.scheduled: dict[int, ScheduledModel] = {}
+        """Those that the AICPU schedules, by number."""
+
+    def __contains__(self, sq: SubmissionQueue) -> bool:
+        """Whether a queue is bound to a model."""
+        return sq.stream_id in self._of_stream
+
+    def bind(self, model_id: int, stream_id: int) -> bool:
+        """Add a stream to a model; False when the stream has no queue."""
+        sq = self._device.by_stream.get(stream_id)
+        if sq is None:
+            return False
+        model = self._models.setdefault(model_id, Model(model_id))
+        model.streams.add(stream_id)
+        self._of_stream[stream_id] = model
+        sq.enabled = False
+        return True
+
+    def unbind(self, stream_id: int) -> None:
+        """Take a stream out of its model; its queue is empty and runs at once again."""
+        model = self._of_stream.pop(stream_id, None)
+        if model is not None:
+            model.streams.discard(stream_id)
+        sq = self._device.by_stream.get(stream_id)
+        if sq is not None:
+            sq.reset(sq.tail, sq.tail)
+            sq.enabled = True
+            self._device.activate(sq)
+
+    def prepare(self, model_id: int, end_notify: int) -> None:
+        """Remember how the end of a model shows."""
+        self._models.setdefault(model_id, Model(model_id)).end_notify = end_notify
+
+    def busy(self, model_id: int) -> bool:
+        """Whether an execution is going on, or its end was not seen yet: another one waits (the model lock)."""
+        model = self._models.get(model_id)
+        if model is None:
+            return False
+        signal = None if model.end_notify is None else self._device.notifies.get(model.end_notify)
+        queues = (self._device.by_stream.get(stream_id) for stream_id in model.streams)
+        return bool(signal and signal.value) or any(sq is not None and sq.enabled and sq.pending for sq in queues)
+
+    def execute(self, model_id: int, sq: SubmissionQueue, position: int) -> None:
+        """Remember who executes a model: an error in it is reported there."""
+        model = self._models.setdefault(model_id, Model(model_id))
+        model.executing, model.position = sq, position
+
+    def abort(self, model_id: int) -> SubmissionQueue | None:
+        """Stop the queues of a model, as if they were through; returns the queue that waits for its end, if any."""
+        model = self.halt(model_id)
+        if model is None:
+            return None
+        runner, model.executing = model.executing, None
+        waits = runner is not None and runner.pending and runner.head == (model.position + 1) % runner.depth
+        return runner if waits else None
+
+    def halt(self, model_id: int) -> Model | None:
+        """Stop the queues of a model, as if they were through."""
+        model = self._models.get(model_id)
+        if model is None:
+            return None
+        for stream_id in model.streams:
+            sq = self._device.by_stream.get(stream_id)
+            if sq is not None:
+                sq.reset(sq.tail, sq.tail)
+                sq.enabled = False
+                self._device.activate(sq)
+        return model
+
+    def of_queue(self, sq: SubmissionQueue) -> Model | None:
+        """Return the model a queue is bound to, if it is being executed."""
+        model = self._of_stream.get(sq.stream_id)
+        return model if model is not None and model.executing is not None else None

@@ -1,0 +1,194 @@
+"""Submission and completion queues: rings in fake memory, pointers, states, and completion entries (CQEs).
+
+Delivery and its rules: hal_semantics 4.8 and 4.9.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+
+from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
+from fakes.machine.blocks import Block
+
+SQE_BYTES = 64
+ANY_SQ = 0xFFFFFFFF
+
+_HARDWARE = struct.Struct("<HHHHII")
+_PLACEHOLDER, _EVENT_RECORD = 3, 4
+"""SQE types whose completions carry a time stamp."""
+
+
+def completion(
+    stream_id: int, task_id: int, sq_id: int, sq_head: int, sqe_type: int, error_type: int = 0, error_code: int = 0,
+    match: bool = False, timestamp: int = 0,
+) -> Cqe:  # fmt: skip
+    """Return a completion as the task scheduler writes it; the flags follow from the error bits."""
+    failed = bool(error_type & ERROR_BITS)
+    return Cqe(
+        stream_id, task_id, error_code, error_type, sqe_type, sq_id, sq_head, match, False, failed, False, False, False,
+        timestamp, timestamp,
+    )  # fmt: skip
+
+
+def hardware_entry(cqe: Cqe, size: int, phase: int) -> bytes:
+    """Lay a completion out as the hardware CQ entry that a receiver of type NORMAL reads (hal_semantics 4.9)."""
+    head = phase | (cqe.sq_id & 0x7FF) << 4 | cqe.error << 15
+    if not cqe.error and cqe.sqe_type in (_PLACEHOLDER, _EVENT_RECORD):
+        head |= 8 if cqe.sqe_type == _PLACEHOLDER else 4
+        low, high = cqe.timestamp & 0xFFFFFFFF, cqe.timestamp >> 32
+    else:
+        low, high = cqe.error_type & 0xFF | (cqe.sqe_type & 0x3F) << 10, cqe.error_code
+    entry = _HARDWARE.pack(head, cqe.sq_head, cqe.stream_id | cqe.match << 15, cqe.task_id, low, high)
+    return entry[:size].ljust(size, b"\0")
+
+
+@dataclass(slots=True, eq=False)
+class LogicQueue:
+    """A software CQ of 32-byte reports. When it is full the next report is lost, and only a counter grows."""
+
+    cq_id: int
+    depth: int
+    entry_bytes: int
+    stream_id: int
+    entries: deque[Cqe] = field(default_factory=deque)
+    lost: int = 0
+    freed: bool = False
+
+    def put(self, cqe: Cqe) -> None:
+        """Queue a report, or lose it."""
+        if len(self.entries) >= self.depth:
+            self.lost += 1
+        else:
+            self.entries.append(cqe)
+
+    def take(self, wanted: int, stream_id: int, task_id: int) -> list[bytes]:
+        """Take one run for a caller that waits for (stream, task).
+
+        Reports with the match flag go only to the caller they name, and end the run; the run stops before a report
+        that is matched to somebody else. When the first one is such, it stays and later ones are looked at.
+        """
+        entries = self.entries
+        run: list[bytes] = []
+        index = 0
+        while index < len(entries) and len(run) < wanted:
+            cqe = entries[index]
+            if cqe.match and (cqe.stream_id, cqe.task_id) != (stream_id, task_id):
+                if run:
+                    break
+                index += 1
+                continue
+            del entries[index]
+            run.append(pack_logic_cqe(cqe)[: self.entry_bytes])
+            if cqe.match:
+                break
+        return run
+
+
+@dataclass(slots=True, eq=False)
+class SubmissionQueue:
+    """One SQ and its paired hardware CQ.
+
+    `head` is what the device has finished, `tail` what the host has submitted; both are ring positions.
+    """
+
+    sq_id: int
+    cq_id: int
+    stream_id: int
+    depth: int
+    ring: Block
+    """Where the SQEs lie: the queue's own ring, or the memory of the stream that is bound to it."""
+    cqe_bytes: int
+    cq_depth: int
+    device: int
+    in_place: bool
+    sendable: bool = True
+    head: int = 0
+    tail: int = 0
+    returned: int = 0
+    """With slow credit: the ring position up to which senders got their room back."""
+    enabled: bool = True
+    paused: bool = False
+    held: bool = False
+    hung: str = ""
+    """Why the task at the head never ends; empty when it does not hang."""
+    hang_limit: int = -1
+    """Idle time at which the hanging task is stopped by its credit; -1: never."""
+    wait_since: int = -1
+    """Idle time at which the task at the head began to wait; -1: it does not wait."""
+    cqe_status: int = 0
+    sent: int = 0
+    done: int = 0
+    full: int = 0
+    clock: int = 0
+    seen_time: int = 0
+    """What the host had seen of the device's time at its last send."""
+    arrivals: deque[tuple[int, int]] = field(default_factory=deque)
+    """(SQE number, earliest start): submissions that came after the host had seen the device get further."""
+    logic: LogicQueue | None = None
+    hardware: deque[Cqe] = field(default_factory=deque)
+    hardware_lost: int = 0
+    hardware_seen: int = 0
+    registers: int = 0
+    destroyed: bool = False
+    staging: ctypes.Array[ctypes.c_char] = field(default_factory=lambda: ctypes.create_string_buffer(256))
+    """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
+    reserved: int = 0
+
+    @property
+    def pending(self) -> int:
+        """SQEs submitted and not finished."""
+        return (self.tail - self.head) % self.depth
+
+    @property
+    def credit(self) -> int:
+        """SQEs that can be submitted now; one slot of the ring stays empty."""
+        return self.depth - 1 - (self.tail - self.head) % self.depth
+
+    def slow_credit(self, slots: int) -> int:
+        """Give at most `slots` finished slots back to senders (fault: slow credit); returns what may be sent now."""
+        late = (self.head - self.returned) % self.depth
+        if self.pending + late >= self.depth:  # the position is one of an earlier lap
+            late = 0
+        late = max(late - slots, 0)
+        self.returned = (self.head - late) % self.depth
+        return self.depth - 1 - self.pending - late
+
+    @property
+    def runnable(self) -> bool:
+        """Whether the device may look at the head: enabled, not paused, not held, not hanging, not empty."""
+        return self.enabled and not (self.paused or self.held or self.hung) and self.head != self.tail
+
+    def drop(self) -> None:
+        """Forget everything that is queued, as the task scheduler does when it ends a queue's tasks."""
+        self.done += self.pending
+        self.head, self.hung, self.enabled = self.tail, "", True
+        self.arrivals.clear()
+
+    def reset(self, head: int = 0, tail: int = 0) -> None:
+        """Set both pointers and forget a hanging task."""
+        self.head, self.tail = head % self.depth, tail % self.depth
+        self.hung = ""
+        self.hang_limit = self.wait_since = -1
+
+    def deliver(self, cqe: Cqe) -> None:
+        """Deliver a completion: to the bound logic CQ, else it stays in the hardware CQ; overflow disables the SQ."""
+        self.cqe_status = 1
+        if self.logic is not None and not self.logic.freed:
+            self.logic.put(cqe)
+        elif len(self.hardware) >= self.cq_depth:
+            self.hardware_lost += 1
+            self.enabled = False
+        else:
+            self.hardware.append(cqe)
+
+    def receive_hardware(self, wanted: int) -> list[bytes]:
+        """Take raw entries as a receiver of type NORMAL does; the phase bit is 1 on the first lap and flips."""
+        out: list[bytes] = []
+        while self.hardware and len(out) < wanted:
+            phase = 1 - (self.hardware_seen // max(self.cq_depth, 1)) % 2
+            out.append(hardware_entry(self.hardware.popleft(), self.cqe_bytes, phase))
+            self.hardware_seen += 1
+        return out

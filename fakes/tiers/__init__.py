@@ -1,0 +1,1 @@
+"""How calls reach the fake: directly, through C function pointers, or not at all (null://)."""

@@ -1,0 +1,99 @@
+"""The ABI tier (fake-abi://): the same functions behind C function pointers, so that every call crosses the C ABI.
+
+An exception cannot cross it. The callback stores it and returns NOT_SUPPORT; the wrapper raises it when the C call is
+back. What is stored by a call from C code is raised by the next call from Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+from fakes.tiers.direct import Call, FakeApi
+from npuhal import constants as c
+from npuhal import prototypes
+
+
+class AbiApi(FakeApi):
+    """fake-abi://: the callables are C function pointers."""
+
+    def __init__(self, url: str, machine: Any) -> None:
+        super().__init__(url, machine)
+        self._callbacks: dict[str, Any] = {}
+        self._entries: set[Any] = set()
+        self._outer_hook = sys.unraisablehook
+        sys.unraisablehook = self._hook = self._catch
+
+    def close(self) -> None:
+        """Give up the door and stop listening for exceptions that ctypes could not pass on."""
+        if sys.unraisablehook is self._hook:
+            sys.unraisablehook = self._outer_hook
+        super().close()
+
+    def _catch(self, lost: Any) -> None:
+        """Keep what ctypes drops: Ctrl-C can strike a callback before its first line, where no handler is yet."""
+        if lost.object in self._entries:
+            self.fake.pending_error = lost.exc_value
+        else:
+            self._outer_hook(lost)
+
+    def raw(self, name: str) -> Call:
+        """Return the function without argument types: pass only ints and prebuilt byref() or c_* objects."""
+        prototype = prototypes.prototype(name, self.version)
+        function: Any = ctypes.CFUNCTYPE(prototype.restype)(self.address(name))
+        return self._raising(name, function)
+
+    def address(self, name: str) -> int:
+        """Return the address of the C function."""
+        return ctypes.cast(self._callback(prototypes.prototype(name, self.version)), ctypes.c_void_p).value or 0
+
+    def _bind(self, prototype: prototypes.Prototype) -> Call:
+        kind = ctypes.CFUNCTYPE(prototype.restype, *(arg.ctype for arg in prototype.args))
+        return self._raising(prototype.name, kind(self.address(prototype.name)))
+
+    def _callback(self, prototype: prototypes.Prototype) -> Any:
+        """Return the C callback around a function, made once and kept alive."""
+        name = prototype.name
+        made = self._callbacks.get(name)
+        if made is None:
+            kind = ctypes.CFUNCTYPE(_result(prototype.restype), *(arg.ctype for arg in prototype.args))
+            made = self._callbacks[name] = kind(self._entry(name, prototype.restype is None))
+        return made
+
+    def _entry(self, name: str, void: bool) -> Call:
+        call = self.guarded(name)
+        machine = self.fake
+        pointer = ctypes._Pointer
+
+        def entry(*arguments: Any) -> Any:
+            try:
+                return call(
+                    *[
+                        (value.contents if value else None) if isinstance(value, pointer) else value or 0
+                        for value in arguments
+                    ]
+                )
+            except BaseException as error:
+                machine.pending_error = error
+                return None if void else c.DRV_ERROR_NOT_SUPPORT
+
+        self._entries.add(entry)
+        return entry
+
+    def _raising(self, name: str, function: Any) -> Call:
+        machine = self.fake
+
+        def call(*arguments: Any) -> Any:
+            result = function(*arguments)
+            if machine.pending_error is not None:
+                machine.raise_pending()
+            return result
+
+        call.__name__ = call.__qualname__ = name
+        return call
+
+
+def _result(restype: Any) -> Any:
+    """Callbacks cannot return a Python-managed C string; its address they can."""
+    return ctypes.c_void_p if restype is ctypes.c_char_p else restype

@@ -1,0 +1,106 @@
+"""null:// with its hot calls in C (`compiled=1`): what a launch costs when it has to cross ctypes.
+
+The C compiler makes the library in a temporary folder; everything but the calls of a launch stays that of null://.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fakes.tiers.null import NullApi
+from npuhal import constants as c
+from npuhal.errors import BadUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fakes.machine.machine import Machine
+
+HOT = ("halSqTaskSend", "halSqCqQuery", "halMemcpySumbit", "halMemcpyWait", "drvMemcpy")
+"""The calls that the library has."""
+_COMPILERS = ("cc", "gcc", "clang")
+_DEVICES = 8
+_SQ_BITS = 13
+
+
+def compiler() -> str | None:
+    """Return the C compiler of this machine, or None."""
+    return next((path for name in _COMPILERS if (path := shutil.which(name))), None)
+
+
+class CompiledNullApi(NullApi):
+    """The door of null://...?compiled=1."""
+
+    def __init__(self, url: str, machine: Machine) -> None:
+        """Compile the library.
+
+        Raises:
+            BadUrl: this machine has no C compiler, the compiler fails, or there are more than 8 devices.
+        """
+        if len(machine.devices) > _DEVICES:
+            raise BadUrl(f"HAL URL {url!r}: compiled=1 takes at most {_DEVICES} devices")
+        with tempfile.TemporaryDirectory(prefix="npuhal-null-") as folder:
+            self._library = self._compile(url, Path(folder) / "libnull.so")  # stays loaded without its file
+        self._library.null_sent.restype = ctypes.c_uint64
+        self._library.null_setup(
+            c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQ_CQE_STATUS
+        )
+        self._shown: dict[int, Any] = {}
+        super().__init__(url, machine)
+
+    @staticmethod
+    def _compile(url: str, target: Path) -> ctypes.CDLL:
+        found = compiler()
+        if found is None:
+            raise BadUrl(f"HAL URL {url!r}: compiled=1 needs a C compiler ({', '.join(_COMPILERS)}); leave it away")
+        source = Path(__file__).with_name("null.c")
+        made = subprocess.run(
+            [found, "-O2", "-shared", "-fPIC", "-o", str(target), str(source)], capture_output=True, text=True
+        )
+        if made.returncode:
+            raise BadUrl(f"HAL URL {url!r}: {found} cannot compile {source.name}: {made.stderr.strip()}")
+        return ctypes.CDLL(str(target))
+
+    def raw(self, name: str) -> Any:
+        """Return the compiled function where there is one."""
+        return self._library[name] if name in HOT else super().raw(name)
+
+    def _bind(self, prototype: Any) -> Any:
+        if prototype.name == "halSqCqQuery":
+            return self._before(super().raw(prototype.name))
+        call = super()._bind(prototype)
+        if prototype.name == "halSqCqAllocate":
+            return self._after(call, self._show)
+        return self._before(call) if prototype.name == "halCqReportRecv" else call
+
+    @staticmethod
+    def _after(call: Callable[..., Any], then: Callable[[], None]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any) -> Any:
+            answer = call(*arguments)
+            then()
+            return answer
+
+        return wrapped
+
+    def _before(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any) -> Any:
+            for number, device in enumerate(self.fake.devices):
+                for sq_id, sq in device.queues.items():
+                    sq.sent = self._library.null_sent(number << _SQ_BITS | sq_id)
+            return call(*arguments)
+
+        return wrapped
+
+    def _show(self) -> None:
+        """Tell the library of queues that are new, or were made anew."""
+        for number, device in enumerate(self.fake.devices):
+            for sq_id, sq in device.queues.items():
+                key = number << _SQ_BITS | sq_id
+                if self._shown.get(key) is not sq:
+                    self._shown[key] = sq
+                    self._library.null_open(key, sq.depth)

@@ -1,0 +1,209 @@
+"""The direct tier (fake://): HAL calls go straight into Python, arguments brought into one form first."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakes import hal as calls
+from fakes.errors import NotModelled
+from fakes.hal.absent import absence
+from fakes.hal.hot import make_head_reader, make_sender
+from fakes.machine.daemon import FakeDaemon
+from npuhal import constants as c
+from npuhal import prototypes
+from npuhal.api import HalApi
+
+if TYPE_CHECKING:
+    from fakes.machine.machine import Machine
+
+Call = Callable[..., Any]
+REFERENCE: type[Any] = type(ctypes.byref(ctypes.c_int()))
+"""What byref() makes; `_obj` is what it refers to."""
+
+
+def _scalar(value: Any) -> Any:
+    return value.value if hasattr(value, "value") else value
+
+
+def _address(value: Any) -> int:
+    """Bring a void or char pointer into the form of an address."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    if isinstance(value, ctypes.c_void_p):
+        return value.value or 0
+    if type(value) is REFERENCE:
+        return ctypes.addressof(value._obj)
+    if isinstance(value, bytes):
+        return ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p).value or 0
+    if isinstance(value, ctypes._Pointer):
+        return ctypes.cast(value, ctypes.c_void_p).value or 0
+    return ctypes.addressof(value)
+
+
+def _pointee(kind: type[Any]) -> Call:
+    """Return the converter for a pointer to `kind`: gives the object itself, or a view of the memory as `kind`."""
+
+    def convert(value: Any) -> Any:
+        if type(value) is REFERENCE:
+            value = value._obj
+        if type(value) is kind or value is None:
+            return value
+        address = _address(value)
+        return kind.from_address(address) if address else None
+
+    return convert
+
+
+def converter(ctype: Any) -> Call:
+    """Return what brings an argument of a prototype's type into the form that HAL functions of the fake take."""
+    if ctype is ctypes.c_void_p:
+        return _address
+    if isinstance(ctype, type) and issubclass(ctype, ctypes._Pointer):
+        return _pointee(ctype._type_)
+    return _scalar
+
+
+class FakeApi(HalApi):
+    """A door to a fake machine; `fake` is the machine, for tests."""
+
+    listens = True
+
+    def __init__(self, url: str, machine: Machine) -> None:
+        super().__init__(url)
+        self.fake = machine
+        self.stepped = not machine.options.free_run
+        self._calls = calls.build(machine)
+
+    def has(self, name: str) -> bool:
+        """Whether a function is there; those the fake does not model refuse by name when called."""
+        try:
+            prototypes.prototype(name, self.version)
+            gap = absence(name, self.fake.plugin.name)
+        except KeyError:
+            return False
+        return gap is None or gap.exported
+
+    def daemon(self) -> FakeDaemon:
+        """Return the starter of device-side processes."""
+        return FakeDaemon(self.fake)
+
+    def annotate(self, key: tuple[str, int], obj: object) -> None:
+        """Remember what an id or address stands for, and how many bytes of a block of memory were asked for."""
+        if key[0] == "block":
+            self._part(key[1], None if obj is None else getattr(obj, "size", 0))
+        if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:
+            block.asked = min(getattr(obj, "size", 0), block.size)
+        if self.fake.checks is not None:
+            self.fake.checks.names.tell(key, obj)
+
+    def _part(self, address: int, size: int | None) -> None:
+        with self.fake.lock:
+            if size and (block := self.fake.memory.find(address)) is not None:
+                block.cut(address, size)
+            if self.fake.checks is not None:
+                self.fake.checks.part(address, size)
+
+    def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
+        """Let the checkers know what the program goes by."""
+        if (checks := self.fake.checks) is not None:
+            with self.fake.lock:
+                checks.remark(what, device_id, sq_id)
+
+    def close(self) -> None:
+        """Close the machine: its memory is given back, addresses become invalid.
+
+        Raises:
+            CheckFailed: checkers have found mistakes, and nobody has taken their reports.
+        """
+        self.fake.close()
+
+    def function(self, name: str) -> Call:
+        """Return a function that takes converted arguments; refuses or answers NOT_SUPPORT when it is not modelled."""
+        if absence(name, self.fake.plugin.name) is not None:
+            void = prototypes.prototype(name, self.version).restype is None
+            return lambda *_arguments: None if void else c.DRV_ERROR_NOT_SUPPORT
+        found = self._calls.get(name)
+        if found is not None:
+            return found
+
+        def refuse(*_arguments: Any) -> int:
+            raise NotModelled(name, "see `npuhal fake coverage` for what is")
+
+        return refuse
+
+    def guarded(self, name: str) -> Call:
+        """Return a function under the machine's lock, with fault rules and stored errors looked at first."""
+        call = self.function(name)
+        machine = self.fake
+        lock, faults = machine.lock, machine.faults
+
+        def guard(*arguments: Any) -> Any:
+            with lock:
+                if machine.pending_error is not None:
+                    machine.raise_pending()
+                if faults.calls:
+                    code = faults.code_for(name)
+                    if code is not None:
+                        return code
+                return call(*arguments)
+
+        return guard
+
+
+class DirectApi(FakeApi):
+    """fake://: the callables are Python functions."""
+
+    def raw(self, name: str) -> Call:
+        """Return the twin without conversions for the two hot functions; others are the typed ones."""
+        if name == "halSqTaskSend":
+            return self._hot(name, make_sender(self.fake), None)
+        if name == "halSqCqQuery":
+            return self._hot(name, make_head_reader(self.fake), self._typed(name))
+        return self._typed(name)
+
+    def _bind(self, prototype: prototypes.Prototype) -> Call:
+        return self.raw(prototype.name) if prototype.name == "halSqTaskSend" else self._typed(prototype.name)
+
+    def _typed(self, name: str) -> Call:
+        prototype = prototypes.prototype(name, self.version)
+        converters = tuple(converter(arg.ctype) for arg in prototype.args)
+        call = self.guarded(name)
+        count = len(converters)
+
+        def typed(*arguments: Any) -> Any:
+            if len(arguments) != count:
+                raise TypeError(f"{name} takes {count} arguments ({len(arguments)} given)")
+            return call(*[convert(value) for convert, value in zip(converters, arguments, strict=True)])
+
+        typed.__name__ = typed.__qualname__ = name
+        return typed
+
+    def _hot(self, name: str, call: Callable[[int, Any], int | None], fallback: Call | None) -> Call:
+        """Return the shortest way into a function of (device, pointer to struct)."""
+        machine = self.fake
+        faults = machine.faults
+        acquire, release = machine.lock.acquire, machine.lock.release
+        struct = prototypes.prototype(name, self.version).args[1].ctype._type_
+        convert = _pointee(struct)
+
+        def hot(devid: int, pointer: Any) -> Any:
+            info = pointer._obj if type(pointer) is REFERENCE else convert(pointer)
+            acquire()
+            try:
+                if machine.pending_error is not None:
+                    machine.raise_pending()
+                if faults.calls:
+                    code = faults.code_for(name)
+                    if code is not None:
+                        return code
+                answer = c.DRV_ERROR_INVALID_VALUE if info is None else call(devid, info)
+            finally:
+                release()
+            return fallback(devid, info) if answer is None and fallback is not None else answer
+
+        hot.__name__ = hot.__qualname__ = name
+        return hot

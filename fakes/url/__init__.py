@@ -1,0 +1,1 @@
+"""What a fake's URL says: options, scenarios, rules of faults."""

@@ -1,0 +1,1 @@
+"""The vendor's names: the C API (`aclrt`) and pyACL (`pyacl`), both on the same objects as the Pythonic surface."""

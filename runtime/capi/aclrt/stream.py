@@ -1,0 +1,315 @@
+"""Streams by name: creation, waiting, settings, abort (core_spec 4.1, 5, 8.5)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from chips.tasks import Nop
+from runtime import errors
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need, need_rt
+from runtime.capi.aclrt.layouts import STREAM_VALUE
+from runtime.capi.aclrt.state import Acl
+from runtime.core.process.current import foreign_stream
+from runtime.core.stream import blocking
+from runtime.core.stream.dvpp_group import DvppGroup
+from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.submission.submit import last_task_id
+
+_FLAGS = {
+    0x1: StreamFlag.FAST_LAUNCH, 0x2: StreamFlag.FAST_SYNC, 0x4: StreamFlag.PERSISTENT, 0x8: StreamFlag.HUGE,
+    0x10: StreamFlag.CPU_SCHEDULE, 0x20: StreamFlag.DEVICE_USE_ONLY,
+}  # fmt: skip
+"""Flags of acl_rt.h (ACL_STREAM_*) and what they are inside; other bits mean nothing."""
+_DEVICE_USE_ONLY = 0x20
+
+_FAILURE_MODE, _OVERFLOW, _USER_TAG, _CACHE_INFO, _PRIORITY = 1, 2, 3, 4, 5
+"""aclrtStreamAttr."""
+_COMPLETE, _NOT_READY = 0, 1
+"""aclrtStreamStatus."""
+
+
+def stream_of(acl: Acl, stream: int | None) -> Stream:
+    """Return the stream of a handle; NULL is the default stream of the current context."""
+    if not stream:
+        return acl.runtime.current_context().default_stream
+    found: Stream = handle_of(acl, stream, Stream)
+    return found
+
+
+def own_stream_of(acl: Acl, call: str, stream: int | None) -> Stream:
+    """Return the stream of a handle that must belong to the current context; another one is 107003 with EE1010.
+
+    The thread's last task goes there from now on.
+    """
+    found = stream_of(acl, stream)
+    context = acl.runtime.current_context()
+    if found.context is not context:
+        raise foreign_stream(call, found, context)
+    last, keeper = acl.last, found.bound if found.branch is None else found.branch.graph
+    last.stream, last.model = found.handle, 0 if keeper is None else keeper.handle
+    return found
+
+
+# -- creation and destruction --------------------------------------------------------------------------------------
+
+
+@entry(waits_for_snapshot=True)
+def aclrtCreateStream(acl: Acl, stream: Out | None) -> None:
+    """Make a stream of highest priority without flags."""
+    _create(acl, "aclrtCreateStream", stream, 0, 0)
+
+
+@entry(waits_for_snapshot=True)
+def aclrtCreateStreamWithConfig(acl: Acl, stream: Out | None, priority: int, flag: int) -> None:
+    """Make a stream with a priority (0 to 7, larger ones count as 7) and ACL_STREAM_* flags."""
+    create_configured(acl, "aclrtCreateStreamWithConfig", stream, priority or 0, flag or 0)
+
+
+def create_configured(acl: Acl, call: str, stream: Out | None, priority: int, asked: int) -> None:
+    """Make a stream with a priority and ACL_STREAM_* flags."""
+    need(call, stream=stream)
+    assert stream is not None
+    stream.value, flags = None, 0
+    if asked & _DEVICE_USE_ONLY and asked != _DEVICE_USE_ONLY:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: DEVICE_USE_ONLY goes with no other flag, flag is {asked:#x}",
+            ee="EE1006", params=(call, f"flag {asked:#x}", "DEVICE_USE_ONLY excludes other flags"),
+            hint="leave the other flags out",
+        )
+    for bit, meaning in _FLAGS.items():
+        if asked & bit:
+            flags |= meaning
+    signed = priority & 0xFFFFFFFF
+    _create(acl, call, stream, signed - (1 << 32) if signed >> 31 else signed, flags)
+
+
+@entry(waits_for_snapshot=True)
+def rtStreamCreate(acl: Acl, stm: Out | None, priority: int) -> None:
+    """Make a stream with a priority; values outside 0 to 7 are moved to the nearest."""
+    need_rt("rtStreamCreate", stm=stm)
+    _create(acl, "rtStreamCreate", stm, priority or 0, 0)
+
+
+@entry(waits_for_snapshot=True)
+def rtStreamCreateWithFlags(acl: Acl, stm: Out | None, priority: int, flags: int) -> None:
+    """Make a stream with the runtime's own flags (RT_STREAM_*)."""
+    need_rt("rtStreamCreateWithFlags", stm=stm)
+    _create(acl, "rtStreamCreateWithFlags", stm, priority or 0, flags or 0)
+
+
+@entry(waits_for_snapshot=True)
+def rtDvppGroupCreate(acl: Acl, grp: Out | None, flags: int) -> None:
+    """Make a DVPP group."""
+    need_rt("rtDvppGroupCreate", grp=grp)
+    assert grp is not None
+    grp.value = None
+    grp.value = acl.runtime.current_context().device.create_dvpp_group().handle
+
+
+@entry
+def rtDvppGroupDestroy(acl: Acl, grp: int) -> None:
+    """End a DVPP group with its streams."""
+    handle_of(acl, grp, DvppGroup).close()
+
+
+@entry(waits_for_snapshot=True)
+def rtStreamCreateByGrp(acl: Acl, stm: Out | None, priority: int, flags: int, grp: int) -> None:
+    """Make a stream that shares a DVPP group's completion queue."""
+    call = "rtStreamCreateByGrp"
+    need_rt(call, stm=stm, grp=grp)
+    _create(acl, call, stm, priority or 0, flags or 0, handle_of(acl, grp, DvppGroup))
+
+
+def _create(acl: Acl, call: str, stream: Out | None, priority: int, flags: int, group: DvppGroup | None = None) -> None:
+    need(call, stream=stream)
+    assert stream is not None
+    stream.value = None
+    context = acl.runtime.current_context()
+    stream.value = context.create_stream(priority=priority, flags=flags, group=group).handle
+
+
+@entry
+def aclrtDestroyStream(acl: Acl, stream: int) -> None:
+    """Wait for a stream's tasks and end it."""
+    _destroy(acl, "aclrtDestroyStream", stream, force=False)
+
+
+@entry
+def aclrtDestroyStreamForce(acl: Acl, stream: int) -> None:
+    """End a stream together with its tasks."""
+    _destroy(acl, "aclrtDestroyStreamForce", stream, force=True)
+
+
+def _destroy(acl: Acl, call: str, stream: int, *, force: bool) -> None:
+    need(call, stream=stream)
+    found = own_stream_of(acl, call, stream)
+    if found.is_default:
+        # the stream lives as long as its context; only this handle ends
+        acl.runtime.handles.remove(stream)
+        return
+    found.close(force=force)
+
+
+# -- waiting -------------------------------------------------------------------------------------------------------
+
+
+@entry
+def aclrtSynchronizeStream(acl: Acl, stream: int) -> None:
+    """Wait for a stream, NULL for the default one."""
+    target = stream_of(acl, stream)
+    acl.runtime.current_context()
+    target.synchronize()
+
+
+@entry
+def aclrtSynchronizeStreamWithTimeout(acl: Acl, stream: int, timeout: int) -> None:
+    """Wait for a stream for so many milliseconds; -1 for ever."""
+    if timeout < -1:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"aclrtSynchronizeStreamWithTimeout: timeout is {timeout}", ee="EH0007",
+            params=("aclrtSynchronizeStreamWithTimeout", timeout, "timeout", "-1 or a positive number"),
+            hint="-1 waits for ever",
+        )
+    acl.runtime.current_context()
+    stream_of(acl, stream).synchronize(timeout or 0)
+
+
+@entry
+def aclrtStreamQuery(acl: Acl, stream: int, status: Out | None) -> None:
+    """Tell whether a stream is idle."""
+    need("aclrtStreamQuery", status=status)
+    assert status is not None
+    acl.runtime.current_context()
+    status.value = _COMPLETE if stream_of(acl, stream).query() else _NOT_READY
+
+
+# -- what a stream is ----------------------------------------------------------------------------------------------
+
+
+@entry
+def aclrtStreamGetId(acl: Acl, stream: int, streamId: Out | None) -> None:
+    """Return the driver's number of a stream."""
+    need("aclrtStreamGetId", streamId=streamId)
+    assert streamId is not None
+    streamId.value = stream_of(acl, stream).stream_id
+
+
+@entry
+def aclrtStreamGetPriority(acl: Acl, stream: int, priority: Out | None) -> None:
+    """Return the priority that a stream was given."""
+    need("aclrtStreamGetPriority", priority=priority)
+    assert priority is not None
+    priority.value = stream_of(acl, stream).priority
+
+
+@entry
+def aclrtStreamGetFlags(acl: Acl, stream: int, flags: Out | None) -> None:
+    """Return the ACL_STREAM_* flags that a stream was made with."""
+    need("aclrtStreamGetFlags", flags=flags)
+    assert flags is not None
+    found = stream_of(acl, stream)
+    flags.value = sum(bit for bit, meaning in _FLAGS.items() if found.flags & meaning)
+
+
+@entry
+def aclrtGetStreamAvailableNum(acl: Acl, streamCount: Out | None) -> None:
+    """Return how many streams the device has in all; it does not count down."""
+    need("aclrtGetStreamAvailableNum", streamCount=streamCount)
+    assert streamCount is not None
+    streamCount.value = acl.runtime.current_context().device.ids.usage("STREAM")[0]
+
+
+@entry
+def aclrtGetThreadLastTaskId(acl: Acl, taskId: Out | None) -> None:
+    """Return the id of the thread's last task, all ones when it has sent none."""
+    need("aclrtGetThreadLastTaskId", taskId=taskId)
+    assert taskId is not None
+    taskId.value = last_task_id()
+
+
+@entry
+def rtNopTask(acl: Acl, stm: int) -> None:
+    """Queue a task that does nothing."""
+    own_stream_of(acl, "rtNopTask", stm).submit(Nop(), owner="nop")
+
+
+# -- settings ------------------------------------------------------------------------------------------------------
+
+
+@entry
+def aclrtSetStreamFailureMode(acl: Acl, stream: int, mode: int) -> None:
+    """Let the context go on (0) or stop (1) at a failed task; it can be chosen once."""
+    own_stream_of(acl, "aclrtSetStreamFailureMode", stream).set_failure_mode(mode or 0)
+
+
+@entry
+def aclrtSetStreamAttribute(acl: Acl, stream: int, stmAttrType: int, value: int) -> None:
+    """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority (no effect)."""
+    call = "aclrtSetStreamAttribute"
+    need_rt(call, stream=stream, value=value)
+    found = own_stream_of(acl, call, stream)
+    word = ctypes.c_uint32.from_address(value).value
+    if stmAttrType == _FAILURE_MODE:
+        found.set_failure_mode(word)
+    elif stmAttrType == _OVERFLOW:
+        found.set_overflow_check(bool(word))
+    elif stmAttrType == _USER_TAG:
+        found.user_tag = word
+    elif stmAttrType not in (_CACHE_INFO, _PRIORITY):
+        raise _unknown_attribute(call, stmAttrType)
+
+
+@entry
+def aclrtGetStreamAttribute(acl: Acl, stream: int, stmAttrType: int, value: int) -> None:
+    """Read an attribute into a union of 16 bytes."""
+    call = "aclrtGetStreamAttribute"
+    need_rt(call, value=value)
+    found = stream_of(acl, stream)
+    readers: dict[int, Any] = {
+        _FAILURE_MODE: lambda: found.failure_mode, _OVERFLOW: lambda: found.overflow_check,
+        _USER_TAG: lambda: found.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: 0,
+    }  # fmt: skip
+    if stmAttrType not in readers:
+        raise _unknown_attribute(call, stmAttrType)
+    image = STREAM_VALUE.pack(int(readers[stmAttrType]()))
+    ctypes.memmove(value, image, len(image))
+
+
+def _unknown_attribute(call: str, attribute: int) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no stream attribute {attribute}",
+        ee="EE1003", params=(call, attribute, "stmAttrType", "[1, 5]"), hint="use an aclrtStreamAttr value",
+    )
+
+
+@entry
+def aclrtNonBlockingLaunchBegin(acl: Acl, stream: int) -> None:
+    """Let launches stay asynchronous until the matching end, whatever launch blocking says."""
+    blocking.begin(own_stream_of(acl, "aclrtNonBlockingLaunchBegin", stream))
+
+
+@entry
+def aclrtNonBlockingLaunchEnd(acl: Acl, stream: int) -> None:
+    """End a section; the end of the outermost one waits for the stream."""
+    blocking.end(own_stream_of(acl, "aclrtNonBlockingLaunchEnd", stream))
+
+
+@entry
+def aclrtPersistentTaskClean(acl: Acl, stream: int) -> None:
+    """Empty a stream that keeps its tasks for a model; one that is in no model is refused."""
+    call = "aclrtPersistentTaskClean"
+    need_rt(call, stream=stream)
+    found = own_stream_of(acl, call, stream)
+    if not found.flags & StreamFlag.PERSISTENT:
+        raise errors.fault(
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} does not keep its tasks",
+            ee="EE1011", params=(call, found.stream_id, "stream", "it was not made with PERSISTENT"),
+            hint="use a stream made with ACL_STREAM_PERSISTENT",
+        )
+    if found.bound is None:
+        raise errors.fault(
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} is bound to no model",
+            ee="EE1017", params=(call, "stream", "it is bound to no model"), hint="bind the stream first",
+        )
+    found.bound.clean(found)

@@ -1,0 +1,95 @@
+"""pyACL: `import acl` as scripts for Ascend devices know it, on top of this runtime.
+
+Nothing here takes the name `acl` by itself: `npuhal run script.py` does, and `install()`. Handles are ints, outputs
+come first and the code last, arguments are positional (see `calls.yaml` for every call). 64-bit values are returned
+whole where the original cuts them to 32 bits (get_device_info, get_devices_topo). `acl.mdl.ri_*` are additions: graph
+capture, which the original does not wrap.
+
+With `NPUHAL_STRICT=1` the module warns of calls that are made wrongly (see `runtime.capi.pyacl.strict`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runtime.capi.pyacl import own, strict
+from runtime.capi.pyacl.binding import Function, Row, absent, bind, named, read_arguments
+
+PARTS = ("rt", "mdl", "media", "op", "blas", "util", "prof", "himpi", "fv")
+"""Modules below `acl`."""
+
+
+def table() -> dict[str, Row]:
+    """Return the calls that act, by their full name (`acl.rt.malloc`)."""
+    return dict(_rows(_read("calls.yaml")))
+
+
+def missing() -> dict[str, Row]:
+    """Return the calls that only answer that they are not supported, by their full name."""
+    return dict(_rows(_read("absent.yaml")))
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return found
+
+
+def _rows(parts: dict[str, Any]) -> Iterator[tuple[str, Row]]:
+    for part, calls in parts.items():
+        prefix = "acl." if part == "acl" else f"acl.{part}."
+        yield from ((prefix + name, Row.read(text)) for name, text in calls.items())
+
+
+@cache
+def module() -> types.ModuleType:
+    """Return the module `acl` with its parts as attributes; it is made once."""
+    root = types.ModuleType("acl", "pyACL on npuhal.")
+    root.__path__ = []  # a package, so that `import acl.rt` works
+    for part in PARTS:
+        setattr(root, part, types.ModuleType(f"acl.{part}", f"acl.{part} on npuhal."))
+    special = own.functions(root)
+    made: dict[str, Function] = {name: absent(name, row) for name, row in missing().items()}
+    rows = table()
+    for name, row in rows.items():
+        function = special.get(name.removeprefix("acl."))
+        made[name] = bind(name, row) if function is None else _checked(name, row, function)
+    if os.environ.get(strict.VARIABLE) == "1":
+        made |= strict.watch({name: (made[name], row) for name, row in rows.items()})
+    for name, function in made.items():
+        place, _, last = name.removeprefix("acl.").rpartition(".")
+        setattr(getattr(root, place) if place else root, last, function)
+    return root
+
+
+def _checked(name: str, row: Row, function: Function) -> Function:
+    def call(*given: Any) -> Any:
+        return function(*given) if name in own.UNREAD else function(*read_arguments(name, row, given))
+
+    return named(call, name, f"{name}\n\n{row.function}: {function.__doc__ or ''}")
+
+
+def install() -> types.ModuleType:
+    """Make `import acl` give this module in the present process, parts included; returns it."""
+    root = module()
+    sys.modules["acl"] = root
+    for part in PARTS:
+        sys.modules[f"acl.{part}"] = getattr(root, part)
+    return root
+
+
+def stubs() -> Path:
+    """Return the folder with the type stubs of `acl`: put it into MYPYPATH to have scripts checked."""
+    return Path(str(resources.files(__package__))) / "stubs"
+
+
+__all__ = ["PARTS", "install", "missing", "module", "stubs", "table"]

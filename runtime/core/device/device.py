@@ -1,0 +1,389 @@
+"""A device: opened in the vendor's order, closed in reverse, with everything it owns in between."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from chips import credit, registry
+from chips.env import EncodeEnv
+from chips.tasks import AicpuMessageVersion, GetStarsVersion, RingBufferControl
+from runtime import errors
+from runtime.core.device import aicpu_monitor, teardown
+from runtime.core.device.device_tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
+from runtime.core.device.limits import CoreLimits
+from runtime.core.device.monitor import Health
+from runtime.core.device.opening import Opening
+from runtime.core.device.stacks import allocate
+from runtime.core.process.context import Context
+from runtime.core.process.handles import Children
+from runtime.core.stream import creation
+from runtime.core.stream.dvpp_group import DvppGroup
+from runtime.core.stream.failure import FailureMode
+from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.submission.reclaim import Recycler
+from runtime.core.submission.sq_pool import SqMemoryPool, SqPool
+from runtime.core.submission.task_ids import TaskPool
+from runtime.core.sync.signals import Signals
+from runtime.driver.boot import DeviceDriver
+from runtime.driver.calls import HalCalls
+from runtime.driver.holdings import Holdings
+from runtime.driver.ids import IdDriver
+from runtime.driver.queues import QueueDriver
+from runtime.driver.scheduler import capabilities
+from runtime.driver.windows import WindowDriver
+from runtime.memory.arguments import ArgumentPools
+from runtime.memory.kernel_pool import KernelPool
+
+if TYPE_CHECKING:
+    from runtime.core.process.runtime import Runtime
+    from runtime.memory.arguments import ArgumentBlock
+
+_BOOT_TIMEOUT_MS = 10_000
+_DEFAULT_SCHEDULER_VERSION = 16
+"""What a scheduler that answers 0 is taken for (hal_trace 2)."""
+
+
+SelfDevice = TypeVar("SelfDevice", bound="Device")
+
+
+class Device:
+    """One opened device, shared by all who ask for the same index. Made by its `DeviceSlot`, which also closes it."""
+
+    stream_type: type[Stream] = Stream
+    """What `create` makes; the public layer puts its own class here."""
+
+    def __init__(self, runtime: Runtime, user_id: int, device_id: int) -> None:
+        """Open the device; a failure at any step closes what was opened and raises."""
+        self.runtime, self.hal = runtime, runtime.hal
+        self.user_id, self.device_id = user_id, device_id
+        self.chip = runtime.machine.chip
+        self.plugin = registry.plugin(self.chip)
+        self.next_serial: Callable[[], int] = runtime.next_serial
+        self.saturation = runtime.saturation
+        """What becomes of results out of range in streams made from now on."""
+        self.closed = False
+        self.aborting = False
+        """Whether all tasks of the device are being ended (core_spec 4.2)."""
+        self.failure_mode = FailureMode.CONTINUE
+        """Mode of streams that users make from now on."""
+        self.scheduler_features: frozenset[str] = frozenset()
+        """What the task scheduler can do, by the names of `driver.scheduler.CAPABILITIES`."""
+        self.aicpu_monitor_off = False
+        """Whether STARS alone watches how long AICPU kernels take."""
+        self.core_sync_address = 0
+        """Where the cores of a mix kernel synchronise; 0 on chips without such registers."""
+        self.task_pool = TaskPool(self.chip.limits.max_tasks)
+        self.own_streams: list[Stream] = []
+        """The primary stream, and the control stream where the chip has one; they go with the device."""
+        self.host_stream_ids: set[int] = set()
+        """Numbers of streams that exist on the host only."""
+        self.recycler = Recycler(self.streams, f"npuhal-recycle-{user_id}", threaded=not self.hal.stepped,
+                                 around=runtime.lock.round)
+        self.programs = Children()
+        self.opening = Opening(runtime, user_id, runtime.clock)
+        """How long each phase of the opening took."""
+        self.context = Context(self, primary=True)
+        """The primary context; it takes calls while the device is set (core_spec 3.2)."""
+        self._undo = ExitStack()
+        try:
+            self._boot()
+        except BaseException:
+            with contextlib.suppress(errors.RuntimeFault):  # what went wrong first says more
+                self._undo.close()
+            raise
+        runtime.monitor.watch(self)
+
+    # -- boot ------------------------------------------------------------------------------------------------------
+
+    def _boot(self) -> None:
+        """core_spec 2.3: init, then start."""
+        if not self.chip.is_stars:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.chip.soc} takes its tasks as HWTS commands (halSqMemGet, "
+                "halSqMsgSend), which this runtime does not send",
+                hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
+            )
+        phase = self.opening.phase
+        self.holdings = Holdings(self.runtime.lock.enter, self.runtime.virtual_memory)
+        """What the device's drivers have taken."""
+        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.holdings)
+        self.driver.open(phase)
+        self._undo.callback(self.driver.close)
+        self.memory = self.driver.memory
+        calls = HalCalls(self.hal, self.device_id)
+        self.ids = IdDriver(calls, holdings=self.holdings)
+        self.queues = QueueDriver(calls, holdings=self.holdings)
+        with phase("memory"):
+            self._take_memory()
+        with phase("first streams and tasks"):
+            self._start()
+
+    def _take_memory(self) -> None:
+        """Allocate what the device needs before its first stream, in the vendor's order."""
+        undo, chip = self._undo, self.chip
+        self.sq_registers = SqRegisterTable(self.memory, chip.limits.rtsq_depth)
+        undo.callback(self.sq_registers.close)
+        self.executed_words = ExecutedWords(self.memory)
+        self.facts = self.driver.identify()
+        self.health = Health(self)
+        self.arguments = ArgumentPools(
+            self.memory, WindowDriver(self.hal, self.device_id), chip, bar=self.facts.bar_arguments,
+            ub=self.facts.ub_connected, on_host=self.facts.on_host,
+        )
+        undo.callback(self.arguments.close)
+        self.names = NamePool(self.memory)
+        undo.callback(self.names.close)
+        if chip.has("KERNEL_MEMORY_POOL"):
+            self.kernel_pool = KernelPool(self.memory)
+            undo.callback(self.kernel_pool.close)
+        self.signals = Signals(self)
+        undo.callback(self.signals.close)
+        self.sq_memory, self.sq_pool = SqMemoryPool(self), SqPool(self)
+        undo.callback(self.sq_memory.close)
+        undo.callback(self.sq_pool.close)
+        self.env = self.runtime.timeouts.applied(self._environment())
+
+    def _environment(self) -> EncodeEnv:
+        """Allocate the core stacks and gather what SQE builders need."""
+        facts = self.facts
+        stacks = allocate(self.memory, self.chip, facts.die_count, self.runtime.limits, self._undo)
+        self.simt_stack = stacks.simt
+        return EncodeEnv(
+            chip=self.chip, device_id=self.device_id, phy_chip_id=facts.phy_chip_id, phy_die_id=facts.phy_die_id,
+            die_count=facts.die_count, online=facts.on_host, ub_connected=facts.ub_connected,
+            flat_addresses=facts.flat_address, ssid=facts.ssid, tsd_qos=facts.tsd_qos, stars_base=facts.stars_base,
+            stack_base_32k=stacks.large, stack_base_16k=stacks.small, custom_stack_base=stacks.custom,
+            custom_stack_size=stacks.custom_bytes, sq_address_table=self.sq_registers.address,
+        )
+
+    def _start(self) -> None:
+        """Make the primary stream and the control stream, then tell the scheduler what it must know."""
+        primary_flags = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
+        primary = self._own_stream(primary_flags | StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC, "default")
+        self.primary_stream = self.control_stream = primary
+        if self.chip.has("DEVICE_CTRL_SQ"):
+            self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
+        self.env = replace(self.env, ts_version=self._scheduler_version())
+        if self.chip.has("DEVICE_C2C_SYNC"):
+            self.core_sync_address, _ = self.memory.core_sync_block()
+        self.core_counts = self.driver.core_counts()
+        self.core_limits = CoreLimits(self.core_counts)
+        self._start_error_ring()
+        self._heed_scheduler()
+        if self.chip.generation == "v200":
+            primary.submit(AicpuMessageVersion())
+            primary.synchronize(_BOOT_TIMEOUT_MS)
+
+    def _heed_scheduler(self) -> None:
+        """Pass on what the task scheduler has said of itself to whoever builds SQEs."""
+        interval_us = 0.0
+        if self.chip.has("TASK_EXEC_TIMEOUT_SCALE_MODIFY") and self.scheduler_has("OP_EXEC_TIMEOUT_MS"):
+            interval_us = self.driver.operator_interval_ns() / 1000
+        facts: dict[str, Any] = {
+            "ts_version": self.env.ts_version, "ts_features": self.scheduler_features,
+            "credit_interval_us": interval_us, "op_timeout_fine": credit.is_fine(interval_us),
+        }  # fmt: skip
+        self.env = replace(self.env, **facts)
+        for stream in self.own_streams:
+            stream.env = replace(stream.env, **facts)
+
+    def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
+        stream = creation.create(self.context, flags=flags, control=control, name=name)
+        self._undo.callback(teardown.drop, stream)
+        self.own_streams.append(stream)
+        return stream
+
+    def _scheduler_version(self) -> int:
+        if not self.chip.has("DEVICE_GET_STARS_VERSION"):
+            return 0
+        if self.chip.has("DEVICE_TS_COMMON_CPU"):
+            return self.driver.scheduler_version()
+        answer: list[int] = []
+        self.control_stream.submit(GetStarsVersion(), reported=lambda cqe: answer.append(cqe.error_code))
+        self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+        return (answer[0] if answer else 0) or _DEFAULT_SCHEDULER_VERSION
+
+    def _start_error_ring(self) -> None:
+        ring = ErrorRing(self.memory, int(self.chip.prop("ringbufSize")))
+        self._undo.callback(ring.close)
+        self._announce_error_ring(ring)
+        self.scheduler_features = capabilities(ring.scheduler_capabilities())
+        self.error_ring = ring
+        self._undo.callback(self._stop_error_ring)
+
+    def _announce_error_ring(self, ring: ErrorRing) -> None:
+        control, v100 = self.control_stream, self.chip.generation == "v100"
+        physical = self.memory.physical(ring.address) if v100 else 0
+        control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=10 if v100 else 30))  # elements
+        control.synchronize(_BOOT_TIMEOUT_MS)
+
+    def start_again(self) -> None:
+        """Tell the task scheduler of another card what that of the first was told; streams are there, and empty."""
+        self.env = replace(self.env, ts_version=self._scheduler_version())
+        if self.chip.has("DEVICE_C2C_SYNC"):
+            self.core_sync_address, _ = self.memory.core_sync_block()
+        self._announce_error_ring(self.error_ring)
+        self._heed_scheduler()
+        if self.chip.generation == "v200":
+            self.primary_stream.submit(AicpuMessageVersion())
+            self.primary_stream.synchronize(_BOOT_TIMEOUT_MS)
+        self.aicpu_monitor_off = False
+        if not self.context.closed:
+            self.primary_set_up()
+
+    def _stop_error_ring(self) -> None:
+        sq_id = self.control_stream.queues.sq_id
+        hangs = self.health.lost is not None or self.queues.head(sq_id) != self.queues.tail(sq_id)
+        if not hangs:
+            self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
+            self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+
+    def primary_set_up(self) -> None:
+        """Do what belongs to the primary context only: agree who watches AICPU kernels, and state the time limits."""
+        self.aicpu_monitor_off = self.aicpu_monitor_off or aicpu_monitor.switch_off(self)
+        self.runtime.timeouts.announce(self)
+
+    # -- use -------------------------------------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raise where the device was closed or reset."""
+        if self.closed:
+            self.runtime.check_process()
+            raise errors.fault(
+                "ACL_ERROR_RT_CONTEXT_NULL", f"device {self.user_id} was closed",
+                hint="get a new one with runtime.device(index)",
+            )
+
+    def contexts(self) -> tuple[Context, ...]:
+        """Return the primary context, and then those that users have made."""
+        return (self.context, *self.runtime.slots[self.user_id].contexts)
+
+    def streams(self) -> list[Stream]:
+        """Return all streams that are alive: those of every context, then the device's own."""
+        members = [stream for context in self.contexts() for stream in context.all_streams()]
+        return list(dict.fromkeys((*members, *self.own_streams)))
+
+    def create_dvpp_group(self) -> DvppGroup:
+        """Return a new DVPP group: streams made with it share one completion queue.
+
+        Raises:
+            NotSupported 207000: the chip has no such groups.
+        """
+        self.check_open()
+        if not self.chip.has("STREAM_DVPP_GROUP"):
+            raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.chip.soc} has no DVPP groups")
+        return DvppGroup(self)
+
+    def set_failure_mode(self, mode: int) -> None:
+        """Choose the failure mode of streams made from now on (rtSetDeviceFailureMode); it can be chosen once.
+
+        Raises:
+            NotSupported 207000: it was set to something else before (EE1016).
+        """
+        self.check_open()
+        if self.failure_mode is not FailureMode.CONTINUE and mode != self.failure_mode:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
+                f"device {self.user_id} is in failure mode {self.failure_mode.name} already", ee="EE1016",
+                params=("set_failure_mode", "the mode of a device can be set only once"),
+                hint="reset the device to choose again",
+            )
+        if mode in (FailureMode.CONTINUE, FailureMode.STOP):
+            self.failure_mode = FailureMode(mode)
+
+    def scheduler_has(self, capability: str) -> bool:
+        """Whether the task scheduler says that it can do something."""
+        return capability in self.scheduler_features
+
+    def take_host_stream_id(self) -> int:
+        """Return a stream number above those of the driver, for a stream that exists on the host only."""
+        number = int(self.chip.prop("baseAicpuStreamId"))
+        while number in self.host_stream_ids:
+            number += 1
+        self.host_stream_ids.add(number)
+        return number
+
+    def release_arguments(self, blocks: list[ArgumentBlock]) -> None:
+        """Take argument blocks of finished tasks back."""
+        self.arguments.release(blocks)
+
+    def synchronize(self, timeout_ms: int = -1) -> None:
+        """Wait for all streams of the primary context; raises the first failure after all of them are done."""
+        self.check_open()
+        self.context.synchronize(timeout_ms)
+
+    def create_context(self) -> Context:
+        """Return a context of the caller's own, with a default stream of its own; it keeps the device open."""
+        self.check_open()
+        return self.runtime.slots[self.user_id].create_context()
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def close(self, *, force: bool = False) -> None:
+        """End all contexts, then programs and memory, then the device itself, whoever uses it; twice does nothing.
+
+        Args:
+            force: end running tasks instead of waiting for them.
+
+        Raises:
+            Timeout 507046: tasks do not end (only without `force`); the device stays usable.
+        """
+        if not self.closed:
+            self.runtime.lock.enter()
+            self.runtime.slots[self.user_id].close(force=force)
+
+    def shut(self) -> None:
+        """Give everything back that outlives contexts, and close; for the slot, when nobody holds the device.
+
+        All steps are made whatever fails; the last failure is raised, unless the device is lost.
+        """
+        self.runtime.monitor.forget(self)
+        self.recycler.close()
+        self.health.look()
+        with ExitStack() as steps:  # last added first
+            if self.health.lost is not None:
+                steps.enter_context(contextlib.suppress(errors.RuntimeFault))
+            steps.callback(self._undo.close)
+            steps.callback(setattr, self, "closed", True)
+            steps.callback(self._release_memory)
+            for program in self.programs:
+                steps.callback(program.close, with_device=True)
+            for own in self.own_streams:
+                steps.callback(teardown.end_tasks, own, force=True)
+
+    @property
+    def buffers(self) -> dict[int, Any]:
+        """Buffers that are alive and were not closed, by address; the public layer knows about them."""
+        return {}
+
+    def held_memory(self) -> list[str]:
+        """Say in lines who holds memory of the device; the public layer knows about it."""
+        return []
+
+    def pooled_memory(self) -> list[tuple[int, int]]:
+        """Return (address, bytes) of what is in use of pools over reserved addresses; the public layer knows them."""
+        return []
+
+    def _release_memory(self) -> None:
+        """Free what users still hold; the public layer knows about buffers."""
+
+    def __enter__(self: SelfDevice) -> SelfDevice:
+        self.check_open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(force=kind is not None)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self.context.streams)} streams, {len(self.buffers)} buffers"
+        return f"<device {self.user_id}: {self.chip.soc}, {state}>"
+
+
+def serials() -> Callable[[], int]:
+    """Return a thread-safe counter of task serial numbers, 32 bits, shared by all streams of the process."""
+    return itertools.chain.from_iterable(itertools.repeat(range(1 << 32))).__next__

@@ -1,0 +1,53 @@
+"""The overflow status of a device as tasks: read it to memory, clear it (core_spec 4.3)."""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+from typing import TYPE_CHECKING
+
+from chips.memory_rules import internal_flags
+from chips.tasks import ClearFloatStatus, GetFloatStatus
+from runtime import errors
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+STATUS_BYTES = 64
+"""Size of the status; its first word says whether something overflowed."""
+
+_POINTER = struct.Struct("<Q")
+
+
+def read_status(stream: Stream, address: int, size: int, *, check_mode: int = 0, debug: bool = False) -> None:
+    """Let a stream store the overflow status in device memory when it gets there.
+
+    The device follows a pointer to the place, so a cell with the pointer lives on the device until the task is done.
+
+    Args:
+        size: of the place; exactly 64 bytes.
+        debug: the status that debugging keeps.
+
+    Raises:
+        InvalidArgument 107000: another size (EE1001).
+    """
+    if size != STATUS_BYTES:
+        reason = f"the overflow status has {STATUS_BYTES} bytes, the place for it {size}"
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,),
+            hint=f"give {STATUS_BYTES} bytes of device memory",
+        )
+    memory = stream.device.memory
+    cell = memory.alloc(_POINTER.size, internal_flags(hbm=True))
+    try:
+        memory.write(cell, _POINTER.pack(address))
+    except BaseException:
+        memory.free(cell)
+        raise
+    task = GetFloatStatus(addr=cell, check_mode=check_mode, debug=debug)
+    stream.submit(task, owner="overflow status read", finished=partial(memory.free, cell))
+
+
+def clear_status(stream: Stream, *, check_mode: int = 0, debug: bool = False) -> None:
+    """Let a stream clear the overflow status when it gets there."""
+    stream.submit(ClearFloatStatus(check_mode=check_mode, debug=debug), owner="overflow status clear")

@@ -1,0 +1,172 @@
+"""Ending things in order: task, stream, context, device (core_spec 3.3, 5.7)."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from chips.tasks import Maintenance, MaintenanceKind
+from runtime import errors
+from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
+from runtime.core.callbacks.observers import StreamState
+from runtime.core.submission.ring import NO_TASK, tell
+from runtime.driver import ids as id_kinds
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+_TRIES = 3000
+_TRY_S = 1e-3
+LIMIT_S = _TRIES * _TRY_S
+"""A plain close waits 3000 tries of 1 ms; the vendor's runtime would wait on for ever."""
+
+
+def close_stream(stream: Stream, *, force: bool) -> None:
+    """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
+    stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
+    while not release(stream):
+        end_tasks(stream, force=force)
+    stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
+
+
+def end_tasks(stream: Stream, *, force: bool) -> None:
+    """Wait for a stream's tasks, or end them; Timeout 507046 when waiting does not help.
+
+    Tasks of a stream or context that has stopped for good are ended in any case, and so are those that only a model
+    would execute, and those of a device that no longer answers.
+    """
+    if stream.ring.pending:
+        if stream.never_waited or stream.device.health.lost is not None:
+            _take_back(stream)
+        elif force or stream.context.failure.first is not None:
+            force_recycle(stream)
+        else:
+            _wait_idle(stream)
+
+
+def _wait_idle(stream: Stream) -> None:
+    if stream.separate:
+        stream.drain()  # as far as the thread that recycles has come
+    if stream.ring.pending:
+        _announce(stream, force=False)
+    for attempt in range(_TRIES):
+        stream.drain()
+        if not stream.ring.pending:
+            return
+        if attempt:
+            stream.device.recycler.look_around()
+            time.sleep(_TRY_S)
+    raise errors.fault(
+        "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
+        f"stream {stream.stream_id} cannot be closed: {stream.ring.pending} SQEs do not finish",
+        hint="close it with force=True, or find out what its tasks wait for",
+    )
+
+
+def force_recycle(stream: Stream) -> None:
+    """Ask the task scheduler, over the control stream, to end the stream's tasks, then take all of them back.
+
+    v100 gives the scheduler up to 3000 tries of 1 ms to end them, v2 takes them back at once (core_spec 5.7).
+    """
+    with contextlib.suppress(errors.RuntimeFault):  # a device that is gone cannot be asked, and ends nothing any more
+        _announce(stream, force=True)
+        _wait_killed(stream)
+    _take_back(stream)
+
+
+def _wait_killed(stream: Stream) -> None:
+    queues, sq_id = stream.device.queues, stream.queues.sq_id
+    for attempt in range(_TRIES if stream.counts_ids and not stream.device.runtime.leaving else 1):
+        stream.drain()
+        if not stream.ring.pending or queues.head(sq_id) == queues.tail(sq_id) or not queues.enabled(sq_id):
+            break
+        if attempt:
+            time.sleep(_TRY_S)
+
+
+def _announce(stream: Stream, *, force: bool) -> None:
+    """Tell the task scheduler that a stream is about to go.
+
+    A plain close puts the message behind the stream's own tasks, and does without where there is no room; by force it
+    goes over the control stream, past what does not end.
+    """
+    over = stream.device.control_stream if force else stream
+    if over.closed or (over is stream and (force or not stream.ring.fits(1))):
+        return
+    over.submit(Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=force))
+
+
+def _take_back(stream: Stream) -> None:
+    with stream.lock:
+        stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+    tell(stream.ring.owed)
+    stream.failure.take()
+
+
+def empty(stream: Stream) -> None:
+    """Take back what a stream keeps for a model that is not being executed; it goes on at its first place."""
+    _take_back(stream)
+    with stream.lock:
+        if not stream.routes[0].immediate:
+            stream.ring.submitted = stream.ring.reclaimed = 0
+            return
+        queues, sq_id = stream.device.queues, stream.queues.sq_id
+        queues.set_tail(sq_id, 0)
+        queues.set_head(sq_id, 0)
+        stream.ring.restart()
+        stream.senders.seek(0)
+
+
+def drop(stream: Stream) -> None:
+    """Release a stream whatever is still in it: the way out, when its tasks were ended or cannot be waited for."""
+    _take_back(stream)
+    release(stream)
+
+
+def release(stream: Stream) -> bool:
+    """Give a stream's queue and ids back, once; False, and nothing is done, while it has tasks."""
+    with stream.lock:
+        if stream.closed:
+            return True
+        if stream.ring.pending:
+            return False
+        stream.closed = stream.barred = True
+    with stream.reports:
+        pass  # whoever was taking completion entries is through; the next one sees that the stream is closed
+    device, queues = stream.device, stream.queues
+    stream.context.streams.remove(stream)
+    device.runtime.handles.remove(stream.handle)
+    stream.expected.clear()
+    stream.drop_prepared()  # kernels that only these hold end now, not with the collector
+    stream.ring.owners[:] = [None] * stream.ring.depth
+    with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
+        if stream.flags & stream.flags.HOST_ONLY:
+            steps.callback(device.host_stream_ids.discard, stream.stream_id)
+            steps.callback(stream.resources.close)
+            return True
+        steps.callback(_free_id, stream)
+        if stream.has_queue:
+            steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
+        if stream.group is None:
+            steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
+        steps.callback(device.ids.unbind_logic_cq, stream.stream_id)
+        if device.executed_words.holds(stream.stream_id):
+            steps.callback(device.executed_words.give_back, stream.stream_id)
+        steps.callback(stream.resources.close)
+    return True
+
+
+def _free_id(stream: Stream) -> None:
+    """Give the stream id back; whoever watches for exceptions is told when the driver refuses."""
+    device = stream.device
+    try:
+        device.ids.free(id_kinds.STREAM, stream.stream_id)
+    except errors.RuntimeFault as fault:
+        device.runtime.exceptions.tell(ExceptionInfo(
+            ExceptionKind.STREAM_ID_FREE_FAILED, device.user_id, stream.stream_id, NO_TASK, threading.get_ident(),
+            fault.code, fault,
+        ))
+        raise

@@ -1,0 +1,49 @@
+"""What a process has left open when it exits, and where that was made; told where NPUHAL_TRACE_CREATION=1 asks for it.
+
+To leave things open is no mistake of a program that ends: the driver takes them back. Whoever looks for a leak of a
+library or a service finds it there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from runtime.core.diagnostics.resource_report import WHAT
+from runtime.driver.ids import COUNT_NOTIFY, EVENT, NOTIFY, STREAM
+from runtime.memory.ledger import VARIABLE
+
+if TYPE_CHECKING:
+    from runtime.core.device.device import Device
+    from runtime.core.process.runtime import Runtime
+
+_PLACES = 5
+"""Creation sites of one kind that are named."""
+
+
+def tell(runtimes: list[Runtime]) -> None:
+    """Write to standard error what is open, if the environment asks for it."""
+    if os.environ.get(VARIABLE) != "1":
+        return
+    for runtime in runtimes:
+        for device in runtime.open_devices():
+            if lines := left_open(device):
+                print(f"npuhal: left open on device {device.user_id} at exit:", *lines, sep="\n  ", file=sys.stderr)
+
+
+def left_open(device: Device) -> list[str]:
+    """Return a line for each kind of thing that users have made on a device and not closed."""
+    streams = Counter(stream.site for context in device.contexts() for stream in context.streams)
+    kinds = {STREAM: streams} | {kind: device.signals.sites(kind) for kind in (EVENT, NOTIFY, COUNT_NOTIFY)}
+    rows = [f"{WHAT[kind]}: {sites.total()}{_places(sites)}" for kind, sites in kinds.items() if sites]
+    programs = [program.name for program in device.programs]
+    if programs:
+        rows.append(f"programs: {len(programs)}, {', '.join(programs[:_PLACES])}")
+    return rows + device.held_memory()
+
+
+def _places(sites: Counter[str]) -> str:
+    named = [f"{site} ({count})" for site, count in sites.most_common(_PLACES) if site]
+    return f", made at {', '.join(named)}" if named else ""

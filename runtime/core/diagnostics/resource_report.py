@@ -1,0 +1,90 @@
+"""Who holds what when something runs out: the text behind EE1023.
+
+Told are the driver's own count, what this process holds and where it was created, what is left for other processes,
+and where to look, the most frequent cause first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from runtime import errors
+from runtime.driver.ids import COUNT_NOTIFY, EVENT, MODEL, NOTIFY, SQ, STREAM
+from runtime.memory.ledger import VARIABLE
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from runtime.core.device.device import Device
+
+_PLACES = 3
+"""Creation sites worth naming."""
+
+WHAT = {STREAM: "streams", SQ: "queues", EVENT: "events", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
+        MODEL: "models"}  # fmt: skip
+"""How kinds of ids are called."""
+_WHERE = {
+    STREAM: "streams created in a loop and never closed, then graphs (each holds streams)",
+    SQ: "streams created in a loop and never closed, then graphs that were executed (each keeps a queue)",
+    EVENT: "events recorded again and again while nobody waits for them to finish, then events never closed",
+    NOTIFY: "notifies never closed, then communication libraries in this process",
+    COUNT_NOTIFY: "count-notifies never closed, then graphs",
+    MODEL: "graphs and models never closed",
+}
+
+
+def caller() -> tuple[CodeType, int]:
+    """Return code and line of the nearest caller outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "runtime":
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
+
+
+def creation_site() -> str:
+    """Return "file:line" of the nearest caller outside this package: where a user made something."""
+    code, line = caller()
+    return f"{code.co_filename}:{line}"
+
+
+def report(device: Device, kind: str, sites: Counter[str]) -> str:
+    """Return the census of one kind of id on a device.
+
+    Args:
+        sites: how many of them this process holds, by the place that created them; "" where it was not noted.
+    """
+    what = WHAT[kind]
+    held = sites.total()
+    lines = [f"this process holds {held} {what}"]
+    places = [f"{place} ({count})" for place, count in sites.most_common(_PLACES) if place]
+    if places:
+        lines[0] += f", created at {', '.join(places)}"
+    elif held:
+        lines[0] += f" ({VARIABLE}=1 tells where they were created)"
+    try:
+        capacity, used = device.ids.usage(kind)
+    except errors.RuntimeFault:
+        lines.append("the driver does not say how many there are")
+    else:
+        others = max(used - held, 0)
+        lines.append(f"device {device.user_id} has {capacity}, {used} are used, {others} of them by other owners "
+                     "(graphs, libraries, other processes)")
+    lines.append(f"look at: {_WHERE[kind]}, then other processes on the device")
+    return "; ".join(lines)
+
+
+def stream_sites(device: Device) -> Counter[str]:
+    """Count the streams of all contexts of a device by where they were created."""
+    return Counter(stream.site for stream in device.streams())
+
+
+def explain(device: Device, kind: str, fault: errors.RuntimeFault, call: str, *, posted: bool = True) -> None:
+    """Add the census to a fault that says that ids ran out, as message EE1023 where the chip's runtime posts one."""
+    text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else device.signals.sites(kind))
+    fault.message = f"{fault.message}: {text}"
+    fault.args = (fault.message,)
+    fault.hint = f"pair each create with a close; look at: {_WHERE[kind]}"
+    if posted:
+        fault.message_id, fault.params = "EE1023", (call, text)

@@ -1,0 +1,353 @@
+"""A runtime: a HAL door, the machine behind it, and the devices and contexts that its threads use."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import npuhal
+from runtime import errors
+from runtime.core.callbacks.callback import HostCallbacks
+from runtime.core.callbacks.exceptions import ExceptionCallbacks
+from runtime.core.callbacks.observers import Observers
+from runtime.core.device.device import Device, serials
+from runtime.core.device.limits import (
+    DeviceLimits,
+    SaturationMode,
+    ThreadLimits,
+    check_saturation,
+    default_saturation,
+)
+from runtime.core.device.monitor import Monitor
+from runtime.core.device.slot import DeviceSlot, DeviceState
+from runtime.core.device.timeouts import Timeouts
+from runtime.core.diagnostics import hang, logs
+from runtime.core.diagnostics.tracing import span
+from runtime.core.process import lifetime
+from runtime.core.process.context import Context
+from runtime.core.process.current import CurrentState, no_context
+from runtime.core.process.handles import HandleTable
+from runtime.core.process.process_lock import ProcessLock
+from runtime.core.stream import blocking
+from runtime.core.stream.allocator import StreamAllocators
+from runtime.core.sync.label import LabelIds
+from runtime.driver import visible
+from runtime.driver.holdings import VirtualMemory
+from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
+from runtime.driver.numbers import DeviceNumbers
+from runtime.memory.ipc import OpenKeys
+from runtime.memory.registered import HostRegistry
+
+if TYPE_CHECKING:
+    from runtime.core.diagnostics.tracing import Tracer
+
+
+class Runtime:
+    """A HAL door, the machine behind it, and the devices opened on it.
+
+    The process has one (`get`); more can be made by tools and tests, as long as they do not open the same devices.
+    """
+
+    device_type: type[Device] = Device
+    """What opening a device makes; the public layer puts its own class here."""
+
+    def __init__(self, url: str | None = None) -> None:
+        """Open the door and read the machine; no device is opened.
+
+        Raises:
+            npuhal.errors.LibraryNotFound: no driver; the message names every place searched.
+            chips.UnknownChip: the machine's SoC is none that this package knows.
+        """
+        self.logs = logs.configure()
+        """What the log variables ask for."""
+        self.hang_s = hang.patience(os.environ)
+        """Seconds of waiting after which a stream is described; infinity never does."""
+        self.tracer: Tracer | None = None
+        """Who watches streams and devices of this runtime."""
+        self.hal = npuhal.open_hal(url)
+        self.clock = time.monotonic
+        """What the opening of devices is measured with."""
+        self.pid = os.getpid()
+        try:
+            self.machine: MachineFacts = read_machine(self.hal)
+            self.visible = visible.read_mask(os.environ.get(visible.VARIABLE), self.machine.device_count)
+            strict = os.environ.get(visible.STRICT) == "1"
+            visible.check(self.visible, self.machine.device_count, strict=strict)
+            if self.machine.device_count:
+                self.hal.require(self.machine.chip.generation)
+        except BaseException:
+            self.hal.close()
+            raise
+        self.numbers = DeviceNumbers(self.hal, self.visible.ids)
+        """Converters between user, driver and physical ids."""
+        self.handles = HandleTable()
+        self.next_serial = serials()
+        self.timeouts = Timeouts(self.open_devices)
+        """How long waits and operators may take where a call states nothing."""
+        self.label_ids = LabelIds()
+        """Ids of labels that belong to no model yet."""
+        self.callbacks = HostCallbacks()
+        """Functions that devices call on the host."""
+        self.allocators = StreamAllocators()
+        """Allocators that the user has given streams."""
+        self.host_memory = HostRegistry()
+        """Host memory of the user's own that devices may use."""
+        self.open_keys = OpenKeys()
+        """Memory of other processes that is open here."""
+        self.current = CurrentState()
+        self.device_observers = Observers("device state")
+        """Told (user device id, DeviceState) before and after a device is set or reset."""
+        self.stream_observers = Observers("stream state")
+        """Told (stream, StreamState) after a stream was made and before one is closed."""
+        self.default_device: int | None = None
+        """The device that a thread without one works on; None: such a thread gets an error."""
+        self.soc_name = ""
+        """The SoC that the user has fixed; a device that is another one is not opened. Empty: none was."""
+        self.parameters: dict[int, int] = {}
+        """System parameters of the process (aclrtSetSysParamOpt)."""
+        self.limits = DeviceLimits()
+        self.thread_limits = ThreadLimits()
+        self.left_behind: set[int] = set()
+        """Blocks without an owner object that went with their device: freeing one afterwards is no mistake."""
+        self._saturation: SaturationMode | None = None
+        self.lock = ProcessLock()
+        """Who keeps calls out while a snapshot is made."""
+        self.virtual_memory = VirtualMemory(self.lock.enter)
+        """Physical memory of all devices that the user has handles of, and its mappings."""
+        self.exceptions = ExceptionCallbacks()
+        """Told of failed tasks, and of streams that are waited for very long."""
+        self.abort_observers = Observers("device abort")
+        """Told (user device id, AbortPhase) while all tasks of a device are being ended."""
+        self.launch_blocking = blocking.from_environment()
+        """Whether launches wait for their stream unless the stream says otherwise."""
+        self.monitor = Monitor(threaded=not self.hal.stepped, around=self.lock.round)
+        """Looks after the devices that are open."""
+        self.closed = False
+        self.opened = False
+        """Whether a device was ever opened."""
+        self.leaving = False
+        """Set when the process exits: nobody waits for running tasks to be ended any more, the driver does the rest."""
+        self.slots = tuple(
+            DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
+        )
+        """What holds each device, by user device id."""
+        lifetime.alive.add(self)
+
+    def _open(self, index: int) -> Device:
+        """Open a device, for its slot."""
+        self.opened = True
+        if self.soc_name and self.soc_name != self.machine.soc_name:
+            raise errors.fault(
+                "RT_ERROR_DEVICE_RETAIN",
+                f"device {index} is a {self.machine.soc_name}, but {self.soc_name} was fixed for this process",
+                hint="do not fix the SoC, or fix the one that the machine has",
+            )
+        try:
+            with span(self, "open device", device=index):
+                return self.device_type(self, index, self.visible.ids[index])
+        except errors.RuntimeFault as cause:
+            if cause.code == errors.tables.public_code("RT_ERROR_DEVICE_RETAIN"):
+                raise
+            raise errors.fault(
+                "RT_ERROR_DEVICE_RETAIN", f"device {index} cannot be opened: {cause.message}",
+                ee=cause.message_id, params=cause.params, hint=cause.hint,
+                hal=cause.__cause__ if isinstance(cause.__cause__, npuhal.errors.HalError) else None,
+            ) from cause
+
+    @property
+    def url(self) -> str:
+        """The URL of the HAL door."""
+        return self.hal.url
+
+    @property
+    def device_count(self) -> int:
+        """How many devices this process may use.
+
+        Raises:
+            DeviceUnavailable 207004: ASCEND_RT_VISIBLE_DEVICES hides all of them by a mistake in it.
+        """
+        if not self.visible.usable and self.machine.device_count:
+            raise visible.unusable_mask(self.visible, self.machine.device_count)
+        return len(self.slots)
+
+    def check_process(self) -> None:
+        """Refuse a child of fork whose parent had opened a device: the driver's mappings do not come along."""
+        if os.getpid() != self.pid:
+            raise errors.fault(
+                "ACL_ERROR_INTERNAL_ERROR",
+                f"this process was forked from {self.pid} after that one had opened a device",
+                hint="start workers before the first use of a device, or with multiprocessing's spawn method",
+            )
+
+    def slot(self, index: int, call: str = "device") -> DeviceSlot:
+        """Return what holds a device.
+
+        Raises:
+            InvalidArgument 107001: no device has this index.
+        """
+        self.check_process()
+        if self.closed:
+            raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
+        if not isinstance(index, int) or not 0 <= index < len(self.slots):
+            physical: Mapping[int, int] = {}
+            with contextlib.suppress(errors.RuntimeFault):  # only a hint depends on it
+                physical = self.numbers.by_physical()
+            raise visible.no_such_device(self.visible, self.machine.device_count, index, call, physical)
+        return self.slots[index]
+
+    def ask(self, index: int) -> DeviceInfo:
+        """Return what the driver says about a device, which need not be open."""
+        return DeviceInfo(self.hal, self.visible.ids[self.slot(index).index])
+
+    # -- devices ---------------------------------------------------------------------------------------------------
+
+    def device(self, index: int = 0) -> Device:
+        """Return a device by its index, opening it on first use; it stays open until it is closed.
+
+        Raises:
+            InvalidArgument 107001: no device has this index.
+            DeviceUnavailable 507033: it could not be opened; the cause is attached.
+        """
+        return self.slot(index).own()
+
+    def set_device(self, index: int) -> Device:
+        """Make a device the calling thread's, opening it if need be; pair it with one `reset_device`.
+
+        Raises:
+            InvalidArgument 107001: no device has this index.
+            DeviceUnavailable 507033: it could not be opened; the cause is attached.
+        """
+        slot = self.slot(index, "set_device")
+        device = slot.retain()
+        self.current.use_device(slot)
+        device.saturation = self.saturation
+        self.device_observers.tell(index, DeviceState.SET_POST)
+        return device
+
+    def reset_device(self, index: int, *, drain: bool = False) -> None:
+        """Take one `set_device` back, on whatever thread it was made; the last one ends what the device runs.
+
+        The last reset also leaves the calling thread without a device, whichever it had set; a context that it has
+        made current stays.
+
+        Args:
+            drain: take all of them back at once.
+
+        Raises:
+            ContextError 507007: the device is not set, or was reset as often already.
+        """
+        if self.slot(index, "reset_device").release(drain=drain):
+            self.current.slot = None
+
+    @property
+    def saturation(self) -> SaturationMode:
+        """What becomes of results out of range in streams made from now on; setting it reaches the thread's device.
+
+        Setting raises InvalidArgument 107000 for what is no mode, NotSupported 207000 for one that the chip lacks.
+        """
+        return default_saturation(self.machine.chip) if self._saturation is None else self._saturation
+
+    @saturation.setter
+    def saturation(self, mode: int) -> None:
+        self._saturation = check_saturation(self.machine.chip, mode)
+        if context := self.find_context():
+            context.device.saturation = self._saturation
+
+    # -- contexts --------------------------------------------------------------------------------------------------
+
+    def create_context(self, index: int) -> Context:
+        """Return a new context on a device and work in it; the device stays open until the context is destroyed."""
+        context = self.slot(index, "create_context").create_context()
+        self.current.use_context(context)
+        return context
+
+    def destroy_context(self, context: Context) -> None:
+        """End a context that `create_context` made, and what runs in it; a thread that works in it has none then.
+
+        Raises:
+            ContextError 107002: it is a primary context, which goes with the device's reset.
+            ContextError 507007: it was destroyed before.
+        """
+        self.check_process()
+        if context.primary:
+            raise errors.fault(
+                "RT_ERROR_CONTEXT_NULL", f"{context!r} cannot be destroyed: it goes with the device's reset",
+                ee="EE1017", params=("destroy of a context", "context", "it is the primary one of its device"),
+                hint=f"reset device {context.device.user_id} instead",
+            )
+        self.slots[context.device.user_id].destroy_context(context)
+        if self.current.context is context:
+            self.current.clear()
+
+    def find_context(self) -> Context | None:
+        """Return the calling thread's context, or that of the default device, or None; opens nothing."""
+        return self.current.find()
+
+    def current_context(self) -> Context:
+        """Return the calling thread's context; where there is none but a default device, that one is set first.
+
+        Raises:
+            ContextError 107002: this thread has no context.
+            ContextError 507007: the context that it was working in was destroyed; told once.
+        """
+        self.check_process()
+        had = self.current.context
+        context = self.current.find()
+        if context is not None:
+            return context
+        if had is None and self.default_device is not None:
+            return self.set_device(self.default_device).context
+        raise no_context(self.slots, destroyed=had is not None)
+
+    def wait_unlocked(self) -> None:
+        """Return when the process is not locked for a snapshot; see `ProcessLock.enter`."""
+        self.lock.enter()
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    def open_devices(self) -> list[Device]:
+        """Return the devices that are open now."""
+        return [slot.device for slot in self.slots if slot.device is not None]
+
+    def close(self, *, force: bool = False) -> None:
+        """Close all devices; `force` ends running tasks. The library stays loaded.
+
+        All devices are tried, and the first failure is raised; without `force` the runtime then stays usable.
+        """
+        if self.closed or os.getpid() != self.pid:
+            return
+        self.lock.force()
+        first: BaseException | None = None
+        for slot in self.slots:
+            try:
+                slot.close(force=force)
+            except errors.RuntimeFault as fault:
+                first = first or fault
+        if first is None or force:
+            self.closed = True
+            self.hal.close()
+        if first is not None:
+            raise first
+
+    def disown(self) -> None:
+        """In a child of fork: mark everything closed without a call to the driver, which knows this process not.
+
+        A runtime that has opened no device becomes the child's own.
+        """
+        if not self.opened:
+            self.pid = os.getpid()
+            return
+        for slot in self.slots:
+            device = slot.device
+            if device is not None:
+                device.closed = True
+                for context in device.contexts():
+                    context.streams.renew_lock()
+                for stream in device.streams():
+                    stream.closed = stream.barred = True
+
+    def __repr__(self) -> str:
+        return f"<Runtime {self.url}: {len(self.slots)} x {self.machine.soc_name or 'no device'}>"

@@ -1,0 +1,218 @@
+"""Ending tasks by force: of one stream, or of a whole device (core_spec 4.2 and 5.8).
+
+While that goes on nothing can be sent, and whoever waits is told. The task scheduler is asked by control message, and
+polled until it has ended everything; then the queues are made anew under the same ids, empty.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from chips.tasks import StreamClear
+from runtime import errors
+from runtime.core.stream import creation
+from runtime.core.submission.ring import tell
+from runtime.driver.scheduler import AbortState, SchedulerMessages
+
+if TYPE_CHECKING:
+    from runtime.core.device.device import Device
+    from runtime.core.stream.stream import Stream
+
+STREAM_LIMIT_S = 60.0
+"""How long the end of a stream's tasks is waited for."""
+
+LONGEST_DEVICE_MS = 2_160_000
+_STOP = 0
+"""Step of a stream clear that ends the running task only (rt_stream.h, rtClearStep_t)."""
+_POLL_S = 5e-3
+_RETRY_S = 1e-3
+
+
+class AbortPhase(IntEnum):
+    """What observers of a device abort are told (rtDeviceTaskAbort callbacks): before, and after, tasks are killed."""
+
+    PRE = 0
+    POST = 1
+
+
+# -- one stream ----------------------------------------------------------------------------------------------------
+
+
+def abort_stream(stream: Stream) -> None:
+    """End a stream's running task and drop what is queued; it is empty and usable afterwards.
+
+    Raises:
+        InternalError 507000: the stream is bound to a model (EE1016).
+        NotSupported 207000: the task scheduler cannot do it (EE1001).
+        Timeout: the scheduler has not ended the task after 60 s.
+    """
+    stream.check_open()
+    device, call = stream.device, "Stream.abort"
+    if stream.bound is not None:
+        raise errors.fault(
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model",
+            ee="EE1016" if stream.counts_ids else "EE1006",
+            params=(call, *(() if stream.counts_ids else ("stream",)), "the stream is bound to a model"),
+            hint="abort the model instead",
+        )
+    _need_capability(device, "STREAM_ABORT", call)
+    if device.aborting or stream.never_waited:
+        return
+    stream.aborting = True
+    try:
+        _bar([stream])
+        messages = SchedulerMessages(device.driver, device.chip.generation)
+        deadline = time.monotonic() + STREAM_LIMIT_S
+        _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
+        _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
+        _start_anew(stream)
+    finally:
+        stream.aborting = False
+        stream.bar()
+
+
+def stop_stream(stream: Stream) -> None:
+    """Stop a stream's running task and keep what is queued behind it; the next synchronize reports the stopped task.
+
+    Raises:
+        DeviceAborted 107023: the stream, or all of its device, is being aborted (EE1018).
+        InternalError 507000: the stream is bound to a model (EE1016).
+        NotSupported 207000: the task scheduler of this chip cannot do it.
+        Timeout: the scheduler has not stopped the task after 60 s.
+    """
+    stream.check_open()
+    device, call = stream.device, "Stream.stop"
+    if stream.aborting or device.aborting:
+        raise errors.fault(
+            "ACL_ERROR_RT_STREAM_ABORT", f"stream {stream.stream_id} is being aborted", ee="EE1018",
+            params=(call, "the stream is being aborted"), hint="wait until the abort has returned",
+        )
+    if stream.bound is not None:
+        raise errors.fault(
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model", ee="EE1016",
+            params=(call, "the stream is bound to a model"), hint="abort the model instead",
+        )
+    if device.chip.generation == "v100":
+        _stop_by_task(stream, call)
+    else:
+        messages = SchedulerMessages(device.driver, device.chip.generation)
+        deadline = time.monotonic() + STREAM_LIMIT_S
+        _until(lambda: messages.stop_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
+        _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
+
+
+def _stop_by_task(stream: Stream, call: str) -> None:
+    """Ask by a task in the control stream, as firmware of STARS v1 is asked."""
+    device = stream.device
+    if not device.scheduler_has("MC2_ENHANCE"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this task scheduler has no MC2_ENHANCE",
+            hint="update driver and firmware, or end task and queue with abort()",
+        )
+    control = device.control_stream
+    control.submit(StreamClear(stream_id=stream.stream_id, step=_STOP), owner="stop of a stream")
+    control.synchronize(int(STREAM_LIMIT_S * 1000))
+
+
+def _start_anew(stream: Stream) -> None:
+    """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids."""
+    device, pair = stream.device, stream.queues
+    with stream.lock, stream.reports:
+        stream.ring.reclaim(stream.ring.pending, device.release_arguments)
+        stream.ring.restart()
+        stream.expected.clear()
+        device.ids.unbind_logic_cq(stream.stream_id)
+        if stream.group is None:
+            device.queues.free_logic_cq(pair.logic_cq_id, reserve=True)
+        device.queues.free(pair.sq_id, pair.cq_id, reserve=True)
+        options = creation.options_of(device, stream.stream_id, stream.priority, stream.flags, control=False)
+        with ExitStack() as undo:
+            stream.queues = creation.open_queues(device, options, pair.depth, 0, stream.group, undo, keep=pair)
+            undo.pop_all()
+        stream.senders.restart(stream.queues.ring_base)
+        stream.failure.take()
+        stream.aborts += 1
+    tell(stream.ring.owed)
+
+
+# -- a whole device ------------------------------------------------------------------------------------------------
+
+
+def abort_device(device: Device, timeout_ms: int = 0) -> None:
+    """End all tasks of a device and drop everything that is queued on it.
+
+    Args:
+        timeout_ms: at most 2160000 (36 minutes); 0 is no limit.
+
+    Raises:
+        InvalidArgument 107000: the time limit is out of range (EE1003).
+        NotSupported 207000: the task scheduler cannot do it (EE1001).
+        Timeout: the scheduler did not finish in time.
+    """
+    call = "device task abort"
+    if not 0 <= timeout_ms <= LONGEST_DEVICE_MS:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout_ms is {timeout_ms}; allowed are 0 to {LONGEST_DEVICE_MS}",
+            ee="EE1003", params=(call, timeout_ms, "timeout", f"[0, {LONGEST_DEVICE_MS}]"), hint="0 is no limit",
+        )
+    device.check_open()
+    _need_capability(device, "TASK_ABORT", call)
+    deadline = time.monotonic() + timeout_ms / 1000 if timeout_ms else float("inf")
+    streams = [stream for stream in device.streams() if not stream.never_waited]
+    device.aborting = True
+    try:
+        _bar(streams)
+        device.runtime.abort_observers.tell(device.user_id, AbortPhase.PRE)
+        messages = SchedulerMessages(device.driver, device.chip.generation)
+        _until(messages.abort_all, _RETRY_S, deadline, call)
+        _until(lambda: messages.all_reached(AbortState.KILLED), _POLL_S, deadline, call)
+        device.runtime.abort_observers.tell(device.user_id, AbortPhase.POST)
+        _until(lambda: messages.all_reached(AbortState.ENDED), _POLL_S, deadline, call)
+        for stream in streams:
+            if stream in device.own_streams:
+                _give_up(stream)
+            else:
+                _start_anew(stream)
+    finally:
+        device.aborting = False
+        for stream in streams:
+            stream.bar()
+
+
+def _give_up(stream: Stream) -> None:
+    """Take back all tasks of a queue that stays: the device's own streams."""
+    with stream.lock:
+        stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+        stream.failure.take()
+        stream.aborts += 1
+    tell(stream.ring.owed)
+
+
+def _bar(streams: list[Stream]) -> None:
+    """Let nothing be sent any more: after this every sender has either sent or will see that it must not."""
+    for stream in streams:
+        stream.barred = True
+        with stream.lock:
+            pass
+
+
+def _need_capability(device: Device, name: str, call: str) -> None:
+    if device.chip.generation == "v100" and not device.scheduler_has(name):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this task scheduler has no {name}", ee="EE1001",
+            params=(f"{call} needs the task scheduler's capability {name}",), hint="update driver and firmware",
+        )
+
+
+def _until(done: Callable[[], bool], pause_s: float, deadline: float, call: str) -> None:
+    while not done():
+        if time.monotonic() >= deadline:
+            raise errors.fault(
+                "RT_ERROR_WAIT_TIMEOUT", f"{call}: the task scheduler has not ended the tasks in time",
+                hint="reset the device",
+            )
+        time.sleep(pause_s)

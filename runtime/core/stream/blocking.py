@@ -1,0 +1,96 @@
+"""Launch blocking: every launch waits for its stream, so that an error shows where it was made (core_spec 8.5).
+
+The environment variable ASCEND_RT_LAUNCH_BLOCKING=1 asks for it when the runtime is opened; a stream's own setting
+comes before it. Whether a launcher blocks is decided when it is built. Inside a non-blocking section launches stay
+asynchronous; sections nest, and the end of the outermost one waits once.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from runtime import errors
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+VARIABLE = "ASCEND_RT_LAUNCH_BLOCKING"
+
+
+class LaunchBlocking(enum.IntEnum):
+    """A stream's setting (attribute LAUNCH_BLOCKING_MODE)."""
+
+    BY_ENVIRONMENT = 0
+    NON_BLOCKING = 1
+    BLOCKING = 2
+
+
+def from_environment() -> bool:
+    """Whether the environment asks for blocking launches; any value but "1" does not."""
+    return os.environ.get(VARIABLE) == "1"
+
+
+def blocks(stream: Stream) -> bool:
+    """Whether launches in a stream wait; never where a stream only keeps tasks or is not fed by the host."""
+    if stream.never_waited:
+        return False
+    if stream.launch_blocking is LaunchBlocking.BY_ENVIRONMENT:
+        return stream.device.runtime.launch_blocking
+    return stream.launch_blocking is LaunchBlocking.BLOCKING
+
+
+def blocking(launch: Callable[..., None], stream: Stream) -> Callable[..., None]:
+    """Return a launcher that waits for the stream after each launch outside a non-blocking section."""
+
+    def launch_and_wait(*arguments: Any) -> None:
+        launch(*arguments)
+        if not stream.open_sections and stream.route.immediate:
+            stream.synchronize()
+
+    return launch_and_wait
+
+
+class NonBlockingSection:
+    """`with stream.non_blocking():` - launches inside do not wait, whatever the settings say."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> Stream:
+        begin(self._stream)
+        return self._stream
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        end(self._stream, wait=kind is None)
+
+
+def begin(stream: Stream) -> None:
+    """Open a non-blocking section."""
+    stream.check_open()
+    with stream.lock:
+        stream.open_sections += 1
+
+
+def end(stream: Stream, *, wait: bool = True) -> None:
+    """Close the innermost section; closing the outermost one waits for the stream if launches in it block.
+
+    Raises:
+        InvalidState 507000: no section is open.
+    """
+    stream.check_open()
+    with stream.lock:
+        if not stream.open_sections:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"stream {stream.stream_id} has no open non-blocking section",
+                ee="EE1018", params=("end of a non-blocking section", "no section was begun"),
+                hint="pair each begin with one end",
+            )
+        stream.open_sections -= 1
+        outermost = not stream.open_sections
+    if wait and outermost and blocks(stream):
+        stream.synchronize()

@@ -1,0 +1,193 @@
+"""What the device reported: reading CQEs, naming the failed task, and letting the queue run again.
+
+The hardware stops a queue at every report with an error bit, also where the report names no failure (an overflow, the
+end of a sequence). It may take a while; nobody waits for that under a lock: the queue is noted as `Halted`, and each
+look at the stream tries again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from chips.completion import Cqe, Outcome, OutcomeKind
+from chips.tasks import TaskType
+from runtime import errors
+from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
+from runtime.core.diagnostics.fault_attribution import decide
+from runtime.core.submission.ring import Finished, Label, tell
+
+if TYPE_CHECKING:
+    from runtime.core.stream.dvpp_group import DvppGroup
+    from runtime.core.stream.stream import Stream
+
+_DISABLE_WAIT_S = 300.0
+"""How long the hardware may take to stop a queue with a failed task (core_spec 10.4)."""
+
+NO_STREAM = 0xFFFFFFFF
+"""Stream id of a receiver that takes the entries of all streams."""
+
+_RESULTS = frozenset({OutcomeKind.ERROR, OutcomeKind.OVERFLOW, OutcomeKind.END_OF_SEQUENCE, OutcomeKind.ABORTED})
+"""Outcomes that the next synchronize raises."""
+
+_SILENT = frozenset({OutcomeKind.END_OF_SEQUENCE, OutcomeKind.ABORTED})
+"""Those of them that no exception callback is told of (core_spec 18.4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """A queue that the hardware stops at a report: where it goes on, whether it does, and how long that may take."""
+
+    head: int
+    enable: bool
+    deadline: float
+
+
+def drain(stream: Stream) -> None:
+    """Take all completion entries of a stream and act on them; returns at once when there are none.
+
+    Callbacks for failed tasks run here, when no lock is held any more.
+    """
+    if told := take(stream):
+        tell(told)
+
+
+def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
+    """Take all completion entries; returns the callbacks that have to run when no lock is held.
+
+    One thread at a time, in the order of the entries. A stream that is being closed waits for it, because the id of
+    a CQ that was given back may be another stream's a moment later.
+
+    Args:
+        timeout_ms: wait for a first entry so long.
+    """
+    told: deque[Finished] = deque()
+    with stream.reports:
+        if stream.closed or not stream.route.immediate:
+            return told
+        if stream.halted is not None:
+            _resume(stream, stream.halted)
+        if not (timeout_ms or stream.has_report()):
+            return told
+        receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
+        while raw_entries := receive(cq_id, stream_id, timeout_ms):
+            timeout_ms = 0
+            for raw in raw_entries:
+                cqe = stream.plugin.parse_cqe(raw)
+                of = stream if stream.group is None else stream.group.member(cqe.stream_id, cqe.sq_id)
+                if of is not None:
+                    _take(of, cqe, told)
+    return told
+
+
+def take_reports(group: DvppGroup, timeout_ms: int) -> int:
+    """Take what a DVPP group's queue holds, waiting at most `timeout_ms`; returns how many entries came."""
+    told: deque[Finished] = deque()
+    plugin, queues = group.device.plugin, group.device.queues
+    raw_entries = queues.receive(group.logic_cq_id, NO_STREAM, timeout_ms)
+    for raw in raw_entries:
+        cqe = plugin.parse_cqe(raw)
+        stream = group.member(cqe.stream_id, cqe.sq_id)
+        if stream is not None:
+            with stream.reports:
+                _take(stream, cqe, told)
+    tell(told)
+    return len(raw_entries)
+
+
+def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
+    """Deliver one report to whoever expects it, and handle it as an error if it is one."""
+    taker = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
+    if taker is not None:
+        taker(cqe)
+    position = _position(stream, cqe)
+    owner = stream.ring.owners[position] if position is not None else None
+    if stream.tracer is not None:
+        stream.tracer.reported(stream, position, cqe.timestamp)
+    kind = owner.type if owner is not None else TaskType.NOP
+    outcome = stream.plugin.classify(cqe, kind)
+    goes_on = True
+    if outcome.kind in _RESULTS:
+        outcome = replace(outcome, code=decide(stream.device, kind, outcome.code))
+        fault = _fault(stream, cqe, outcome, owner, position)
+        stream.failure.keep(fault)
+        if outcome.kind not in _SILENT:
+            told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault, position)))
+        if outcome.kind is OutcomeKind.ERROR:
+            goes_on = stream.context.failure.enter(stream, fault)
+    if cqe.failed:
+        advance = outcome.head_advance or _entries_of(stream, cqe.sq_head)
+        head = (cqe.sq_head + advance) % stream.queues.depth
+        stream.halted = Halted(head, goes_on, time.monotonic() + _DISABLE_WAIT_S)
+        _resume(stream, stream.halted)
+
+
+def _position(stream: Stream, cqe: Cqe) -> int | None:
+    """Find the task: by (stream, id) on the older chips, by the reported head on v2."""
+    if stream.counts_ids:
+        position = stream.ring.position_of(cqe.task_id)
+        behind = cqe.sq_head % stream.ring.depth  # a model that fails was passed, and reclaimed, when it was started
+        return behind if position is None and stream.ring.id_at(behind) == cqe.task_id else position
+    return cqe.sq_head % stream.ring.depth
+
+
+def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault, position: int | None) -> ExceptionInfo:
+    owner = block = None
+    if position is not None:
+        owner, block = stream.ring.owners[position], stream.ring.arguments[position]
+    return ExceptionInfo(
+        ExceptionKind.TASK_FAILURE, stream.device.user_id, stream.stream_id, cqe.task_id, threading.get_ident(),
+        fault.code, fault, None if owner is None else owner.kernel,
+        (0, 0) if block is None else (block.address, block.size),
+    )
+
+
+def _fault(
+    stream: Stream, cqe: Cqe, outcome: Outcome, owner: Label | None, position: int | None
+) -> errors.RuntimeFault:
+    what = str(owner) if owner is not None else "a task"
+    place = "" if stream.tracer is None else stream.tracer.place(stream, position)
+    return errors.fault(
+        errors.device_code(outcome.code).public,
+        f"{what} failed on stream {stream.stream_id} of device {stream.device.user_id} "
+        f"(task id {cqe.task_id}, ring position {position}, error type {cqe.error_type:#x}, "
+        f"error code {cqe.error_code:#x}){f', submitted at {place}' if place else ''}",
+        details={"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
+                 "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": place},
+    )
+
+
+def _resume(stream: Stream, halted: Halted) -> None:
+    """Move the head over the task and enable the queue, if the hardware has stopped it by now.
+
+    The queue of a stream that has stopped for good stays disabled.
+    """
+    queues, sq_id = stream.device.queues, stream.queues.sq_id
+    if queues.enabled(sq_id):
+        if time.monotonic() > halted.deadline:
+            stream.halted = None
+            stream.failure.keep(errors.fault(
+                "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
+                f"the queue of stream {stream.stream_id} reported a failed task but was not stopped by the hardware",
+                hint="close the stream with force=True or reset the device",
+            ))
+        return
+    stream.halted = None
+    if queues.head(sq_id) == queues.tail(sq_id):
+        return  # the queue is being torn down: there is nothing to go on with
+    queues.set_head(sq_id, halted.head)
+    if halted.enable:
+        queues.enable(sq_id)
+
+
+def _entries_of(stream: Stream, head: int) -> int:
+    """Return how many entries from the head on belong to the task that stands there."""
+    ring = stream.ring
+    count, task = 1, ring.id_at(head % ring.depth)
+    while count < ring.pending and ring.id_at((head + count) % ring.depth) == task:
+        count += 1
+    return count

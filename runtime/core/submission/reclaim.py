@@ -1,0 +1,136 @@
+"""Who takes finished tasks back, and when (core_spec 11).
+
+A place in a ring is free again when the head has passed it and its task was reclaimed. Everything that wants room or
+an answer reclaims on its own: a full ring, synchronize, teardown, abort. In between every 64th place that is submitted
+is a *tick*. What a tick does is decided when the stream is made:
+
+* A stream whose recycling is separate (`EncodeEnv.separate_recycle`) wakes the device's `Recycler`. That is a thread
+  which sleeps until it is woken, makes one round over the streams that have something pending, and sleeps again. It is
+  started by the first wake and joined when the device closes.
+* Other streams look themselves, and only when the device is far behind: `try_recycle` takes at most 64 places.
+
+A door whose machine moves only during calls (`HalApi.stepped`, every fake but free_run) has no use for a thread: who
+polls decides how far the device gets, so a thread would make results depend on the scheduler of the host. There the
+round is made inside the wake, by the thread that submits, for its own stream. The order of all HAL calls then follows
+from the program alone; nothing but the program's own calls lets the device work.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from runtime import errors
+from runtime.core.submission.ring import TICK
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+_FAR_BEHIND = 512
+"""Places the device may be behind before a stream without a recycle thread looks (TASK_WAIT_EXECUTE_MAX_NUM)."""
+
+
+class Recycler:
+    """Reclaims for all streams of a device that ask for it."""
+
+    def __init__(
+        self, streams: Callable[[], Iterable[Stream]], name: str, *, threaded: bool,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Args:
+            streams: returns the streams to look at.
+            threaded: make rounds in a thread of their own, not in the thread that wakes.
+            around: makes the context in which each round of that thread runs.
+        """
+        self._streams, self._name, self._around = streams, name, around
+        self._threaded = threaded
+        self._wanted = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closed = False
+        self.rounds = 0
+
+    def tick(self, stream: Stream) -> Callable[[], None]:
+        """Return what a stream calls every 64 places."""
+        return self.wake if self._threaded else partial(reclaim, stream)
+
+    def wake(self) -> None:
+        """Have a round made; waking again before it has begun changes nothing."""
+        if not self._wanted.is_set():
+            self._wanted.set()
+            if self._thread is None:
+                self._start()
+
+    def look_around(self) -> None:
+        """Have a round made for somebody who waits: what it waits for may stand behind another stream's failed task."""
+        if self._threaded:
+            self.wake()
+        else:
+            self._round()
+
+    def _round(self) -> None:
+        for stream in self._streams():
+            if stream.ring.pending and not stream.closed:
+                _look(stream)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None and self._threaded and not self._closed:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._closed:
+                return
+            self.rounds += 1
+            with self._around():
+                self._round()
+
+    def close(self) -> None:
+        """End the thread; what is pending is left to whoever closes the streams."""
+        with self._starting:
+            self._closed = True
+            thread, self._thread = self._thread, None
+        self._wanted.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+
+def _look(stream: Stream) -> None:
+    """Make one stream's part of a round; a failure is kept for the stream's next synchronize."""
+    try:
+        reclaim(stream)
+    except errors.RuntimeFault as fault:
+        if not stream.closed:
+            stream.failure.keep(fault)
+    except Exception as raised:  # by a callback; the thread has to go on
+        broken = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"stream {stream.stream_id}: a callback raised {raised!r}")
+        broken.__cause__ = raised
+        stream.failure.keep(broken)
+
+
+def reclaim(stream: Stream, limit: int = 0) -> None:
+    """Drain a stream for the runtime's own needs: what it reads is not what the program goes by, and tools are told."""
+    remark = stream.device.hal.remark
+    remark("aside")
+    try:
+        stream.drain(limit)
+    finally:
+        remark("back")
+
+
+def try_recycle(stream: Stream) -> None:
+    """Look whether a stream without a recycle thread should give places back, and give back at most 64 (11.2, 11.3)."""
+    ring = stream.ring
+    remark = stream.device.hal.remark
+    remark("aside")
+    behind = (ring.tail - stream.read_head()) % ring.depth
+    remark("back")
+    if behind > _FAR_BEHIND or ring.pending > ring.depth * 3 // 4:
+        reclaim(stream, TICK)

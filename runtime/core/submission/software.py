@@ -1,0 +1,81 @@
+"""Software SQs: streams that collect their SQEs in host memory, not in a hardware queue (core_spec 5.3 b and c, 5.9).
+
+A model that is loaded, or a graph that is executed, takes the image over into device memory. The image grows; when the
+largest queue is full another stream goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chips.env import TaskIds
+from chips.tasks import TaskType
+from runtime.core.submission.ring import Label
+from runtime.core.submission.route import RouteRank, Verdict, stream_full
+from runtime.driver.queues import SQE_BYTES
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+DEPTH = 32768
+"""Entries a software SQ can have."""
+
+GROWTH_BYTES = 128 * 1024
+"""How much an image grows at a time: 2048 entries."""
+
+RESERVED = 32
+"""Entries kept free at the end for what chains and ends the stream."""
+
+_LAST = frozenset({TaskType.STREAM_ACTIVE, TaskType.NOTIFY_RECORD})
+"""Types of tasks that may use them."""
+
+
+def has_room(stream: Stream, count: int) -> bool:
+    """Whether a software SQ takes so many entries more and still has room for what chains it and ends it."""
+    reserve = RESERVED + int(stream.env.chip.prop("expandStreamRsvTaskNum"))
+    return stream.ring.submitted + count + reserve < DEPTH - 1
+
+
+class SoftwareRoute:
+    """Keeps the SQEs of one stream at their positions in `image`."""
+
+    __slots__ = ("image", "name", "rank")
+    immediate = False
+
+    def __init__(self, name: str, rank: RouteRank) -> None:
+        """Args:
+            rank: SPLIT for a stream of a user, NORMAL for one of a capture.
+        """
+        self.name, self.rank = name, rank
+        self.image = bytearray()
+
+    def verdict(self, task_type: TaskType) -> Verdict:
+        """Take everything."""
+        return Verdict.TAKES
+
+    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+        """Take the next places; they are never given free by the device.
+
+        Raises:
+            StreamError 507002: the stream is full (EE1019).
+        """
+        ring = stream.ring
+        if not has_room(stream, count) and not (owner.type in _LAST and ring.fits(count)):
+            raise stream_full(stream, owner)
+        return ring.take(count, stream.device.next_serial(), owner)
+
+    def commit(self, stream: Stream, sqes: bytes) -> None:
+        """Copy the SQEs to their place; no driver call, no doorbell."""
+        self.put(stream.ring.submitted - len(sqes) // SQE_BYTES, sqes)
+
+    def put(self, position: int, sqes: bytes) -> None:
+        """Write SQEs at a position: the next, or those of a task that is there already."""
+        start, end = position * SQE_BYTES, position * SQE_BYTES + len(sqes)
+        while len(self.image) < end:
+            self.image += bytes(GROWTH_BYTES)
+        self.image[start:end] = sqes
+
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Give the places back."""
+        stream.ring.give_back(count)
+        return True

@@ -1,0 +1,296 @@
+"""Sending: the general path for any task, and what happens when the ring or the driver's credit is used up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from chips.tasks import Flip
+from npuhal import constants as c
+from npuhal.errors import HalError
+from runtime import errors
+from runtime.core.submission import completion
+from runtime.core.submission.reclaim import reclaim
+from runtime.core.submission.ring import TICK, Finished, Label, RingV100, tell
+
+if TYPE_CHECKING:
+    from chips.env import TaskIds
+    from chips.tasks import Task
+    from runtime.core.stream.stream import Stream
+    from runtime.driver.queues import Sender
+
+_TRIES_PER_CHECK = 1000
+"""Refused sends between two looks at the device's state."""
+
+_FREE_TRIES = 1000
+"""Looks for room before the first pause."""
+
+_PAUSE_S = 50e-6
+
+
+def submit(
+    stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
+    reported: Callable[[Any], None] | None = None, arguments: Any = None,
+    prepare: Callable[[TaskIds], Task | None] | None = None,
+) -> TaskIds:
+    """Encode one task and send it; returns the numbers it got.
+
+    Args:
+        owner: what the task is called when it fails; its type name by default.
+        finished: called exactly once: by whoever reclaims the task, or by this call when the task was not sent.
+        reported: called with the task's CQE; only for tasks whose SQE asks for one.
+        arguments: an argument block; it goes back to its pool when `finished` is called.
+        prepare: called with the task's numbers before it is sent, under the stream's lock: writes the device memory
+            that its SQEs point to. It may return the task that is sent instead.
+
+    Raises:
+        RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
+    """
+    if (taker := stream.branch or stream.refill) is not None:
+        taken: TaskIds = taker.submit(
+            task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare
+        )
+        return taken
+    return send(stream, task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare)
+
+
+def send(
+    stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
+    reported: Callable[[Any], None] | None = None, arguments: Any = None,
+    prepare: Callable[[TaskIds], Task | None] | None = None,
+) -> TaskIds:
+    """Encode one task and send it in this very stream, whoever takes what is submitted to it; see `submit`."""
+    unsent = _owed(stream, finished, arguments)
+    model = stream.bound
+    try:
+        operations = stream.plugin.ops(task)
+        count = operations.count(task, stream.env)
+        if stream.split is not None:
+            stream = stream.split.place(count)
+        if count > stream.env.chip.limits.max_sqe_per_task:
+            raise errors.fault(
+                "RT_ERROR_INVALID_VALUE", f"a task of {count} SQEs: {stream.env.chip.soc} takes at most "
+                f"{stream.env.chip.limits.max_sqe_per_task} per task", layer="core",
+            )
+        if not isinstance(owner, Label):
+            owner = Label(task.type, owner or task.type.name.lower().replace("_", " "))
+        if model is not None:
+            model.admit(stream, owner)
+        with stream.lock:
+            if stream.barred:
+                stream.check_send(task.type)
+            route, ring = stream.route, stream.ring
+            if len(stream.routes) > 1:
+                route = stream.choose_route(task.type, owner)
+            ids = None
+            try:
+                ids = route.alloc(stream, count, owner)
+                ring.arguments[ids.position] = arguments
+                if finished is not None:
+                    ring.specials.append((ring.submitted, finished))
+                if prepare is not None:
+                    task = prepare(ids) or task
+                sqes = operations.encode(task, stream.env, ids)
+                if reported is not None:
+                    stream.expected[stream.report_key(ids)] = reported
+                route.commit(stream, sqes)
+            except BaseException:
+                if (ids is not None or ring.mark is not None) and not route.rollback(stream, count):
+                    unsent.clear()
+                elif ids is not None:
+                    stream.expected.pop(stream.report_key(ids), None)
+                raise
+            ring.mark = None
+            unsent.clear()
+            crossed = model is None and ring.submitted // TICK != (ring.submitted - count) // TICK
+            if isinstance(ring, RingV100) and ring.next_id == 0 and route.immediate:
+                flip(stream)
+            if model is not None:
+                model.note(stream, task, owner, ids, count, arguments)
+        _last.task_id = ids.task_id
+    except BaseException as failure:
+        if model is not None:
+            model.spoil(failure)
+        raise
+    finally:
+        if unsent:
+            tell(unsent)
+    if crossed:
+        stream.tick()
+    return ids
+
+
+def _owed(stream: Stream, finished: Finished | None, arguments: Any) -> deque[Finished]:
+    """Return what has to be called when a task is not sent."""
+    owed: deque[Finished] = deque(() if finished is None else (finished,))
+    if arguments is not None:
+        owed.append(partial(stream.device.release_arguments, [arguments]))
+    return owed
+
+
+@contextmanager
+def unsent(stream: Stream, options: dict[str, Any]) -> Iterator[Callable[[], None]]:
+    """Keep the promises of `submit` for a task that goes no further, unless the function that it gives was called."""
+    owed = _owed(stream, options.get("finished"), options.get("arguments"))
+    try:
+        yield owed.clear
+    finally:
+        if owed:
+            tell(owed)
+
+
+def flip(stream: Stream) -> None:
+    """Tell the profiler that the stream's ids start again, when it listens (core_spec 9.1); the lock is held."""
+    ring, env = stream.ring, stream.env
+    if not env.task_profiling or stream is stream.device.control_stream or not stream.device.scheduler_has("FLIPTASK"):
+        return
+    assert isinstance(ring, RingV100)
+    task = Flip(flip_number=ring.flips & 0xFFFF)
+    route = stream.route
+    try:
+        ids = route.alloc(stream, 1, Label(task.type, "flip"))
+        route.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
+    except BaseException:
+        if ring.mark is not None:
+            route.rollback(stream, 1)
+        raise
+    ring.mark = None
+
+
+class _LastTask(threading.local):
+    """The id of the last task that each thread sent, as far as it was noted; no task has this one."""
+
+    task_id = 0xFFFFFFFF
+
+
+_last = _LastTask()
+
+
+def last_task_id() -> int:
+    """Return the id of the calling thread's last task, or 0xFFFFFFFF if it has sent none (aclrtGetThreadLastTaskId)."""
+    return _last.task_id
+
+
+def note_last(stream: Stream) -> None:
+    """Make the newest task of a stream the thread's last one: for callers of prepared sends, which note nothing."""
+    ring = stream.ring
+    if stream.branch is None and ring.submitted:
+        _last.task_id = ring.id_at((ring.submitted - 1) % ring.depth)
+
+
+def make_room(stream: Stream, count: int) -> None:
+    """Wait until `count` positions are free; called with the stream's lock held, which is let go in between.
+
+    What a sender is told that waited into an abort or a failure differs by generation (core_spec 6.5): v100 looks at
+    the context before it reclaims and sends if that made room, v200 looks afterwards. Both see an abort at once.
+
+    Raises:
+        StreamError 507002: the stream keeps its tasks, so that it can never get room (EE1019).
+        RuntimeFault: the stream was closed or aborted, the context has stopped, or the device went away.
+    """
+    if stream.keeps_tasks:
+        raise stream.full()
+    aborts, looks_late = stream.aborts, stream.env.chip.generation != "v100"
+    if count >= stream.ring.depth:
+        raise errors.fault(
+            "RT_ERROR_INVALID_VALUE", f"{count} SQEs never fit into a ring of {stream.ring.depth}", layer="core"
+        )
+    tries = 0
+    while not stream.ring.fits(count):
+        if not looks_late:
+            stream.context.failure.check(stream)
+        tries += 1
+        if tries % _TRIES_PER_CHECK == 0:
+            check_device(stream)
+        stream.lock.release()
+        try:
+            reclaim(stream)
+            if looks_late:
+                completion.drain(stream)  # a failure may have come after the reports were read, and before the head was
+            if tries > _FREE_TRIES:
+                stream.device.recycler.look_around()
+                time.sleep(_PAUSE_S)
+        finally:
+            stream.lock.acquire()
+        stream.check_open()
+        if stream.aborting or stream.device.aborting or stream.aborts != aborts:
+            raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
+        if looks_late:
+            stream.context.failure.check(stream)
+
+
+def aborted(stream: Stream, code: str) -> errors.RuntimeFault:
+    """Return the fault for a call that an abort is in the way of, or has overtaken."""
+    return errors.fault(
+        code, f"stream {stream.stream_id} of device {stream.device.user_id} is being aborted, or was while this call "
+        "waited", hint="its tasks are gone; start again when the abort has returned",
+    )
+
+
+def send_again(stream: Stream, sender: Sender, rc: int) -> None:
+    """Repeat a refused send until it passes (core_spec 6.5, 9.1, 9.2); the stream's lock is held.
+
+    Missing credit is flow control. v200 treats any other code as final, v100 repeats every code as long as the
+    device lives. A queue that stands still behind a failed task gets no credit, so completions are taken meanwhile.
+    """
+    final_codes = stream.env.chip.generation != "v100"
+    tries = 0
+    while rc:
+        if final_codes and rc != c.DRV_ERROR_NO_RESOURCES:
+            raise _refused(stream, rc)
+        tries += 1
+        if tries % _TRIES_PER_CHECK == 0:
+            check_device(stream)
+            if stream.aborting or stream.device.aborting:
+                raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
+            for member in stream.device.streams():  # the queue may wait for one that stands still itself
+                member.ring.owed += completion.take(member)  # for whoever holds no lock
+            time.sleep(_PAUSE_S)
+        rc = sender.send(sender.device_id, sender.reference)
+
+
+def _refused(stream: Stream, rc: int) -> errors.RuntimeFault:
+    """Return the fault of a send that the driver does not take: a general driver error, whatever it says (9.2)."""
+    cause = stream.device.driver.memory.fault(rc, "halSqTaskSend", f"stream id {stream.stream_id}")
+    below = cause.__cause__
+    return errors.fault(
+        "RT_ERROR_DRV_ERR", cause.message, hal=below if isinstance(below, HalError) else None, hint=cause.hint
+    )
+
+
+def was_sent(stream: Stream, submitted: int) -> bool:
+    """Whether the driver has taken SQEs up to an absolute count; asked when a send was broken off.
+
+    An interrupt (Ctrl-C) can come after the driver's answer and before it is looked at.
+    """
+    try:
+        return stream.device.queues.tail(stream.queues.sq_id) == submitted % stream.ring.depth
+    except errors.RuntimeFault:
+        return False
+
+
+@contextmanager
+def broken_off(stream: Stream, count: int = 1) -> Iterator[bool]:
+    """Hold the stream's lock to repair what a prepared send of so many SQEs has left behind; tells whether they left.
+
+    Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
+    """
+    ring = stream.ring
+    with stream.lock:  # a second time, where it is held
+        left = not stream.closed and was_sent(stream, ring.submitted + count)
+        yield left
+        if left:
+            ring.mark = None
+        stream.senders.seek(ring.tail)
+    with suppress(RuntimeError):  # it was not held
+        stream.lock.release()
+
+
+def check_device(stream: Stream) -> None:
+    """Raise where the device can never make room again."""
+    stream.device.health.check()

@@ -1,0 +1,118 @@
+"""The older way to number tasks: a pool of task places per device, and a 16-bit id per stream (core_spec 6.4).
+
+Streams that own no task ring take their numbers here: those of chips with the older scheduler, and streams that only
+collect tasks for a model. The pool grows on demand up to the chip's limit; a stream hands out ids 0 to 65534 in turn
+and never one that is still in use.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from chips.env import TaskIds
+from runtime import errors
+from runtime.core.submission.ring import NO_TASK, TaskRing
+
+FIRST_PLACES = 1024
+"""Places a pool starts with; it grows by as many."""
+
+
+class TaskPool:
+    """Places for the tasks of all streams of a device that have no ring."""
+
+    __slots__ = ("_lock", "limit", "places", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.places = min(FIRST_PLACES, limit)
+        self.used = 0
+        self._lock = threading.Lock()
+
+    def take(self) -> bool:
+        """Take a place, growing the pool if need be; False when the chip's limit is reached."""
+        with self._lock:
+            if self.used == self.places:
+                if self.places == self.limit:
+                    return False
+                self.places = min(self.places + FIRST_PLACES, self.limit)
+            self.used += 1
+            return True
+
+    def give_back(self, count: int) -> None:
+        """Return places of tasks that are done."""
+        with self._lock:
+            self.used -= count
+
+
+class PooledRing(TaskRing):
+    """Positions of a queue whose tasks are numbered by the pool scheme."""
+
+    __slots__ = ("_next", "_pool", "_taken", "ids")
+
+    def __init__(self, depth: int, pool: TaskPool) -> None:
+        super().__init__(depth)
+        self.ids = [NO_TASK] * depth
+        self._pool = pool
+        self._next = 0
+        self._taken: dict[int, int] = {}
+        """Ids in use and how many positions each has."""
+
+    def fits(self, count: int) -> bool:
+        """Whether the queue has room for `count` entries and the pool for a task."""
+        return super().fits(count) and (self._pool.used < self._pool.limit)
+
+    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+        """Take a place of the pool, the next free id, and positions that carry it."""
+        if not self._pool.take():
+            raise errors.fault(
+                "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", f"all {self._pool.limit} tasks of the device are in use",
+                layer="core", hint="synchronise streams that have much work queued",
+            )
+        self.mark = self.submitted
+        task_id = self._next
+        while task_id in self._taken:
+            task_id = (task_id + 1) % NO_TASK
+        self._next = (task_id + 1) % NO_TASK
+        self._taken[task_id] = count
+        first = self.submitted % self.depth
+        for offset in range(count):
+            position = (first + offset) % self.depth
+            self.ids[position] = task_id
+            self.owners[position] = owner
+        self.submitted += count
+        return TaskIds(task_id, serial, first)
+
+    def give_back(self, count: int) -> None:
+        """Undo the take just made; its id is the next one again."""
+        super().give_back(count)
+        task_id = self.ids[self.submitted % self.depth]
+        self._next = task_id
+        del self._taken[task_id]
+        self._pool.give_back(1)
+
+    def reclaim(self, count: int, release: Any) -> None:
+        """Free positions; ids and places of tasks whose last position is among them become free again."""
+        finished = 0
+        for offset in range(count):
+            task_id = self.ids[(self.reclaimed + offset) % self.depth]
+            left = self._taken.get(task_id, 0) - 1
+            if left > 0:
+                self._taken[task_id] = left
+            elif left == 0:
+                del self._taken[task_id]
+                finished += 1
+        self._pool.give_back(finished)
+        super().reclaim(count, release)
+
+    def id_at(self, position: int) -> int:
+        """Return the id written at a position."""
+        return self.ids[position]
+
+    def position_of(self, task_id: int) -> int | None:
+        """Find the first pending position that carries an id."""
+        for offset in range(self.pending):
+            position = (self.reclaimed + offset) % self.depth
+            if self.ids[position] == task_id:
+                return position
+        return None

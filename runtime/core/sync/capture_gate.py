@@ -1,0 +1,78 @@
+"""Which threads must not wait for the device while streams of a context are captured (core_spec 14.4)."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runtime.core.process.current import CurrentState
+
+
+class CaptureMode(enum.IntEnum):
+    """Whom a capture forbids to wait for the device (rtStreamCaptureMode); the smaller, the stricter."""
+
+    GLOBAL = 0
+    """Every thread of the context that has not asked for less."""
+    THREAD_LOCAL = 1
+    """The thread that has begun the capture."""
+    RELAXED = 2
+    """Nobody."""
+
+
+class CaptureGate:
+    """The captures that are open in one context, by mode and by the thread that began them.
+
+    Calling it tells whether the calling thread is forbidden to wait.
+    """
+
+    __slots__ = ("_all", "_current", "_lock", "_threads")
+
+    def __init__(self, current: CurrentState) -> None:
+        self._current = current
+        self._lock = threading.Lock()
+        self._all: Counter[CaptureMode] = Counter()
+        self._threads: dict[int, Counter[CaptureMode]] = {}
+
+    def enter(self, mode: CaptureMode) -> int:
+        """Count a capture that begins; returns the thread that `leave` must be told."""
+        thread = threading.get_ident()
+        with self._lock:
+            self._all[mode] += 1
+            self._threads.setdefault(thread, Counter())[mode] += 1
+        return thread
+
+    def leave(self, mode: CaptureMode, thread: int) -> None:
+        """Count a capture that ends."""
+        with self._lock:
+            own = self._threads[thread]
+            self._all[mode] -= 1
+            own[mode] -= 1
+            if not any(own.values()):
+                del self._threads[thread]
+
+    def __call__(self) -> bool:
+        """Return whether the calling thread must not wait now."""
+        anywhere = _strictest(self._all)
+        exchange = self._current.capture_mode
+        if anywhere is None or exchange is CaptureMode.RELAXED:
+            return False
+        own = _strictest(self._threads.get(threading.get_ident(), {}))
+        if exchange is CaptureMode.GLOBAL:
+            return anywhere is CaptureMode.GLOBAL or own is CaptureMode.THREAD_LOCAL
+        return own in (CaptureMode.GLOBAL, CaptureMode.THREAD_LOCAL)
+
+    def describe(self) -> str:
+        """Return who captures, and how: for messages to those who must not wait."""
+        with self._lock:
+            found = [
+                f"thread {thread} in {mode.name} mode" for thread, modes in self._threads.items()
+                for mode in CaptureMode if modes[mode]
+            ]
+        return " and ".join(found) or "nobody"
+
+
+def _strictest(counts: Counter[CaptureMode] | dict[CaptureMode, int]) -> CaptureMode | None:
+    return next((mode for mode in CaptureMode if counts.get(mode)), None)

@@ -1,0 +1,325 @@
+"""Notifies and count-notifies: reusable signals of a device, also between processes (core_spec 10.7.11)."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, TypeVar
+
+from chips.tasks import (
+    CountNotifyRecord,
+    CountNotifyWait,
+    NotifyClear,
+    NotifyRecord,
+    NotifyRecordIpc,
+    NotifyReset,
+    NotifyWait,
+    Task,
+)
+from npuhal import constants as c
+from runtime import errors
+from runtime.core.diagnostics import resource_report as census
+from runtime.core.process.handles import dead_handle
+from runtime.core.submission.shots import prepare
+from runtime.driver import ids as id_kinds
+from runtime.driver.info import DeviceInfo
+from runtime.driver.shared_ids import SharedIdDriver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from runtime.core.device.device import Device
+    from runtime.core.stream.stream import Stream
+
+_WORD = (1 << 32) - 1
+_PLACE = ("INFO_TYPE_PHY_CHIP_ID", "INFO_TYPE_PHY_DIE_ID")
+"""What tells where the registers of a device are."""
+
+
+class RecordMode(enum.IntEnum):
+    """How a record changes a count-notify (aclrtCntNotifyRecordMode)."""
+
+    STORE = 0
+    ADD = 1
+    SET_BITS = 2
+    CLEAR_BITS = 4
+
+
+class WaitMode(enum.IntEnum):
+    """When a wait for a count-notify is over (aclrtCntNotifyWaitMode)."""
+
+    LESS = 0
+    EQUAL = 1
+    GREATER = 2
+    GREATER_OR_EQUAL = 3
+    ALL_BITS = 4
+
+
+class _Signal:
+    """What both kinds share: an id of one device, from creation to close."""
+
+    __slots__ = ("__weakref__", "_handle", "_record_key", "closed", "device", "notify_id", "site")
+
+    what, id_kind = "notify", id_kinds.NOTIFY
+
+    def __init__(self, device: Device, notify_id: int) -> None:
+        self.device, self.notify_id = device, notify_id
+        self._record_key = f"{self.what} record {notify_id}"
+        """What a stream keeps the prepared record under; a string, because it knows its hash."""
+        self._handle = 0
+        self.closed = False
+        device.signals.adopt(self)
+
+    @property
+    def handle(self) -> int:
+        """The number by which the C API knows it; whoever has asked for it must close it."""
+        if not self._handle and not self.closed:
+            self._handle = self.device.runtime.handles.add(self)
+        return self._handle
+
+    def check_open(self, stream: Stream | None = None) -> None:
+        """Raise where it was closed, or the stream was."""
+        if self.closed:
+            raise dead_handle(self.what, f"{self.what} {self.notify_id}")
+        if stream is not None:
+            stream.check_open()
+
+    def close(self) -> None:
+        """Give the id back, also while a stream waits for it. Closing twice does nothing."""
+        if not self.closed:
+            self.closed = True
+            self.device.runtime.handles.remove(self._handle)
+            self.device.signals.events.remove(self)
+            self._give_back()
+
+    def _give_back(self) -> None:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        if not getattr(self, "closed", True):
+            self.device.signals.abandoned.append(self)
+
+    def __enter__(self: SelfSignal) -> SelfSignal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.what} {self.notify_id} of device {self.device.user_id}{', closed' if self.closed else ''}>"
+
+
+SelfSignal = TypeVar("SelfSignal", bound=_Signal)
+
+
+class Notify(_Signal):
+    """A flag with a device id of its own; a wait clears it. Made by `device.create_notify()`."""
+
+    __slots__ = ("_export_name", "_import_name", "_owner", "device_only")
+
+    def __init__(self, device: Device, imported: bytes = b"", *, device_only: bool = False) -> None:
+        """Take an id, or open the notify that another process has shared under a name.
+
+        Args:
+            device_only: code on the device uses it (creation flag 1).
+
+        Raises:
+            ResourceExhausted 207009: the device has no id left.
+            RuntimeFault: no such name, or this process may not open it.
+        """
+        self._export_name, self._import_name = b"", imported
+        self._owner, self.device_only = device.device_id, device_only
+        device.driver.info.physical_id()
+        if imported:
+            shared = self._names(device).open(imported)
+            number, self._owner = shared.number, shared.device_id
+        else:
+            number = _take(device, id_kinds.NOTIFY, self._flags)
+        super().__init__(device, number)
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is another process's, or was shared with others."""
+        return bool(self._import_name or self._export_name)
+
+    @property
+    def _flags(self) -> int:
+        return c.TSDRV_FLAG_REMOTE_ID if self.device_only else 0
+
+    @staticmethod
+    def _names(device: Device) -> SharedIdDriver:
+        return SharedIdDriver(device.ids.hal, device.device_id)
+
+    def record(self, stream: Stream) -> None:
+        """Set the flag when the stream gets there."""
+        put = stream.shots.get(self._record_key)
+        if put is None or self.closed or not put():
+            self._record(stream)
+
+    def _record(self, stream: Stream) -> None:
+        self.check_open(stream)
+        task: Task = NotifyRecord(notify_id=self.notify_id)
+        local = not self._import_name and stream.device is self.device
+        if not local:
+            task = self._from_elsewhere(stream)
+        stream.submit(task, owner="notify record")
+        if local:
+            prepare(stream, self._record_key, task, "notify record")
+
+    def _from_elsewhere(self, stream: Stream) -> NotifyRecordIpc:
+        """Return the record of a flag that another process or device owns: a write to its register.
+
+        The owner's device need not be open in this process.
+        """
+        owner = DeviceInfo(stream.device.hal, self._owner)
+        chip_id, die_id = (owner.get_or("MODULE_TYPE_SYSTEM", name, 0) for name in _PLACE)
+        return NotifyRecordIpc(
+            notify_id=self.notify_id, phy_id=owner.physical_id(), chip_id=chip_id, die_id=die_id
+        )
+
+    def wait(self, stream: Stream, timeout_s: int | None = None) -> None:
+        """Let the stream wait for the flag and clear it; `timeout_s` None or 0 waits for ever."""
+        self.check_open(stream)
+        limit_s = 0 if timeout_s is None else timeout_s
+        _check_word("Notify.wait", "timeout_s", limit_s)
+        stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=limit_s), owner="notify wait")
+
+    # -- other processes -------------------------------------------------------------------------------------------
+
+    def export(self, *, everyone: bool = False) -> bytes:
+        """Return the name under which other processes can open it; the first call makes it.
+
+        Args:
+            everyone: let any process open it; by default only those named to `allow`.
+
+        Raises:
+            NotSupported 207000: it is itself somebody else's.
+        """
+        self.check_open()
+        if self._import_name:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} was opened from another process and cannot be shared on",
+                hint="let its owner allow the other process",
+            )
+        names = self._names(self.device)
+        if not self._export_name:
+            self._export_name = names.export(self.notify_id)
+        if everyone:
+            names.allow_all(self._export_name)
+        return self._export_name
+
+    def allow(self, pids: Iterable[int]) -> None:
+        """Let processes open it by the name that `export` returned; their ids as the host numbers them."""
+        self.check_open()
+        name = self.export()
+        for pid in pids:
+            self._names(self.device).allow(name, pid)
+
+    def allow_server(self, server: int, pids: Iterable[int]) -> None:
+        """Let processes of another server of the super-pod open it; `server` is its super-pod device id."""
+        self.check_open()
+        name = self.export()
+        for pid in pids:
+            self._names(self.device).allow_server(name, server, pid)
+
+    def _give_back(self) -> None:
+        names = self._names(self.device)
+        if self._import_name:
+            names.close(self._import_name)
+            return
+        if self._export_name:
+            names.withdraw(self._export_name)
+        self.device.ids.free(id_kinds.NOTIFY, self.notify_id, flags=self._flags)
+
+
+class CountNotify(_Signal):
+    """A 32-bit counter of a device that streams change and wait for (STARS v2). Made by `device.create_count_notify()`.
+    """
+
+    __slots__ = ()
+
+    what, id_kind = "count-notify", id_kinds.COUNT_NOTIFY
+
+    def __init__(self, device: Device) -> None:
+        """Take an id; the counter starts at 0.
+
+        Raises:
+            NotSupported 207000: the chip has none.
+            ResourceExhausted: the device has no id left.
+        """
+        if device.chip.generation not in ("v200", "v201"):
+            reason = f"{device.chip.soc} has no count-notifies"
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", reason, ee="EE1001", params=(reason,), hint="use a notify",
+            )
+        super().__init__(device, _take(device, id_kinds.COUNT_NOTIFY))
+
+    def record(self, stream: Stream, value: int, mode: RecordMode = RecordMode.STORE) -> None:
+        """Change the counter when the stream gets there."""
+        self.check_open(stream)
+        _check_word("CountNotify.record", "value", value)
+        task = CountNotifyRecord(
+            notify_id=self.notify_id, mode=_mode("CountNotify.record", RecordMode, mode), value=value
+        )
+        stream.submit(task, owner="count-notify record")
+
+    def wait(
+        self, stream: Stream, value: int, mode: WaitMode = WaitMode.GREATER_OR_EQUAL, *, timeout_s: int = 0,
+        clear: bool = False,
+    ) -> None:
+        """Let the stream wait until the counter meets a condition with a value.
+
+        Args:
+            timeout_s: 0 waits for ever.
+            clear: set the counter to 0 when the wait is over.
+        """
+        self.check_open(stream)
+        _check_word("CountNotify.wait", "value", value)
+        _check_word("CountNotify.wait", "timeout_s", timeout_s)
+        task = CountNotifyWait(
+            notify_id=self.notify_id, mode=_mode("CountNotify.wait", WaitMode, mode), value=value,
+            timeout_s=timeout_s, clear=clear,
+        )
+        stream.submit(task, owner="count-notify wait")
+
+    def reset(self, stream: Stream) -> None:
+        """Set the counter to 0 when the stream gets there."""
+        self.record(stream, 0)
+
+    def _give_back(self) -> None:
+        self.device.ids.free(id_kinds.COUNT_NOTIFY, self.notify_id)
+
+
+def clear(notifies: Iterable[Notify], stream: Stream) -> None:
+    """Take the flags of notifies back when a stream gets there."""
+    for notify in notifies:
+        notify.check_open(stream)
+        kind = NotifyClear if stream.device.chip.generation == "v100" else NotifyReset
+        stream.submit(kind(notify_id=notify.notify_id), owner="notify reset")
+
+
+def _take(device: Device, kind: str, flags: int = 0) -> int:
+    try:
+        return device.ids.alloc(kind, flags=flags)
+    except errors.ResourceExhausted as fault:
+        census.explain(device, kind, fault, "creation of a notify")
+        raise
+
+
+def _check_word(call: str, name: str, value: int) -> None:
+    if not 0 <= value <= _WORD:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; it must be 0 to {_WORD}",
+            ee="EE1003", params=(call, value, name, f"[0, {_WORD}]"),
+            hint="0 waits for ever" if name == "timeout_s" else "pass an unsigned 32-bit number",
+        )
+
+
+def _mode(call: str, kind: type[enum.IntEnum], mode: int) -> int:
+    try:
+        return kind(mode)
+    except ValueError:
+        known = ", ".join(f"{member.name} {member.value}" for member in kind)
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: mode {mode}; known are {known}", ee="EE1003",
+            params=(call, mode, "mode", known), hint=f"pass a member of {kind.__name__}",
+        ) from None

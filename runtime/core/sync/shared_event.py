@@ -1,0 +1,99 @@
+"""Events that processes share: words of device memory under a name (IPC events, core_spec 10.7).
+
+The first word counts the records that were submitted; the host writes it when it submits one. Behind it lies a ring of
+words: the device stores the number of a record in the word that the number falls on. A wait reads the count and waits
+for the word of that record, so a record that comes later does not disturb it. One process at a time may record.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from typing import TYPE_CHECKING
+
+from chips.memory_rules import internal_flags
+from chips.programs.wait import WaitFor
+from chips.tasks import MemWaitValue, MemWriteValue
+from npuhal import constants as c
+from runtime.core.sync import value
+from runtime.core.sync.signals import Finished, Report, Signal
+from runtime.driver.sharing import KEY_BYTES, ShareDriver
+
+if TYPE_CHECKING:
+    from runtime.core.device.device import Device
+    from runtime.core.stream.stream import Stream
+
+BLOCK_BYTES = 4096
+_WORD = struct.Struct("<Q")
+RECORDS = BLOCK_BYTES // _WORD.size - 1
+"""Records that may be pending at once before the oldest one's word is used again."""
+
+
+class SharedWords(Signal):
+    """The words of one event, in the process that made them or in one that has opened them."""
+
+    __slots__ = ("_driver", "_imported", "_key", "_order", "address")
+
+    def __init__(self, device: Device, key: bytes = b"") -> None:
+        """Make the words, or open those behind a key.
+
+        Raises:
+            RuntimeFault: no such key, or this process may not open it.
+        """
+        super().__init__(device, 0)
+        self._order = threading.Lock()
+        """Held while a record is counted and sent, so that the device sees the numbers grow."""
+        self._driver = ShareDriver(device.hal, device.device_id)
+        self._imported, self._key = bool(key), key
+        if key:
+            self.address = self._driver.open(key)
+            return
+        self.address = device.memory.alloc(BLOCK_BYTES, internal_flags())
+        device.memory.fill(self.address, BLOCK_BYTES, 0, BLOCK_BYTES)
+
+    @property
+    def submitted(self) -> int:
+        """How many records were submitted, by all processes."""
+        return self._read(self.address)
+
+    def done(self) -> bool:
+        """Whether the newest record is done; True when there was none."""
+        number = self.submitted
+        return self._read(self._word(number)) >= number if number else True
+
+    def _read(self, address: int) -> int:
+        return int(_WORD.unpack(self.device.memory.read(address, _WORD.size))[0])
+
+    def _word(self, number: int) -> int:
+        return self.address + (1 + number % RECORDS) * _WORD.size
+
+    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+        """Count the record and queue the write of its number."""
+        with self._order:
+            number = self.submitted + 1
+            stream.submit(MemWriteValue(addr=self._word(number), value=number), owner="event record", finished=finished)
+            self.device.memory.write(self.address, _WORD.pack(number))
+
+    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+        """Queue the wait for the newest record of any process; it has no time limit."""
+        number = self.submitted
+        if not number:
+            finished()
+            return
+        task = MemWaitValue(addr=self._word(number), value=number, flag=WaitFor.GREATER_OR_EQUAL)
+        value.submit_wait(stream, task, owner="event wait", finished=finished)
+
+    def share(self) -> bytes:
+        """Return the key by which any process opens the words; the first call makes it."""
+        if not self._key:
+            self._key = self._driver.export(self.address, BLOCK_BYTES, KEY_BYTES)
+            self._driver.set_attribute(self._key, c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER, c.SHMEM_NO_WLIST_ENABLE)
+        return self._key
+
+    def _give_back(self) -> None:
+        if self._imported:
+            self._driver.close(self.address)
+            return
+        if self._key:
+            self._driver.forget(self._key)
+        self.device.memory.free(self.address)

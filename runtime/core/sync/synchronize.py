@@ -1,0 +1,176 @@
+"""Waiting: poll the SQ head, take reports, throttle, and end in a result or a time-out (core_spec 5.6)."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from runtime import errors
+from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
+from runtime.core.device import time_limits
+from runtime.core.diagnostics import hang
+from runtime.core.submission import completion, submit
+from runtime.core.submission.ring import tell
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+_FREE_POLLS = 170
+"""Polls before the first pause: a short task is over sooner than a sleeping thread wakes up."""
+
+_FAST_SYNC_POLLS = 2000
+"""The same for streams made with FAST_SYNC."""
+
+_REPORT_EVERY_S = 180.0
+_SLICE_MS = 200
+"""Longest single wait in the driver: Ctrl-C must work."""
+
+_FIRST_PAUSE_S = 20e-6
+_LONGEST_PAUSE_S = 1e-3
+_PAUSE_SHARE, _LONGEST_LATE_PAUSE_S = 0.02, 5e-3
+"""Who has waited long may be told a little later: by this share of the time waited, up to a limit."""
+_POLLS_PER_CHECK = 1000
+_POLLS_PER_ROUND = 16
+"""Polls of a waiting thread between two rounds over all streams."""
+
+STREAM_TIMEOUT = "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT"
+EVENT_TIMEOUT = "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT"
+
+
+def check_timeout(timeout_ms: int, call: str) -> None:
+    """Refuse time-outs that mean nothing: 0, and anything below -1."""
+    if timeout_ms == 0:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout_ms is 0; it must be at least 1, or -1 for no limit",
+            ee="EE1003", params=(call, timeout_ms, "timeout", "-1 or (0, 2147483647]"),
+            hint="use query() to look without waiting",
+        )
+    if timeout_ms < -1:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout_ms is {timeout_ms}; only -1 is allowed below zero",
+            ee="EH0007", params=(call, timeout_ms, "timeout", "-1 or (0, 2147483647]"),
+            hint="pass a positive number of milliseconds, or -1 to wait for ever",
+        )
+
+
+def synchronize(stream: Stream, timeout_ms: int) -> None:
+    """Wait for all of a stream's tasks and raise its first failure, once; a stopped context raises its own for ever."""
+    ring = stream.ring
+    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.barred:
+        completion.drain(stream)  # whoever asks whether there are reports must take them
+        if not (stream.failure.first or ring.owed):
+            return  # nothing to wait for, and nothing to tell
+    stream.check_open()
+    check_timeout(timeout_ms, "Stream.synchronize")
+    stream.check_status()
+    if stream.never_waited:
+        return
+    target = stream.ring.submitted
+    wait(stream, lambda: stream.ring.reclaimed >= target, timeout_ms, STREAM_TIMEOUT)
+    raise_failure(stream)
+
+
+def raise_failure(stream: Stream) -> None:
+    """Raise a stream's first failure, once, or what its context has stopped for, each time."""
+    if failure := stream.failure.take():
+        raise failure
+    stream.context.failure.check(stream)
+
+
+def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str) -> None:
+    """Drain a stream until `finished()`; interruptible, and without burning a core while nothing moves.
+
+    A stream that belongs to a DVPP group gets a report for every task and waits for the next one in slices; the others
+    poll the head. Whoever has waited for 180 s tells the exception callbacks, and again after each further 180 s; a
+    wait that passes `Runtime.hang_s` has the stream described, once.
+    """
+    if stream.tracer is None:
+        for pause in pauses(stream, finished, timeout_ms, timeout_code):
+            time.sleep(pause)
+        return
+    began_ns = time.perf_counter_ns()
+    try:
+        for pause in pauses(stream, finished, timeout_ms, timeout_code):
+            time.sleep(pause)
+    finally:
+        stream.tracer.waited(stream, began_ns, "event" if timeout_code == EVENT_TIMEOUT else "stream")
+
+
+def pauses(
+    stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str, free_polls: int | None = None,
+    slice_ms: int = _SLICE_MS,
+) -> Iterator[float]:
+    """Wait as `wait` does, and yield each time for how many seconds whoever waits is to pause.
+
+    Args:
+        free_polls: looks before the first pause; by default what suits the stream.
+        slice_ms: longest wait inside the driver, for streams of a DVPP group.
+    """
+    began = time.monotonic()
+    deadline = None if timeout_ms < 0 else began + timeout_ms / 1000
+    report_at, aborts = began + _REPORT_EVERY_S, stream.aborts
+    hang_at = began + stream.device.runtime.hang_s
+    if free_polls is None:
+        free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
+    polls, pause, seen = 0, _FIRST_PAUSE_S, -1
+    while True:
+        stream.drain()
+        if finished():
+            if stream.aborts != aborts:
+                raise submit.aborted(stream, "ACL_ERROR_RT_STREAM_ABORT")
+            return
+        if stream.barred:
+            stream.check_status()
+        now = time.monotonic()
+        if now >= report_at:
+            report_at += _REPORT_EVERY_S
+            _tell_waiting(stream)
+        if now >= hang_at:
+            hang_at = math.inf
+            hang.report(stream, now - began)
+        if deadline is not None and now >= deadline:
+            raise errors.fault(
+                timeout_code,
+                f"stream {stream.stream_id} of device {stream.device.user_id} is not done after {timeout_ms} ms: "
+                f"{stream.ring.pending} SQEs pending, running {running_task(stream)}"
+                + "".join(f"; waiting for {text}" for text in hang.awaited(stream)),
+                ee="EE1002" if timeout_code == STREAM_TIMEOUT else "",
+                params=(f"stream {stream.stream_id}, {timeout_ms} ms",) if timeout_code == STREAM_TIMEOUT else (),
+                hint=time_limits.hint(stream, timeout_ms),
+            )
+        polls += 1
+        if polls % _POLLS_PER_CHECK == 0:
+            submit.check_device(stream)
+        if stream.ring.reclaimed != seen:
+            seen, pause = stream.ring.reclaimed, _FIRST_PAUSE_S
+        elif polls > free_polls:
+            if polls % _POLLS_PER_ROUND == 0:
+                stream.device.recycler.look_around()
+            if stream.group is not None:
+                left_ms = slice_ms if deadline is None else int((deadline - now) * 1000)
+                tell(completion.take(stream, max(1, min(left_ms, slice_ms))))
+                yield 0
+                continue
+            yield pause
+            pause = min(pause * 1.5, max(_LONGEST_PAUSE_S, min((now - began) * _PAUSE_SHARE, _LONGEST_LATE_PAUSE_S)))
+
+
+def _tell_waiting(stream: Stream) -> None:
+    """Tell the exception callbacks that a stream is waited for very long."""
+    position = stream.ring.reclaimed % stream.ring.depth
+    stream.device.runtime.exceptions.tell(ExceptionInfo(
+        ExceptionKind.TASK_TIMEOUT, stream.device.user_id, stream.stream_id, stream.ring.id_at(position),
+        threading.get_ident(), errors.public_code("RT_ERROR_STREAM_SYNC_TIMEOUT"),
+    ))
+
+
+def running_task(stream: Stream) -> str:
+    """Name the oldest unfinished task, for messages."""
+    if not stream.ring.pending:
+        return "nothing"
+    position = stream.ring.reclaimed % stream.ring.depth
+    owner = stream.ring.owners[position]
+    return f"{owner} at ring position {position} (task id {stream.ring.id_at(position)})"

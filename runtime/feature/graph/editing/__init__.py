@@ -1,0 +1,1 @@
+"""Editing: other arguments, tasks and kernels in a graph that exists."""

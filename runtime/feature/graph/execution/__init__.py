@@ -1,0 +1,1 @@
+"""Execution: queues and memory that a graph runs on, its start, and events from outside."""

@@ -1,0 +1,122 @@
+"""Starting a model: the program that activates its head streams, and the two tasks that each execution sends.
+
+Both tasks are the same for every execution in one stream, so they are prepared once per stream and sent together. What
+an execution costs on the host does not depend on how many tasks the model has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chips.blocks import blocks
+from chips.env import TaskIds
+from chips.memory_rules import internal_flags
+from chips.programs.device import CondDevice
+from chips.programs.model import ModelExecute as StartProgram
+from chips.tasks import ModelExecute, NotifyWait
+from runtime.core.submission.gate import Gates
+from runtime.core.submission.pairs import Pair
+from runtime.core.submission.ring import Label
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import Finished
+    from runtime.feature.graph.model.model import Model
+
+_FOR_EVER = 0xFFFFFFFF
+_WORD_BYTES = 8
+_TRACE_BYTES = 64
+"""Where a starting program leaves what went wrong."""
+
+
+class Starter:
+    """What starts one model. The program names the queues of the head streams: it is written anew when they change."""
+
+    __slots__ = ("_capacity", "_function", "_model", "_pairs", "_tasks", "gates")
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._function = self._capacity = 0
+        self._tasks: tuple[ModelExecute, NotifyWait] | None = None
+        self._pairs: dict[Stream, Pair] = {}
+        """What an execution sends, by stream."""
+        self.gates = Gates()
+        """Barred while an execution has to be looked at."""
+
+    def forget(self) -> None:
+        """Prepare everything anew for the next execution: queues or the notify of the end have changed."""
+        self._tasks = None
+        self.look()
+
+    def look(self) -> None:
+        """Let the next execution in each stream be looked at."""
+        self.gates.renew()
+        self._model.ready.clear()
+
+    @property
+    def running(self) -> bool:
+        """Whether an execution is not known to be over."""
+        return bool(self._pairs) and any(pair.pending for pair in tuple(self._pairs.values()))
+
+    def settled(self) -> bool:
+        """Let each execution be looked at from now on; returns whether all that were queued before are over.
+
+        Called with the model's lock held, so that whoever looks has to wait.
+        """
+        self.look()
+        for stream in tuple(self._pairs):
+            with stream.lock:
+                pass  # whoever was sending is through
+        return not self.running
+
+    def __call__(self, stream: Stream, over: Finished | None = None) -> None:
+        """Execute the model once in a stream; the caller holds the model's lock.
+
+        Args:
+            over: called when the execution is over.
+        """
+        start, wait = self._tasks or self._prepare(stream)
+        pair = self._pairs.get(stream)
+        if pair is None or not pair.prepared(self.gates.now):
+            with stream.lock:
+                end = 0 if pair is None else pair.end
+            pair = Pair(
+                stream, self.gates.now, (start, Label(start.type, f"model {self._model.model_id}")),
+                (wait, Label(wait.type, "end of a model")), end,
+            )
+            self._pairs = {each: kept for each, kept in self._pairs.items() if not each.closed}
+            self._pairs[stream] = pair
+        if not pair.put(over):
+            pair.send_singly(over)
+        elif over is None and not self._model.before:
+            self._model.ready[stream] = pair.put
+
+    def _prepare(self, stream: Stream) -> tuple[ModelExecute, NotifyWait]:
+        """Write the program for the queues that the head streams have now; returns the tasks that use it."""
+        model, memory = self._model, self._model.device.memory
+        assert model.end_notify is not None
+        heads = model.heads()
+        code_bytes = StartProgram.program(CondDevice.of(stream.env).generation).size_bytes
+        table_bytes = 2 * _WORD_BYTES * len(heads)
+        size = code_bytes + table_bytes + _TRACE_BYTES
+        if size > self._capacity:
+            self.close()
+            self._function, self._capacity = memory.alloc(size, internal_flags(hbm=True)), size
+        start = ModelExecute(
+            model_id=model.model_id, head_sq_ids=tuple(each.queues.sq_id for each in heads),
+            exec_times_addrs=tuple(model.counter(each) for each in heads), function=self._function,
+            function_bytes=code_bytes, trace_addr=self._function + code_bytes + table_bytes,
+        )
+        for block in blocks(start, stream.env, TaskIds(0)):
+            memory.write(block.address, block.data)
+        wait = NotifyWait(notify_id=model.end_notify.notify_id, timeout_s=_FOR_EVER)
+        self._tasks = start, wait
+        return self._tasks
+
+    def close(self) -> None:
+        """Free the program."""
+        self.forget()
+        if self._function:
+            self._model.device.memory.free(self._function)
+            self._function = self._capacity = 0
+

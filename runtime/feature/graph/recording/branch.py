@@ -1,0 +1,194 @@
+"""Branches: one user stream's part of a capture, and the graph's streams that take its tasks (core_spec 14.6, 14.7)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from runtime import errors
+from runtime.core.submission import submit
+from runtime.core.submission.software import RESERVED
+from runtime.core.sync.event_flags import WAITABLE, EventFlag
+from runtime.feature.graph.execution.external import keep_as_is
+from runtime.feature.graph.model.links import chain
+from runtime.feature.graph.recording.captured_event import Shadow
+from runtime.feature.graph.recording.node import NodeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chips.env import TaskIds
+    from chips.tasks import Task
+    from runtime.core.stream.stream import Stream
+    from runtime.core.sync.event import Event
+    from runtime.feature.graph.editing.task_group import TaskGroup
+    from runtime.feature.graph.execution.captured import Captured
+
+
+class Branch:
+    """One user stream's part of a graph.
+
+    `fast` is the graph's stream that prepared launches may put tasks into, None while each task has to be looked at;
+    they do so up to `edge` places.
+    """
+
+    __slots__ = ("_lock", "cause", "edge", "fast", "graph", "group", "last", "streams", "user")
+
+    def __init__(self, graph: Captured, user: Stream, stream: Stream, cause: str) -> None:
+        self.graph, self.user, self.cause = graph, user, cause
+        self.streams = [stream]
+        """The graph's streams that hold the branch, in order; each but the last is full and starts the next."""
+        self.last: Shadow | None = None
+        """The newest record in the branch."""
+        self.group: TaskGroup | None = None
+        """The task group that is being recorded in it."""
+        self._lock = threading.Lock()
+        self.fast: Stream | None = None
+        self.edge = 0
+        self.settle()
+
+    @property
+    def stream(self) -> Stream:
+        """The graph's stream that takes the next task."""
+        return self.streams[-1]
+
+    def settle(self) -> None:
+        """Decide again whether prepared launches may pass by."""
+        stream = self.stream
+        self.edge = stream.ring.depth - RESERVED - int(stream.env.chip.prop("expandStreamRsvTaskNum")) - 1
+        self.fast = stream if self.graph.unhindered and self.group is None else None
+
+    # -- tasks -----------------------------------------------------------------------------------------------------
+
+    def submit(self, task: Task, **options: Any) -> TaskIds:
+        """Take a task that was submitted to the user's stream; a failure spoils the capture."""
+        return submit.submit(self.ready(), task, **options)
+
+    def ready(self) -> Stream:
+        """Return the graph's stream for the next task, a new one when the last is full; a failure spoils the capture.
+
+        Raises:
+            ResourceExhausted: no stream or queue is left for going on.
+        """
+        with self._lock:
+            if self.stream.ring.submitted >= self.edge:
+                with self.graph.invalidated_by_failure():
+                    self._go_on()
+            return self.stream
+
+    def _go_on(self) -> None:
+        full = self.stream
+        made = self.graph.make_stream(self.user, head=False)
+        made.env = replace(made.env, profiling_switch=full.env.profiling_switch)
+        self.streams.append(made)
+        chain(self.graph, full, made)
+        self.settle()
+        self.user.launchers.clear()
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def record(self, event: Event) -> None:
+        """Record an event in the graph.
+
+        Raises:
+            NotSupported 207000: the event keeps one signal for life, and is not of the kind EXTERNAL.
+        """
+        if event.flags == EventFlag.EXTERNAL:
+            keep_as_is(self, event, NodeKind.EVENT_RECORD)
+            return
+        if not event.renewed:
+            raise plain_event(event)
+        if not event.flags & WAITABLE:
+            return  # only the host could ask for it, and the graph tells the host nothing
+        graph = self.graph
+        with graph.invalidated_by_failure():
+            stream = self.ready()
+            shadow = Shadow(event, self, graph.new_signal())
+            graph.shadows.append(shadow)
+            shadow.signal.record(stream, _nothing, timeline=False, reported=None)
+        shadow.node = graph.mark_last(stream, NodeKind.EVENT_RECORD, event)
+        shadow.place = self.submitted
+        self.last = event.shadow = shadow
+
+    def wait_outside(self, event: Event, *, recorded: bool) -> None:
+        """Answer a wait for an event that is not part of the graph.
+
+        Raises:
+            NotSupported 207000: the event keeps one signal for life.
+            CaptureError 107024: it was recorded outside.
+        """
+        if event.flags == EventFlag.EXTERNAL:
+            keep_as_is(self, event, NodeKind.EVENT_WAIT)
+            return
+        if not event.renewed:
+            raise plain_event(event)
+        if recorded:
+            raise errors.fault(
+                "RT_ERROR_STREAM_CAPTURE_ISOLATION",
+                f"{event!r} was recorded outside of the capture of stream {self.user.stream_id}", ee="EE1016",
+                params=("wait for an event", "the event was recorded outside of the capture"),
+                hint="record it in a stream of the capture, or wait before the capture begins",
+            )
+
+    def reset_outside(self, event: Event, *, recorded: bool) -> None:
+        """Refuse a reset of an event that is not part of the graph; STARS v2 lets it pass where it changes nothing.
+
+        Raises:
+            NotSupported 207000: it cannot be part of a graph.
+        """
+        if event.flags == EventFlag.EXTERNAL:
+            keep_as_is(self, event, NodeKind.EVENT_RESET)
+            return
+        if recorded or event.flags != EventFlag.DEFAULT or self.graph.device.chip.generation == "v100":
+            raise plain_event(event)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    @property
+    def submitted(self) -> int:
+        """SQEs that the branch holds, in all its streams."""
+        return sum(stream.ring.submitted for stream in self.streams)
+
+    @property
+    def joined(self) -> bool:
+        """Whether the branch ends in a record that somebody waits for."""
+        last = self.last
+        return last is not None and last.place == self.submitted and bool(last.waiters)
+
+    def story(self) -> str:
+        """Return who this is, where the stream was made, how it came into the capture, and what it did last."""
+        user = self.user
+        last = next((node for node in reversed(self.graph.nodes) if node.user is user), None)
+        name = f" ({user.name})" if user.name else ""
+        did = "nothing was captured in it" if last is None else f"its last task is {last!r}"
+        return f"stream {user.stream_id}{name}, made at {user.site}, {self.cause}; {did}"
+
+
+def check_joined(branches: Sequence[Branch], origin: Branch) -> None:
+    """Raise CaptureError 107025 where a branch does not lead back to where the capture began (core_spec 14.8)."""
+    forked = [branch for branch in branches if branch is not origin]
+    loose = [branch for branch in forked if not branch.joined]
+    direct = any(branch.last is not None and origin in branch.last.waiters for branch in forked)
+    if loose or (forked and not direct):
+        names = ", ".join(str(branch.user.stream_id) for branch in loose or forked)
+        stories = "; ".join(branch.story() for branch in loose or forked)
+        raise errors.fault(
+            "RT_ERROR_STREAM_UNJOINED", "what was captured does not lead back to stream "
+            f"{origin.user.stream_id}, where the capture began: {stories}", ee="EE1017",
+            params=("end of a capture", "stream", f"stream {names} was not joined"),
+            hint=f"record an event as the last task of stream {names}, and let stream "
+            f"{origin.user.stream_id} wait for it",
+        )
+
+
+def plain_event(event: Event) -> errors.RuntimeFault:
+    """Return the fault for an event that keeps one signal for life, which a graph cannot replace."""
+    return errors.fault(
+        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{event!r} cannot be used in a capture",
+        hint="make the event with device.create_event(), in C aclrtCreateEventExWithFlag",
+    )
+
+
+def _nothing() -> None:
+    """The signal belongs to the graph; no task has a share in it."""

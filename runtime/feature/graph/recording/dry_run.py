@@ -1,0 +1,190 @@
+"""Captures that only count: what a graph would take, before anything is taken."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from chips.env import TaskIds
+from chips.programs.wait import WaitFor
+from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue
+from runtime import errors
+from runtime.core.submission.route import CAPTURE, RouteRank
+from runtime.core.submission.submit import unsent
+from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.event_flags import WAITABLE
+from runtime.feature.graph.cost import Cost, stream_room
+from runtime.feature.graph.recording.arguments import StagedArguments, StagedBlock
+from runtime.feature.graph.recording.branch import Branch, plain_event
+from runtime.feature.graph.state import counts_hardware_events, has_software_queues
+
+if TYPE_CHECKING:
+    from chips.tasks import Task
+    from runtime.core.stream.stream import Stream
+    from runtime.core.sync.event import Event
+
+_NOWHERE_ADDRESS = 1 << 40
+
+
+class Rehearsal:
+    """A capture that takes no ids, queues or device memory. Made by `with stream.capture(dry_run=True) as plan:`."""
+
+    __slots__ = ("_begun_by", "_hardware", "_mode", "arguments", "branches", "context", "device", "records")
+
+    unhindered = capturing = False
+
+    def __init__(self, stream: Stream) -> None:
+        self.context, self.device = stream.context, stream.device
+        self.arguments = _Nowhere(stream.device)
+        self.branches: list[_Branch] = []
+        self.records: list[Event] = []
+        """Events recorded, once per record."""
+        self._hardware = counts_hardware_events(stream.device)
+
+    def begin(self, stream: Stream, mode: CaptureMode) -> None:
+        """Start counting what is submitted to a stream; nothing of it runs."""
+        self._mode, self._begun_by = mode, self.context.capture_gate.enter(mode)
+        self.join(stream)
+
+    def join(self, stream: Stream) -> _Branch:
+        """Return a stream's branch, a new one where it has none.
+
+        Raises:
+            CaptureError 107031: it is the default stream.
+            CaptureError 107027: it is really being captured.
+        """
+        if isinstance(stream.branch, _Branch) and stream.branch.rehearsal is self:
+            return stream.branch
+        stream.check_not_captured("dry run of a capture")
+        if stream.is_default:
+            raise errors.fault(
+                "RT_ERROR_STREAM_CAPTURE_IMPLICIT", "dry run of a capture: the default stream cannot join it",
+                hint="use a stream from create_stream()",
+            )
+        branch = stream.branch = _Branch(self, stream)
+        self.branches.append(branch)
+        stream.install_route(CAPTURE)
+        return branch
+
+    def end(self) -> None:
+        """Let all streams and events be as they were."""
+        self.context.capture_gate.leave(self._mode, self._begun_by)
+        for branch in self.branches:
+            branch.user.branch = None
+            branch.user.remove_route(RouteRank.CAPTURE)
+        for event in self.records:
+            event.shadow = None
+
+    # -- what events become ----------------------------------------------------------------------------------------
+
+    def record_task(self) -> Task:
+        """Return what a record in the graph would be."""
+        return EventRecord(event_id=0) if self._hardware else CaptureRecord(addr=0, value=1)
+
+    def wait_task(self) -> Task:
+        """Return what a wait would be."""
+        return EventWait(event_id=0) if self._hardware else CaptureWait(addr=0, value=1, flag=WaitFor.EQUAL)
+
+    def reset_task(self) -> Task:
+        """Return what takes a record back."""
+        return EventReset(event_id=0) if self._hardware else MemWriteValue(addr=0, value=0, size_code=0)
+
+    @property
+    def cost(self) -> Cost:
+        """What the graph would take."""
+        records = len(self.records)
+        first = self.branches[0]
+        sqes = sum(branch.sqes for branch in self.branches) + records * first.count(self.reset_task()) + 1
+        streams = sum(-(-max(branch.sqes, 1) // stream_room(branch.user)) for branch in self.branches)
+        return Cost(
+            streams=streams, queues=streams, sqes=sqes, notifies=1, models=1,
+            nodes=sum(branch.tasks for branch in self.branches) + records + 1,
+            events=records if self._hardware else 0, event_bytes=0 if self._hardware else records,
+            argument_bytes=self.arguments.size_bytes, lends=has_software_queues(self.device),
+        )
+
+
+class _Branch(Branch):
+    """A stream's part of what is counted."""
+
+    __slots__ = ("rehearsal", "sqes", "tasks")
+
+    def __init__(self, rehearsal: Rehearsal, user: Stream) -> None:
+        graph: Any = rehearsal  # what launches and events ask a graph for, it has, too
+        self.graph, self.rehearsal, self.user = graph, rehearsal, user
+        self.fast = self.group = self.last = None
+        self.sqes = self.tasks = 0
+
+    def ready(self) -> Stream:
+        """Return the user's stream: what is submitted to it comes to `submit`."""
+        return self.user
+
+    def count(self, task: Task) -> int:
+        """Return how many SQEs a task has."""
+        return self.user.plugin.ops(task).count(task, self.user.env)
+
+    def submit(self, task: Task, **options: Any) -> TaskIds:
+        """Count a task, and let go of what belongs to it."""
+        with unsent(self.user, options):
+            self.sqes += self.count(task)
+            self.tasks += 1
+            return TaskIds(0)
+
+    def record(self, event: Event) -> None:
+        """Count the record of an event; see `Branch.record`."""
+        if not event.renewed:
+            raise plain_event(event)
+        if event.flags & WAITABLE:
+            self.submit(self.rehearsal.record_task())
+            self.rehearsal.records.append(event)
+            event.shadow = _Shadow(self.rehearsal)
+
+
+class _Shadow:
+    """What stands for a recorded event while it is counted."""
+
+    __slots__ = ("_rehearsal",)
+
+    capturing = True
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._rehearsal = rehearsal
+
+    def wait(self, stream: Stream) -> None:
+        """Count a wait; the stream joins."""
+        self._rehearsal.join(stream).submit(self._rehearsal.wait_task())
+
+    def reset(self, stream: Stream) -> None:
+        """Count a reset."""
+        self._rehearsal.join(stream).submit(self._rehearsal.reset_task())
+
+
+class _Nowhere(StagedArguments):
+    """Argument memory that is not there: spans are only counted."""
+
+    __slots__ = ("free",)
+
+    way = "bar"
+    """As memory that needs no bringing over."""
+
+    def _allocate(self, size: int) -> int:
+        return _NOWHERE_ADDRESS
+
+    def take(self, size: int) -> StagedBlock:
+        """Return a block that nobody brings to a device."""
+        block = super().take(size)
+        made: Any = block
+        made.pool = self
+        return block
+
+
+def rehearse(stream: Stream, mode: CaptureMode) -> Rehearsal:
+    """Begin a capture that only counts."""
+    made = Rehearsal(stream)
+    try:
+        made.begin(stream, mode)
+    except BaseException:
+        with suppress(AttributeError):
+            made.end()
+        raise
+    return made

@@ -1,0 +1,74 @@
+"""What the streams of a model hold, in order.
+
+Captured launches only note what a node is made from, because many graphs are executed without a look at their nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from chips.env import TaskIds
+from runtime.feature.graph.recording.node import Node
+
+if TYPE_CHECKING:
+    from chips.tasks import Task
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import Label
+
+Made = Callable[["tuple[Any, ...]", int], Node]
+Seen = tuple[Made, "tuple[Any, ...]", int]
+"""What makes the node, the numbers of the task (those of `TaskIds`) or the node itself, where its arguments lie."""
+
+
+class Noted:
+    """The nodes of one model."""
+
+    __slots__ = ("_lock", "later", "made")
+
+    def __init__(self) -> None:
+        self.made: list[Node] = []
+        """The first nodes: those that were looked at."""
+        self._lock = threading.Lock()
+        self.later: list[Seen] = []
+        """The tasks behind them; whoever submits one may append to it."""
+
+    def add(self, node: Node) -> None:
+        """Add a node behind all that were noted, which stay so."""
+        with self._lock:
+            node.index = len(self.made) + len(self.later)
+            if self.later:
+                self.later.append((_itself, (node,), 0))
+            else:
+                self.made.append(node)
+
+    def known(self) -> list[Node]:
+        """Return the nodes that there are without making any: those that somebody can have."""
+        return self.made + [numbers[0] for make, numbers, _ in self.later if make is _itself]
+
+    def all(self) -> list[Node]:
+        """Return the nodes."""
+        if self.later:
+            with self._lock:
+                self._make()
+        return self.made
+
+    def _make(self) -> None:
+        count, first = len(self.later), len(self.made)
+        nodes = [make(numbers, address) for make, numbers, address in self.later[:count]]
+        for index, node in enumerate(nodes, first):
+            node.index = index
+        self.made += nodes
+        del self.later[:count]
+
+
+def _itself(node: tuple[Any, ...], _: int) -> Node:
+    """Return a node that was there when it was noted."""
+    made: Node = node[0]
+    return made
+
+
+def maker(user: Stream, stream: Stream, label: Label, template: Task) -> Made:
+    """Return what makes the nodes of launches that differ in nothing but their arguments; each has one SQE."""
+    return lambda numbers, address: Node(user, stream, TaskIds(*numbers), 1, label, template, None, None, address)

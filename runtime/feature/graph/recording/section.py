@@ -1,0 +1,83 @@
+"""Captures, task groups and updates as `with` blocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.core.sync.capture_gate import CaptureMode
+from runtime.feature.graph.editing import task_group as group
+from runtime.feature.graph.recording import capture
+from runtime.feature.graph.recording.dry_run import Rehearsal, rehearse
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+    from runtime.feature.graph.editing.task_group import TaskGroup
+    from runtime.feature.graph.graph import Graph
+
+
+class CaptureSection:
+    """`with stream.capture() as graph:` - the graph is ready behind the block; one that is left by an error is gone."""
+
+    __slots__ = ("_graph", "_mode", "_places", "_stream")
+
+    def __init__(self, stream: Stream, mode: CaptureMode, places: bool | None) -> None:
+        self._stream, self._mode, self._places = stream, mode, places
+
+    def __enter__(self) -> Graph:
+        self._graph = capture.begin(self._stream, self._mode)
+        if self._places is not None:
+            self._graph.places = self._places
+        return self._graph
+
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
+        if kind is None:
+            capture.end(self._stream)
+        elif self._graph.capturing:
+            self._graph.abandon(f"{kind.__name__} was raised during the capture: {raised}")
+
+
+class RehearsalSection:
+    """`with stream.capture(dry_run=True) as plan:` - `plan.cost` says what a graph would take."""
+
+    __slots__ = ("_mode", "_rehearsal", "_stream")
+
+    def __init__(self, stream: Stream, mode: CaptureMode) -> None:
+        self._stream, self._mode = stream, mode
+
+    def __enter__(self) -> Rehearsal:
+        self._rehearsal = rehearse(self._stream, self._mode)
+        return self._rehearsal
+
+    def __exit__(self, *_: object) -> None:
+        self._rehearsal.end()
+
+
+class GroupSection:
+    """`with stream.task_group() as group:` inside of a capture; kernels of the block can be launched anew later."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> TaskGroup:
+        return group.begin_group(self._stream)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            group.end_group(self._stream)
+
+
+class UpdateSection:
+    """`with stream.update(group):` - each kernel that the block launches in the stream replaces one of the group."""
+
+    __slots__ = ("_group", "_stream")
+
+    def __init__(self, stream: Stream, updated: TaskGroup) -> None:
+        self._stream, self._group = stream, updated
+
+    def __enter__(self) -> None:
+        group.begin_update(self._stream, self._group)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        group.end_update(self._stream, complete=kind is None)

@@ -1,0 +1,1 @@
+"""Kernels on the device's AICPU, and the libraries they come from."""

@@ -1,0 +1,279 @@
+"""Batches: tasks of several kinds that are noted first and sent together (`Stream.batch`).
+
+Neighbouring launches, copies and fills of one SQE each become runs: their SQEs and arguments are put together as
+columns, and the driver gets a run with one call. What has to go its own way, as events do, goes between two runs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from chips.tasks import MemcpyAsync, Memset
+from runtime.core.stream.blocking import blocks as waits
+from runtime.core.submission.ring import Label
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, room_of
+from runtime.launch.batch.many import table
+from runtime.launch.batch.multi_sqe import Kind, Run, Step, run_sender, send_run
+from runtime.launch.copy.copy import copy_in_stream, plain_copy
+from runtime.launch.copy.endpoints import ends
+from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
+from runtime.launch.general import label_of
+from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.launch.unrolled import OtherTypes, packer
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+    from runtime.core.sync.event import Event
+    from runtime.core.sync.notify import Notify
+    from runtime.launch.kernel import Kernel
+
+
+def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -> bool:
+    """Pack the arguments of a launch; False where they do not take one slot each.
+
+    Raises:
+        InvalidArgument: one that cannot be an argument, or a freed buffer.
+    """
+    before, behind = kind.hidden
+    if not before and not behind:
+        try:
+            try:
+                kind.pack(image, at, arguments)
+            except OtherTypes:
+                kind.pack = pack = packer(tuple(map(type, arguments)))
+                pack(image, at, arguments)
+        except OtherTypes:
+            pass
+        else:
+            return True
+    own = all_slots(arguments)
+    if len(own) == len(arguments):
+        struct.pack_into(f"<{len(before) + len(own) + len(behind)}Q", image, at, *before, *own, *behind)
+    return len(own) == len(arguments)
+
+
+class Batch:
+    """Tasks of one stream in order. `with stream.batch() as batch:` sends them at the end of the block.
+
+    Each call here checks what it is given, and an error leaves the block with nothing sent. `send` may be called again:
+    it sends the same tasks once more. What fails while tasks are sent (a lost device, an event without an id) leaves
+    those sent that came before. Buffers that launches name must stay open until the launches are done.
+    """
+
+    __slots__ = ("_gate", "_image", "_kinds", "_needed", "_parts", "_steps", "_stream")
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._steps: list[Step] = []
+        self._kinds: dict[Any, Kind] = {}
+        self._image = bytearray()
+        """The arguments of all launches, each at a multiple of 64 bytes."""
+        self._parts: list[Callable[[], object]] | None = None
+        """What `send` calls; None while it has to be found out."""
+        self._needed: list[Callable[[], None]] = []
+        """What raises where something was closed that a task needs."""
+        self._gate: Any = None
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.send()
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    # -- what is noted ---------------------------------------------------------------------------------------------
+
+    def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
+        """Note a launch; the same checks, and later the same effect, as `kernel[blocks](..., stream=stream)`."""
+        kind = self._kind_of(kernel, blocks, len(arguments), options)
+        image = self._image
+        at = len(image)
+        image += kind.room
+        try:
+            if _packed(kind, image, at, arguments):
+                self._add(kind, at, arguments)
+                return
+        except BaseException:
+            del image[at:]
+            raise
+        del image[at:]
+        self._add(None, partial(kernel.launch, self._stream, blocks, *arguments, options=options), arguments)
+
+    def _kind_of(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
+        key = (kernel, blocks, count) if options is PLAIN else (kernel, blocks, count, options)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kept, name = self._stream.launchers, (*key, "batch")
+            kind = kept.get(name) or self._kernel_kind(kernel, blocks, count, options)
+            kept[name] = self._kinds[key] = kind
+        return kind
+
+    def _kernel_kind(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
+        stream = self._stream
+        kernel.check_launch(stream, blocks, count)
+        words = sum(map(len, kernel.hidden_words())) + count
+        task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
+        varied = ("args", "tasks that lead it") if options.prefetch_blocks else ("args",)  # no template has both
+        room = bytes(room_of(words))
+
+        def alone(_: Any, arguments: tuple[Any, ...]) -> None:
+            kernel.launch(stream, blocks, *arguments, options=options)
+
+        return Kind(task, label_of(kernel, task), alone, *varied, kernel=kernel, room=room)
+
+    def launch_many(self, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions = PLAIN) -> None:
+        """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are looked at now only."""
+        import numpy as np
+
+        rows = table(arguments)
+        if not len(rows):
+            return
+        count = rows.shape[1]
+        kind = self._kind_of(kernel, blocks, count, options)
+        before, behind = kind.hidden
+        image = np.zeros((len(rows), len(kind.room) // SLOT_BYTES), np.uint64)
+        image[:, : len(before)] = before
+        image[:, len(before) : len(before) + count] = rows
+        image[:, len(before) + count : len(before) + count + len(behind)] = behind
+        at = len(self._image)
+        self._image += image.tobytes()
+        starts = range(at, len(self._image), len(kind.room))
+        self._steps += [(kind, start, tuple(row)) for start, row in zip(starts, rows.tolist(), strict=True)]
+        self._parts = None
+
+    def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
+        """Note a copy; the same checks as in `Stream.copy`. A pageable end is used when the batch is sent."""
+        stream = self._stream
+        found = plain_copy(stream, dst, src, size)
+        if found is None:
+            ends(dst, src, size)
+            self._add(None, partial(copy_in_stream, stream, dst, src, size), (dst, src))
+            return
+        plain, count = found
+        kinds = run_sender(stream).kinds
+        kind = kinds.get(plain.kind)
+        if kind is None:
+            task = MemcpyAsync(src=src.address, dst=dst.address, size=1, kind=plain.kind)
+
+            def alone(values: tuple[int, int, int], things: tuple[Any, Any]) -> None:
+                copy_in_stream(stream, *things, values[2])
+
+            kind = kinds[plain.kind] = Kind(task, Label(task.type, plain.name), alone, "src", "dst", "size")
+        self._kinds[plain.kind] = kind
+        self._add(kind, (src.address, dst.address, count), (dst, src))
+
+    def fill(self, target: Any, value: int, size: int | None = None) -> None:
+        """Note the setting of bytes of a device buffer; see `Stream.fill`."""
+        stream, word = self._stream, value * BYTE_TO_WORD
+        count = check_fill(target, value, size)
+        if not count:
+            return
+        alone = partial(queue_fill, stream, target.address, target.size, word, count, "Batch.fill", target)
+        if stream.device.chip.prop("memsetTaskSupport") != "MEMSET_TASK_SUPPORT":
+            self._add(None, alone, (target,))
+            return
+        task = Memset(addr=target.address, value=word, count=count)
+        kind = Kind(task, Label(task.type, "fill"), lambda _values, _things: alone())
+        self._kinds[len(self._steps)] = kind
+        self._add(kind, (), (target,))
+
+    def record(self, event: Event | Notify) -> None:
+        """Note the record of an event or notify."""
+        event.check_open()
+        check = getattr(event, "check_recordable", None)
+        if check is not None:
+            check(self._stream)
+        self._add(None, partial(event.record, self._stream), (event,))
+
+    def wait(self, event: Event | Notify, timeout_s: int | None = None) -> None:
+        """Note a wait; see `Stream.wait`."""
+        event.check_open()
+        check = getattr(event, "check_waitable", None)
+        if check is not None:
+            check()
+        self._add(None, partial(event.wait, self._stream, timeout_s), (event,))
+
+    def _add(self, kind: Kind | None, values: Any, things: tuple[Any, ...]) -> None:
+        self._steps.append((kind, values, things))
+        self._parts = None
+
+    # -- sending ---------------------------------------------------------------------------------------------------
+
+    def send(self) -> None:
+        """Send all tasks in order.
+
+        Where launches are watched, wait, or are captured, each task is sent by itself.
+
+        Raises:
+            InvalidArgument, InvalidHandle: a buffer, event or program was closed meanwhile; nothing is sent.
+        """
+        stream = self._stream
+        stream.check_open()
+        if self._parts is None or self._gate is not stream.gates.now:
+            self._gate = stream.gates.now  # before the facts that it stands for are looked at
+            self._needed = self._needs()
+            self._parts = self._runs() if self._goes_in_runs() else [*map(_by_itself, self._steps)]
+        for check in self._needed:
+            check()
+        for part in self._parts:
+            part()
+
+    def _goes_in_runs(self) -> bool:
+        stream = self._stream
+        return (stream.route.immediate and len(stream.routes) == 1 and stream.tracer is None and stream.bound is None
+                and stream.split is None and not waits(stream))
+
+    def _needs(self) -> list[Callable[[], None]]:
+        """Return what raises where something was closed that a task needs."""
+        named = list(chain.from_iterable([things for _, _, things in self._steps]))
+        things = dict(zip(map(id, named), named, strict=True))
+        kernels = dict.fromkeys(kind.kernel for kind in self._kinds.values() if kind.kernel is not None)
+        return [*(thing.check_open for thing in things.values() if hasattr(thing, "check_open")),
+                *(partial(kernel.check_stream, self._stream) for kernel in kernels)]  # fmt: skip
+
+    def _runs(self) -> list[Callable[[], object]]:
+        """Make runs of neighbours that can go together."""
+        stream = self._stream
+        for kind in self._kinds.values():
+            kind.cut(stream)
+        largest = max((pool.size for pool in stream.device.arguments.pools), default=STORE_BYTES)
+        parts: list[Callable[[], object]] = []
+        steps: list[Step] = []
+        number = place = (0, 0)
+        room = 0
+
+        def close() -> None:
+            if steps:
+                parts.append(partial(send_run, stream, Run(steps, self._image)))
+                steps.clear()
+
+        for step in self._steps:
+            like = step[0]
+            if like is None or like.template is None:
+                close()
+                parts.append(_by_itself(step))
+                continue
+            size = len(like.room)
+            if steps and (room < size or like.number != number or (size and place[1] and like.place != place)):
+                close()
+            if not steps:
+                room, number, place = largest, like.number, (0, 0)
+            if size:
+                room, place = room - size, like.place
+            steps.append(step)
+        close()
+        return parts
+
+
+def _by_itself(step: Step) -> Callable[[], object]:
+    """Return what sends a step alone."""
+    kind, values, things = step
+    return values if kind is None else partial(kind.alone, values, things)

@@ -1,0 +1,194 @@
+"""Many launches of one kernel with one call: arguments and SQEs are built as columns and sent in runs.
+
+A run is as long as `runtime.launch.batch.multi_sqe` and one block of arguments allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from chips.generations.v200.generation import with_head_update
+from chips.tasks import CoreKernel, MixKernel
+from runtime import errors
+from runtime.core.stream.blocking import blocks as waits
+from runtime.core.submission.ring import TICK, Label
+from runtime.launch.args import SLOT_BYTES, all_slots, mover, room_of, take_block
+from runtime.launch.batch.multi_sqe import LONGEST_RUN, RunSender
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from chips.layout import Template
+    from runtime.core.stream.stream import Stream
+    from runtime.launch.kernel import Kernel
+    from runtime.launch.options import LaunchOptions
+    from runtime.memory.arguments import ArgumentBlock, ArgumentPool
+
+_ID_AND_ARGUMENTS = 2
+_ROWS_AND_COLUMNS = 2
+
+
+def launch_many(stream: Stream, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions) -> None:
+    """Launch a kernel once per row of `arguments`.
+
+    Args:
+        arguments: an integer array of 8-byte items, one row per launch and one column per argument; or a sequence of
+            rows, each of what a single launch would be given.
+
+    Raises:
+        InvalidArgument: rows of unequal length, an argument that fits no slot, or another count than the kernel takes.
+    """
+    rows = table(arguments)
+    if not len(rows):
+        return
+    count = rows.shape[1]
+    key = (kernel, blocks, options, "many", count)
+    send = stream.launchers.get(key)
+    if send is None:
+        send = stream.launchers[key] = _sender(stream, kernel, blocks, count, options)
+    send(rows)
+
+
+def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Callable[..., None]:
+    """Return what launches the rows of a table with `count` columns."""
+    kernel.check_count(count)
+    words = count + sum(map(len, kernel.hidden_words()))
+    task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
+    template = _template(stream, task, options)
+    if template is not None:
+        return _Runs(stream, kernel, template, count, Label(task.type, f"kernel {kernel.name}", kernel)).send
+    launch = kernel.bind(stream, blocks, options, count=count)
+
+    def one_by_one(table: NDArray[np.uint64]) -> None:
+        for row in table.tolist():
+            launch(*row)
+
+    return one_by_one
+
+
+def _template(stream: Stream, task: CoreKernel, options: LaunchOptions) -> Template | None:
+    """Return what the launches are made from; None where each has to go its own way."""
+    if isinstance(task, MixKernel) or options.prefetch_blocks or not stream.route.immediate or waits(stream):
+        return None
+    if stream.tracer is not None:
+        return None
+    template = stream.plugin.template(task, stream.env)
+    return template if template is not None and len(template.names) == _ID_AND_ARGUMENTS else None
+
+
+def table(arguments: Any) -> NDArray[np.uint64]:
+    """Return the arguments as an array of 64-bit words, one row per launch."""
+    import numpy as np
+
+    if not isinstance(arguments, np.ndarray):
+        return _from_rows(arguments)
+    whole = arguments.dtype.kind in "iu" and arguments.dtype.itemsize == SLOT_BYTES
+    if arguments.ndim != _ROWS_AND_COLUMNS or not whole:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"launch_many: an array of {arguments.dtype} with shape {arguments.shape}",
+            hint="pass 64-bit integers, one row per launch and one column per argument",
+        )
+    return arguments if arguments.dtype == np.uint64 else arguments.astype(np.uint64)
+
+
+def _from_rows(rows: Sequence[Sequence[Any]]) -> NDArray[np.uint64]:
+    import numpy as np
+
+    words = [all_slots(row) for row in rows]
+    if len({len(row) for row in words}) > 1:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", "launch_many: the rows take different numbers of 8-byte slots",
+            hint="give every launch the same arguments in the same types",
+        )
+    return np.array(words, np.uint64).reshape(len(words), -1)
+
+
+class _Runs:
+    """Sends rows of arguments, run by run; all that is the same for each run is made once."""
+
+    __slots__ = (
+        "_add", "_addresses", "_arguments", "_block", "_filled", "_ids", "_kernel", "_label", "_movers", "_own",
+        "_published", "_runs", "_staged", "_stream", "_stride",
+    )  # fmt: skip
+
+    def __init__(self, stream: Stream, kernel: Kernel, template: Template, count: int, label: Label) -> None:
+        import numpy as np
+
+        self._stream, self._kernel, self._label = stream, kernel, label
+        before, behind = kernel.hidden_words()
+        words = len(before) + count + len(behind)
+        self._stride = room_of(words)
+        self._staged = np.zeros((LONGEST_RUN, self._stride // SLOT_BYTES), np.uint64)
+        self._staged[:, : len(before)] = before
+        self._staged[:, len(before) + count : words] = behind
+        self._own = self._staged[:, len(before) : len(before) + count]
+        self._filled = self._staged.data.cast("B")
+        self._add = np.add
+        places = np.arange(LONGEST_RUN, dtype=np.uint64)
+        self._addresses = places * np.uint64(self._stride) + np.uint64(template.bias[1])
+        self._runs = RunSender(stream)
+        self._runs.rows[:] = template.render_many(LONGEST_RUN, **dict.fromkeys(template.names, 0))
+        self._ids, self._arguments = (template.column(self._runs.rows, name) for name in template.names)
+        self._published = None
+        if stream.env.ub_connected:
+            self._published = (template.row[1], with_head_update(template).row[1])
+        self._movers: dict[tuple[ArgumentPool, int], Callable[[ArgumentBlock], None]] = {}
+        self._block: ArgumentBlock | None = None
+        """The block that belongs to no task yet."""
+
+    def send(self, table: NDArray[np.uint64]) -> None:
+        """Send all rows; what was sent before a failure stays sent, as with single launches."""
+        stream, stride, at = self._stream, self._stride, 0
+        device = stream.device
+        pools = device.arguments
+        pool = pools.pool_for(min(len(table), LONGEST_RUN) * stride, stream) or pools.largest(stride)
+        while at < len(table):
+            block = take_block(stream, pool, stride)
+            most = min(len(table) - at, LONGEST_RUN, block.size // stride)
+            with stream.lock:
+                self._block = block
+                try:
+                    count = self._run(table[at : at + most], block)
+                finally:
+                    unused, self._block = self._block is not None, None
+                    if unused:
+                        device.release_arguments([block])
+            at += count
+            if stream.ring.submitted // TICK != (stream.ring.submitted - count) // TICK:
+                stream.tick()
+
+    def _run(self, rows: NDArray[np.uint64], block: ArgumentBlock) -> int:
+        """Send as many of the rows as find room; the stream's lock is held. Returns how many were sent."""
+        runs = self._runs
+        count = runs.room(self._label, len(rows))
+        self._kernel.check_loaded()
+        self._own[:count] = rows[:count]
+        self._write(block, count * self._stride)
+        runs.name([self._label] * count, self._ids)
+        self._add(self._addresses[:count], block.address, out=self._arguments[:count])
+        if self._published is not None:
+            plain, published = self._published
+            runs.rows[:count, 1] = plain
+            runs.rows[runs.publishing(count), 1] = published
+
+        def sent(position: int) -> None:
+            """Let the block go back with the last launch."""
+            self._stream.ring.arguments[position + count - 1] = block
+            self._block = None
+
+        runs.send(count, sent)
+        return count
+
+    def _write(self, block: ArgumentBlock, size: int) -> None:
+        """Bring the arguments to the device."""
+        if block.pool is None:
+            self._stream.device.memory.write(block.address, bytes(self._filled[:size]))
+            return
+        block.view[block.offset : block.offset + size] = self._filled[:size]
+        move = self._movers.get((block.pool, size))
+        if move is None:
+            move = self._movers[block.pool, size] = mover(self._stream, block.pool, size)
+        move(block)

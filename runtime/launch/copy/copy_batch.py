@@ -1,0 +1,161 @@
+"""Many copies between host and device with one call (core_spec 13.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from chips.tasks import CopyKind
+from npuhal import constants as c
+from runtime import errors
+from runtime.driver.copies import CopyDriver
+from runtime.launch.copy import transfer
+from runtime.launch.copy.copy import queue_copy
+from runtime.launch.copy.direction import Direction
+from runtime.launch.gate import check_blocking
+from runtime.memory.location import Location, Place, locate
+
+if TYPE_CHECKING:
+    from runtime.core.device.device import Device
+    from runtime.core.process.context import Context
+    from runtime.core.stream.stream import Stream
+
+MAX_PAIRS = c.DEVMM_MEMCPY_BATCH_MAX_COUNT
+"""Most pairs of one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One copy of a batch: `size` bytes into a target with room for `capacity`."""
+
+    dst: int
+    capacity: int
+    src: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Where the ends of pairs are said to lie (aclrtMemcpyBatchAttr); device numbers are the driver's."""
+
+    source: Place
+    target: Place
+
+
+class BadPair(Exception):
+    """A pair that cannot be copied; `index` says which, `fault` why."""
+
+    def __init__(self, index: int, fault: errors.RuntimeFault) -> None:
+        super().__init__(str(fault))
+        self.index, self.fault = index, fault
+
+
+def assign(call: str, pairs: int, claims: Sequence[Claim], starts: Sequence[int]) -> list[Claim]:
+    """Return the claim of each pair: claim k holds from pair `starts[k]` on.
+
+    Raises:
+        InvalidArgument 107000: no claim, more claims than pairs, starts that do not begin at 0 and rise, or too many
+            pairs.
+    """
+    if not claims:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: numAttrs is 0", ee="EE1003",
+            params=(call, 0, "numAttrs", f"[1, {pairs}]"), hint="say where the ends lie",
+        )
+    if pairs > MAX_PAIRS:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {pairs} pairs are more than {MAX_PAIRS}", ee="EE1003",
+            params=(call, pairs, "numBatches", f"[1, {MAX_PAIRS}]"), hint="split the batch",
+        )
+    if len(claims) > pairs:
+        raise _disagree(call, "numAttrs", f"it is {len(claims)} with {pairs} copies")
+    if starts[0] != 0:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: attrsIndexes[0] is {starts[0]}; it must be 0", ee="EE1003",
+            params=(call, starts[0], "attrsIndexes[0]", 0), hint="the first attribute is that of the first copy",
+        )
+    for number, (earlier, later) in enumerate(pairwise(starts), 1):
+        if later <= earlier or later >= pairs:
+            raise _disagree(call, f"attrsIndexes[{number}]", f"{later} is not between {earlier} and {pairs}")
+    ends = (*starts[1:], pairs)
+    return [claim for claim, start, end in zip(claims, starts, ends, strict=True) for _ in range(start, end)]
+
+
+def _disagree(call: str, what: str, why: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {what}: {why}", ee="EE1017", params=(call, what, why),
+        hint="attributes rise from 0, one per run of copies",
+    )
+
+
+def directions(device: Device, call: str, pairs: Sequence[Pair], claims: Sequence[Claim]) -> list[Direction]:
+    """Return the direction of each pair, after its claim was checked against the addresses.
+
+    Raises:
+        BadPair: the first pair that is no copy between host and device, or lies elsewhere than claimed.
+    """
+    found = []
+    for index, (pair, claim) in enumerate(zip(pairs, claims, strict=True)):
+        try:
+            found.append(_direction(device, call, pair, claim, index))
+        except errors.RuntimeFault as fault:
+            raise BadPair(index, fault) from fault
+    return found
+
+
+def _direction(device: Device, call: str, pair: Pair, claim: Claim, index: int) -> Direction:
+    sides = (claim.source.location, claim.target.location)
+    kind = {
+        (Location.HOST, Location.DEVICE): Direction.HOST_TO_DEVICE,
+        (Location.DEVICE, Location.HOST): Direction.DEVICE_TO_HOST,
+    }.get(sides)
+    if kind is None or not pair.dst or not pair.src or not 0 < pair.size <= pair.capacity:
+        raise _disagree(call, f"copy {index}", f"{pair} from {sides[0].name} to {sides[1].name} is none between host "
+                        "and device, or does not fit")  # fmt: skip
+    if device.memory.classifies:
+        for end, address, said in (("source", pair.src, claim.source), ("target", pair.dst, claim.target)):
+            place = locate(device.memory, address)
+            is_device = place.location is Location.DEVICE
+            if is_device != (said.location is Location.DEVICE) or (is_device and place.device_id != said.device_id):
+                raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {place}, not {said}")
+    return kind
+
+
+def copy_batch(context: Context, pairs: Sequence[Pair], call: str) -> None:
+    """Copy all pairs and wait; the order among them is not kept."""
+    context.device.check_open()
+    check_blocking(context, call)
+    CopyDriver(context.device.hal, context.device.device_id).batch(
+        [pair.dst for pair in pairs], [pair.src for pair in pairs], [pair.size for pair in pairs]
+    )
+
+
+def queue_batch(stream: Stream, pairs: Sequence[Pair], kinds: Sequence[Direction], call: str) -> None:
+    """Queue all pairs: one task per direction where the link is UB, one copy after the other elsewhere."""
+    env = stream.env
+    if not (env.ub_connected and env.chip.has("TASK_MEMORY_BATCH_COPY")) or _plain(stream, pairs):
+        for pair, kind in zip(pairs, kinds, strict=True):
+            queue_copy(stream, pair.dst, pair.capacity, pair.src, pair.size, kind, call)
+        return
+    driver, sq_id = transfer.copy_driver(stream), stream.queues.sq_id
+    for direction, copy in (
+        (Direction.HOST_TO_DEVICE, CopyKind.HOST_TO_DEVICE), (Direction.DEVICE_TO_HOST, CopyKind.DEVICE_TO_HOST),
+    ):  # fmt: skip
+        chosen = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind is direction]
+        if not chosen:
+            continue
+        columns = [[pair.dst for pair in chosen], [pair.src for pair in chosen], [pair.size for pair in chosen]]
+        prepared = driver.prepare_batch(sq_id, transfer.ub_direction(copy), *columns)
+        transfer.send_prepared(
+            stream, copy, prepared, partial(driver.free_batch, sq_id, prepared), size=sum(columns[2]), doorbell=True
+        )
+
+
+def _plain(stream: Stream, pairs: Sequence[Pair]) -> bool:
+    memory = stream.device.memory
+    return memory.classifies and any(
+        locate(memory, address).location is Location.UNREGISTERED for pair in pairs for address in (pair.dst, pair.src)
+    )

@@ -1,0 +1,107 @@
+"""Filling memory with a byte or a 32-bit word, now or in a stream (core_spec 13.8)."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import partial
+from typing import TYPE_CHECKING
+
+from chips.memory_rules import internal_flags
+from chips.tasks import CopyKind, Memset
+from runtime import errors
+from runtime.launch.copy import transfer
+from runtime.launch.copy.copy import check_capacity
+from runtime.launch.copy.transfer import Keeper
+from runtime.launch.gate import check_blocking
+from runtime.memory.location import Location, locate
+
+if TYPE_CHECKING:
+    from runtime.core.process.context import Context
+    from runtime.core.stream.stream import Stream
+    from runtime.memory.device import DeviceBuffer
+
+BYTE_TO_WORD = 0x01010101
+"""What a byte is multiplied with to fill a 32-bit word."""
+_BYTE = 0xFF
+_PATTERN_BYTES = transfer.PCIE_BYTES
+"""Largest piece that is copied from the host; the rest is copied on the device."""
+
+
+def fill_now(context: Context, dst: int, capacity: int, value: int, count: int, call: str) -> None:
+    """Set `count` bytes and wait; a capacity that is too small is refused by the driver."""
+    context.device.check_open()
+    check_blocking(context, call)
+    context.device.memory.fill(dst, capacity, value & 0xFF, count)
+
+
+def fill_words_now(context: Context, dst: int, word: int, count: int, call: str) -> None:
+    """Set `count` 32-bit words and wait."""
+    context.device.check_open()
+    check_blocking(context, call)
+    for start in range(0, count * 4, _PATTERN_BYTES):
+        size = min(_PATTERN_BYTES, count * 4 - start)
+        context.device.memory.write(dst + start, word.to_bytes(4, "little") * (size // 4))
+
+
+def check_fill(target: DeviceBuffer, value: int, size: int | None) -> int:
+    """Return how many bytes of a buffer are to be set to a byte: `size`, or all.
+
+    Raises:
+        InvalidArgument 107000: the buffer was freed or is too small, or the value is no byte.
+    """
+    target.check_open()
+    count = target.size if size is None else size
+    if not 0 <= value <= _BYTE or not 0 <= count <= target.size:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {target.size} bytes with {value}",
+            hint="the value is one byte, the size at most the buffer's",
+        )
+    return count
+
+
+def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, call: str, *keep: object) -> None:
+    """Queue the filling of `count` bytes with a 32-bit pattern; host memory is filled at once, whatever is queued.
+
+    Raises:
+        InvalidArgument 107000: more bytes than the target has room for.
+    """
+    stream.check_open()
+    check_capacity(call, capacity, count)
+    if locate(stream.device.memory, dst).location is not Location.DEVICE:
+        pattern = (word.to_bytes(4, "little") * (count // 4 + 1))[:count]
+        stream.device.memory.write(dst, pattern, capacity)
+        return
+    keeper = Keeper(*keep)
+    try:
+        if stream.device.chip.prop("memsetTaskSupport") == "MEMSET_TASK_SUPPORT":
+            task = Memset(addr=dst, value=word, count=count)
+            stream.submit(task, owner="fill", finished=keeper.piece())
+        else:
+            _by_copies(stream, dst, word, count, keeper)
+    finally:
+        keeper.release()
+
+
+def _by_copies(stream: Stream, dst: int, word: int, count: int, keeper: Keeper) -> None:
+    """Copy a pattern from the host, then that again and again on the device."""
+    memory = stream.device.memory
+    first = min(count, _PATTERN_BYTES)
+    address = memory.alloc(first, internal_flags(host=True))
+    free = Keeper(free=partial(memory.free, address))
+    try:
+        _write_pattern(address, word, first)
+        transfer.across_host(stream, CopyKind.HOST_TO_DEVICE, dst, address, first, free)
+    finally:
+        free.release()
+    for start in range(first, count, first):
+        transfer.inside(stream, dst + start, dst, min(first, count - start), keeper)
+
+
+def _write_pattern(address: int, word: int, size: int) -> None:
+    """Fill host memory with a 32-bit word: the first one, and then again and again what is there already."""
+    done = min(size, 4)
+    ctypes.memmove(address, word.to_bytes(4, "little"), done)
+    while done < size:
+        more = min(done, size - done)
+        ctypes.memmove(address + done, address, more)
+        done += more

@@ -1,0 +1,49 @@
+"""The gate of captures: every mode of a capture against every exchange mode, on its own and on another thread."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from runtime.core.process.current import CurrentState
+from runtime.core.sync.capture_gate import CaptureGate, CaptureMode
+
+GLOBAL, LOCAL, RELAXED = CaptureMode
+
+
+@pytest.mark.parametrize(
+    ("exchange", "capture", "own", "other"),
+    [
+        (GLOBAL, GLOBAL, True, True), (GLOBAL, LOCAL, True, False), (GLOBAL, RELAXED, False, False),
+        (LOCAL, GLOBAL, True, False), (LOCAL, LOCAL, True, False), (LOCAL, RELAXED, False, False),
+        (RELAXED, GLOBAL, False, False), (RELAXED, LOCAL, False, False), (RELAXED, RELAXED, False, False),
+    ],
+)  # fmt: skip
+def test_who_must_not_wait(exchange: CaptureMode, capture: CaptureMode, own: bool, other: bool) -> None:
+    current = CurrentState()
+    gate = CaptureGate(current)
+    seen: list[bool] = []
+
+    def elsewhere() -> None:
+        current.capture_mode = exchange
+        seen.append(gate())
+
+    current.capture_mode = exchange
+    thread = gate.enter(capture)
+    there = threading.Thread(target=elsewhere)
+    there.start()
+    there.join()
+    assert (gate(), seen) == (own, [other])
+    gate.leave(capture, thread)
+    assert not gate()
+
+
+def test_the_strictest_open_capture_counts() -> None:
+    gate = CaptureGate(CurrentState())
+    threads = {mode: gate.enter(mode) for mode in CaptureMode}
+    for mode in (RELAXED, LOCAL):
+        gate.leave(mode, threads[mode])
+        assert gate()
+    gate.leave(GLOBAL, threads[GLOBAL])
+    assert not gate()

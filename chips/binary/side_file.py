@@ -13,8 +13,9 @@ from typing import Any, Final, NoReturn
 from chips.binary.errors import BinaryError, UnsupportedBinary
 from chips.binary.kernels import Magic
 from chips.binary.notes import Notes
+from chips.binary.producers.kinds import JsonKind, json_kind
 
-__all__ = ["BadSideFile", "SideFile", "load_json", "read_side_file", "side_file_of"]
+__all__ = ["BadSideFile", "OtherProducer", "SideFile", "load_json", "read_side_file", "side_file_of"]
 
 _MAGICS: Final = {
     "RT_DEV_BINARY_MAGIC_ELF": Magic.ELF,
@@ -28,6 +29,17 @@ _MAGICS: Final = {
 
 class BadSideFile(BinaryError):
     """The JSON file beside a kernel is well-formed, but a field in it has the wrong type."""
+
+
+class OtherProducer(BinaryError):
+    """The JSON file beside a kernel is another compiler's, whose kernels are loaded in another way."""
+
+
+_OTHERS: Final = {
+    JsonKind.TRITON: "load it with device.load_triton(path)",
+    JsonKind.TRITON_GROUP: "load the folder with device.load_triton(path)",
+    JsonKind.TILELANG: "load it with device.load_triton(path, signature=...)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,11 @@ def side_file_of(path: Path) -> Path:
 
 
 def read_side_file(content: bytes | str | None, notes: Notes) -> SideFile:
-    """Read the side file's ``content`` (None: there is no file). Raises BadSideFile and UnsupportedBinary."""
+    """Read the side file's ``content`` (None: there is no file).
+
+    Raises BadSideFile, UnsupportedBinary, and OtherProducer for the JSON of a compiler whose kernels are launched in
+    another way: taken for an op library's it would make a vector kernel a cube one.
+    """
     if content is None:
         return SideFile()
     try:
@@ -55,6 +71,9 @@ def read_side_file(content: bytes | str | None, notes: Notes) -> SideFile:
         return SideFile()
     if not isinstance(fields, dict):
         return SideFile()
+    if (kind := json_kind(fields)) in _OTHERS:
+        rule = "only the side file of an op library says how a file is registered"
+        raise OtherProducer("the kind of the JSON file beside the kernel", kind.value, rule, _OTHERS[kind])
     _refuse_printf(fields)
     magic = fields.get("magic")
     known = _MAGICS.get(magic) if isinstance(magic, str) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import CountNotify, Notify
 from runtime.feature.messages import Channel, MessageQueue
+from runtime.launch.producers.triton import TritonKernel, load_triton
 from runtime.launch.program import Program
 
 
@@ -157,3 +159,31 @@ class Device(DeviceMemory):
     def load(self, source: str | Path | bytes, *, name: str = "") -> Program:
         """Return the program in a kernel file (or its bytes); see `Program`."""
         return Program(self, source, name=name)
+
+    def load_triton(
+        self, source: Any, signature: Mapping[Any, Any] | Iterable[Any] | None = None, *, name: str | None = None,
+        metadata: Any = None, layout: str | None = None, cap_blocks: bool | None = None, strict: bool = False,
+    ) -> TritonKernel:
+        """Return a kernel that Triton-Ascend compiled: `kernel[grid](*arguments, stream=stream)` launches it.
+
+        Args:
+            source: a folder of Triton's cache, one of a kernel's files (.npubin, .json, .ttir), a `CompiledKernel`, or
+                bytes of the ELF with `metadata`.
+            signature: types of the arguments as they were compiled (`["*fp32", "i32"]`, or by name), where there is no
+                .ttir beside the kernel.
+            name: which kernel, in a folder of several.
+            metadata: content of the JSON file, its path or its fields, where it does not lie beside the kernel.
+            layout: "3.2", "3.5", "3.6" or "new": the version of the launcher whose block the kernel wants, where the
+                metadata would be taken for another's.
+            cap_blocks: launch at most as many blocks as there are cores. Only for kernels compiled with
+                TRITON_ALL_BLOCKS_PARALLEL=1, whose blocks loop; by default as that variable says now, or the metadata.
+            strict: refuse an array of other elements than a parameter points to, instead of warning.
+
+        Raises:
+            InvalidArgument 107000: a file is missing or malformed, the kernel is of another chip family, or metadata,
+                IR and ELF do not fit each other; the message says which, and what to do.
+            NotSupported 207000: the environment asks for printing on the device.
+        """
+        return load_triton(
+            self, source, signature, name=name, metadata=metadata, layout=layout, cap_blocks=cap_blocks, strict=strict,
+        )

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from chips.binary.kernels import Kernel, Magic
     from chips.binary.registration import Registration
     from chips.chip import Chip
+    from runtime.cli.elf_triton import TritonFile
     from runtime.cli.output import Output
 
 HELP = (
     "Show the kernels of device binaries (.o), or of the device binaries inside host libraries, as registration on a "
-    "chip sees them: kinds, keys, entries, arguments, stack, globals, and what the file holds that is not honoured."
+    "chip sees them: kinds, keys, entries, arguments, stack, globals, and what the file holds that is not honoured. Of "
+    "kernels of Triton-Ascend, also signature, argument block, workspace and locks."
 )
 EXAMPLES = (
     ("npuhal elf add.o", "its kernels, as its own chip takes them"),
     ("npuhal elf --chip 950 add.o", "as another chip would"),
     ("npuhal elf --json libkernels.so", "the device binaries inside a host library"),
+    ("npuhal elf ~/.triton/cache/ABC", "a kernel of Triton-Ascend, by its cache folder or .npubin"),
 )
 
 _USUAL_SOC: Final = "Ascend910B1"
@@ -33,7 +36,8 @@ _USUAL_SOC: Final = "Ascend910B1"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="device ELF, or host library or archive with some inside"
+        "files", nargs="+", metavar="FILE",
+        help="device ELF, host library or archive with some inside, or cache folder of Triton-Ascend",
     )
     parser.add_argument(
         "--chip", metavar="NAME", help="SoC name, or chip type by name or number (default: what the file was built for)"
@@ -55,15 +59,23 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.error(str(problem))
             status = 1
             continue
-        for name, data, magic, side in binaries:
-            chip = chosen or _chip_built_for(data)
-            result = register(data, chip, magic=magic, side_json=side)
+        for found in binaries:
+            chip = chosen or _chip_built_for(found.data)
+            result = register(found.data, chip, magic=found.magic, side_json=found.side)
             if result.error is not None:
                 status = 1
+            try:
+                about = None if found.produced is None else found.produced.describe(chip)
+            except BinaryError as problem:
+                out.error(f"{found.name}: {printable(str(problem))}")
+                about, status = None, 1
             if args.json:
-                out.line(json.dumps(as_json(name, result)))
+                out.line(json.dumps(as_json(found.name, result) | (about.as_json() if about else {})))
             else:
-                _show(name, chip, result, out)
+                _show(found.name, chip, result, out)
+                if about is not None:
+                    about.show(out)
+                out.line()
     return status
 
 
@@ -127,20 +139,35 @@ def _code(result: Registration, stage: str) -> int:
     return internal_codes()[result.error.code].value
 
 
-def _binaries(path: Path) -> Iterator[tuple[str, memoryview, Magic | None, bytes | None]]:
+class _Found(NamedTuple):
+    """A device binary: `magic` and `side` are what it is registered with, `produced` what its compiler says besides."""
+
+    name: str
+    data: memoryview
+    magic: Magic | None = None
+    side: bytes | None = None
+    produced: TritonFile | None = None
+
+
+def _binaries(path: Path) -> Iterator[_Found]:
     from chips.binary.errors import BinaryError
     from chips.binary.fat import Layout, find_device_binaries
     from chips.binary.source import read_binary, read_side
+    from runtime.cli.elf_triton import triton_files
 
+    if (kernels := triton_files(path)) is not None:
+        for each in kernels:
+            yield _Found(each.name, memoryview(each.binary), each.magic, None, each)
+        return
     data = memoryview(read_binary(path))
     found: tuple[DeviceBinary, ...] = ()
     with contextlib.suppress(BinaryError):  # registration says what is wrong with it
         found = find_device_binaries(data)
     embedded = [each for each in found if each.layout is not Layout.PLAIN]
     if not embedded:
-        yield path.name, data, None, read_side(path)
-    for each in embedded:
-        yield f"{path.name}.at_{each.offset:x}", each.data, each.magic, None
+        yield _Found(path.name, data, None, read_side(path))
+    for part in embedded:
+        yield _Found(f"{path.name}.at_{part.offset:x}", part.data, part.magic)
 
 
 def _chip_named(name: str) -> Chip:
@@ -184,7 +211,6 @@ def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:
         out.line(f"  note: {printable(note)}", style="yellow")
     if result.error is not None:
         out.error(f"{name}: {printable(str(result.error))}")
-    out.line()
 
 
 def _row(kernel: Kernel) -> list[str]:

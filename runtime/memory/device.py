@@ -49,7 +49,7 @@ class DeviceBuffer(Buffer):
             hint="copy it first: device.download(buffer), or stream.copy(host, buffer)",
         )
 
-    def __array__(self, *_: object, **__: object) -> Any:
+    def __array__(self, dtype: Any = None, **_: Any) -> Any:
         raise self._refuse()
 
     def __getitem__(self, _: object) -> Any:

@@ -1,4 +1,4 @@
-"""DLPack capsules over plain blocks (dlpack.h): one dimension of unsigned bytes.
+"""DLPack capsules (dlpack.h) over contiguous memory: unsigned bytes, or elements in C order.
 
 Consumers that ask for version 1 get a DLManagedTensorVersioned, which they may write to; others a DLManagedTensor.
 """
@@ -6,7 +6,8 @@ Consumers that ask for version 1 get a DLManagedTensorVersioned, which they may 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 CPU = 1
 """kDLCPU."""
@@ -14,6 +15,7 @@ EXTENSION = 12
 """kDLExtDev: a device kind that the standard has no number for; NPUs are passed on as it."""
 
 _UNSIGNED = 1  # kDLUInt
+_BYTE_BITS = 8
 _OLD, _VERSIONED = b"dltensor", b"dltensor_versioned"
 
 
@@ -29,21 +31,19 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    """DLManagedTensor, and behind it what its pointers point to."""
+    """DLManagedTensor."""
 
     _fields_ = (
         ("tensor", _Tensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-        ("sizes", ctypes.c_int64 * 1), ("steps", ctypes.c_int64 * 1),
     )  # fmt: skip
 
 
 class _ManagedVersioned(ctypes.Structure):
-    """DLManagedTensorVersioned, and behind it what its pointers point to."""
+    """DLManagedTensorVersioned."""
 
     _fields_ = (
         ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager_ctx", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor),
-        ("sizes", ctypes.c_int64 * 1), ("steps", ctypes.c_int64 * 1),
     )  # fmt: skip
 
 
@@ -78,26 +78,38 @@ _versioned_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_let_go_versioned)
 _destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_unconsumed)
 
 
+class Contents(NamedTuple):
+    """What lies in a block: its shape, and DLPack's code and bits of an element."""
+
+    shape: tuple[int, ...]
+    code: int
+    bits: int
+
+
 def capsule(
-    owner: object, address: int, size: int, device: tuple[int, int], max_version: tuple[int, int] | None = None
+    owner: object, address: int, size: int, device: tuple[int, int], max_version: tuple[int, int] | None = None,
+    contents: Contents | None = None,
 ) -> Any:
     """Return a new capsule; `owner` stays alive until the consumer lets go.
 
     Args:
         device: DLPack's device type and id.
         max_version: the newest form that the consumer understands; None: the unversioned one.
+        contents: what the block holds; None: `size` unsigned bytes.
     """
+    held = contents or Contents((size,), _UNSIGNED, _BYTE_BITS)
     versioned = max_version is not None and max_version[0] >= 1
     managed: Any = _ManagedVersioned(major=1) if versioned else _Managed()
     tensor = managed.tensor
     tensor.data, (tensor.device_type, tensor.device_id) = address, device
-    tensor.ndim, tensor.code, tensor.bits, tensor.lanes = 1, _UNSIGNED, 8, 1
-    managed.sizes[0], managed.steps[0] = size, 1
-    start = ctypes.addressof(managed)
-    tensor.shape = ctypes.cast(start + type(managed).sizes.offset, ctypes.POINTER(ctypes.c_int64))
-    tensor.strides = ctypes.cast(start + type(managed).steps.offset, ctypes.POINTER(ctypes.c_int64))
-    holder = (managed, owner)
+    tensor.ndim, tensor.code, tensor.bits, tensor.lanes = len(held.shape), held.code, held.bits, 1
+    numbers = ctypes.c_int64 * len(held.shape)
+    shape = numbers(*held.shape)
+    strides = numbers(*(math.prod(held.shape[axis + 1 :]) for axis in range(len(held.shape))))
+    tensor.shape = ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64))
+    tensor.strides = ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64))
+    holder = (managed, shape, strides, owner)
     managed.manager_ctx = id(holder)
     managed.deleter = ctypes.cast(_versioned_deleter if versioned else _old_deleter, ctypes.c_void_p)
     _keep(holder)
-    return _new(start, _VERSIONED if versioned else _OLD, ctypes.cast(_destructor, ctypes.c_void_p))
+    return _new(ctypes.addressof(managed), _VERSIONED if versioned else _OLD, ctypes.cast(_destructor, ctypes.c_void_p))

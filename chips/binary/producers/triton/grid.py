@@ -90,6 +90,6 @@ def axes_of(grid: Any) -> tuple[int, int, int]:
         axes = []
     if not 1 <= len(axes) <= _AXES or any(not -_MOST <= each <= _MOST for each in axes):
         rule = f"a grid is one to three whole numbers below {_MOST + 1}"
-        raise BadMetadata("the grid", repr(grid), rule, "pass kernel[(x, y, z)], computed beforehand")
+        raise BadMetadata("the grid", grid, rule, "pass kernel[(x, y, z)], computed beforehand")
     x, y, z = (*axes, 1, 1)[:_AXES]
     return x, y, z

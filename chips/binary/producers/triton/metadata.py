@@ -12,6 +12,7 @@ from chips.binary.producers.errors import BadMetadata
 from chips.binary.producers.kinds import JsonKind, json_kind
 from chips.binary.producers.triton.grid import GridRule
 from chips.binary.producers.triton.locks import LockRule
+from chips.binary.producers.triton.signature import Parameter, parameters_of
 from chips.binary.producers.triton.transforms import FLAGS, rewritten_grid
 from chips.binary.side_file import load_json
 
@@ -70,6 +71,10 @@ class Metadata:
     pure_simt: bool
     simt_bytes: int
     tensor_kinds: tuple[int, ...] = ()
+    always_sync: bool = False
+    """Whether the block starts with the address of the synchronisation registers on every chip (TileLang)."""
+    parameters: tuple[Parameter, ...] | None = None
+    """The signature, where metadata have it (TileLang)."""
 
     @property
     def vector(self) -> bool:
@@ -100,7 +105,8 @@ def read_metadata(content: bytes | str | Mapping[str, Any], layout: str | None =
     if (kind := json_kind(fields)) not in (JsonKind.TRITON, JsonKind.TILELANG):
         rule = f"it is no {JsonKind.TRITON.value}"
         raise BadMetadata("the kind of the JSON file", kind.value, rule, "op library files: device.load(path)")
-    version = _version(fields) if layout is None else LayoutVersion.named(layout)
+    tilelang = kind is JsonKind.TILELANG
+    version = _version(fields, tilelang) if layout is None else LayoutVersion.named(layout)
     mode = _text(fields, "mix_mode")
     if mode not in _MODES:
         raise BadMetadata("mix_mode", mode, f"it is one of {', '.join(_MODES)}")
@@ -115,6 +121,7 @@ def read_metadata(content: bytes | str | Mapping[str, Any], layout: str | None =
         grid=_grid(fields, mode, version), pure_simt=simt,
         simt_bytes=_number(fields, "shared_mem_dynamic_size") if for_950 and (simt or "simt" in parallel) else 0,
         tensor_kinds=tuple(each for each in fields.get("tensor_kinds") or () if isinstance(each, int)),
+        always_sync=tilelang, parameters=parameters_of(fields["param_info"]) if "param_info" in fields else None,
     )  # fmt: skip
 
 
@@ -130,7 +137,9 @@ def _fields(content: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:
     return fields
 
 
-def _version(fields: Mapping[str, Any]) -> LayoutVersion:
+def _version(fields: Mapping[str, Any], tilelang: bool) -> LayoutVersion:
+    if tilelang:  # its launcher always passes the print buffer
+        return LayoutVersion.V36
     if any(flag in fields for flag in FLAGS) or fields.get("program_grid_transforms") is not None:
         return LayoutVersion.NEW
     stated = str(fields.get("triton_version", "")).split(".")

@@ -36,7 +36,7 @@ from runtime.launch.program import Program
 from runtime.launch.source import fault_of
 
 if TYPE_CHECKING:
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
     from runtime.launch.kernel import Kernel
 
 _LOG = logging.getLogger(__name__)

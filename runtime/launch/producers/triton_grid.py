@@ -17,7 +17,7 @@ from chips.binary.producers.triton.layout import LOCKS, WORKSPACE
 from runtime import errors
 from runtime.launch.args import SLOT_BYTES
 from runtime.launch.block import HostBlock
-from runtime.launch.fill import queue_fill
+from runtime.launch.copy.fill import queue_fill
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.producers.values import fits, misfit, pointer, same_element, unfit
 from runtime.memory.array import DeviceArray
@@ -25,7 +25,7 @@ from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
     from chips.binary.producers.triton import LockArea
-    from runtime.core.stream import Stream
+    from runtime.core.stream.stream import Stream
     from runtime.launch.kernel import Kernel
 
 _ELEMENTS: Final = (

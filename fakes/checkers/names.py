@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import threading
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
 if TYPE_CHECKING:
@@ -14,12 +15,30 @@ if TYPE_CHECKING:
 _OURS = frozenset({"fakes", "npuhal", "chips", "runtime", "ctypes", "contextlib", "threading", "weakref"})
 """Top packages whose code is not the program."""
 
-Place = tuple[CodeType, int]
+Place = tuple["CodeType | Code", int]
 """Code and line."""
+
+
+class Code(NamedTuple):
+    """Code of a program that is another process: its file."""
+
+    co_filename: str
+
+
+_ELSEWHERE = threading.local()
+
+
+def elsewhere(text: str) -> None:
+    """Say where the program is whose call this thread carries out, as "file:line"; empty: nobody knows."""
+    file, _, line = text.rpartition(":")
+    _ELSEWHERE.place = (Code(file), int(line)) if file and line.isdigit() else None
 
 
 def place() -> Place | None:
     """Return where the program is that has called into us."""
+    if hasattr(_ELSEWHERE, "place"):
+        known: Place | None = _ELSEWHERE.place
+        return known
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.report import SOURCE, Report
+from fakes.errors import MemoryFault
 from fakes.machine.blocks import Kind
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Sources:
             if block is not None and (block.kind is Kind.DEVICE or address + size > block.base + block.size):
                 continue
             pointer = address if block is None else block.pointer + address - block.base
-            pieces.append(Piece(address, pointer, size, _digest(pointer, size), block, serial))
+            if (digest := self._digest(address, size)) is not None:
+                pieces.append(Piece(address, pointer, size, digest, block, serial))
         return pieces
 
     def compare(self, actor: Actor, submitted: Stamp, pieces: list[Piece], work: Work) -> None:
@@ -61,7 +63,7 @@ class Sources:
         for piece in pieces:
             if piece.block is not None and checks.machine.memory.find(piece.address) is not piece.block:
                 continue  # freed meanwhile: that is another report
-            if _digest(piece.pointer, piece.size) == piece.digest:
+            if self._digest(piece.address, piece.size) in (piece.digest, None):
                 continue
             if any(
                 segment.write is not None and segment.write.actor != HOST and segment.write.serial > piece.serial
@@ -74,6 +76,10 @@ class Sources:
             text += "between the submission and the copy"
             checks.report(Report(SOURCE, text, _CURE, (who,)), (work.stream, work.place, piece.address))
 
-
-def _digest(pointer: int, size: int) -> int:
-    return zlib.crc32((ctypes.c_char * size).from_address(pointer))
+    def _digest(self, address: int, size: int) -> int | None:
+        """Return a digest of memory; None where there is none, as the copy itself will find."""
+        try:
+            pointer = self._checks.machine.memory.pointer(address, size, "look from")
+        except MemoryFault:
+            return None
+        return zlib.crc32((ctypes.c_char * size).from_address(pointer))

@@ -137,10 +137,19 @@ class Executor:
             self.machine.problem(f"{self.describe(task)} hangs: {hang}")
             return True
         except NotModelled as gap:
+            if self.machine.foreign:
+                self._fail(task, TaskFault(str(gap)))
+                return True
             sq.hung = str(gap)
             raise NotModelled(f"{self.describe(task)} ({gap.name})", gap.detail) from None
         except (TaskFault, MemoryFault) as fault:
             self._fail(task, fault)
+            return True
+        except Exception as error:
+            if not self.machine.foreign:
+                raise
+            self._fail(task, TaskFault(f"{type(error).__name__}: {error}"))
+            self.machine.defect(error)
             return True
         if taken == WAIT:
             if checks is not None:
@@ -220,6 +229,8 @@ class Executor:
 
     def _finish(self, task: Task, taken: int) -> None:
         sq = task.sq
+        if (caller := self.machine.memory.caller) is not None:
+            caller.settle()
         if task.start < 0:
             task.occupy(CONTROL_NS)
         sq.wait_since = -1

@@ -13,6 +13,7 @@ from npuhal import constants as c
 if TYPE_CHECKING:
     from fakes.hal.dma import Piece
     from fakes.machine.card import Device
+    from fakes.machine.lent import Lent
     from fakes.machine.machine import Machine
 
 _JETTY = 0x40
@@ -24,7 +25,7 @@ class AsyncDmaCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._elements: dict[int, tuple[Device, int, ctypes.Array[ctypes.c_char]]] = {}
+        self._elements: dict[int, tuple[Device, int, Lent]] = {}
         self._copies: dict[int, Piece] = {}
 
     @property
@@ -56,12 +57,12 @@ class AsyncDmaCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         address = self.machine.dma.keep(device.index, pieces)
         total = sum(size for _, _, size in pieces)
-        buffer = ctypes.create_string_buffer(WQE.pack(WQE_MARK, address, total), WQE.size)
+        lent = memory.lend(WQE.pack(WQE_MARK, address, total))
         queued = device.jetties.setdefault(_JETTY + device.index, [])
         queued.append(address)
-        self._elements[ctypes.addressof(buffer)] = (device, address, buffer)
+        self._elements[lent.address] = (device, address, lent)
         out.dieId, out.functionId, out.jettyId = device.identity.die_id, 2, _JETTY + device.index
-        out.size, out.wqe, out.pi, out.fixedSize = WQE.size, ctypes.addressof(buffer), len(queued), total
+        out.size, out.wqe, out.pi, out.fixedSize = WQE.size, lent.address, len(queued), total
         return 0
 
     def halAsyncDmaDestory(self, devid: int, para: Any) -> int:
@@ -72,15 +73,12 @@ class AsyncDmaCalls(Chapter):
         if not device.opened:
             return c.DRV_ERROR_INVALID_DEVICE
         if not self._ub:
-            from npuhal import structs
-
-            return self.machine.dma.drvMemDestroyAddr(
-                structs.DMA_ADDR.from_address(para.dma_addr) if para.dma_addr else None
-            )
+            return self.machine.dma.destroy_at(para.dma_addr or 0)
         found = self._elements.pop(para.wqe or 0, None)
         if found is None:
             return c.DRV_ERROR_INVALID_VALUE
         found[0].dma.pop(found[1], None)
+        found[2].close()
         return 0
 
     def halAsyncDmaCreate2D(self, devid: int, in_: Any, out: Any) -> int:
@@ -140,7 +138,7 @@ class AsyncDmaCalls(Chapter):
         memory = self.machine.memory
         dst, src, size = copy
         try:
-            ctypes.memmove(memory.pointer(dst, size, "halMemCpyAsync to"), memory.pointer(src, size, "from"), size)
+            memory.copy(dst, src, size, "halMemCpyAsync")
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INNER_ERR

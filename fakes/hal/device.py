@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any
 
 from fakes.hal.chapter import Chapter
@@ -185,7 +184,7 @@ class DeviceCalls(Chapter):
 
     def drvDeviceGetBareTgid(self) -> int:
         """Return the process id outside of any container."""
-        return os.getpid()
+        return self.machine.pid
 
     def halQueryDevpid(self, info: Any, dev_pid: Any) -> int:
         """Return the id of the device-side process of a host process."""
@@ -194,7 +193,7 @@ class DeviceCalls(Chapter):
         device = self.device(info.devid)
         if device is None:
             return c.DRV_ERROR_INVALID_DEVICE
-        if not device.opened or info.hostpid != os.getpid():
+        if not device.opened or info.hostpid != self.machine.pid:
             return c.DRV_ERROR_NO_PROCESS
         dev_pid.value = 10_000 + device.identity.ssid
         return 0

@@ -81,14 +81,24 @@ class DmaCalls(Chapter):
         dma.phyAddr.priv = None
         return 0
 
+    def destroy_at(self, address: int) -> int:
+        """Free the chain whose description (DMA_ADDR) lies at an address of the caller."""
+        from npuhal import structs
+
+        if not address:
+            return c.DRV_ERROR_INVALID_VALUE
+        memory = self.machine.memory
+        dma = structs.DMA_ADDR.from_buffer_copy(memory.read(address, ctypes.sizeof(structs.DMA_ADDR)))
+        rc = self.drvMemDestroyAddr(dma)
+        memory.write(address, bytes(dma))
+        return rc
+
     def halMemDestroyAddrBatch(self, pointers: Any, count: int) -> int:
         """Free many chains."""
         if pointers is None or not count:
             return c.DRV_ERROR_INVALID_VALUE
-        from npuhal import structs
-
         for address in (ctypes.c_void_p * count).from_address(ctypes.addressof(pointers)):
-            rc = self.drvMemDestroyAddr(structs.DMA_ADDR.from_address(address) if address else None)
+            rc = self.destroy_at(address or 0)
             if rc:
                 return rc
         return 0
@@ -101,8 +111,7 @@ class DmaCalls(Chapter):
         memory = self.machine.memory
         try:
             for dst, src, size in found[1]:
-                to, origin = memory.pointer(dst, size, "halMemcpySumbit to"), memory.pointer(src, size, "from")
-                ctypes.memmove(to, origin, size)
+                memory.copy(dst, src, size, "halMemcpySumbit")
                 if self.machine.checks is not None:
                     self.machine.checks.host_copy(dst, src, size, "halMemcpySumbit")
         except MemoryFault as fault:
@@ -134,9 +143,8 @@ class DmaCalls(Chapter):
         both = copy.copy2dAsync
         if not both.dmaAddr:
             return c.DRV_ERROR_INVALID_VALUE
-        dma = structs.DMA_ADDR.from_address(both.dmaAddr)
         if copy.type == c.DEVMM_MEMCPY2D_ASYNC_DESTROY:
-            return self.drvMemDestroyAddr(dma)
+            return self.destroy_at(both.dmaAddr)
         plane = both.copy2dInfo
         if plane.height > _ASYNC_HEIGHT_LIMIT:
             return c.DRV_ERROR_INVALID_VALUE
@@ -146,5 +154,7 @@ class DmaCalls(Chapter):
         block = self.machine.memory.find(plane.dst or 0) or self.machine.memory.find(plane.src or 0)
         if block is None:
             return c.DRV_ERROR_INVALID_VALUE
+        dma = structs.DMA_ADDR()
         self._build(block.device, rows, dma)
+        self.machine.memory.write(both.dmaAddr, bytes(dma))
         return 0

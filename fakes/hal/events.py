@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
+from fakes.machine.lent import Lent
 from fakes.schedule.scheduler import POLL
 from npuhal import constants as c
 
@@ -36,7 +37,7 @@ class EventCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._given: dict[int, ctypes.Array[ctypes.c_char]] = {}
+        self._given: dict[int, Lent] = {}
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
@@ -125,9 +126,10 @@ class EventCalls(Chapter):
         if self.machine.checks is not None:
             self.machine.checks.heard(device, c.DRV_CALLBACK_TYPE, in_.cqId)
         data = b"".join(waiting)
-        buffer = ctypes.create_string_buffer(data, max(len(data), 1))
-        self._given[in_.cqId] = buffer
-        out.count, out.reportPtr = len(waiting), ctypes.addressof(buffer)
+        if (before := self._given.pop(in_.cqId, None)) is not None:
+            before.close()
+        lent = self._given[in_.cqId] = self.machine.memory.lend(data)
+        out.count, out.reportPtr = len(waiting), lent.address
         return 0
 
     def halReportRelease(self, devid: int, info: Any) -> int:
@@ -140,5 +142,5 @@ class EventCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         for _ in range(info.count):
             waiting.popleft()
-        del self._given[info.cqId]
+        self._given.pop(info.cqId).close()
         return 0

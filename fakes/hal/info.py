@@ -115,7 +115,7 @@ class InfoCalls(Chapter):
             return c.DRV_ERROR_NOT_SUPPORT
         if size.value != len(block):
             return c.DRV_ERROR_PARA_ERROR
-        ctypes.memmove(buf, block, len(block))
+        self.machine.memory.write(buf, block, "halGetDeviceInfoByBuff to")
         return 0
 
     def halGetPhyDeviceInfo(self, physical: int, module: int, info: int, value: Any) -> int:
@@ -210,23 +210,23 @@ class InfoCalls(Chapter):
         the swap buffer, 0 to 2 are about ending tasks; the answer repeats it and goes on with what was asked for, cut
         to the room the caller states.
         """
-        device = self.device(devid)
+        device, memory = self.device(devid), self.machine.memory
         if device is None:
             return c.DRV_ERROR_INVALID_VALUE
         if command == c.TSDRV_CTL_CMD_CB_GROUP_NUM_GET:
             if not out:
                 return c.DRV_ERROR_INVALID_VALUE
-            ctypes.c_uint32.from_address(out).value = self.machine.options.callback_groups
+            groups = self.machine.options.callback_groups
+            memory.write(out, groups.to_bytes(4, "little"), "halTsdrvCtl to")
             return 0
         if command != c.TSDRV_CTL_CMD_CTRL_MSG:
             return c.DRV_ERROR_NOT_SUPPORT
         if not param or size != 16 or not out or out_size is None:
             return c.DRV_ERROR_INVALID_VALUE
-        length = ctypes.c_uint32.from_address(param + 4).value
-        message = ctypes.c_uint64.from_address(param + 8).value
+        _, length, message = struct.unpack("<IIQ", memory.read(param, size, "halTsdrvCtl from"))
         if not message or not 4 <= length <= 256:
             return c.DRV_ERROR_INVALID_VALUE
-        operation = ctypes.c_uint32.from_address(message).value
+        operation, *_ = struct.unpack("<I", memory.read(message, 4, "halTsdrvCtl from"))
         identity = device.identity
         interval = self.machine.options.op_interval_ns
         answers = {
@@ -236,12 +236,12 @@ class InfoCalls(Chapter):
         if operation in answers:
             data = struct.pack(f"<I{len(answers[operation])}Q", operation, *answers[operation])
         else:
-            body = ctypes.string_at(message + 4, length - 4)
+            body = memory.read(message + 4, length - 4, "halTsdrvCtl from")
             answer = aborts.answer(device, operation, body)
             if answer is None:
                 return c.DRV_ERROR_NOT_SUPPORT
             data = struct.pack("<I", operation) + answer
         data = data[: out_size.value]
-        ctypes.memmove(out, data, len(data))
+        memory.write(out, data, "halTsdrvCtl to")
         out_size.value = len(data)
         return 0

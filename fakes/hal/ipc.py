@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,7 @@ class IpcCalls(Chapter):
         self.machine.names.forget_card(devid)
 
     def _name(self, device: int, kind: int) -> str:
-        return f"{os.getpid():08x} {device:08x} {kind:08x} {self.machine.names.next_number():08x}"
+        return f"{self.machine.pid:08x} {device:08x} {kind:08x} {self.machine.names.next_number():08x}"
 
     def _publish(self, export: Export, name: int) -> int:
         self.machine.names.publish(export)
@@ -106,7 +105,7 @@ class IpcCalls(Chapter):
             export = self._find(name, memory=True)
             if export is None:
                 return c.DRV_ERROR_IOCRL_FAIL
-            if not export.allows(os.getpid()):
+            if not export.allows(self.machine.pid):
                 return c.DRV_ERROR_OPER_NOT_PERMITTED
             block = self.machine.imports.open(export)
         if block is None:
@@ -184,7 +183,7 @@ class IpcCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if export is None:
             return c.DRV_ERROR_IOCRL_FAIL
-        if not export.allows(os.getpid()):
+        if not export.allows(self.machine.pid):
             return c.DRV_ERROR_OPER_NOT_PERMITTED
         self._open_ids[export.name] += 1
         info.devid, info.tsid, info.id_type, info.shrid = export.device, 0, export.kind, export.number

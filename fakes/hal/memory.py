@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from functools import cache
 from typing import Any
 
@@ -86,7 +87,7 @@ class MemoryCalls(Chapter):
             if block is not None and block.kind is Kind.DEVICE and not self.machine.devices[block.device].works:
                 return c.DRV_ERROR_IOCRL_FAIL
         try:
-            ctypes.memmove(memory.pointer(dst, size, f"{call} to"), memory.pointer(src, size, f"{call} from"), size)
+            memory.copy(dst, src, size, call)
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE
@@ -231,8 +232,8 @@ class MemoryCalls(Chapter):
         """Check up to 1024 addresses: each must be memory of the device."""
         if not info.addr or not 0 < info.cnt <= 1024:
             return c.DRV_ERROR_INVALID_VALUE
-        for number in range(info.cnt):
-            address = ctypes.c_uint64.from_address(info.addr + 8 * number).value
+        listed = self.machine.memory.read(info.addr, 8 * info.cnt, "halMemGetInfo from")
+        for (address,) in struct.iter_unpack("<Q", listed):
             block = self.machine.memory.find(address)
             if block is None or block.device != devid:
                 return c.DRV_ERROR_INVALID_VALUE
@@ -270,8 +271,9 @@ class MemoryCalls(Chapter):
         if kind == c.CTRL_TYPE_SUPPORT_FEATURE:
             if not param or size != 16 or not out:
                 return c.DRV_ERROR_INVALID_VALUE
-            asked = ctypes.c_uint64.from_address(param).value
-            ctypes.c_uint64.from_address(out).value = asked & self._features()
+            memory = self.machine.memory
+            asked = int.from_bytes(memory.read(param, 8, "halMemCtl from"), "little")
+            memory.write(out, (asked & self._features()).to_bytes(8, "little"), "halMemCtl to")
             if out_size is not None:
                 out_size.value = 8
             return 0
@@ -289,7 +291,7 @@ class MemoryCalls(Chapter):
         """Replace pages that have failed (MemRepairInPara): they work again, and hold zeros."""
         if not param or size != ctypes.sizeof(s.MemRepairInPara):
             return c.DRV_ERROR_INVALID_VALUE
-        asked = s.MemRepairInPara.from_address(param)
+        asked = s.MemRepairInPara.from_buffer_copy(self.machine.memory.read(param, size, "halMemCtl from"))
         device = self.device(asked.devid)
         rows = [(row.ptr, row.len) for row in asked.repairAddrs[: min(asked.count, c.MEM_REPAIR_MAX_CNT)]]
         if device is None or not set(rows) <= set(device.failed_memory):
@@ -307,13 +309,13 @@ class MemoryCalls(Chapter):
         """Give a register block of the cores an address in device memory (AddrMapInPara, AddrMapOutPara)."""
         if not param or size != 8 or not out:
             return c.DRV_ERROR_INVALID_VALUE
-        kind, devid = (ctypes.c_uint32 * 2).from_address(param)
+        kind, devid = struct.unpack("<II", self.machine.memory.read(param, 8, "halMemCtl from"))
         device = self.device(devid)
         if device is None or not 0 <= kind < c.ADDR_MAP_TYPE_MAX:
             return c.DRV_ERROR_INVALID_VALUE
         block = self.machine.memory.allocate_device(devid, 4096)
         block.label = f"registers {kind}"
-        (ctypes.c_uint64 * 2).from_address(out)[:] = [block.base, block.size]
+        self.machine.memory.write(out, struct.pack("<QQ", block.base, block.size), "halMemCtl to")
         if out_size is not None:
             out_size.value = 16
         return 0
@@ -321,7 +323,8 @@ class MemoryCalls(Chapter):
     def _unmap_registers(self, param: int, size: int) -> int:
         if not param or size != 24:
             return c.DRV_ERROR_INVALID_VALUE
-        self.machine.memory.free(ctypes.c_uint64.from_address(param + 8).value)
+        _, address, _ = struct.unpack("<QQQ", self.machine.memory.read(param, size, "halMemCtl from"))
+        self.machine.memory.free(address)
         return 0
 
     # -- registration of host memory ----------------------------------------------------------------------------------

@@ -117,8 +117,9 @@ class MessageCalls(Chapter):
             return c.DRV_ERROR_NOT_EXIST
         if vector is None or not vector.count:
             return c.DRV_ERROR_PARA_ERROR
-        context = ctypes.string_at(vector.context_base, vector.context_len) if vector.context_base else b""
-        contents = b"".join(ctypes.string_at(base, size) for base, size in _buffers(vector))
+        memory, what = self.machine.memory, "halQueueEnQueueBuff from"
+        context = memory.read(vector.context_base, vector.context_len, what) if vector.context_base else b""
+        contents = b"".join(memory.read(base, size, what) for base, size in _buffers(vector))
 
         def put() -> bool:
             queue = self._find(devid, qid)
@@ -153,7 +154,7 @@ class MessageCalls(Chapter):
             return c.DRV_ERROR_NOT_EXIST
         if vector is None or not vector.count:
             return c.DRV_ERROR_PARA_ERROR
-        small = False
+        small, memory = False, self.machine.memory
 
         def take() -> bool:
             nonlocal small
@@ -167,10 +168,10 @@ class MessageCalls(Chapter):
             queue.messages.popleft()
             queue.taken += 1
             for base, size in _buffers(vector):
-                ctypes.memmove(base, contents[:size], min(size, len(contents)))
+                memory.write(base, contents[:size], "halQueueDeQueueBuff to")
                 contents = contents[size:]
             if vector.context_base:
-                ctypes.memmove(vector.context_base, context, min(len(context), vector.context_len))
+                memory.write(vector.context_base, context[: vector.context_len], "halQueueDeQueueBuff to")
             self.machine.changed.notify_all()
             return True
 

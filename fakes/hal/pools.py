@@ -94,7 +94,7 @@ class PoolCalls(Chapter):
             elif kind == c.MEM_RANGE_ATTR_PREFERRED_LOC and c.PREFER_LOCATION in given:
                 value = given[c.PREFER_LOCATION][1]
             image = (value & 0xFFFFFFFF).to_bytes(4, "little")[:room]
-            ctypes.memmove(target, image, len(image))
+            self.machine.memory.write(target, image, "halMemManagedRangeGetAttributes to")
         return 0
 
     # -- pools --------------------------------------------------------------------------------------------------------
@@ -162,12 +162,14 @@ class PoolCalls(Chapter):
         """Store an attribute."""
         if pool.poolId not in self._pools or not value:
             return c.DRV_ERROR_INVALID_VALUE
-        self._values[pool.poolId, attr] = ctypes.c_uint64.from_address(value).value
+        given = self.machine.memory.read(value, 8, "halMemPoolSetAttr from")
+        self._values[pool.poolId, attr] = int.from_bytes(given, "little")
         return 0
 
     def halMemPoolGetAttr(self, pool: Any, attr: int, value: Any) -> int:
         """Return an attribute that was stored, or 0."""
         if pool.poolId not in self._pools or not value:
             return c.DRV_ERROR_INVALID_VALUE
-        ctypes.c_uint64.from_address(value).value = self._values.get((pool.poolId, attr), 0)
+        stored = self._values.get((pool.poolId, attr), 0)
+        self.machine.memory.write(value, stored.to_bytes(8, "little"), "halMemPoolGetAttr to")
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from collections import deque
 from collections.abc import Callable
@@ -288,7 +287,7 @@ class QueueCalls(Chapter):
             reports = take()
             if reports:
                 data = b"".join(reports)
-                ctypes.memmove(info.cqe_addr, data, len(data))
+                self.machine.memory.write(info.cqe_addr, data, "halCqReportRecv to")
                 info.report_cqe_num = len(reports)
                 for sq in device.queues.values():
                     device.observe(sq)

@@ -21,6 +21,7 @@ _UNBIND = 0xFFFFFFFF
 _DEPTH_LIMIT = 32768
 _PAGE = 2 << 20
 _TYPE_SQ = 0
+_STAGED = 4
 
 
 class StreamCalls(Chapter):
@@ -148,9 +149,11 @@ class StreamCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if not sq.credit:
             return c.DRV_ERROR_OUT_OF_CMD_SLOT
-        count = min(in_.cmdCount, len(sq.staging) // SQE_BYTES)
+        count = min(in_.cmdCount, _STAGED)
         sq.reserved = count
-        out.cmdCount, out.cmdPtr, out.pos = count, ctypes.addressof(sq.staging), sq.tail
+        if sq.staging is None:
+            sq.staging = self.machine.memory.lend(bytes(_STAGED * SQE_BYTES))
+        out.cmdCount, out.cmdPtr, out.pos = count, sq.staging.address, sq.tail
         return 0
 
     def halSqMsgSend(self, devid: int, info: Any) -> int:
@@ -159,7 +162,8 @@ class StreamCalls(Chapter):
         sq = None if device is None or info is None else device.queues.get(info.sqId)
         if sq is None or not sq.reserved or info.cmdCount != sq.reserved:
             return c.DRV_ERROR_INVALID_VALUE
-        send = s.halTaskSendInfo(type=c.DRV_NORMAL_TYPE, sqId=info.sqId, sqe_addr=ctypes.addressof(sq.staging),
+        assert sq.staging is not None  # reserved, so handed out
+        send = s.halTaskSendInfo(type=c.DRV_NORMAL_TYPE, sqId=info.sqId, sqe_addr=sq.staging.address,
                                  sqe_num=sq.reserved)  # fmt: skip
         sq.reserved = 0
         return self.machine.send(devid, send)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -261,7 +260,7 @@ class VmmCalls(Chapter):
             export = self.machine.names.find(str(shareable))
             if export is None or handle is None:
                 return c.DRV_ERROR_IOCRL_FAIL
-            if not export.allows(os.getpid()):
+            if not export.allows(self.machine.pid):
                 return c.DRV_ERROR_OPER_NOT_PERMITTED
             if export.block is not None:
                 self._handles[export.number].users += 1

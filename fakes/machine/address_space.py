@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import os
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable
 
 from fakes.errors import FakeError
 
@@ -137,6 +138,8 @@ class Reservation:
         self.base = wanted
         self.size = size
         self.end = wanted + size
+        self.mirror: Callable[[int, int, int, int], None] | None = None
+        """Told of each change: address, bytes, file descriptor (-1: no access any more) and offset."""
 
     def map_file(self, address: int, size: int, fd: int, offset: int) -> None:
         """Make part of the range real memory: `size` bytes of `fd` from `offset`, readable and writable."""
@@ -145,12 +148,16 @@ class Reservation:
         )
         if got != address:
             raise FakeError(f"cannot map {size} bytes at {address:#x}: errno {ctypes.get_errno()}")
+        if self.mirror is not None:
+            self.mirror(address, size, fd, offset)
 
     def unmap(self, address: int, size: int) -> None:
         """Take the access away again; the range stays reserved."""
         _libc.mmap(
             address, size, _PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE | _MAP_FIXED, -1, 0
         )
+        if self.mirror is not None:
+            self.mirror(address, size, -1, 0)
 
     def close(self) -> None:
         """Give the range back to the process."""

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 import time
+import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -93,6 +94,11 @@ class Machine:
         self._runner: threading.Thread | None = None
         self._stop = False
         self._pid = os.getpid()
+        self.foreign = 0
+        """Process id of the program, where that is another process (`fakes.shim`); 0: it is this one.
+
+        It gets no exceptions: what cannot be executed fails as a task.
+        """
         self.forked = False
         """Whether this is the copy in a forked child of a machine of which a card was open."""
         if options.free_run:
@@ -119,6 +125,11 @@ class Machine:
         planned = Planned(index, policy, base, plan, lambda: self.executor.near(self.devices[index]))
         self.planned.append(planned)
         return Device(self, index, self.chip, card, planned)
+
+    @property
+    def pid(self) -> int:
+        """The process that the program is, as it knows itself."""
+        return self.foreign or os.getpid()
 
     def device(self, index: int = 0) -> Device:
         """Return a card by its logic id."""
@@ -170,6 +181,10 @@ class Machine:
         """Record what went wrong on the device in words, for people and tests; it also goes to the log."""
         self.problems.append(text)
         _LOG.error("%s", text)
+
+    def defect(self, error: BaseException) -> None:
+        """Log an exception of a function that was attached, with its traceback: its caller does not get it."""
+        _LOG.error("%s", "".join(traceback.format_exception(error)).rstrip())
 
     def log_text(self) -> str:
         """Return the log as text, one task a line: equal byte for byte for equal seed and program."""

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import BackingFile, Extents, Reservation, mapped
 from fakes.machine.blocks import GIANT, HUGE, Block, Budget, Kind, Pool, Usage
+from fakes.machine.lent import Lent
 from fakes.machine.window import Window
 from npuhal import constants
 
 if TYPE_CHECKING:
     from fakes.checkers import Checks
+    from fakes.shim.caller import CallerMemory
 
 DEVICE_WINDOW = 1 << 37
 """Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
@@ -66,6 +68,8 @@ class Memory:
         """Whether other processes have the bytes of a block open."""
         self.watch: Checks | None = None
         """Who wants to know when blocks come and go."""
+        self.caller: CallerMemory | None = None
+        """Memory of the program where that is another process; None: it is this one's."""
 
     def share(self, budget: Callable[[int, Pool, int], Budget], held_elsewhere: Callable[[Block], bool]) -> None:
         """Count bytes together with other processes, and keep those that they have open."""
@@ -74,6 +78,10 @@ class Memory:
             for device, budgets in enumerate(self.budgets)
         ]
         self.held_elsewhere = held_elsewhere
+
+    def mirror(self, changed: Callable[[int, int, int, int], None]) -> None:
+        """Let somebody know of each change of what the host may touch; see `Reservation.mirror`."""
+        self._reservation.mirror = changed
 
     def close(self) -> None:
         """Give everything back to the system."""
@@ -194,6 +202,14 @@ class Memory:
         return self._add(Block(base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label,
                                page=self.page))  # fmt: skip
 
+    def lend(self, data: bytes, label: str = "lent") -> Lent:
+        """Give the program a piece of memory with these contents."""
+        if self.caller is None:
+            return Lent.buffer(data)
+        block = self.allocate_host(max(len(data), 1), label=label)
+        ctypes.memmove(block.pointer, data, len(data))
+        return Lent(block.base, lambda: self.free(block.base))
+
     def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Block:
         """Make plain host memory known to the devices; `at` is the device address, by default the host address."""
         span = -(-size // self.page) * self.page
@@ -306,12 +322,16 @@ class Memory:
                         f"{use} of {size} bytes at {address:#x} ends {behind} bytes behind {block}",
                         use, address, size, block, behind,
                     )  # fmt: skip
+                if self.caller is not None and block.kind is Kind.REGISTERED:
+                    return self.caller.pointer(block.pointer + offset, size, use)
                 return block.pointer + offset
         if self.base <= address < self.end:
             reason = self._describe_hole(address)
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         if address < 4096:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
+        if self.caller is not None:
+            return self.caller.pointer(address, size, use)
         if not mapped(address, size):
             reason = "no memory of this process is there"
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
@@ -333,6 +353,21 @@ class Memory:
         index = bisect_right(self._bases, address) - 1
         below = f", the block below is {self._blocks[self._bases[index]]}" if index >= 0 else ""
         return f"no block there{below}"
+
+    def copy(self, dst: int, src: int, size: int, what: str) -> None:
+        """Copy at once, from and to any address that `pointer` takes; nothing is written where one is wrong."""
+        caller = self.caller
+        if caller is not None and self._foreign(src) != self._foreign(dst):
+            if self._foreign(src):
+                caller.fetch(self.pointer(dst, size, f"{what} to"), src, size, f"{what} from")
+            else:
+                caller.store(dst, self.pointer(src, size, f"{what} from"), size, f"{what} to")
+            return
+        ctypes.memmove(self.pointer(dst, size, f"{what} to"), self.pointer(src, size, f"{what} from"), size)
+
+    def _foreign(self, address: int) -> bool:
+        """Whether an address is the program's own, and nothing that the machine knows."""
+        return address >= 4096 and not self.owns(address) and self.find(address) is None
 
     def read(self, address: int, size: int, use: str = "read") -> bytes:
         """Return a copy of `size` bytes."""

@@ -5,13 +5,13 @@ Delivery and its rules: hal_semantics 4.8 and 4.9.
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections import deque
 from dataclasses import dataclass, field
 
 from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
 from fakes.machine.blocks import Block
+from fakes.machine.lent import Lent
 
 SQE_BYTES = 64
 ANY_SQ = 0xFFFFFFFF
@@ -133,7 +133,7 @@ class SubmissionQueue:
     hardware_seen: int = 0
     registers: int = 0
     destroyed: bool = False
-    staging: ctypes.Array[ctypes.c_char] = field(default_factory=lambda: ctypes.create_string_buffer(256))
+    staging: Lent | None = None
     """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
     reserved: int = 0
 

@@ -1,0 +1,92 @@
+"""Compiles the libraries of `npuhal shim driver`: libascend_hal.so and libtsdclient.so, with an env.sh."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from fakes.errors import FakeError
+from fakes.shim.exports import c_daemon, c_source
+from npuhal.loader import LIBRARY
+
+COMPILERS = ("cc", "gcc", "clang")
+_SOURCES = ("client.c", "serve.c", "site.c")
+_FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
+_DAEMON = "libtsdclient.so"
+
+
+class BuildError(FakeError):
+    """A library cannot be made; the text says what is missing, or what the compiler said."""
+
+
+def compiler() -> str:
+    """Return the C compiler; BuildError names packages that bring one."""
+    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise BuildError(
+            f"there is no C compiler ({', '.join(COMPILERS)}) on the PATH; it is needed only to write the library: "
+            "install gcc (apt-get install gcc libc6-dev, dnf install gcc, apk add build-base)"
+        )
+    return found
+
+
+def compile_library(target: Path, sources: list[Path], *options: str) -> None:
+    """Compile C sources to a shared library, which takes the place of an older one at once; BuildError if it fails."""
+    made = target.with_name(f".{target.name}.new")
+    command = [compiler(), *_FLAGS, "-o", str(made), f"-Wl,-soname,{target.name}", *map(str, sources), *options]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        made.unlink(missing_ok=True)
+        raise BuildError(f"{shlex.join(command)} failed: {ran.stderr.strip()}")
+    made.replace(target)
+
+
+def write(out: Path, url: str) -> list[Path]:
+    """Write the libraries of a machine, and an env.sh, into a folder; returns the files.
+
+    Raises:
+        BuildError: there is no compiler, or it fails.
+        BadUrl, UnknownChip: the URL is wrong, or not one of a fake.
+    """
+    generation = _generation(url)
+    out.mkdir(parents=True, exist_ok=True)
+    here = Path(__file__).parent
+    with tempfile.TemporaryDirectory(prefix="npuhal-shim-") as folder:
+        functions, daemon = Path(folder) / "functions.c", Path(folder) / "daemon.c"
+        functions.write_text(c_source(generation), encoding="ascii")
+        daemon.write_text(c_daemon(generation), encoding="ascii")
+        settings = (
+            f"-I{here}", f"-DSHIM_PYTHON={_c_text(sys.executable)}",
+            f"-DSHIM_ROOT={_c_text(repr(str(here.parents[1])))}",
+        )  # fmt: skip
+        compile_library(out / LIBRARY, [functions, *(here / name for name in _SOURCES)], *settings, "-ldl", "-lpthread")
+        compile_library(out / _DAEMON, [daemon], f"-I{here}", f"-L{out}", f"-l{LIBRARY[3:-3]}")
+    environment = out / "env.sh"
+    folder_text = shlex.quote(str(out.resolve()))
+    environment.write_text(
+        f"export LD_LIBRARY_PATH={folder_text}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n"
+        f"export NPUHAL_URL=${{NPUHAL_URL:-{shlex.quote(url)}}}\n",
+        encoding="utf-8",
+    )
+    return [out / LIBRARY, out / _DAEMON, environment]
+
+
+def _generation(url: str) -> str:
+    """Return the chip generation of a machine: the functions that a library has depend on it."""
+    from fakes.shim.server import open_machine
+
+    api = open_machine(url)
+    try:
+        generation: str = api.fake.plugin.name
+    finally:
+        api.close()
+    return generation
+
+
+def _c_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

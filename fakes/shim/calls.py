@@ -1,0 +1,187 @@
+"""Serves calls that lie in slots: arguments in their C form become those of the fake's functions."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import struct
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakes.checkers import names
+from fakes.shim.exports import Export
+from npuhal import constants as c
+from npuhal.daemon import CAPABILITY_PID_QOS, DaemonError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fakes.machine.machine import Machine
+    from fakes.shim.region import Slot
+    from fakes.tiers.direct import FakeApi
+
+Call = Callable[..., Any]
+_LOG = logging.getLogger("npuhal.fake.shim")
+_FORMATS = {
+    ctypes.c_bool: "?7x", ctypes.c_ubyte: "B7x", ctypes.c_byte: "b7x", ctypes.c_ushort: "H6x", ctypes.c_short: "h6x",
+    ctypes.c_int: "i4x", ctypes.c_uint: "I4x", ctypes.c_long: "q", ctypes.c_ulong: "Q", ctypes.c_void_p: "Q",
+}  # fmt: skip
+_OPENERS = frozenset({"halDeviceOpen", "halDeviceClose", "drvDeviceOpen", "drvDeviceClose"})
+
+
+class Service:
+    """The functions of one machine for callers in another process."""
+
+    def __init__(self, api: FakeApi, exports: Sequence[Export], on_opened: Callable[[int], None]) -> None:
+        self.machine: Machine = api.fake
+        self.errors: list[str] = []
+        """What went wrong in the fake itself, or in functions that were attached to it."""
+        self._exports = exports
+        self._on_opened = on_opened
+        self._sites = self.machine.checks is not None
+        self._functions = [self._function(api, export) for export in exports]
+
+    def serve(self, slot: Slot) -> Callable[[int], int]:
+        """Return what carries out the call in a slot, given the function's number."""
+        entries: list[Callable[[], int] | None] = [None] * len(self._exports)
+
+        def call(number: int) -> int:
+            entry = entries[number]
+            if entry is None:
+                entry = entries[number] = self._entry(slot, number)
+            return entry()
+
+        return call
+
+    def failed(self, what: str, error: BaseException) -> int:
+        """Log an exception that a caller in C cannot get; returns what the call answers instead."""
+        text = f"{what}: {type(error).__name__}: {error}"
+        self.errors.append(text)
+        _LOG.error("%s", text)
+        if not type(error).__module__.startswith("fakes"):
+            _LOG.error("%s", "".join(traceback.format_exception(error)).rstrip())
+        return c.DRV_ERROR_NOT_SUPPORT
+
+    def _entry(self, slot: Slot, number: int) -> Callable[[], int]:
+        prototype = self._exports[number].prototype
+        function, machine, name = self._functions[number], self.machine, prototype.name
+        layout = struct.Struct("<" + "".join(_FORMATS.get(arg.ctype, "Q") for arg in prototype.args))
+        unpack, args = layout.unpack_from, memoryview(slot).cast("B")[type(slot).args.offset :]
+        views = [(index, kind, {}) for index, arg in enumerate(prototype.args) if (kind := _target(arg.ctype))]
+        lock = machine.lock
+
+        def entry() -> int:
+            if machine.pending_error is not None:
+                with lock:
+                    error, machine.pending_error = machine.pending_error, None
+                if error is not None:
+                    self.failed("the device", error)
+            values = list(unpack(args))
+            for index, kind, known in views:
+                address = values[index]
+                if address:
+                    view = known.get(address)
+                    if view is None:
+                        view = known[address] = kind.from_address(address)
+                    values[index] = view
+                else:
+                    values[index] = None
+            try:
+                return function(*values) or 0
+            except BaseException as error:
+                return self.failed(name, error)
+            finally:
+                if (caller := machine.memory.caller) is not None and caller.dirty:
+                    with lock:
+                        caller.settle()
+
+        return self._sited(slot, entry) if self._sites else entry
+
+    def _sited(self, slot: Slot, entry: Callable[[], int]) -> Callable[[], int]:
+        """Let the checkers know where the program is."""
+
+        def sited() -> int:
+            names.elsewhere(slot.site.decode(errors="replace"))
+            return entry()
+
+        return sited
+
+    def _function(self, api: FakeApi, export: Export) -> Call:
+        name = export.prototype.name
+        if export.prototype.chapter == "daemon":
+            return _DAEMON[name](api)
+        if name in ("halSqTaskSend", "halSqCqQuery"):
+            return api.raw(name)
+        function: Call = getattr(api, name)
+        return self._counting(function) if name in _OPENERS else function
+
+    def _counting(self, function: Call) -> Call:
+        def counting(*values: Any) -> Any:
+            answer = function(*values)
+            self._on_opened(sum(bool(device.opened) for device in self.machine.devices))
+            return answer
+
+        return counting
+
+
+def _target(ctype: Any) -> Any:
+    """Return the type of what an argument leads to in the slot: pointers to numbers and structs, structs by value."""
+    if not isinstance(ctype, type):
+        return None
+    if issubclass(ctype, ctypes._Pointer):
+        return ctype._type_
+    return ctype if issubclass(ctype, (ctypes.Structure, ctypes.Union)) else None
+
+
+def _coded(action: Callable[[], None]) -> int:
+    try:
+        action()
+    except DaemonError as failure:
+        return failure.code
+    return 0
+
+
+def _open(api: FakeApi) -> Call:
+    daemon = api.daemon()
+    return lambda device, ranks: _coded(lambda: daemon.open(device, ranks))
+
+
+def _open_ex(api: FakeApi) -> Call:
+    daemon = api.daemon()
+    return lambda device, ranks, mode: _coded(lambda: daemon.open(device, ranks, mode))
+
+
+def _close(api: FakeApi) -> Call:
+    daemon = api.daemon()
+    return lambda device, _flag=0: _coded(lambda: daemon.close(device))
+
+
+def _capability(api: FakeApi) -> Call:
+    """Capabilities are 64-bit numbers behind the address that the caller gives; those nobody has are 0."""
+    daemon, memory, lock = api.daemon(), api.fake.memory, api.fake.lock
+
+    def capability(device: int, kind: int, address: int) -> int:
+        value = daemon.capability_qos(device) if kind == CAPABILITY_PID_QOS else 0
+        with lock:
+            memory.write(address, value.to_bytes(8, "little"))
+        return 0
+
+    return capability
+
+
+def _status(api: FakeApi) -> Call:
+    daemon = api.daemon()
+
+    def status(device: int, answer: Any) -> int:
+        answer.value = daemon.connection_status(device) or 0
+        return 0
+
+    return status
+
+
+_DAEMON: dict[str, Callable[[FakeApi], Call]] = {
+    "TsdOpen": _open, "TsdOpenEx": _open_ex, "TsdClose": _close, "TsdCloseEx": _close, "TsdCapabilityGet": _capability,
+    "GetHdcConctStatus": _status,
+}  # fmt: skip
+"""Functions of libtsdclient.so."""

@@ -1,0 +1,90 @@
+"""The memory that a program and its server share: its layout (shim.h), and the ring of mapping changes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from fakes.errors import FakeError
+from fakes.machine.address_space import BackingFile
+from fakes.shim.exports import MOST_ARGUMENTS
+
+MAGIC = 0x4D494853
+SLOTS = 256
+"""Threads of a program that can call at the same time; more wait until one ends."""
+SLOT_BYTES = 4 << 20
+"""What a call's pointers may lead to, header included: 65,000 queue entries. Untouched pages cost nothing."""
+_HEADER = 4096
+_SITE_BYTES = 480
+_ROOM = 1 << 18
+"""Mapping changes that one call may make; they are carried out when it returns."""
+WANTS_SITES, ENDED = 1, 2
+
+
+class Mapping(ctypes.Structure):
+    """One change of what the program may touch (shim_mapping)."""
+
+    __slots__ = ()
+    _fields_ = (
+        ("address", ctypes.c_uint64), ("size", ctypes.c_uint64), ("file", ctypes.c_int64), ("offset", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+class Header(ctypes.Structure):
+    """The first page (shim_region)."""
+
+    __slots__ = ()
+    _fields_ = (
+        ("magic", ctypes.c_uint32), ("slots", ctypes.c_uint32), ("slot_bytes", ctypes.c_uint64),
+        ("base", ctypes.c_uint64), ("memory", ctypes.c_uint64), ("bytes", ctypes.c_uint64),
+        ("mappings", ctypes.c_uint64), ("room", ctypes.c_uint64), ("refused", ctypes.c_uint32),
+        ("server", ctypes.c_int32), ("flags", ctypes.c_uint32), ("opened", ctypes.c_uint32),
+        ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+class Slot(ctypes.Structure):
+    """What a call is made of (shim_slot)."""
+
+    __slots__ = ()
+    _fields_ = (
+        ("owner", ctypes.c_uint32), ("started", ctypes.c_uint32), ("request", ctypes.c_uint32),
+        ("server_sleeps", ctypes.c_uint32), ("function", ctypes.c_uint32), ("pad", ctypes.c_uint32),
+        ("gap", ctypes.c_char * 40), ("reply", ctypes.c_uint32), ("program_sleeps", ctypes.c_uint32),
+        ("result", ctypes.c_int64), ("args", ctypes.c_uint64 * MOST_ARGUMENTS), ("site", ctypes.c_char * _SITE_BYTES),
+    )  # fmt: skip
+
+
+class Region:
+    """The file and its parts. `memory` and `size` are the addresses of the machine, the same for the program."""
+
+    def __init__(self, memory: int, size: int, refused: int, wants_sites: bool) -> None:
+        slots = _HEADER + SLOTS * SLOT_BYTES
+        self.size = slots + _ROOM * ctypes.sizeof(Mapping)
+        self._file = BackingFile("npuhal-shim", self.size)
+        base = self._file.address
+        self.header = Header.from_address(base)
+        self._ring = (Mapping * _ROOM).from_address(base + slots)
+        header = self.header
+        header.slots, header.slot_bytes, header.base = SLOTS, SLOT_BYTES, base
+        header.memory, header.bytes, header.mappings, header.room = memory, size, slots, _ROOM
+        header.refused, header.server, header.flags = refused, os.getpid(), WANTS_SITES if wants_sites else 0
+        header.magic = MAGIC
+
+    @property
+    def fd(self) -> int:
+        """Descriptor of the file."""
+        return self._file.fd
+
+    def slot(self, number: int) -> Slot:
+        """Return a slot."""
+        return Slot.from_address(self.header.base + _HEADER + number * SLOT_BYTES)
+
+    def mapped(self, address: int, size: int, fd: int, offset: int) -> None:
+        """The program may touch a range from the return of the present call on (`fd` -1: no longer)."""
+        header = self.header
+        if header.published - header.applied >= _ROOM:
+            raise FakeError(f"one call changes more than {_ROOM} mappings")
+        entry = self._ring[header.published % _ROOM]
+        entry.address, entry.size, entry.file, entry.offset = address, size, fd, offset
+        header.published += 1

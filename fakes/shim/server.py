@@ -1,0 +1,183 @@
+"""The process that a program's fake lives in (`npuhal serve`), and what it says when the program ends."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fakes import open_fake
+from fakes.checkers import CheckFailed, Report
+from fakes.shim.caller import CallerMemory
+from fakes.shim.calls import Service
+from fakes.shim.exports import exports
+from fakes.shim.region import ENDED, Region
+from npuhal import constants as c
+from npuhal.errors import BadUrl, NpuhalError
+from npuhal.loader import HalUrl
+
+if TYPE_CHECKING:
+    from fakes.tiers.direct import FakeApi
+
+DEFAULT_URL = "fake://ascend910b3"
+"""The machine where NPUHAL_URL names none."""
+_END = 0xFFFFFFFF
+_EXIT_FINDINGS = 1
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32)
+
+
+class Server:
+    """One machine, for one program at the other end of a socket."""
+
+    def __init__(self, wire: socket.socket, library: str, url: str) -> None:
+        """Open the machine and tell the program where the shared memory is.
+
+        Raises:
+            BadUrl, UnknownChip, FakeError: there is no such machine.
+        """
+        self._wire = wire
+        self._pid = _peer(wire)
+        self.api = open_machine(url)
+        self.machine = machine = self.api.fake
+        machine.foreign = self._pid
+        machine.memory.caller = CallerMemory(self._pid)
+        self.region = Region(
+            machine.memory.base, machine.memory.end - machine.memory.base, c.DRV_ERROR_NOT_SUPPORT,
+            machine.checks is not None,
+        )  # fmt: skip
+        machine.memory.mirror(self.region.mapped)
+        made = exports(machine.plugin.name)
+        self.service = Service(self.api, made, self._opened)
+        self._serve = ctypes.CDLL(library).npuhal_shim_serve
+        self._check(library, [each.prototype.name for each in made])
+        self._kept: list[Any] = []
+        if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
+            _set_up(setup, machine)
+
+    def run(self) -> None:
+        """Serve until the program ends, however it does."""
+        text = str(self.region.size).encode()
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.region.fd]))]
+        self._wire.sendmsg([text], rights)
+        while word := self._wire.recv(4):
+            number = int.from_bytes(word, "little")
+            if number == _END:
+                break
+            self._start(number)
+        status = self.finish(killed=not word)
+        if word:
+            self._wire.send(status.to_bytes(4, "little"))
+
+    def _start(self, number: int) -> None:
+        slot = self.region.slot(number)
+        call = _CALL(self.service.serve(slot))
+        self._kept.append(call)
+        address = ctypes.c_void_p(ctypes.addressof(slot))
+        threading.Thread(target=self._serve, args=(address, call), name=f"npuhal-shim-{number}", daemon=True).start()
+
+    def finish(self, killed: bool) -> int:
+        """Close the machine and tell what was found; returns the exit status that the program is to have."""
+        self.region.header.flags |= ENDED
+        reports: tuple[Report, ...] = ()
+        try:
+            self.api.close()
+        except CheckFailed as failed:
+            reports = failed.reports
+        for report in reports:
+            print(f"npuhal: {report}", file=sys.stderr)
+        if path := os.environ.get("NPUHAL_SHIM_REPORT"):
+            self._write(Path(path), reports, killed)
+        sys.stderr.flush()
+        strict = os.environ.get("NPUHAL_SHIM_STRICT", "0") not in ("", "0")
+        return _EXIT_FINDINGS if strict and (reports or self.service.errors) else 0
+
+    def _write(self, path: Path, reports: tuple[Report, ...], killed: bool) -> None:
+        found = [
+            {"check": each.check, "message": each.message, "cure": each.cure, "parties": list(each.parties)}
+            for each in reports
+        ]
+        text = json.dumps(
+            {
+                "url": self.api.url, "pid": self._pid, "ended": "killed" if killed else "exit", "reports": found,
+                "errors": self.service.errors, "problems": list(self.machine.problems),
+            }, indent=1,
+        )  # fmt: skip
+        try:
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as problem:
+            print(f"npuhal shim: NPUHAL_SHIM_REPORT={path}: {problem.strerror}", file=sys.stderr)
+
+    def _opened(self, cards: int) -> None:
+        self.region.header.opened = cards
+
+    def _check(self, library: str, names: list[str]) -> None:
+        """Refuse a library that was written for another generation, or by another version."""
+        loaded = ctypes.CDLL(library)
+        count = ctypes.c_uint32.in_dll(loaded, "npuhal_shim_count").value
+        table = (_Function * count).in_dll(loaded, "npuhal_shim_functions")
+        if [entry.name.decode() for entry in table] != names:
+            raise NpuhalError(
+                f"{library} was written for another machine, or by another version of npuhal, than {self.api.url}: "
+                f"write it again by `npuhal shim driver --out {os.path.dirname(library)} --url {self.api.url}`"
+            )
+
+
+class _Function(ctypes.Structure):
+    __slots__ = ()
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("args", ctypes.c_uint8), ("rules", ctypes.c_uint8), ("first", ctypes.c_uint16),
+    )  # fmt: skip
+
+
+def open_machine(url: str) -> FakeApi:
+    """Open the machine of a URL; BadUrl for one that is not a fake's."""
+    parsed = HalUrl.parse(url)
+    if parsed.scheme not in ("fake", "fake-abi") or parsed.traced:
+        raise BadUrl(f"HAL URL {url!r}: a libascend_hal.so made of the fake needs fake://SOC?options")
+    text = "fake" + url.removeprefix(parsed.scheme)
+    api: Any = open_fake(parsed._replace(scheme="fake", text=text))
+    return api
+
+
+def _peer(wire: socket.socket) -> int:
+    credentials = wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], "little")
+
+
+def _set_up(text: str, machine: Any) -> None:
+    """Call module:function with the machine; the program's PYTHONPATH and folder are looked through last."""
+    module, separator, function = text.partition(":")
+    if not separator:
+        raise NpuhalError(f"NPUHAL_SHIM_SETUP={text!r} is not of the form module:function")
+    sys.path += [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), os.getcwd()]
+    try:
+        called = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as problem:
+        raise NpuhalError(f"NPUHAL_SHIM_SETUP={text!r}: {problem}") from None
+    called(machine)
+
+
+def serve(wire: int, library: str) -> int:
+    """Serve the program at the other end of a socket until it ends; returns the exit status of the server."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
+    connection = socket.socket(fileno=wire)
+    try:
+        server = Server(connection, library, os.environ.get("NPUHAL_URL") or DEFAULT_URL)
+    except Exception as problem:
+        own = type(problem).__module__.partition(".")[0] in ("npuhal", "fakes", "chips")
+        text = str(problem) if own else f"{type(problem).__name__}: {problem}"
+        connection.send(text.encode()[:800])
+        return _EXIT_FINDINGS
+    server.run()
+    sys.stdout.flush()
+    os._exit(0)  # threads that serve are still in their calls

@@ -81,10 +81,9 @@ def _generation(url: str) -> str:
 
     api = open_machine(url)
     try:
-        generation: str = api.fake.plugin.name
+        return str(api.fake.plugin.name)
     finally:
         api.close()
-    return generation
 
 
 def _c_text(text: str) -> str:

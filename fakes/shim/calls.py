@@ -68,7 +68,9 @@ class Service:
         function, machine, name = self._functions[number], self.machine, prototype.name
         layout = struct.Struct("<" + "".join(_FORMATS.get(arg.ctype, "Q") for arg in prototype.args))
         unpack, args = layout.unpack_from, memoryview(slot).cast("B")[type(slot).args.offset :]
-        views = [(index, kind, {}) for index, arg in enumerate(prototype.args) if (kind := _target(arg.ctype))]
+        views: list[tuple[int, Any, dict[int, Any]]] = [
+            (index, kind, {}) for index, arg in enumerate(prototype.args) if (kind := _target(arg.ctype))
+        ]
         lock = machine.lock
 
         def entry() -> int:

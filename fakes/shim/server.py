@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fakes import open_fake
 from fakes.checkers import CheckFailed, Report
@@ -144,8 +144,7 @@ def open_machine(url: str) -> FakeApi:
     if parsed.scheme not in ("fake", "fake-abi") or parsed.traced:
         raise BadUrl(f"HAL URL {url!r}: a libascend_hal.so made of the fake needs fake://SOC?options")
     text = "fake" + url.removeprefix(parsed.scheme)
-    api: Any = open_fake(parsed._replace(scheme="fake", text=text))
-    return api
+    return cast("FakeApi", open_fake(parsed._replace(scheme="fake", text=text)))
 
 
 def _peer(wire: socket.socket) -> int:

@@ -12,7 +12,7 @@ HELP = (
     "Serve the fake to one program that has loaded a libascend_hal.so of `npuhal shim driver`. The library starts this "
     "process with its first call and ends it with the program; nobody else needs to. The machine is that of NPUHAL_URL."
 )
-EXAMPLES = (("npuhal shim driver --out build/shim", "write the library that starts this"),)
+EXAMPLES = (("npuhal serve --wire 3 --library build/shim/libascend_hal.so", "what the library starts"),)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

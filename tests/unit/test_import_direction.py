@@ -18,7 +18,7 @@ RUNTIME_LAYERS = ("errors", "driver", "memory", "core", "launch", "feature", "ap
 LAYERS = ("npuhal", "chips", *(f"runtime.{name}" for name in RUNTIME_LAYERS))
 SURFACE = "runtime.api"
 # The only ways from above or beside to the stand-in device, and only inside a function.
-DOORS_TO_FAKES = ("npuhal.loader", "runtime.testing", "runtime.cli.fake")
+DOORS_TO_FAKES = ("npuhal.loader", "runtime.testing", "runtime.cli.fake", "runtime.cli.serve", "runtime.cli.shim")
 DOOR_TO_THE_COMMANDS = ("npuhal.command", "runtime.cli")  # the entry point, whose name no other package has
 # The former names of the C API and of pyACL, which only hand on what stands above.
 FORMER_NAMES = ("runtime.api.aclrt", "runtime.api.acl")

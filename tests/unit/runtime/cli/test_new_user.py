@@ -30,7 +30,8 @@ RIGHT = {
     "demo": ["--url", MACHINE], "info": ["--url", MACHINE], "doctor": [], "validate": ["--chip", "Ascend910B3"],
     "sqe": ["decode", "--chip", "Ascend910B3", "00" * 64], "abi": ["check", "nowhere.yaml"],
     "elf": ["nowhere.o"], "run": ["nowhere.py"], "explain": ["107002"], "fake": ["coverage"],
-    "trace": ["nowhere.py"], "bench": ["--quick"],
+    "trace": ["nowhere.py"], "bench": ["--quick"], "shim": ["driver", "--out", "nowhere", "--url", "fake://nope"],
+    "serve": ["--wire", "99", "--library", "nowhere.so"],
 }  # fmt: skip
 """A plain use of every command; those that need a file get one that is not there."""
 

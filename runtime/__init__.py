@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         CaptureMode,
         Channel,
         Device,
+        DeviceArray,
         DeviceBuffer,
         Event,
         Graph,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         Runtime,
         RuntimeFault,
         Stream,
+        TritonKernel,
         annotate,
         current_device,
         device,
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
-    "DeviceBuffer", "HostBuffer", "Program", "Kernel",
+    "DeviceBuffer", "DeviceArray", "HostBuffer", "Program", "Kernel", "TritonKernel",
     "LaunchOptions", "RuntimeFault", "tracing", "annotate", "mark", "Channel", "MessageQueue", "RandomGenerator",
 ]  # fmt: skip
 

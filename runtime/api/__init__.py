@@ -25,13 +25,15 @@ from runtime.feature.graph import CaptureMode, Graph, GraphBuilder
 from runtime.feature.messages import Channel, MessageQueue
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import LaunchOptions
+from runtime.launch.producers.triton import TritonKernel
 from runtime.launch.program import Program
+from runtime.memory.array import DeviceArray
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer
 
 __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
-    "DeviceBuffer", "HostBuffer", "Program", "Kernel",
+    "DeviceBuffer", "DeviceArray", "HostBuffer", "Program", "Kernel", "TritonKernel",
     "LaunchOptions", "RuntimeFault", "annotate", "mark", "Channel", "MessageQueue", "RandomGenerator",
 ]  # fmt: skip

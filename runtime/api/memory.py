@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from npuhal import constants as c
 from runtime import errors
@@ -19,8 +20,10 @@ from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.fill import fill_now
 from runtime.memory import ipc, registered
 from runtime.memory.allocator import HUGE_FIRST, Allocator
+from runtime.memory.array import DeviceArray, shape_of
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
+from runtime.memory.elements import contents_of, dtype_of
 from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 from runtime.memory.ledger import Ledger, most
@@ -125,15 +128,44 @@ class DeviceMemory(core.Device):
         """Return a question: is everything that is submitted now done?"""
         return fence(self.streams())
 
+    @overload
+    def upload(self, data: np.ndarray[Any, Any]) -> DeviceArray: ...
+
+    @overload
+    def upload(self, data: Any) -> DeviceBuffer: ...
+
     def upload(self, data: Any) -> DeviceBuffer:
-        """Return a new device buffer with the contents of an array, bytes or a DLPack tensor; waits for the copy."""
-        buffer = self.alloc(size_of(data))
+        """Return a new device buffer with the contents of an array, bytes or a DLPack tensor; waits for the copy.
+
+        What has a type of elements and a shape (arrays, tensors) becomes a `DeviceArray`, which knows them too.
+        """
+        size, held = size_of(data), contents_of(data)
+        buffer = self.alloc(size) if held is None else self._array(*held)
         try:
             copy_now(self, buffer, data)
         except BaseException:
             buffer.close()
             raise
         return buffer
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike = "f4", policy: int = HUGE_FIRST) -> DeviceArray:
+        """Return a new array of device memory; its contents are undefined.
+
+        Args:
+            dtype: a NumPy type or its name; "bfloat16", "float8_e4m3fn" and the like need the package ml_dtypes.
+
+        Raises:
+            InvalidArgument 107000, 100000: an unknown type, a negative length, or no element at all.
+            OutOfMemory 207001: the device has not that much left.
+        """
+        return self._array(dtype_of(dtype), shape_of(shape), policy)
+
+    def _array(self, dtype: np.dtype[Any], shape: tuple[int, ...], policy: int = HUGE_FIRST) -> DeviceArray:
+        self.check_open()
+        self.orphans.sweep()
+        size = math.prod(shape) * dtype.itemsize
+        address = self.allocator.device(size, policy)
+        return self._own(DeviceArray(self, address, size, self._give, dtype=dtype, shape=shape))
 
     def download(
         self, buffer: DeviceBuffer, dtype: DTypeLike = "u1", shape: tuple[int, ...] | None = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.location import Location
+
+if TYPE_CHECKING:
+    from runtime.memory.array import DeviceArray
 
 
 class DeviceBuffer(Buffer):
@@ -28,6 +31,16 @@ class DeviceBuffer(Buffer):
     def _end(self) -> None:
         self.alive = False
         self.word = None
+
+    def as_array(self, dtype: Any, shape: Any = None) -> DeviceArray:
+        """Return the same memory as an array that lives as long as this buffer; one dimension by default.
+
+        Raises:
+            InvalidArgument 107000: no whole number of elements, or another number than the shape has.
+        """
+        from runtime.memory.array import as_array  # a subclass of this class
+
+        return as_array(self, dtype, shape)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return DLPack's device: its extension type, and the user's device id."""

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from runtime import errors
+from runtime.memory.buffer import Buffer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,33 @@ def dtype_of(given: Any) -> np.dtype[Any]:
             hint="use a numeric type",
         )
     return dtype
+
+
+def contents_of(thing: Any) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
+    """Return type and shape of what an array or a tensor of another library holds; None for plain bytes."""
+    import numpy as np
+
+    dtype, shape = getattr(thing, "dtype", None), getattr(thing, "shape", None)
+    if isinstance(thing, (bytes, bytearray, memoryview)):
+        return None
+    if not isinstance(dtype, np.dtype) and hasattr(thing, "__dlpack__") and not isinstance(thing, Buffer):
+        array = np.from_dlpack(thing)
+        return array.dtype, array.shape
+    if not isinstance(dtype, np.dtype) or not isinstance(shape, tuple):
+        return None
+    return dtype, shape
+
+
+def as_bytes(thing: Any) -> Any:
+    """Return the bytes of an array of bfloat16 or 8-bit floats, which the buffer protocol cannot express.
+
+    Anything else, or what is not contiguous, is returned as it is.
+    """
+    import numpy as np
+
+    if not isinstance(thing, np.ndarray) or not thing.flags.c_contiguous or thing.dtype.name not in _EXTENDED:
+        return thing
+    return thing.reshape(-1).view(np.uint8)
 
 
 def element_of(dtype: np.dtype[Any]) -> str:

@@ -23,9 +23,10 @@ TARGET = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 MEMBERS: dict[str, str] = {
     "Runtime": "device device_count set_device reset_device close url",
     "Device": (
-        "create_stream default_stream stream_of create_event create_notify create_count_notify load alloc alloc_host "
-        "alloc_managed register_host upload download copy fill memory_info memory_report enable_peer_access reserve "
-        "create_physical granularity share open_shared open_notify time_limits synchronize close"
+        "create_stream default_stream stream_of create_event create_notify create_count_notify load load_triton alloc "
+        "alloc_host alloc_managed register_host upload empty download copy fill memory_info memory_report "
+        "enable_peer_access reserve create_physical granularity share open_shared open_notify time_limits "
+        "synchronize close"
     ),
     "Pool": (
         "alloc limit trim memory_allocated max_memory_allocated memory_reserved memory_stats memory_summary "
@@ -37,13 +38,15 @@ MEMBERS: dict[str, str] = {
     ),
     "Event": "record wait query synchronize timing share close __await__ __sub__",
     "Notify": "record wait export close",
-    "DeviceBuffer": "view close nbytes __dlpack__",
+    "DeviceBuffer": "view as_array close nbytes __dlpack__",
+    "DeviceArray": "numpy reshape bytes ndim __dlpack__",
     "PooledBuffer": "",
     "HostBuffer": "numpy view close __dlpack__",
     "ManagedBuffer": "",
     "RegisteredBuffer": "",
     "Program": "kernel only cpu_kernel global_variable load load_size close",
     "Kernel": "__getitem__ launch bind bind_device_arguments launch_many argument_count tiling_key",
+    "TritonKernel": "__getitem__ launch signature layout version metadata close",
     "LaunchOptions": "",
     "Graph": "launch update nodes kernels edges cost outline dot debug_json differences times close",
     "Node": "",

@@ -23,6 +23,7 @@ from runtime.launch.copy.direction import Direction, inferred, settle
 from runtime.launch.copy.endpoints import End, ends, size_of
 from runtime.launch.copy.transfer import Keeper
 from runtime.launch.gate import check_blocking, check_pageable, check_unbound
+from runtime.memory.array import DeviceArray
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer
 from runtime.memory.location import Location, Place, locate
@@ -44,10 +45,11 @@ class _Plain(NamedTuple):
     kind: CopyKind
 
 
+_ON_DEVICE = (DeviceBuffer, DeviceArray)
 _PLAIN: Mapping[tuple[type, type], _Plain] = {
-    (DeviceBuffer, DeviceBuffer): _Plain("copy on the device", CopyKind.SDMA),
-    (DeviceBuffer, HostBuffer): _Plain("copy to the device", CopyKind.HOST_TO_DEVICE),
-    (HostBuffer, DeviceBuffer): _Plain("copy to the host", CopyKind.DEVICE_TO_HOST),
+    **{(dst, src): _Plain("copy on the device", CopyKind.SDMA) for dst in _ON_DEVICE for src in _ON_DEVICE},
+    **{(dst, HostBuffer): _Plain("copy to the device", CopyKind.HOST_TO_DEVICE) for dst in _ON_DEVICE},
+    **{(HostBuffer, src): _Plain("copy to the host", CopyKind.DEVICE_TO_HOST) for src in _ON_DEVICE},
 }
 _SHORT = min(transfer.INSIDE_BYTES, transfer.PCIE_BYTES)
 """Most bytes of a copy by a prepared send: any kind takes so many with one SQE."""

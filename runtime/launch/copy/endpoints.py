@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime import errors
 from runtime.memory.buffer import Buffer
+from runtime.memory.elements import as_bytes
 from runtime.memory.location import Location
 
 
@@ -35,7 +36,7 @@ class End:
 
 def _bytes_of(thing: Any, role: str) -> memoryview:
     try:
-        view = memoryview(_from_dlpack(thing, role) if _only_dlpack(thing) else thing)
+        view = _view(_from_dlpack(thing, role) if _only_dlpack(thing) else thing)
     except TypeError:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: a {type(thing).__name__} is not memory",
@@ -56,6 +57,14 @@ def _bytes_of(thing: Any, role: str) -> memoryview:
             hint="pass numpy.ascontiguousarray(array)",
         )
     return view
+
+
+def _view(thing: Any) -> memoryview:
+    """Return an object's bytes; raises TypeError for what has none, ValueError for what cannot be seen as bytes."""
+    try:
+        return memoryview(thing)
+    except ValueError:
+        return memoryview(as_bytes(thing))
 
 
 def _only_dlpack(thing: Any) -> bool:

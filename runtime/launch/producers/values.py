@@ -79,10 +79,14 @@ def pointer(what: str, value: Any, device: Any, element: str = "", *, strict: bo
 
 
 def same_element(held: str, wanted: str) -> bool:
-    """Return whether an array's elements are what a parameter points to; IR does not tell unsigned from signed."""
-    if not held or not wanted or wanted.startswith("*"):
-        return not held or not wanted
-    return _UNSIGNED.get(held, held) == _UNSIGNED.get(wanted, wanted) or {held, wanted} == {"i1", "i8"}
+    """Return whether an array's elements are what a parameter points to.
+
+    IR does not tell unsigned from signed, and flags are bytes. Anything goes where pointers, or nothing, are wanted.
+    """
+    if not wanted or wanted.startswith("*"):
+        return True
+    first, second = _UNSIGNED.get(held, held), _UNSIGNED.get(wanted, wanted)
+    return first == second or {first, second} == {"i1", "i8"}
 
 
 def misfit(what: str, kind: str, code: str, value: Any) -> errors.RuntimeFault:

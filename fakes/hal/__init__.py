@@ -5,31 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakes.hal.async_dma import AsyncDmaCalls
 from fakes.hal.device import DeviceCalls
-from fakes.hal.dma import DmaCalls
-from fakes.hal.events import EventCalls
+from fakes.hal.dma import AsyncDmaCalls, DmaCalls
+from fakes.hal.faults import FaultCalls
 from fakes.hal.info import InfoCalls
 from fakes.hal.ipc import IpcCalls
-from fakes.hal.memory import MemoryCalls
-from fakes.hal.messages import MessageCalls
-from fakes.hal.peers import PeerCalls
+from fakes.hal.memory.allocation import MemoryCalls
+from fakes.hal.memory.copies import CopyCalls
+from fakes.hal.memory.registration import RegistrationCalls
+from fakes.hal.message_queue import MessageQueueCalls
+from fakes.hal.p2p import PeerCalls
 from fakes.hal.pools import PoolCalls
-from fakes.hal.queues import QueueCalls
+from fakes.hal.process import ProcessCalls
+from fakes.hal.queues.arguments import ArgumentCalls
+from fakes.hal.queues.callbacks import CallbackCalls
+from fakes.hal.queues.pairs import QueueCalls
+from fakes.hal.queues.scheduler import SchedulerCalls
+from fakes.hal.queues.stream_memory import StreamMemoryCalls
 from fakes.hal.resources import ResourceCalls
-from fakes.hal.segments import SegmentCalls
+from fakes.hal.shared_ids import SharedIdCalls
 from fakes.hal.snapshot import SnapshotCalls
-from fakes.hal.streams import StreamCalls
 from fakes.hal.vmm import VmmCalls
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine
 
 CHAPTERS = (
-    DeviceCalls, InfoCalls, MemoryCalls, DmaCalls, QueueCalls, ResourceCalls, StreamCalls, EventCalls, PeerCalls,
-    VmmCalls, IpcCalls, AsyncDmaCalls, SnapshotCalls, PoolCalls,
-    SegmentCalls, MessageCalls,
+    DeviceCalls, ProcessCalls, InfoCalls, MemoryCalls, CopyCalls, RegistrationCalls, DmaCalls, AsyncDmaCalls,
+    QueueCalls, StreamMemoryCalls, CallbackCalls, ArgumentCalls, SchedulerCalls, ResourceCalls, FaultCalls, PeerCalls,
+    VmmCalls, IpcCalls, SharedIdCalls, SnapshotCalls, PoolCalls, MessageQueueCalls,
 )  # fmt: skip
+"""What is modelled; a module, or a folder of several, has the name of its chapter in `npuhal.tables`."""
+
 
 
 def modelled() -> frozenset[str]:

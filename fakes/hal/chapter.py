@@ -7,6 +7,8 @@ under the machine's lock and return what the C function returns.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,3 +26,13 @@ class Chapter:
         """Return a card by its logic id, or None."""
         devices = self.machine.devices
         return devices[devid] if 0 <= devid < len(devices) else None
+
+    def wait_for(self, timeout: int, done: Callable[[], bool]) -> bool:
+        """Wait until `done`, at most `timeout` ms (-1: for ever); notified by anything that changes the machine."""
+        deadline = None if timeout < 0 else time.monotonic() + timeout / 1000
+        while not done():
+            left = None if deadline is None else deadline - time.monotonic()
+            if self.machine.closing or (left is not None and left <= 0):
+                return False
+            self.machine.changed.wait(left)
+        return True

@@ -19,7 +19,7 @@ from fakes.schedule.scheduler import POLL, Engines, Policy
 if TYPE_CHECKING:
     from fakes.executor.condition import Registers
     from fakes.executor.together import Begun
-    from fakes.hal.events import FaultEvent
+    from fakes.hal.faults import FaultEvent
     from fakes.machine.machine import Machine
 
 _DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fakes import hal as calls
 from fakes.errors import NotModelled
 from fakes.hal.absent import absence
-from fakes.hal.hot import make_head_reader, make_sender
+from fakes.hal.queues.hot import make_head_reader, make_sender
 from fakes.machine.daemon import FakeDaemon
 from npuhal import constants as c
 from npuhal import prototypes

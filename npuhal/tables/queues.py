@@ -14,6 +14,8 @@ halCqReportIrqWait(devId: u32, in: halReportInfoInput*, out: out halReportInfoOu
 halCqReportGet(devId: u32, in: halReportGetInput*, out: out halReportGetOutput*) -> drvError_t
 halReportRelease(devId: u32, info: halReportReleaseInfo*) -> drvError_t
 halSqTaskArgsAsyncCopy(devId: u32, info: halSqTaskArgsInfo*) -> drvError_t
+halGetTsegInfoByVa(devid: u32, va: u64, size: u64, flag: u32, tsegInfo: out halTsegInfo*) -> drvError_t
+halPutTsegInfo(devid: u32, tsegInfo: halTsegInfo*) -> drvError_t
 halSqSwitchStreamBatch(dev_id: u32, info: sq_switch_stream_info*, num: u32) -> drvError_t
 halStreamTaskFill(dev_id: u32, stream_id: u32, stream_mem: void*, task_info: void*, task_cnt: u32) -> drvError_t
 halTsdrvCtl(devId: u32, cmd: i32, param: void*, paramSize: u64, out: out void*, outSize: out u64*) -> drvError_t

@@ -22,8 +22,6 @@ halResAddrUnmapV2(devId: u32, res_info_in: res_map_info_in*) -> drvError_t
 halGetMaxResMapType() -> u32
 halResRead(dev_id: u32, res_info: res_map_info*, data: out void*, len: u32) -> drvError_t
 halResWrite(dev_id: u32, res_info: res_map_info*, data: void*, len: u32) -> drvError_t
-halGetTsegInfoByVa(devid: u32, va: u64, size: u64, flag: u32, tsegInfo: out halTsegInfo*) -> drvError_t
-halPutTsegInfo(devid: u32, tsegInfo: halTsegInfo*) -> drvError_t
 
 from ascend_inpackage_hal.h
 halTsCmdlistMemMap(devId: u32, tsId: u32) -> drvError_t

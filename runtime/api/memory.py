@@ -13,9 +13,9 @@ from runtime import errors
 from runtime.api.pool import Pool
 from runtime.core.device import device as core
 from runtime.core.diagnostics.resource_report import creation_site
-from runtime.driver.peers import PeerDriver
-from runtime.driver.sharing import ShareDriver
-from runtime.driver.virtual import PhysicalKind, VirtualDriver
+from runtime.driver.ipc import ShareDriver
+from runtime.driver.p2p import PeerDriver
+from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.fill import fill_now
 from runtime.memory import ipc, registered

@@ -14,7 +14,7 @@ from runtime.core.stream import stream as core
 from runtime.core.sync import awaiting
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
-from runtime.driver.copies import Plane
+from runtime.driver.dma import Plane
 from runtime.feature.graph.execution import external
 from runtime.feature.graph.recording.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
 from runtime.launch.batch.batch import Batch

@@ -168,9 +168,9 @@ def _read(hal: HalApi) -> dict[str, Any]:
 
 
 def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, Any]:
-    from runtime.driver.ids import IdDriver
     from runtime.driver.info import DeviceInfo
     from runtime.driver.memory import MemoryDriver
+    from runtime.driver.resources import IdDriver
     from runtime.errors import RuntimeFault
 
     info = DeviceInfo(hal, device_id)

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
-from runtime.driver.virtual import PhysicalKind
+from runtime.driver.vmm import PhysicalKind
 
 
 class ManagedDriver(HalCalls):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime import errors
-from runtime.driver.messages import CONTEXT_BYTES, NAME_BYTES, MessageDriver, QueueState
+from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES, MessageDriver, QueueState
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ from chips import Chip
 from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
-from runtime.driver.windows import WindowDriver
+from runtime.driver.queues.arguments import WindowDriver
 
 _LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuhal import constants as c
 from runtime import errors
-from runtime.driver.virtual import PhysicalKind
+from runtime.driver.vmm import PhysicalKind
 
 if TYPE_CHECKING:
     from runtime.driver.memory import MemoryDriver

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.driver.sharing import KEY_BYTES, ShareDriver
+from runtime.driver.ipc import KEY_BYTES, ShareDriver
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:

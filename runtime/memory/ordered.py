@@ -14,7 +14,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.pools import PoolDriver
-from runtime.driver.virtual import PhysicalKind, VirtualDriver
+from runtime.driver.vmm import PhysicalKind, VirtualDriver
 
 UNIT = 2 << 20
 """Granularity of sizes."""

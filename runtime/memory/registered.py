@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from npuhal import constants as c
 from runtime import errors
-from runtime.driver.sharing import ShareDriver
+from runtime.driver.ipc import ShareDriver
 
 if TYPE_CHECKING:
     from chips import Chip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuhal import constants as c
 from runtime import errors
-from runtime.driver.virtual import PhysicalKind, VirtualDriver
+from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 

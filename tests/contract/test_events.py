@@ -11,7 +11,7 @@ from runtime import errors
 from runtime.api import Device, Kernel, Runtime
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag, check_flags
-from runtime.driver.peers import PeerDriver
+from runtime.driver.p2p import PeerDriver
 
 MakeKernel = Callable[..., Kernel]
 SYNC, MARK, TIME_LINE = EventFlag.SYNC, EventFlag.STREAM_MARK, EventFlag.TIME_LINE

@@ -12,7 +12,7 @@ import pytest
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
-from runtime.driver.ids import STREAM
+from runtime.driver.resources import STREAM
 from runtime.feature import graph
 from runtime.feature.graph import CaptureMode, CaptureStatus, Graph, NodeKind
 from tests.contract.holdings import holdings

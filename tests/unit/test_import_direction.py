@@ -170,7 +170,7 @@ def test_the_runtime_has_its_layers_and_nothing_beside_them() -> None:
         ("runtime.core.ring", "def f():\n    from fakes import device", "late import"),
         ("runtime.cli.fake", "import fakes", "late import"),
         ("runtime.api", "import runtime.testing", "for tests"),
-        ("fakes.hal.queues", "import runtime.errors", "fakes stand below the runtime"),
+        ("fakes.hal.queues.pairs", "import runtime.errors", "fakes stand below the runtime"),
     ],
 )
 def test_a_forbidden_import_is_named(module: str, source: str, rule: str) -> None:

@@ -12,7 +12,7 @@ from runtime.capi.aclrt.memory import device_of, need_size
 from runtime.capi.aclrt.state import Acl
 from runtime.capi.aclrt.stream import own_stream_of
 from runtime.core.stream.stream import Stream
-from runtime.driver.copies import Plane
+from runtime.driver.dma import Plane
 from runtime.launch.copy import copy_batch as batch
 from runtime.launch.copy import planes
 from runtime.launch.copy.copy import copy_addresses, queue_copy

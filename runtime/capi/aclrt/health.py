@@ -9,9 +9,9 @@ from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, need_rt
 from runtime.capi.aclrt.layouts import FAILED_RANGE
 from runtime.capi.aclrt.state import Acl
+from runtime.driver.faults import MOST_RANGES, RepairDriver
 from runtime.driver.info import DeviceInfo
-from runtime.driver.peers import PeerDriver
-from runtime.driver.repair import MOST, RepairDriver
+from runtime.driver.p2p import PeerDriver
 
 _COHERENT_LINKS = frozenset((c.TOPOLOGY_HCCS, c.TOPOLOGY_SIO, c.TOPOLOGY_HCCS_SW, c.TOPOLOGY_UB))
 """Links between devices over which the chip's atomic operations work."""
@@ -32,7 +32,7 @@ def aclrtGetMemUceInfo(
     if (arraySize or 0) < len(rows):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: there are {len(rows)} ranges, room for {arraySize or 0}", ee="EH0009",
-            params=(call, arraySize, "arraySize", f"there are {len(rows)} ranges"), hint=f"make room for {MOST}",
+            params=(call, arraySize, "arraySize", f"there are {len(rows)} ranges"), hint=f"make room for {MOST_RANGES}",
         )
     for number, (address, size) in enumerate(rows):
         data = FAILED_RANGE.pack(address, size, b"")
@@ -46,10 +46,11 @@ def aclrtMemUceRepair(acl: Acl, deviceId: int, memUceInfoArray: int, arraySize: 
     call = "aclrtMemUceRepair"
     need(call, memUceInfoArray=memUceInfoArray)
     count = arraySize or 0
-    if count > MOST:
+    if count > MOST_RANGES:
         raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: arraySize is {count}; at most {MOST} ranges go at once", ee="EH0009",
-            params=(call, count, "arraySize", f"at most {MOST} ranges go at once"), hint="repair in several calls",
+            "ACL_ERROR_INVALID_PARAM", f"{call}: arraySize is {count}; at most {MOST_RANGES} ranges go at once",
+            ee="EH0009", params=(call, count, "arraySize", f"at most {MOST_RANGES} ranges go at once"),
+            hint="repair in several calls",
         )
     rows = list(FAILED_RANGE.iter_unpack(ctypes.string_at(memUceInfoArray, FAILED_RANGE.size * count)))
     if any(any(reserved) for _, _, reserved in rows):

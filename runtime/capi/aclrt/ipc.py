@@ -9,8 +9,8 @@ from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, need_rt
 from runtime.capi.aclrt.memory import device_of, need_size
 from runtime.capi.aclrt.state import Acl
-from runtime.driver.peers import PeerDriver
-from runtime.driver.sharing import ShareDriver
+from runtime.driver.ipc import ShareDriver
+from runtime.driver.p2p import PeerDriver
 from runtime.memory import ipc
 
 _ACCESS_LINK = 0

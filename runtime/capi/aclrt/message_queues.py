@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.state import Acl
-from runtime.driver.messages import CONTEXT_BYTES, NAME_BYTES
+from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES
 from runtime.feature.messages import MessageQueue
 
 _NAME, _DEPTH = 0, 1

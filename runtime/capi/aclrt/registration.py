@@ -6,7 +6,7 @@ from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need
 from runtime.capi.aclrt.memory import device_of, need_size
 from runtime.capi.aclrt.state import Acl
-from runtime.driver.sharing import ShareDriver
+from runtime.driver.ipc import ShareDriver
 from runtime.memory.registered import IO_MEMORY, MAPPED, READ_ONLY
 
 _TYPES = IO_MEMORY | READ_ONLY

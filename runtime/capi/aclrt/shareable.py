@@ -12,8 +12,8 @@ from runtime.api.memory import DeviceMemory
 from runtime.capi.aclrt.entry import Out, entry, need
 from runtime.capi.aclrt.memory import device_of, need_size
 from runtime.capi.aclrt.state import Acl
-from runtime.driver.peers import PeerDriver
-from runtime.driver.virtual import VirtualDriver
+from runtime.driver.p2p import PeerDriver
+from runtime.driver.vmm import VirtualDriver
 
 _ANYBODY = 0x1
 """Export flag: no list of processes."""

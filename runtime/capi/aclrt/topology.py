@@ -13,7 +13,7 @@ from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, need_rt
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.info import DeviceInfo
-from runtime.driver.peers import PeerDriver
+from runtime.driver.p2p import PeerDriver
 
 if TYPE_CHECKING:
     from chips import Chip

@@ -11,7 +11,7 @@ from runtime.capi.aclrt.entry import Out, entry, need, need_rt
 from runtime.capi.aclrt.layouts import PHYSICAL_PROPERTIES
 from runtime.capi.aclrt.memory import device_of, need_size
 from runtime.capi.aclrt.state import Acl
-from runtime.driver.virtual import PhysicalKind, VirtualDriver
+from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.memory.information import attribute_of, physical_kind
 from runtime.memory.virtual import map_again
 

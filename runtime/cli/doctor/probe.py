@@ -25,10 +25,10 @@ from runtime.cli.doctor.findings import Level
 from runtime.cli.doctor.ladder import Doubt, Failed, Skipped, Step
 from runtime.cli.doctor.machine import Machine
 from runtime.driver.calls import HalCalls
-from runtime.driver.ids import EVENT, NOTIFY, STREAM, IdDriver
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, read_machine
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.queues import SQE_BYTES, QueueDriver, QueueOptions
+from runtime.driver.resources import EVENT, NOTIFY, STREAM, IdDriver
 
 __all__ = ["Probe", "Sent"]
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import HostCallback, NotifyWait
 from runtime import errors
 from runtime.core.sync.signals import IdSignal
-from runtime.driver.callbacks import CallbackDriver, CallbackReport
+from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

@@ -29,13 +29,13 @@ from runtime.core.submission.reclaim import Recycler
 from runtime.core.submission.sq_pool import SqMemoryPool, SqPool
 from runtime.core.submission.task_ids import TaskPool
 from runtime.core.sync.signals import Signals
-from runtime.driver.boot import DeviceDriver
 from runtime.driver.calls import HalCalls
+from runtime.driver.device import DeviceDriver
 from runtime.driver.holdings import Holdings
-from runtime.driver.ids import IdDriver
 from runtime.driver.queues import QueueDriver
-from runtime.driver.scheduler import capabilities
-from runtime.driver.windows import WindowDriver
+from runtime.driver.queues.arguments import WindowDriver
+from runtime.driver.queues.scheduler import capabilities
+from runtime.driver.resources import IdDriver
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
 

@@ -13,7 +13,7 @@ from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.submission.ring import NO_TASK, tell
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from runtime.core.diagnostics.resource_report import WHAT
-from runtime.driver.ids import COUNT_NOTIFY, EVENT, NOTIFY, STREAM
+from runtime.driver.resources import COUNT_NOTIFY, EVENT, NOTIFY, STREAM
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:

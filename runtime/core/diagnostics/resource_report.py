@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.driver.ids import COUNT_NOTIFY, EVENT, MODEL, NOTIFY, SQ, STREAM
+from runtime.driver.resources import COUNT_NOTIFY, EVENT, MODEL, NOTIFY, SQ, STREAM
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:

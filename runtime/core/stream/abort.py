@@ -16,7 +16,7 @@ from chips.tasks import StreamClear
 from runtime import errors
 from runtime.core.stream import creation
 from runtime.core.submission.ring import tell
-from runtime.driver.scheduler import AbortState, SchedulerMessages
+from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

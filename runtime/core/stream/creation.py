@@ -19,7 +19,7 @@ from runtime.core.submission.ring import RingV100, RingV200, TaskRing
 from runtime.core.submission.route import AICPU, DEVICE_FED, HOST_ONLY, NORMAL, Route, RouteRank
 from runtime.core.submission.software import DEPTH, SoftwareRoute
 from runtime.core.submission.task_ids import PooledRing
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, QueueOptions, QueuePair
 
 if TYPE_CHECKING:

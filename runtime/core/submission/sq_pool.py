@@ -16,7 +16,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.core.device.limits import SaturationMode
 from runtime.core.diagnostics import resource_report as census
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, SQE_BYTES, QueueOptions
 
 if TYPE_CHECKING:

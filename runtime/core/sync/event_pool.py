@@ -17,7 +17,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.core.diagnostics import resource_report as census
 from runtime.core.submission.reclaim import reclaim
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

@@ -20,7 +20,7 @@ from runtime import errors
 from runtime.core.diagnostics import resource_report as census
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.shots import prepare
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
 

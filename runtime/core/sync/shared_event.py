@@ -17,7 +17,7 @@ from chips.tasks import MemWaitValue, MemWriteValue
 from npuhal import constants as c
 from runtime.core.sync import value
 from runtime.core.sync.signals import Finished, Report, Signal
-from runtime.driver.sharing import KEY_BYTES, ShareDriver
+from runtime.driver.ipc import KEY_BYTES, ShareDriver
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

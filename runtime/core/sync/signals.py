@@ -23,7 +23,7 @@ from runtime.core.submission.shots import Fill, fired, prepare
 from runtime.core.sync import value
 from runtime.core.sync.event_pool import EventBytes, EventIds
 from runtime.core.sync.value import WaitSlots
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from chips.programs.wait import WaitFor
 from chips.tasks import MemWaitValue, MemWriteValue
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
-from runtime.driver.peers import PeerDriver
+from runtime.driver.p2p import PeerDriver
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream

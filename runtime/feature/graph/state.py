@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from runtime.core.stream import creation
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
-from runtime.driver.virtual import VirtualDriver
+from runtime.driver.vmm import VirtualDriver
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

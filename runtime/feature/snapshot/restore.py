@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from runtime.driver.peers import PeerDriver
+from runtime.driver.p2p import PeerDriver
 from runtime.driver.snapshot import ProcessDriver
 from runtime.feature.graph.execution.rings import route_of
 from runtime.feature.snapshot import image

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import Barrier, Cmo
 from runtime import errors
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.launch.copy.cmo import CacheOperation, op_code
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
 from runtime.core.submission.shots import prepare
-from runtime.driver.peers import PeerDriver
+from runtime.driver.p2p import PeerDriver
 from runtime.launch.copy import sync_copy as now
 from runtime.launch.copy import transfer
 from runtime.launch.copy.direction import Direction, inferred, settle

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import CopyKind
 from npuhal import constants as c
 from runtime import errors
-from runtime.driver.copies import CopyDriver
+from runtime.driver.dma import CopyDriver
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import queue_copy
 from runtime.launch.copy.direction import Direction

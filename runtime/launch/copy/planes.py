@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import CopyKind
 from npuhal import constants as c
 from runtime import errors
-from runtime.driver.copies import CopyDriver, Plane
+from runtime.driver.dma import CopyDriver, Plane
 from runtime.launch.copy import transfer
 from runtime.launch.copy.direction import Direction, inferred, settle
 from runtime.launch.copy.transfer import Keeper

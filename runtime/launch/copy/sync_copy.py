@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.core.diagnostics.tracing import span
-from runtime.driver.copies import CopyDriver
+from runtime.driver.dma import CopyDriver
 from runtime.memory.location import Location, locate
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import CopyConfig, CopyKind, MemcpyAsync, UbJob
 from npuhal import constants as c
-from runtime.driver.copies import CopyDriver, Prepared
+from runtime.driver.dma import CopyDriver, Prepared
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream

@@ -12,7 +12,7 @@ import npuhal
 from fakes import kernels
 from fakes.errors import FakeError
 from fakes.faults import Effect
-from fakes.hal.events import FaultEvent
+from fakes.hal.faults import FaultEvent
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.errors import BadUrl

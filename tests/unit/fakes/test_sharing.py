@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes.hal.events import FaultEvent
+from fakes.hal.faults import FaultEvent
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig

@@ -12,7 +12,7 @@ from runtime.core.process.handles import dead_handle
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.notify import Notify
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.feature.graph.execution.model_launcher import Starter
 from runtime.feature.graph.execution.rings import route_of
 from runtime.feature.graph.model.aicpu_launcher import Scheduled, check_left_to_aicpu

@@ -11,7 +11,7 @@ from chips.tasks import ModelMaintenance, ModelOperation
 from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.stream.stream import StreamFlag
-from runtime.driver import ids as id_kinds
+from runtime.driver import resources as id_kinds
 from runtime.feature.graph.execution.rings import DeviceRings, route_of
 from runtime.feature.graph.model.links import Link
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from runtime import errors
-from runtime.driver.scheduler import CAPABILITIES, AbortState, SchedulerMessages, capabilities
+from runtime.driver.queues.scheduler import CAPABILITIES, AbortState, SchedulerMessages, capabilities
 
 
 class Driver:

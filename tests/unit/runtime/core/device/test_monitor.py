@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fakes.hal.events import FaultEvent
+from fakes.hal.faults import FaultEvent
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.device import monitor

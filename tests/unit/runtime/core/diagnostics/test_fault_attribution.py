@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chips.tasks import AicpuKernel, AicpuKind
-from fakes.hal.events import FaultEvent
+from fakes.hal.faults import FaultEvent
 from fakes.kernels import Fail
 from runtime import errors
 from tests.unit.runtime.machines import OpenMachine

@@ -17,7 +17,7 @@ from runtime.core.sync import event_pool
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import Notify
-from runtime.driver.ids import IdDriver
+from runtime.driver.resources import IdDriver
 from tests.unit.runtime.machines import V200, MakeKernel, OpenMachine, holdings
 
 

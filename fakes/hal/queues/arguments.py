@@ -1,4 +1,4 @@
-"""HAL chapter "segments": memory as the UB link knows it, and the copies of kernel arguments between segments."""
+"""HAL chapter "queues": kernel arguments copied over UB, and the segments that such a copy names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LOCAL = 1
 
 
-class SegmentCalls(Chapter):
+class ArgumentCalls(Chapter):
     """Functions of ascend_hal_base.h and trs_pkg.h that exist where a UB link joins host and card."""
 
     def __init__(self, machine: Machine) -> None:

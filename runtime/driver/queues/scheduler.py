@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.driver.boot import DeviceDriver
+    from runtime.driver.device import DeviceDriver
 
 CAPABILITIES = {
     "FLIPTASK": 20, "FFTSPLUS_TIMEOUT": 21, "MC2_ENHANCE": 30, "TASK_ABORT": 34, "STREAM_ABORT": 38,

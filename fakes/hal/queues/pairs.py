@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
-from fakes.hal.hot import make_sender
+from fakes.hal.queues.hot import make_sender
 from fakes.machine.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
 from fakes.schedule.scheduler import SEND, WAIT
 from npuhal import constants as c

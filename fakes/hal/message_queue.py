@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ class _Queue:
     put: int = 0
 
 
-class MessageCalls(Chapter):
+class MessageQueueCalls(Chapter):
     """Functions of ascend_hal_external.h and ascend_hal_base.h."""
 
     def __init__(self, machine: Machine) -> None:
@@ -186,12 +185,8 @@ class MessageCalls(Chapter):
 
     def _when(self, devid: int, qid: int, done: Callable[[], bool], timeout: int, late: int) -> int:
         """Do something as soon as it can be done; `late` when that takes too long, NOT_EXIST for a queue that goes."""
-        deadline = None if timeout < 0 else time.monotonic() + timeout / 1000
-        while not done():
-            left = None if deadline is None else deadline - time.monotonic()
-            if self.machine.closing or (left is not None and left <= 0):
-                return late
-            self.machine.changed.wait(left)
+        if not self.wait_for(timeout, done):
+            return late
         return 0 if self._find(devid, qid) is not None else c.DRV_ERROR_NOT_EXIST
 
 

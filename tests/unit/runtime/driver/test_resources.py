@@ -6,7 +6,7 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Runtime
-from runtime.driver import ids
+from runtime.driver import resources as ids
 from tests.unit.runtime.machines import holdings
 
 KINDS = (ids.STREAM, ids.EVENT, ids.MODEL, ids.NOTIFY)

@@ -1,4 +1,4 @@
-"""HAL chapter "memory": allocation, copies, attributes, registration (hal_semantics 7)."""
+"""HAL chapter "memory": allocation, attributes, features and repair (hal_semantics 7)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from functools import cache
 from typing import Any
 
-from fakes.errors import MemoryFault, OutOfDeviceMemory
+from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.machine.blocks import Block, Kind, Pool
 from npuhal import constants as c
@@ -17,13 +17,11 @@ _KIND_SHIFT, _KIND_MASK = c.MEM_VIRT_BIT, (1 << c.MEM_VIRT_WIDTH) - 1
 _HOST_KINDS = (c.MEM_HOST_VAL, c.MEM_HOST_UVA_VAL)
 _NOT_ON_V2 = c.MEM_READONLY | c.MEM_ADVISE_TS | c.MEM_ADVISE_4G
 _CONTIGUOUS_LIMIT = 4 << 20
-_BATCH_LIMIT = 4096
 _BAR_FEATURES = c.CTRL_SUPPORT_PCIE_BAR_MEM_MASK | c.CTRL_SUPPORT_PCIE_BAR_HUGE_MEM_MASK
-_REGISTER_TYPE_MASK = 0xFFFF
 
 
 class MemoryCalls(Chapter):
-    """Functions of ascend_hal_base.h about memory."""
+    """Functions of ascend_hal_base.h that allocate memory and tell about it."""
 
     # -- allocation ---------------------------------------------------------------------------------------------------
 
@@ -77,99 +75,6 @@ class MemoryCalls(Chapter):
         if block.users or self.machine.imported_elsewhere(block):
             return c.DRV_ERROR_BUSY
         self.machine.memory.free(address)
-        return 0
-
-    # -- copies -------------------------------------------------------------------------------------------------------
-
-    def _copy(self, dst: int, src: int, size: int, call: str) -> int:
-        memory = self.machine.memory
-        for block in (memory.find(dst), memory.find(src)):
-            if block is not None and block.kind is Kind.DEVICE and not self.machine.devices[block.device].works:
-                return c.DRV_ERROR_IOCRL_FAIL
-        try:
-            memory.copy(dst, src, size, call)
-        except MemoryFault as fault:
-            self.machine.problem(str(fault))
-            return c.DRV_ERROR_INVALID_VALUE
-        if self.machine.checks is not None:
-            self.machine.checks.host_copy(dst, src, size, call)
-        for device in self.machine.devices:
-            if device.waiting:
-                device.wake()
-        return 0
-
-    def drvMemcpy(self, dst: int, dest_max: int, src: int, byte_count: int) -> int:
-        """Copy at once, in any direction; no stream is looked at."""
-        if byte_count == 0:
-            return 0
-        if not dst or not src or dest_max < byte_count:
-            return c.DRV_ERROR_INVALID_VALUE
-        return self._copy(dst, src, byte_count, "drvMemcpy")
-
-    def halMemcpy(self, dst: int, dst_size: int, src: int, count: int, info: Any) -> int:
-        """Like drvMemcpy; with `info` only from device to host."""
-        if info is not None and info.dir != c.DRV_MEMCPY_DEVICE_TO_HOST:
-            return c.DRV_ERROR_NOT_SUPPORT
-        return self.drvMemcpy(dst, dst_size, src, count)
-
-    def halSdmaCopy(self, dst: int, dst_size: int, src: int, length: int) -> int:
-        """Copy between devices by SDMA at once; the 950 family does not have it."""
-        if self.machine.plugin.name != "v100":
-            return c.DRV_ERROR_NOT_SUPPORT
-        return self.drvMemcpy(dst, dst_size, src, length)
-
-    def halMemcpyBatch(self, dst: Any, src: Any, size: Any, count: int) -> int:
-        """Copy many pairs at once; each pair needs a side that is not plain host memory."""
-        if dst is None or src is None or size is None or count == 0:
-            return c.DRV_ERROR_PARA_ERROR
-        if count > _BATCH_LIMIT:
-            return c.DRV_ERROR_NOT_SUPPORT
-        columns = [(ctypes.c_uint64 * count).from_address(ctypes.addressof(column)) for column in (dst, src, size)]
-        memory = self.machine.memory
-        for to, origin, _ in zip(*columns, strict=True):
-            if not memory.owns(to) and not memory.owns(origin):
-                return c.DRV_ERROR_INVALID_VALUE
-        for to, origin, length in zip(*columns, strict=True):
-            rc = self.drvMemcpy(to, length, origin, length)
-            if rc:
-                return rc
-        return 0
-
-    def halMemcpy2D(self, copy: Any) -> int:
-        """Copy rows at once; the asynchronous forms build and free a DMA chain."""
-        if copy is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        if copy.type != c.DEVMM_MEMCPY2D_SYNC:
-            return self.machine.dma.copy_2d(copy)
-        rows = self.machine.dma.rows(copy.copy2d)
-        if isinstance(rows, int):
-            return rows
-        for to, origin, length in rows:
-            rc = self._copy(to, origin, length, "halMemcpy2D")
-            if rc:
-                return rc
-        return 0
-
-    def drvMemsetD8(self, dst: int, dest_max: int, value: int, count: int) -> int:
-        """Fill bytes at once."""
-        if not dst or count == 0 or count > dest_max:
-            return c.DRV_ERROR_INVALID_VALUE
-        try:
-            ctypes.memset(self.machine.memory.pointer(dst, count, "drvMemsetD8 of"), value & 0xFF, count)
-        except MemoryFault as fault:
-            self.machine.problem(str(fault))
-            return c.DRV_ERROR_INVALID_VALUE
-        if self.machine.checks is not None:
-            self.machine.checks.host_copy(dst, 0, count, "drvMemsetD8")
-        return 0
-
-    def drvFlushCache(self, _base: int, _length: int) -> None:
-        """Flush: an empty function on a host."""
-
-    def drvMemPrefetchToDevice(self, address: int, length: int, devid: int) -> int:
-        """Prefetch managed memory: there is none that is not on its device already."""
-        if self.device(devid) is None or not address or not length:
-            return c.DRV_ERROR_INVALID_VALUE
         return 0
 
     def halMemAdvise(self, address: int, count: int, advice: int, devid: int) -> int:
@@ -259,13 +164,6 @@ class MemoryCalls(Chapter):
         ssid.value = device.identity.ssid
         return 0
 
-    def drvDeviceGetTransWay(self, _src: int, _dest: int, way: Any) -> int:
-        """Say how two addresses are copied: SDMA (0), always."""
-        if way is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        way.value = 0
-        return 0
-
     def halMemCtl(self, kind: int, param: int, size: int, out: int, out_size: Any) -> int:
         """Features of the memory driver, and windows onto device registers."""
         if kind == c.CTRL_TYPE_SUPPORT_FEATURE:
@@ -326,76 +224,6 @@ class MemoryCalls(Chapter):
         _, address, _ = struct.unpack("<QQQ", self.machine.memory.read(param, size, "halMemCtl from"))
         self.machine.memory.free(address)
         return 0
-
-    # -- registration of host memory ----------------------------------------------------------------------------------
-
-    def halHostRegister(self, src: int, size: int, flag: int, devid: int, dst: Any) -> int:
-        """Make host memory usable by a device, or device memory by the host (drvRegisterTpye in the low bits)."""
-        kind = flag & _REGISTER_TYPE_MASK
-        old = self.machine.plugin.name == "v100"
-        if not old and dst is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        if kind >= c.HOST_REGISTER_MAX_TPYE or (
-            not old and kind not in (c.DEV_SVM_MAP_HOST, c.HOST_MEM_MAP_DEV_PCIE_TH, c.HOST_IO_MAP_DEV)
-        ):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if not src or not size:
-            return c.DRV_ERROR_INVALID_VALUE if old else c.DRV_ERROR_PARA_ERROR
-        device = self.device(devid)
-        if device is None:
-            return c.DRV_ERROR_INVALID_DEVICE
-        memory = self.machine.memory
-        block = memory.find(src)
-        if kind == c.DEV_SVM_MAP_HOST:
-            if block is None or block.kind is not Kind.DEVICE:
-                return c.DRV_ERROR_INVALID_VALUE
-            memory.expose(block)
-            dst.value = src
-            return 0
-        if kind in (c.HOST_SVM_MAP_DEV, c.DEV_MEM_MAP_HOST):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if block is not None:
-            return c.DRV_ERROR_REPEATED_USERD
-        if kind != c.HOST_MEM_MAP_DMA and src % memory.page:
-            return c.DRV_ERROR_PARA_ERROR
-        memory.register_host(src, size, devid)
-        if dst is not None:
-            dst.value = src
-        return 0
-
-    def halHostUnregister(self, src: int, devid: int) -> int:
-        """Undo halHostRegister."""
-        block = self.machine.memory.find(src)
-        if self.device(devid) is None or block is None:
-            return c.DRV_ERROR_NOT_EXIST
-        if block.kind is Kind.DEVICE:
-            self.machine.memory.hide(block)
-            return 0
-        if block.kind is not Kind.REGISTERED or block.base != src:
-            return c.DRV_ERROR_NOT_EXIST
-        self.machine.memory.free(src)
-        return 0
-
-    def halHostUnregisterEx(self, src: int, devid: int, _flag: int) -> int:
-        """Undo halHostRegister; the flag says which kind it was."""
-        return self.halHostUnregister(src, devid)
-
-    def halHostRegisterCapabilities(self, devid: int, module: int, capability: Any) -> int:
-        """Say whether an engine can use registered host memory."""
-        if self.device(devid) is None or capability is None or not 0 <= module < c.DRV_ACC_MODULE_TYPE_MAX:
-            return c.DRV_ERROR_INVALID_VALUE
-        capability.value = c.HOST_MEM_MAP_SUPPORTED
-        return 0
-
-    def halMemHostGetDevPointer(self, src: int, devid: int, dst: Any) -> int:
-        """Return the device address of registered host memory, by the address it was registered at."""
-        block = self.machine.memory.find(src)
-        known = block is not None and block.base == src and block.kind is not Kind.DEVICE
-        if self.device(devid) is None or dst is None or not known:
-            return c.DRV_ERROR_INVALID_VALUE
-        dst.value = src
-        return 0
-
 
 @cache
 def _module_names() -> dict[int, str]:

@@ -1,4 +1,4 @@
-"""HAL chapter "stream memory": queues bound to memory of their streams, backup and restore (hal_semantics 6)."""
+"""HAL chapter "queues": queues bound to memory of their streams, and the old send in two steps (hal_semantics 6)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 _UNBIND = 0xFFFFFFFF
 _DEPTH_LIMIT = 32768
 _PAGE = 2 << 20
-_TYPE_SQ = 0
 _STAGED = 4
 
 
-class StreamCalls(Chapter):
-    """Functions of ascend_hal_base.h that bind, fill, save and restore the memory of streams."""
+class StreamMemoryCalls(Chapter):
+    """Functions of ascend_hal_base.h that bind and fill the memory of streams."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
         self._own: dict[SubmissionQueue, tuple[Block, int, int]] = {}
-        self._saved: dict[tuple[int, int], bytes] = {}
 
     def halSqSwitchStreamBatch(self, devid: int, info: Any, count: int) -> int:
         """Bind queues to stream memory, or unbind them; all arguments are checked before the first one is switched."""
@@ -106,37 +104,6 @@ class StreamCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if self.machine.checks is not None:
             self.machine.checks.filled(device, sq, memory, size)
-        return 0
-
-    # -- backup and restore -------------------------------------------------------------------------------------------
-
-    def _selected(self, devid: int, info: Any) -> list[SubmissionQueue] | None:
-        device = self.device(devid)
-        if device is None or info is None or info.type != _TYPE_SQ or not info.id_num or not info.id_list:
-            return None
-        numbers = (ctypes.c_uint32 * info.id_num).from_address(info.id_list)
-        queues = [device.queues[number] for number in numbers if number in device.queues]
-        return queues if len(queues) == info.id_num else None
-
-    def halStreamBackup(self, devid: int, info: Any) -> int:
-        """Keep the entries before the tail of each named queue."""
-        queues = self._selected(devid, info)
-        if queues is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        for sq in queues:
-            self._saved[devid, sq.sq_id] = ctypes.string_at(sq.ring.pointer, sq.tail * SQE_BYTES)
-        return 0
-
-    def halStreamRestore(self, devid: int, info: Any) -> int:
-        """Write kept entries back and set the pointers: everything before the tail counts as done."""
-        queues = self._selected(devid, info)
-        if queues is None or any((devid, sq.sq_id) not in self._saved for sq in queues):
-            return c.DRV_ERROR_INVALID_VALUE
-        for sq in queues:
-            data = self._saved[devid, sq.sq_id]
-            ctypes.memmove(sq.ring.pointer, data, len(data))
-            tail = len(data) // SQE_BYTES
-            sq.reset(tail, tail)
         return 0
 
     # -- the old two-step send ----------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""HAL chapter "memory": what is allocated, copied and registered."""

@@ -1,0 +1,69 @@
+"""HAL chapter "queues": the reports by which a card asks the host to call functions (hal_semantics 4.8)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from fakes.hal.chapter import Chapter
+from fakes.schedule.scheduler import POLL
+from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.machine.lent import Lent
+    from fakes.machine.machine import Machine
+
+
+class CallbackCalls(Chapter):
+    """Functions of ascend_hal_base.h that receive host callbacks."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self._given: dict[int, Lent] = {}
+
+    def halCqReportIrqWait(self, devid: int, in_: Any, out: Any) -> int:
+        """Wait until a callback CQ of a group has something; its bit is set in the bitmap."""
+        device = self.device(devid)
+        if device is None or in_ is None or out is None or in_.type != c.DRV_CALLBACK_TYPE or not out.cqIdBitmap:
+            return c.DRV_ERROR_INVALID_VALUE
+        size = out.cqIdBitmapSize
+        ctypes.memset(out.cqIdBitmap, 0, size)
+
+        def ready() -> bool:
+            device.turn(POLL)
+            numbers = [cq for cq, group in device.callback_groups.items()
+                       if group == in_.grpId and device.callbacks.get(cq) and cq < size * 8]  # fmt: skip
+            for number in numbers:
+                byte = ctypes.c_uint8.from_address(out.cqIdBitmap + number // 8)
+                byte.value |= 1 << number % 8
+            return bool(numbers)
+
+        return 0 if self.wait_for(in_.timeout, ready) else c.DRV_ERROR_WAIT_TIMEOUT
+
+    def halCqReportGet(self, devid: int, in_: Any, out: Any) -> int:
+        """Return where the reports of a callback CQ lie; they stay until halReportRelease."""
+        device = self.device(devid)
+        if device is None or in_ is None or out is None or in_.cqId not in device.callback_groups:
+            return c.DRV_ERROR_INVALID_VALUE
+        waiting = device.callbacks.get(in_.cqId) or ()
+        if self.machine.checks is not None:
+            self.machine.checks.heard(device, c.DRV_CALLBACK_TYPE, in_.cqId)
+        data = b"".join(waiting)
+        if (before := self._given.pop(in_.cqId, None)) is not None:
+            before.close()
+        lent = self._given[in_.cqId] = self.machine.memory.lend(data)
+        out.count, out.reportPtr = len(waiting), lent.address
+        return 0
+
+    def halReportRelease(self, devid: int, info: Any) -> int:
+        """Give reports back, as many as halCqReportGet counted or fewer."""
+        device = self.device(devid)
+        if device is None or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        waiting = device.callbacks.get(info.cqId)
+        if waiting is None or info.count > len(waiting) or info.cqId not in self._given:
+            return c.DRV_ERROR_INVALID_VALUE
+        for _ in range(info.count):
+            waiting.popleft()
+        self._given.pop(info.cqId).close()
+        return 0

@@ -194,6 +194,7 @@ def aclrtEventElapsedTime(acl: Acl, ms: Out | None, startEvent: int | None, endE
     assert ms is not None
     ms.value = 0.0
     start, end = (handle_of(acl, handle, Event) for handle in (startEvent, endEvent))
+    end.check_same_clock(start)
     ms.value = (end.read_ticks() - start.read_ticks()) / end.ticks_per_ms
 
 

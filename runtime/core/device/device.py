@@ -203,10 +203,10 @@ class Device:
             return 0
         if self.chip.has("DEVICE_TS_COMMON_CPU"):
             return self.driver.scheduler_version()
-        answer: list[int] = []
-        self.control_stream.submit(GetStarsVersion(), reported=lambda cqe: answer.append(cqe.error_code))
+        answer: list[Any] = []
+        self.control_stream.submit(GetStarsVersion(), reported=answer.append)
         self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
-        return (answer[0] if answer else 0) or _DEFAULT_SCHEDULER_VERSION
+        return (answer[0].error_code if answer and answer[0] else 0) or _DEFAULT_SCHEDULER_VERSION
 
     def _start_error_ring(self) -> None:
         ring = ErrorRing(self.memory, int(self.chip.prop("ringbufSize")))

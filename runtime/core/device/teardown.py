@@ -12,6 +12,7 @@ from chips.tasks import Maintenance, MaintenanceKind
 from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.callbacks.observers import StreamState
+from runtime.core.submission import completion
 from runtime.core.submission.ring import NO_TASK, tell
 from runtime.driver import resources as id_kinds
 
@@ -27,8 +28,10 @@ LIMIT_S = _TRIES * _TRY_S
 def close_stream(stream: Stream, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
     stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
+    _take_reports(stream)
     while not release(stream):
         end_tasks(stream, force=force)
+        _take_reports(stream)
     stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
 
 
@@ -45,6 +48,14 @@ def end_tasks(stream: Stream, *, force: bool) -> None:
             force_recycle(stream)
         else:
             _wait_idle(stream)
+
+
+def _take_reports(stream: Stream) -> None:
+    """Take the reports of tasks that are done: the queue that holds them is about to go."""
+    taken = completion.reports_taken(stream)
+    while not taken():
+        completion.drain(stream)
+        time.sleep(_TRY_S)
 
 
 def _wait_idle(stream: Stream) -> None:
@@ -102,6 +113,7 @@ def _announce(stream: Stream, *, force: bool) -> None:
 def _take_back(stream: Stream) -> None:
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+    completion.give_up_reports(stream)
     tell(stream.ring.owed)
     stream.failure.take()
 
@@ -139,7 +151,8 @@ def release(stream: Stream) -> bool:
     device, queues = stream.device, stream.queues
     stream.context.streams.remove(stream)
     device.runtime.handles.remove(stream.handle)
-    stream.expected.clear()
+    completion.give_up_reports(stream)
+    stream.expected.clear()  # of tasks that only models execute
     stream.drop_prepared()  # kernels that only these hold end now, not with the collector
     stream.ring.owners[:] = [None] * stream.ring.depth
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import StreamClear
 from runtime import errors
 from runtime.core.stream import creation
+from runtime.core.submission import completion
 from runtime.core.submission.ring import tell
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
 
@@ -124,7 +125,7 @@ def _start_anew(stream: Stream) -> None:
     with stream.lock, stream.reports:
         stream.ring.reclaim(stream.ring.pending, device.release_arguments)
         stream.ring.restart()
-        stream.expected.clear()
+        completion.give_up_reports(stream)
         device.ids.unbind_logic_cq(stream.stream_id)
         if stream.group is None:
             device.queues.free_logic_cq(pair.logic_cq_id, reserve=True)
@@ -187,6 +188,7 @@ def _give_up(stream: Stream) -> None:
     """Take back all tasks of a queue that stays: the device's own streams."""
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+        completion.give_up_reports(stream)
         stream.failure.take()
         stream.aborts += 1
     tell(stream.ring.owed)

@@ -76,7 +76,7 @@ class Stream:
     """An ordered queue of tasks on one device. Made by `device.create_stream()`.
 
     Everything that changes the ring happens under `lock`; reading a head may happen without it. `expected` maps a
-    report key (see `report_key`) to the callback that takes the CQE of that task.
+    report key (see `report_key`) to the absolute end of the task and the callback that takes its CQE.
     """
 
     __slots__ = (
@@ -116,7 +116,7 @@ class Stream:
         self.senders: Senders = Senders(device, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
         self.has_report = device.queues.report_asker(queues.sq_id)
-        self.expected: dict[int, Callable[[Any], None]] = {}
+        self.expected: dict[int, tuple[int, Callable[[Any], None]]] = {}
         self.failure = errors.FirstError()
         self.halted: completion.Halted | None = None
         """What the queue waits for after a failed task, until the hardware has stopped it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _DISABLE_WAIT_S = 300.0
 """How long the hardware may take to stop a queue with a failed task (core_spec 10.4)."""
+
+_LATE_REPORT_S = 1.0
+"""How long after the head the report of a task may come; hardware needs microseconds."""
 
 NO_STREAM = 0xFFFFFFFF
 """Stream id of a receiver that takes the entries of all streams."""
@@ -84,6 +88,43 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
     return told
 
 
+def is_due(stream: Stream) -> bool:
+    """Whether a task that is done has asked for a report that was not taken yet."""
+    oldest = list(stream.expected.values())[:1]
+    return bool(oldest) and oldest[0][0] <= stream.ring.reclaimed
+
+
+def give_up_reports(stream: Stream) -> None:
+    """Tell whoever waits for the report of a task that is done, or was ended, that there will be none."""
+    reclaimed = stream.ring.reclaimed
+    with stream.reports:
+        for key, (end, taker) in list(stream.expected.items()):
+            if end <= reclaimed and stream.expected.pop(key, None) is not None:
+                taker(None)
+
+
+def reports_taken(stream: Stream) -> Callable[[], bool]:
+    """Return what tells, each time it is asked, whether the reports of all tasks that are done were taken.
+
+    The head may be seen to move before the report is there. One that does not come within a second was lost, and is
+    given up: nobody waits for it without end.
+    """
+    give_up_at = 0.0
+
+    def taken() -> bool:
+        nonlocal give_up_at
+        if not (stream.expected and is_due(stream)):
+            return True
+        now = time.monotonic()
+        give_up_at = give_up_at or now + _LATE_REPORT_S
+        if now < give_up_at:
+            return False
+        give_up_reports(stream)
+        return True
+
+    return taken
+
+
 def take_reports(group: DvppGroup, timeout_ms: int) -> int:
     """Take what a DVPP group's queue holds, waiting at most `timeout_ms`; returns how many entries came."""
     told: deque[Finished] = deque()
@@ -101,9 +142,9 @@ def take_reports(group: DvppGroup, timeout_ms: int) -> int:
 
 def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
     """Deliver one report to whoever expects it, and handle it as an error if it is one."""
-    taker = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
-    if taker is not None:
-        taker(cqe)
+    expected = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
+    if expected is not None:
+        expected[1](cqe)
     position = _position(stream, cqe)
     owner = stream.ring.owners[position] if position is not None else None
     if stream.tracer is not None:

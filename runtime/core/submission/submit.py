@@ -43,7 +43,7 @@ def submit(
     Args:
         owner: what the task is called when it fails; its type name by default.
         finished: called exactly once: by whoever reclaims the task, or by this call when the task was not sent.
-        reported: called with the task's CQE; only for tasks whose SQE asks for one.
+        reported: called with the task's CQE, or with None when there will be none; only for tasks whose SQE asks.
         arguments: an argument block; it goes back to its pool when `finished` is called.
         prepare: called with the task's numbers before it is sent, under the stream's lock: writes the device memory
             that its SQEs point to. It may return the task that is sent instead.
@@ -97,7 +97,7 @@ def send(
                     task = prepare(ids) or task
                 sqes = operations.encode(task, stream.env, ids)
                 if reported is not None:
-                    stream.expected[stream.report_key(ids)] = reported
+                    stream.expected[stream.report_key(ids)] = ring.submitted, reported
                 route.commit(stream, sqes)
             except BaseException:
                 if (ids is not None or ring.mark is not None) and not route.rollback(stream, count):

@@ -27,15 +27,14 @@ async def finish(stream: Stream) -> None:
     stream.check_status()
     if stream.never_waited:
         return
-    target = stream.ring.submitted
-    await _until(stream, lambda: stream.ring.reclaimed >= target, sync.STREAM_TIMEOUT)
+    await _until(stream, sync.all_done(stream), sync.STREAM_TIMEOUT)
     sync.raise_failure(stream)
 
 
 async def reach(event: Questions) -> None:
     """Wait until the newest record of an event is done, as `Event.synchronize` does."""
     if not event.query():
-        await _until(event.last_stream, event.query, sync.EVENT_TIMEOUT)
+        await _until(event.last_stream, event.reached(), sync.EVENT_TIMEOUT)
 
 
 async def _until(stream: Stream, finished: Callable[[], bool], timeout_code: str) -> None:

@@ -434,7 +434,7 @@ class Event(Questions):
     def check_open(self) -> None:
         """Raise where the event was closed, or its device was."""
         if self.closed:
-            raise dead_handle("event", f"event {self.name or hex(self._handle)}")
+            raise dead_handle("event", f"event {self.name or hex(self._handle or id(self))}")
 
     def __repr__(self) -> str:
         record = self._latest

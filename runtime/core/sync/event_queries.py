@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.core.submission import completion
 from runtime.core.sync import awaiting
 from runtime.core.sync import synchronize as sync
 from runtime.core.sync.shared_event import SharedWords
@@ -52,13 +53,13 @@ class Questions:
         if record is None:
             return True
         record.look()
-        return self._complete(record)
+        return self._complete(record) or self._reported(record)
 
     def status(self) -> bool:
         """Return what the runtime knows of the newest record (aclrtQueryEventStatus).
 
-        A record with a time is complete once its report was read; this call reads it for the next one. Never recorded
-        is complete for a renewed event and not for a plain one.
+        A record with a time is complete once its report was read, as synchronizing its stream does; this call reads
+        it for the next one. Never recorded is complete for a renewed event and not for a plain one.
 
         Raises:
             NotSupported 207000: the state is not the runtime's to know (EXTERNAL).
@@ -132,7 +133,12 @@ class Questions:
         self._refuse_captured()
         sync.check_timeout(timeout_ms, "Event.synchronize")
         if not self.query():
-            sync.wait(self.last_stream, self.query, timeout_ms, sync.EVENT_TIMEOUT)
+            sync.wait(self.last_stream, self.reached(), timeout_ms, sync.EVENT_TIMEOUT)
+
+    def reached(self) -> Callable[[], bool]:
+        """Return what a wait asks: `query`, which becomes True also where the time of the record got lost."""
+        reported = completion.reports_taken(self.last_stream)
+        return lambda: self.query() or (reported() and self.query())
 
     def __await__(self) -> Generator[Any, None, None]:
         """`await event`: `synchronize` for asyncio, without a thread; cancelling only ends the wait."""
@@ -159,7 +165,13 @@ class Questions:
         return self._signal.share()
 
     def _complete(self, record: Recording) -> bool:
-        return record.done and (not self.timing or record.timestamp is not None)
+        return record.done and (not self.timing or record.timestamp is not None or record.timeless)
+
+    def _reported(self, record: Recording) -> bool:
+        """Look for the report of a record that was done a moment ago: the device went on between two looks."""
+        if record.done:
+            record.look()
+        return self._complete(record)
 
     def _refuse_captured(self) -> None:
         if self.shadow is not None:
@@ -188,8 +200,10 @@ class Questions:
         """The device's time stamp of the newest record.
 
         Raises:
-            EventError 107006: made without timing, or not recorded and done yet.
+            EventError 107017: the event was closed.
+            EventError 107006: made without timing, not recorded and done yet, or its time got lost.
         """
+        self.check_open()
         if not self.timing:
             raise errors.fault(
                 "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", "this event keeps no time",
@@ -201,8 +215,7 @@ class Questions:
                 "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", "the event has no time stamp yet",
                 hint="record it and synchronize() before reading its time",
             )
-        assert record.timestamp is not None
-        return record.timestamp
+        return self._time_of(record)
 
     def read_ticks(self) -> int:
         """Return the time as the C API does, from what was read so far.
@@ -222,8 +235,9 @@ class Questions:
         record = self._latest
         if record is None:
             raise errors.fault("RT_ERROR_EVENT_RECORDER_NULL", f"{self!r} was never recorded", hint="record it first")
-        if record.timestamp is not None:
-            return record.timestamp
+        record.look()
+        if record.timestamp is not None or (self.timing and self._reported(record)):
+            return self._time_of(record)
         if not self.timing and record.done and self.device.chip.generation == "v100":
             return 0
         raise errors.fault(
@@ -231,13 +245,36 @@ class Questions:
             hint="make it with TIME_LINE, record it, and synchronize the event before",
         )
 
+    def _time_of(self, record: Recording) -> int:
+        """Return the time of a record that is complete; EventError 107006 where it will never be known."""
+        if record.timestamp is None:
+            raise errors.fault(
+                "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", f"{self!r} has no time stamp: its record was ended by force, "
+                "or the device's report of it got lost", hint="record it again",
+            )
+        return record.timestamp
+
     @property
     def ticks_per_ms(self) -> float:
         """How many ticks of the device's clock are a millisecond."""
         return float(self.device.chip.prop("eventTimestampFreq"))
 
     def __sub__(self, earlier: Questions) -> float:
-        """Return the milliseconds from another event to this one, by the device's clock."""
+        """Return the milliseconds from another event to this one, by the device's clock.
+
+        Raises:
+            InvalidArgument 107000: the events are of two devices, whose clocks have nothing in common.
+        """
         if not isinstance(earlier, Questions):
             return NotImplemented
+        self.check_same_clock(earlier)
         return (self.timestamp_ticks - earlier.timestamp_ticks) / self.ticks_per_ms
+
+    def check_same_clock(self, other: Questions) -> None:
+        """Refuse to compare times of events of two devices: InvalidArgument 107000."""
+        if other.last_stream.device is not self.last_stream.device:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"elapsed time: {other!r} and {self!r} are timed by the clocks of two "
+                "devices", ee="EE1006", params=("elapsed time", "events of two devices", "not comparable"),
+                hint="record both events on one device",
+            )

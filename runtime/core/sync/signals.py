@@ -293,7 +293,7 @@ class Recording:
     that it is over.
     """
 
-    __slots__ = ("_end", "_signal", "stream", "timestamp")
+    __slots__ = ("_end", "_signal", "stream", "timeless", "timestamp")
 
     def __init__(self, stream: Stream, signal: Signal | None, end: float = NEVER) -> None:
         """Args:
@@ -302,6 +302,8 @@ class Recording:
         """
         self.stream, self._signal, self._end = stream, signal, end
         self.timestamp: int | None = None
+        self.timeless = False
+        """Whether it is over and its time will never come: it was ended by force, or its report got lost."""
         if signal is not None:
             signal.hold()
 
@@ -322,8 +324,11 @@ class Recording:
             self._signal.drop()
 
     def reported(self, cqe: Any) -> None:
-        """The completion entry came, with the time."""
-        self.timestamp = int(cqe.timestamp)
+        """The completion entry came, with the time; None when there will be none."""
+        if cqe is None:
+            self.timeless = True
+        else:
+            self.timestamp = int(cqe.timestamp)
 
 
 class Waiting:

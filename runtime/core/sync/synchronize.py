@@ -61,16 +61,21 @@ def synchronize(stream: Stream, timeout_ms: int) -> None:
     ring = stream.ring
     if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.barred:
         completion.drain(stream)  # whoever asks whether there are reports must take them
-        if not (stream.failure.first or ring.owed):
+        if not (stream.failure.first or ring.owed or stream.expected):
             return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")
     stream.check_status()
     if stream.never_waited:
         return
-    target = stream.ring.submitted
-    wait(stream, lambda: stream.ring.reclaimed >= target, timeout_ms, STREAM_TIMEOUT)
+    wait(stream, all_done(stream), timeout_ms, STREAM_TIMEOUT)
     raise_failure(stream)
+
+
+def all_done(stream: Stream) -> Callable[[], bool]:
+    """Return what tells whether everything submitted until now is done, and its reports were taken (5.6)."""
+    ring, target, reported = stream.ring, stream.ring.submitted, completion.reports_taken(stream)
+    return lambda: ring.reclaimed >= target and reported()
 
 
 def raise_failure(stream: Stream) -> None:

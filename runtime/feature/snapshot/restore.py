@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from runtime.core.submission import completion
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.snapshot import ProcessDriver
 from runtime.feature.graph.execution.rings import route_of
@@ -87,6 +88,7 @@ def _go_on(stream: Stream) -> None:
         if not stream.keeps_tasks:
             stream.ring.reclaim(stream.ring.pending, device.release_arguments)
             stream.ring.restart()
+        completion.give_up_reports(stream)
         stream.expected.clear()
         stream.halted = None
     base = device.queues.register_base(pair.sq_id) if pair.register_base else 0

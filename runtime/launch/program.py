@@ -6,12 +6,13 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuKernel as Entry
 from chips.binary import AicpuProgram, BinaryError, LoadOptions, load_embedded
 from chips.binary import Program as CoreProgram
 from chips.binary.placement import aligned_base, place
+from chips.binary.side_file import side_file_of
 from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
@@ -21,6 +22,9 @@ from runtime.launch.kernel import Kernel
 from runtime.launch.source import Content, cpu_function, fault_of, find, libraries, read
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import fence
+
+if TYPE_CHECKING:
+    from runtime.launch.producers.operator import Operator
 
 AnyKernel = Kernel | CpuKernel
 _Block = tuple[int, int, bool]
@@ -43,6 +47,8 @@ class Program:
         """
         device.check_open()
         self.device = device
+        self.path = Path(source) if isinstance(source, (str, Path)) else None
+        """The file it was read from; None for bytes."""
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else "kernel bytes")
         self.binary = read(source, device.chip, self.name, options, libraries(device.programs))
         self._kernels: dict[str, AnyKernel] = {}
@@ -147,6 +153,21 @@ class Program:
                 hint=f"name one of them: {', '.join(names[:6])}",
             )
         return self.kernel(names[0])
+
+    def operator(self, key: str | int | None = None, *, description: Any = None) -> Operator:
+        """Return a kernel of an op library as what takes inputs, outputs and tiling data; see `Operator.launch`.
+
+        Args:
+            key: the tiling key, or the kernel's name; None for the only kernel.
+            description: content or fields of the op's JSON file, where that does not lie beside the kernel file.
+
+        Raises:
+            InvalidArgument 107000: no such kernel, or no side file that is sound.
+        """
+        from runtime.launch.producers.operator import operator_of  # few programs are of an op library
+
+        kernel = self.only if key is None else self.kernel(key)
+        return operator_of(kernel, None if self.path is None else side_file_of(self.path), description)
 
     # -- on the device ---------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ MEMBERS: dict[str, str] = {
     "HostBuffer": "numpy view close __dlpack__",
     "ManagedBuffer": "",
     "RegisteredBuffer": "",
-    "Program": "kernel only cpu_kernel global_variable load load_size close",
+    "Program": "kernel only operator cpu_kernel global_variable load load_size close",
     "Kernel": "__getitem__ launch bind bind_device_arguments launch_many argument_count tiling_key",
     "TritonKernel": "__getitem__ launch signature layout version metadata close",
     "LaunchOptions": "",

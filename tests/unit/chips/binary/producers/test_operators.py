@@ -30,7 +30,8 @@ TENSOR = {"name": "x", "dtype": "float32", "paramType": "required"}
 SIDE: dict[str, Any] = {
     "binFileName": "Add", "kernelName": "Add", "opParaSize": 24, "intercoreSync": 1, "parameters": [None, None],
     "workspace": {"num": 1, "size": [-1]}, "optionalInputMode": "gen_placeholder",
-    "dynamicParamMode": "folded_with_desc", "supportInfo": {"inputs": [TENSOR, [{**TENSOR, "name": "list"}], None, {**TENSOR, "paramType": "optional"}],
+    "dynamicParamMode": "folded_with_desc",
+    "supportInfo": {"inputs": [TENSOR, [{**TENSOR, "name": "list"}], None, {**TENSOR, "paramType": "optional"}],
                     "outputs": None},
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from fakes.hal.faults import FaultCalls
 from fakes.hal.info import InfoCalls
 from fakes.hal.ipc import IpcCalls
 from fakes.hal.memory.allocation import MemoryCalls
+from fakes.hal.memory.controls import ControlCalls
 from fakes.hal.memory.copies import CopyCalls
 from fakes.hal.memory.registration import RegistrationCalls
 from fakes.hal.message_queue import MessageQueueCalls
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
     from fakes.machine.machine import Machine
 
 CHAPTERS = (
-    DeviceCalls, ProcessCalls, InfoCalls, MemoryCalls, CopyCalls, RegistrationCalls, DmaCalls, AsyncDmaCalls,
-    QueueCalls, StreamMemoryCalls, CallbackCalls, ArgumentCalls, SchedulerCalls, ResourceCalls, FaultCalls, PeerCalls,
-    VmmCalls, IpcCalls, SharedIdCalls, SnapshotCalls, PoolCalls, MessageQueueCalls,
+    DeviceCalls, ProcessCalls, InfoCalls, MemoryCalls, ControlCalls, CopyCalls, RegistrationCalls, DmaCalls,
+    AsyncDmaCalls, QueueCalls, StreamMemoryCalls, CallbackCalls, ArgumentCalls, SchedulerCalls, ResourceCalls,
+    FaultCalls, PeerCalls, VmmCalls, IpcCalls, SharedIdCalls, SnapshotCalls, PoolCalls, MessageQueueCalls,
 )  # fmt: skip
 """What is modelled; a module, or a folder of several, has the name of its chapter in `npuhal.tables`."""
 

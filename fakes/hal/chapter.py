@@ -27,6 +27,14 @@ class Chapter:
         devices = self.machine.devices
         return devices[devid] if 0 <= devid < len(devices) else None
 
+    def physical_card(self, number: int) -> Device | None:
+        """Return a card by its physical id, or None."""
+        return next((device for device in self.machine.devices if device.identity.physical == number), None)
+
+    def schedulers(self, device: Device) -> int:
+        """Return how many task schedulers a card has."""
+        return int(device.chip.properties["tsCount"])
+
     def wait_for(self, timeout: int, done: Callable[[], bool]) -> bool:
         """Wait until `done`, at most `timeout` ms (-1: for ever); notified by anything that changes the machine."""
         deadline = None if timeout < 0 else time.monotonic() + timeout / 1000

@@ -58,8 +58,11 @@ class DeviceCalls(Chapter):
     def halDeviceOpen(self, devid: int, _in: Any, out: Any) -> int:
         """Open a card for this process; a second time is REPEATED_INIT."""
         device = self.device(devid)
-        if device is None or out is None:
+        if out is None:
             return c.DRV_ERROR_PARA_ERROR
+        if device is None:
+            attached = 0 <= devid < self.machine.driver.attached
+            return c.DRV_ERROR_INVALID_DEVICE if attached else c.DRV_ERROR_PARA_ERROR
         if not device.works:
             return c.DRV_ERROR_DEVICE_NOT_READY
         if device.opened:
@@ -76,13 +79,13 @@ class DeviceCalls(Chapter):
 
     def halDeviceClose(self, devid: int, in_: Any) -> int:
         """Close a card; everything the process held on it is given back, its memory stays after HOST_USER."""
-        device = self.device(devid)
-        if device is None:
-            return c.DRV_ERROR_PARA_ERROR
-        if not device.opened:
-            return c.DRV_ERROR_UNINIT
         if in_ is not None and in_.close_type == c.DEV_CLOSE_ONLY_HOST:
             return c.DRV_ERROR_NOT_SUPPORT
+        if not 0 <= devid < self.machine.driver.numbers:
+            return c.DRV_ERROR_PARA_ERROR
+        device = self.device(devid)
+        if device is None or not device.opened:
+            return c.DRV_ERROR_UNINIT
         if in_ is not None and in_.close_type == c.DEV_CLOSE_HOST_USER:
             device.leave()
             for forget in self.machine.on_leave:

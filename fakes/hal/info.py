@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
+from fakes.machine.facts import fact, master
 from npuhal import constants as c
 from npuhal import structs as s
 
@@ -17,16 +18,8 @@ API_VERSION = 0x072418
 """What halGetAPIVersion answers: 7.36.24, the driver tree's header (hal_loading 4)."""
 _SOC_VERSION_LEN = 32
 _FIRST_BUS = 0x81
-_REAL_TIME = 64
-"""SYSTEM/REAL_TIME: the device's clock; newer than the enumerators of ascend_hal_base.h."""
 _FAILED_MEMORY = 34
 """MEMORY: the addresses that errors beyond correction have hit; as new."""
-
-
-def soc_value(device: Device, key: str, default: int) -> int:
-    """Return a number of the chip's description, section SoCInfo."""
-    value = device.chip.ini.get("SoCInfo", {}).get(key, default)
-    return value if isinstance(value, int) else default
 
 
 def _failed(device: Device) -> Any:
@@ -37,62 +30,35 @@ def _failed(device: Device) -> Any:
     return block
 
 
-def _version(device: Device) -> int:
-    return device.chip.chip_value << 8 | device.machine.chip_revision
-
-
-_INFO: Mapping[tuple[int, int], Callable[[Any], int]] = {
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_ENV): lambda d: 0,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_VERSION): _version,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_MASTERID): lambda d: d.machine.devices[d.index & ~1].identity.physical,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_CORE_NUM): lambda d: int(d.chip.properties["tsCount"]),
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PHY_CHIP_ID): lambda d: d.identity.chip_id,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PHY_DIE_ID): lambda d: d.identity.die_id,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_ADDR_MODE): lambda d: c.ADDR_MODE_INDEPENDENT,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_RUN_MACH): lambda d: c.RUN_MACHINE_PHYCICAL,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_HD_CONNECT_TYPE): lambda d: 2 if d.machine.options.args == "ub" else 0,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_SYS_COUNT): lambda d: d.ticks(d.engines.now),
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_DEV_OSC_FREQUE): lambda d: d.ticks_per_ms * 1000,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_HOST_OSC_FREQUE): lambda d: 1_000_000_000,
-    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PRODUCT_TYPE): lambda d: c.HAL_PRODUCT_TYPE_A_K,
-    (c.MODULE_TYPE_SYSTEM, _REAL_TIME): lambda d: d.ticks(max(d.engines.now, d.host_time)),
-    (c.MODULE_TYPE_AICPU, c.INFO_TYPE_CORE_NUM): lambda d: soc_value(d, "ai_cpu_cnt", 6),
-    (c.MODULE_TYPE_CCPU, c.INFO_TYPE_CORE_NUM): lambda d: 1,
-    (c.MODULE_TYPE_DCPU, c.INFO_TYPE_CORE_NUM): lambda d: 0,
-    (c.MODULE_TYPE_TSCPU, c.INFO_TYPE_CORE_NUM): lambda d: 1,
-    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_CORE_NUM): lambda d: d.machine.cores["AIC"],
-    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_CORE_NUM_LEVEL): lambda d: 0,
-    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_FREQUE_LEVEL): lambda d: 0,
-    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_DIE_NUM): lambda d: d.machine.dies,
-    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_UTILIZATION): lambda d: 0,
-    (c.MODULE_TYPE_AICORE, c.INFO_TYPE_ERROR_MAP): lambda d: 0,
-    (c.MODULE_TYPE_VECTOR_CORE, c.INFO_TYPE_CORE_NUM): lambda d: d.machine.cores["AIV"],
-    (c.MODULE_TYPE_HCOM_CPU, c.INFO_TYPE_CORE_NUM): lambda d: 0,
-}
-"""(module, info) -> value, as far as a runtime asks (hal_trace 2)."""
-
-_FEATURES: Mapping[int, Callable[[Any], bool]] = {
-    c.FEATURE_TRSDRV_SQ_DEVICE_MEM_PRIORITY: lambda m: False,
-    c.FEATURE_PROF_AICPU_CHAN: lambda m: False,
-    c.FEATURE_SVM_GET_USER_MALLOC_ATTR: lambda m: True,
-    c.FEATURE_MEMCPY_BATCH_ASYNC: lambda m: False,
-    c.FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND: lambda m: bool(m.options.software_sq),
-    c.FEATURE_TRSDRV_IS_SQ_SUPPORT_DYNAMIC_BIND_VERSION: lambda m: True,
-    c.FEATURE_APM_RES_MAP_REMOTE: lambda m: True,
-}
+_FEATURES = 32
+_BINDING = c.FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND
+_INNER = 9999
+_USER_CODES: Mapping[int, int] = {
+    0: 0, c.DRV_ERROR_NO_DEVICE: 1, c.DRV_ERROR_INVALID_DEVICE: 2, c.DRV_ERROR_INVALID_VALUE: 3,
+    c.DRV_ERROR_INVALID_HANDLE: 3, c.DRV_ERROR_PARA_ERROR: 3, c.DRV_ERROR_OUT_OF_MEMORY: 4,
+    c.DRV_ERROR_MALLOC_FAIL: 4, c.DRV_ERROR_BUSY: 5, c.DRV_ERROR_RESOURCE_OCCUPIED: 5, c.DRV_ERROR_NO_RESOURCES: 6,
+    c.DRV_ERROR_OPER_NOT_PERMITTED: 7, c.DRV_ERROR_PERMISSION: 7, c.DRV_ERROR_NO_EVENT_RESOURCES: 8,
+    c.DRV_ERROR_NO_STREAM_RESOURCES: 9, c.DRV_ERROR_NO_NOTIFY_RESOURCES: 10, c.DRV_ERROR_NO_MODEL_RESOURCES: 11,
+    c.DRV_ERROR_QUEUE_FULL: 12, c.DRV_ERROR_NO_CDQ_RESOURCES: 13, c.DRV_ERROR_NOT_SUPPORT: 14,
+    c.DEV_ERROR_UNAUTHORIZED_ACCESS_DEVICE: 15,
+}  # fmt: skip
+"""Driver code -> the code for users."""
 
 
 class InfoCalls(Chapter):
     """Functions of ascend_hal_base.h that only ask."""
 
     def halGetDeviceInfo(self, devid: int, module: int, info: int, value: Any) -> int:
-        """Return one number about a card; INVALID_VALUE for what it has no number for."""
+        """Return one number about a card; what has none is an invalid value or not supported, see `facts`."""
         device = self.device(devid)
-        answer = _INFO.get((module, info))
-        if device is None or value is None or answer is None:
+        if device is None and (module, info) == (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_MASTERID):
+            device = self.physical_card(devid)  # the vendor's runtime asks this one with the physical id
+        if device is None or value is None:
             return c.DRV_ERROR_INVALID_VALUE
-        value.value = answer(device)
-        return 0
+        code, number = fact(device, module, info)
+        if code == 0:
+            value.value = number
+        return code
 
     def halGetDeviceInfoByBuff(self, devid: int, module: int, info: int, buf: int, size: Any) -> int:
         """Return a block of facts about a card: its unique id, or its place on the PCIe bus."""
@@ -118,18 +84,19 @@ class InfoCalls(Chapter):
 
     def halGetPhyDeviceInfo(self, physical: int, module: int, info: int, value: Any) -> int:
         """Return one of four numbers by physical id."""
-        for device in self.machine.devices:
-            if device.identity.physical == physical and value is not None and module == c.MODULE_TYPE_SYSTEM:
-                answers = {
-                    c.PHY_INFO_TYPE_CHIPTYPE: device.chip.chip_value,
-                    c.PHY_INFO_TYPE_MASTER_ID: self.machine.devices[device.index & ~1].identity.physical,
-                    c.PHY_INFO_TYPE_PHY_CHIP_ID: device.identity.chip_id,
-                    c.PHY_INFO_TYPE_PHY_DIE_ID: device.identity.die_id,
-                }
-                if info in answers:
-                    value.value = answers[info]
-                    return 0
-        return c.DRV_ERROR_INVALID_VALUE
+        device = self.physical_card(physical)
+        if device is None or value is None or module != c.MODULE_TYPE_SYSTEM:
+            return c.DRV_ERROR_INVALID_VALUE
+        answers = {
+            c.PHY_INFO_TYPE_CHIPTYPE: device.chip.chip_value,
+            c.PHY_INFO_TYPE_MASTER_ID: master(device),
+            c.PHY_INFO_TYPE_PHY_CHIP_ID: device.identity.chip_id,
+            c.PHY_INFO_TYPE_PHY_DIE_ID: device.identity.die_id,
+        }
+        if info not in answers:
+            return c.DRV_ERROR_INVALID_VALUE
+        value.value = answers[info]
+        return 0
 
     def halGetSocVersion(self, devid: int, text: int, length: int) -> int:
         """Return the SoC's name, such as Ascend910B3."""
@@ -176,15 +143,20 @@ class InfoCalls(Chapter):
 
     def halSupportFeature(self, devid: int, feature: int) -> bool:
         """Tell whether the driver has a feature; false for numbers it does not know."""
-        mask = self.machine.options.features
-        if mask is not None:
-            return self.device(devid) is not None and bool(mask >> feature & 1)
-        answer = _FEATURES.get(feature)
-        return answer is not None and self.device(devid) is not None and answer(self.machine)
+        machine = self.machine
+        if machine.options.features is not None:
+            return 0 <= feature < _FEATURES and bool(machine.options.features >> feature & 1)
+        if feature == c.FEATURE_SVM_GET_USER_MALLOC_ATTR:
+            machine.tells_user_memory = True
+        if feature in machine.driver.features:
+            return True
+        if self.device(devid) is None:
+            return False
+        return machine.options.software_sq if feature == _BINDING else feature in machine.driver.card_features
 
-    def halMapErrorCode(self, _code: int) -> int:
-        """Map to a user-facing code: there is none for any (9999)."""
-        return 9999
+    def halMapErrorCode(self, code: int) -> int:
+        """Map to a user-facing code; 9999 stands for what has none of its own."""
+        return _USER_CODES.get(code, _INNER)
 
     def halGetDeviceSplitMode(self, devid: int, mode: Any) -> int:
         """Tell whether the card is split into virtual ones: it is not."""

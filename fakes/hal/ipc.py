@@ -60,7 +60,7 @@ class IpcCalls(NamedChapter):
 
     def halShmemOpenHandle(self, name: int, address: Any) -> int:
         """Map named memory at an address of this process."""
-        if address is None:
+        if address is None or not text_at(name):
             return c.DRV_ERROR_INVALID_VALUE
         with self.machine.names.still():
             export = self.find(name, memory=True)

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from fakes.hal.chapter import Chapter
+from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from npuhal import constants as c
 
 _KINDS = {
@@ -40,10 +41,12 @@ class ResourceCalls(Chapter):
     def halResourceIdAlloc(self, devid: int, in_: Any, out: Any) -> int:
         """Hand out an id, any or a given one."""
         device = self.device(devid)
-        if device is None or in_ is None or out is None or in_.tsId > 1 or in_.type not in _KINDS:
+        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or out is None or in_.type not in _KINDS:
             return c.DRV_ERROR_INVALID_VALUE
-        if not device.opened:
+        if device is None or not device.opened:
             return c.DRV_ERROR_OPEN_FAILED
+        if in_.tsId >= self.schedulers(device):
+            return c.DRV_ERROR_IOCRL_FAIL
         kind = _KINDS[in_.type]
         pool = device.ids[kind]
         if in_.res[1] & _SPECIFIED:
@@ -62,8 +65,12 @@ class ResourceCalls(Chapter):
     def halResourceIdFree(self, devid: int, in_: Any) -> int:
         """Take an id back; a stream with a queue is refused."""
         device = self.device(devid)
-        if device is None or in_ is None or in_.tsId > 1 or in_.type not in _KINDS:
+        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or in_.tsId >= SCHEDULERS or in_.type not in _KINDS:
             return c.DRV_ERROR_INVALID_VALUE
+        if device is None or not device.opened:
+            return c.DRV_ERROR_OPEN_FAILED
+        if in_.tsId >= self.schedulers(device):
+            return c.DRV_ERROR_IOCRL_FAIL
         kind = _KINDS[in_.type]
         if kind == "stream" and in_.resourceId in device.by_stream:
             return c.DRV_ERROR_IOCRL_FAIL
@@ -119,8 +126,12 @@ class ResourceCalls(Chapter):
     def halResourceInfoQuery(self, devid: int, ts: int, kind: int, info: Any) -> int:
         """Return how many ids of a kind there are and how many are used."""
         device = self.device(devid)
-        if device is None or info is None or ts > 1 or kind not in _CAPACITY:
+        if not 0 <= devid < QUEUE_NUMBERS or info is None or not 0 <= kind < c.DRV_RESOURCE_INVALID_ID:
             return c.DRV_ERROR_INVALID_VALUE
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        if ts >= self.schedulers(device) or kind not in _CAPACITY:
+            return c.DRV_ERROR_IOCRL_FAIL
         name = _CAPACITY[kind]
         ceiling = self._ceiling(name)
         limit = device.ids[name].limit

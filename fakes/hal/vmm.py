@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.machine.blocks import GIANT, HUGE, Block, Pool
+from fakes.machine.driver import MEMORY_CARDS
+from fakes.machine.memory import HOST_PAGE
 from fakes.shared import Export
 from npuhal import constants as c
 
@@ -19,6 +21,22 @@ _HANDLE_BASE, _HANDLE_STEP = 0x7E00_0000_0000, 64
 _FLAG_BITS = c.MEM_RSV_TYPE_DEVICE_SHARE | c.MEM_RSV_TYPE_REMOTE_MAP
 _POOLS = {c.MEM_NORMAL_PAGE_TYPE: Pool.NORMAL, c.MEM_HUGE_PAGE_TYPE: Pool.HUGE, c.MEM_GIANT_PAGE_TYPE: Pool.GIANT}
 _HOST_DEVICES = 66
+_HOST = 65
+"""The device number of host memory."""
+_PAGE_BITS = 0xFF
+_LARGE_RANGE = 512 << 20
+"""Ranges larger than this begin at a multiple of 1 GiB, where an address is wished for."""
+
+
+def _unit(size: int, strict: bool) -> int:
+    """Return what a wished address must be a multiple of: the first driver wants it aligned to the size as well."""
+    if not strict or size <= HUGE:
+        return HUGE
+    return GIANT if size > _LARGE_RANGE else 1 << (size - 1).bit_length()
+
+
+def _granularity(page: int) -> int:
+    return GIANT if page == c.MEM_GIANT_PAGE_TYPE else HUGE
 
 
 @dataclass(slots=True, eq=False)
@@ -58,11 +76,20 @@ class VmmCalls(Chapter):
     # -- addresses ----------------------------------------------------------------------------------------------------
 
     def halMemAddressReserve(self, pointer: Any, size: int, alignment: int, address: int, flag: int) -> int:
-        """Reserve addresses; sizes are multiples of 2 MiB, `alignment` must be 0."""
-        if pointer is None or alignment or not size or size % HUGE or address % HUGE:
+        """Reserve addresses, rounded up to 2 MiB; `alignment` must be 0, the low byte of the flag is a kind of page.
+
+        The first driver writes the wanted address back before it looks whether that one is free.
+        """
+        first = self.machine.driver.first
+        if pointer is None or alignment or not size or address % _unit(size, bool(address) and first):
             return c.DRV_ERROR_INVALID_VALUE
-        if flag & _FLAG_BITS and not address:
+        if flag & _PAGE_BITS >= c.MEM_MAX_PAGE_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        if first and flag & _FLAG_BITS and not address:
             return c.DRV_ERROR_NOT_SUPPORT
+        if first:
+            pointer.value = address
+        size = -(-size // HUGE) * HUGE
         base = self.machine.memory.reserve(size, address or None)
         if base is None:
             return c.DRV_ERROR_OUT_OF_MEMORY
@@ -98,29 +125,44 @@ class VmmCalls(Chapter):
     # -- physical memory ----------------------------------------------------------------------------------------------
 
     def halMemGetAllocationGranularity(self, prop: Any, option: int, granularity: Any) -> int:
-        """Return the granularity of sizes: 2 MiB, 1 GiB for giant pages, a page for the minimum of normal pages."""
-        if prop is None or granularity is None or not 0 <= option < c.MEM_ALLOC_GRANULARITY_INVALID:
+        """Return the granularity of sizes: 2 MiB, 1 GiB for giant pages, the host's page for its normal ones."""
+        if not 0 <= option < c.MEM_ALLOC_GRANULARITY_INVALID:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if granularity is None:
             return c.DRV_ERROR_INVALID_VALUE
-        granularity.value = self._granularity(prop.pg_type, option)
+        code = self._check(prop, _HOST)
+        if code:
+            return code
+        small = prop.pg_type == c.MEM_NORMAL_PAGE_TYPE and option == c.MEM_ALLOC_GRANULARITY_MINIMUM
+        if small and prop.devid == _HOST and prop.module_id == c.RUNTIME_MODULE_ID:
+            granularity.value = HOST_PAGE
+        else:
+            granularity.value = _granularity(prop.pg_type)
         return 0
 
-    def _granularity(self, page: int, option: int = c.MEM_ALLOC_GRANULARITY_MINIMUM) -> int:
-        if page == c.MEM_GIANT_PAGE_TYPE:
-            return GIANT
-        if page == c.MEM_NORMAL_PAGE_TYPE and option == c.MEM_ALLOC_GRANULARITY_MINIMUM:
-            return self.machine.memory.page
-        return HUGE
+    def _check(self, prop: Any, also: int = -1) -> int:
+        """Return the code for a description of physical memory that no driver takes; `also`: a device number more."""
+        if prop is None or prop.side >= c.MEM_MAX_SIDE or prop.reserve:
+            return c.DRV_ERROR_INVALID_VALUE
+        if prop.side != c.MEM_HOST_NUMA_SIDE and prop.devid >= MEMORY_CARDS and prop.devid != also:
+            return c.DRV_ERROR_INVALID_VALUE
+        if prop.pg_type >= c.MEM_MAX_PAGE_TYPE or prop.mem_type >= c.MEM_MAX_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        return 0
 
     def halMemCreate(self, handle: Any, size: int, prop: Any, flag: int) -> int:
         """Create physical memory on a card."""
-        if handle is None or prop is None or flag or prop.reserve or prop.pg_type not in _POOLS:
+        if handle is None or not size or flag:
             return c.DRV_ERROR_INVALID_VALUE
+        code = self._check(prop)
+        if code:
+            return code
         if prop.side != c.MEM_DEV_SIDE:
             return c.DRV_ERROR_NOT_SUPPORT
         if self.device(prop.devid) is None:
             return c.DRV_ERROR_INVALID_DEVICE
-        if not size or size % self._granularity(prop.pg_type):
-            return c.DRV_ERROR_INVALID_VALUE
+        if size % _granularity(prop.pg_type):
+            return c.DRV_ERROR_PARA_ERROR
         try:
             block = self.machine.memory.allocate_physical(prop.devid, size, _POOLS[prop.pg_type])
         except OutOfDeviceMemory as full:
@@ -174,7 +216,7 @@ class VmmCalls(Chapter):
     def halMemMap(self, pointer: int, size: int, offset: int, handle: int, flag: int) -> int:
         """Map physical memory at reserved addresses."""
         physical, found = self._handles.get(handle), self._range(pointer)
-        if physical is None or found is None or offset or flag or size != physical.block.size:
+        if physical is None or found is None or offset or flag or size != physical.block.size or pointer % HUGE:
             return c.DRV_ERROR_INVALID_VALUE
         if pointer + size > found[0] + found[1]:
             return c.DRV_ERROR_INVALID_VALUE

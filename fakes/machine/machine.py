@@ -25,6 +25,7 @@ from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
 from fakes.machine.blocks import Block
 from fakes.machine.card import Device, id_counts
+from fakes.machine.driver import driver_of
 from fakes.machine.journal import Executed
 from fakes.machine.memory import Memory
 from fakes.machine.missions import MissionFunction
@@ -53,6 +54,7 @@ class Machine:
         self.chip = chip
         self.options = options
         self.plugin = plugin(chip)
+        self.driver = driver_of(chip)
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         """Notified when the device did something, or was let go."""
@@ -90,6 +92,8 @@ class Machine:
         self.log: deque[Executed] = deque(maxlen=_LOG_ENTRIES)
         self.problems: deque[str] = deque(maxlen=_PROBLEMS)
         self.client_version = 0
+        self.tells_user_memory = not self.driver.first
+        """Whether an address of ordinary memory is an answer of its own: the first driver says so once it was asked."""
         self.pending_error: BaseException | None = None
         self._runner: threading.Thread | None = None
         self._stop = False

@@ -7,6 +7,7 @@ is an error. Between blocks lies an unused page for the same reason.
 from __future__ import annotations
 
 import ctypes
+import mmap
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 DEVICE_WINDOW = 1 << 37
 """Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
+HOST_PAGE = mmap.PAGESIZE
+"""The page of ordinary memory, which the driver maps by: what is registered begins on one."""
 _HOST_WINDOW = 1 << 36
 _VIRTUAL_WINDOW = 1 << 38
 _FREED_KEPT = 256
@@ -212,10 +215,10 @@ class Memory:
 
     def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Block:
         """Make plain host memory known to the devices; `at` is the device address, by default the host address."""
-        span = -(-size // self.page) * self.page
+        span = -(-size // HOST_PAGE) * HOST_PAGE
         base = pointer if at is None else at
         return self._add(Block(base, size, span, Kind.REGISTERED, device, pointer, host_access=at is None,
-                               page=self.page))  # fmt: skip
+                               page=HOST_PAGE))  # fmt: skip
 
     def free(self, address: int) -> Block | None:
         """Free the block that starts at `address`; None when there is none (never allocated, or freed before)."""

@@ -1,4 +1,4 @@
-"""HAL chapter "memory": allocation, attributes, features and repair (hal_semantics 7)."""
+"""HAL chapter "memory": allocation and attributes (hal_semantics 7)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
+from fakes.hal.memory.refusals import HOST_KINDS, is_device_number, kind_of, refusal
 from fakes.machine.blocks import Block, Kind, Pool
+from fakes.machine.driver import MEMORY_CARDS
 from npuhal import constants as c
-from npuhal import structs as s
 
-_KIND_SHIFT, _KIND_MASK = c.MEM_VIRT_BIT, (1 << c.MEM_VIRT_WIDTH) - 1
-_HOST_KINDS = (c.MEM_HOST_VAL, c.MEM_HOST_UVA_VAL)
-_NOT_ON_V2 = c.MEM_READONLY | c.MEM_ADVISE_TS | c.MEM_ADVISE_4G
-_CONTIGUOUS_LIMIT = 4 << 20
-_BAR_FEATURES = c.CTRL_SUPPORT_PCIE_BAR_MEM_MASK | c.CTRL_SUPPORT_PCIE_BAR_HUGE_MEM_MASK
+_INFO_KINDS = (
+    c.MEM_INFO_TYPE_DDR_SIZE, c.MEM_INFO_TYPE_HBM_SIZE, c.MEM_INFO_TYPE_DDR_P2P_SIZE, c.MEM_INFO_TYPE_HBM_P2P_SIZE,
+    c.MEM_INFO_TYPE_ADDR_CHECK,
+)  # fmt: skip
+_DRIVER_RANGE = range(0x1000_0000_0000, 0x1800_0000_0000)
+"""Addresses that the first driver keeps for itself, 8 TiB: what lies there and is not allocated does not exist."""
 
 
 class MemoryCalls(Chapter):
@@ -26,52 +28,61 @@ class MemoryCalls(Chapter):
     # -- allocation ---------------------------------------------------------------------------------------------------
 
     def halMemAlloc(self, pp: Any, size: int, flag: int) -> int:
-        """Allocate device or pinned host memory as the flag's bits say."""
-        if pp is None or size == 0:
+        """Allocate device or pinned host memory as the flag's bits say.
+
+        The first driver clears the pointer once it looks for an address; what it refuses before leaves it alone.
+        """
+        machine, first = self.machine, self.machine.driver.first
+        if pp is None or (not first and size == 0):
             return c.DRV_ERROR_INVALID_VALUE
-        device = self.device(flag & c.MEM_DEVID_MASK)
-        if device is None:
+        code = refusal(first, flag, size)
+        if code:
+            return code
+        if first:
+            pp.value = None
+        if not is_device_number(first, flag):
             return c.DRV_ERROR_INVALID_DEVICE
-        kind = flag >> _KIND_SHIFT & _KIND_MASK
-        if kind not in (c.MEM_DEV_VAL, c.MEM_HOST_VAL, c.MEM_DVPP_VAL, c.MEM_SVM_VAL, c.MEM_HOST_AGENT_VAL,
-                        c.MEM_RESERVE_VAL, c.MEM_HOST_UVA_VAL, c.MEM_UVM_VAL):  # fmt: skip
-            return c.DRV_ERROR_NOT_SUPPORT
-        old = self.machine.plugin.name == "v100"
-        modelled = (*_HOST_KINDS, c.MEM_DEV_VAL, c.MEM_DVPP_VAL, *([c.MEM_UVM_VAL] if old else []))
-        if kind not in modelled or (not old and flag & _NOT_ON_V2):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if not device.opened:
-            return c.DRV_ERROR_INVALID_HANDLE
-        huge = bool(flag & c.MEM_PAGE_HUGE)
-        if flag & c.MEM_CONTIGUOUS_PHY and size > _CONTIGUOUS_LIMIT and not huge:
+        if size == 0:
             return c.DRV_ERROR_INVALID_VALUE
-        limit = self.machine.faults.out_of_memory_from
-        if limit is not None and kind not in _HOST_KINDS and size >= limit:
-            return c.DRV_ERROR_OUT_OF_MEMORY
         try:
-            if kind in _HOST_KINDS:
-                block = self.machine.memory.allocate_host(size, device=device.index, flags=flag)
-            else:
-                pool = Pool.GIANT if flag & c.MEM_PAGE_GIANT else Pool.HUGE if huge else Pool.NORMAL
-                shared = kind == c.MEM_UVM_VAL or self._bar_mapped(flag)
-                block = self.machine.memory.allocate_device(
-                    device.index, size, pool, flags=flag, host_access=shared
-                )
+            block = self._allocate(size, flag)
         except OutOfDeviceMemory as full:
-            self.machine.problem(f"halMemAlloc of {size} bytes: {full}")
+            machine.problem(f"halMemAlloc of {size} bytes: {full}")
             return c.DRV_ERROR_OUT_OF_MEMORY
+        if isinstance(block, int):
+            return block
         pp.value = block.base
         return 0
+
+    def _allocate(self, size: int, flag: int) -> Block | int:
+        """Return a block, or the code for none."""
+        machine = self.machine
+        device = self.device(flag & c.MEM_DEVID_MASK)
+        kind = kind_of(flag)
+        if kind in HOST_KINDS:
+            if not any(card.opened for card in machine.devices):
+                return c.DRV_ERROR_INVALID_HANDLE
+            return machine.memory.allocate_host(size, device=0 if device is None else device.index, flags=flag)
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        if not device.opened:
+            return c.DRV_ERROR_INVALID_HANDLE
+        limit = machine.faults.out_of_memory_from
+        if limit is not None and size >= limit:
+            return c.DRV_ERROR_OUT_OF_MEMORY
+        pool = Pool.GIANT if flag & c.MEM_PAGE_GIANT else Pool.HUGE if flag & c.MEM_PAGE_HUGE else Pool.NORMAL
+        shared = kind == c.MEM_UVM_VAL or self._bar_mapped(flag)
+        return machine.memory.allocate_device(device.index, size, pool, flags=flag, host_access=shared)
 
     def _bar_mapped(self, flag: int) -> bool:
         """With `args=bar` the host may write device memory through its address, as over a BAR that covers it."""
         return self.machine.options.args == "bar" or bool(flag & c.MEM_ADVISE_BAR)
 
     def halMemFree(self, address: int) -> int:
-        """Free a block by its first address."""
+        """Free a block by its first address; what is mapped at reserved addresses is not freed like that."""
         block = self.machine.memory.find(address)
-        if block is None or block.base != address or block.kind not in (Kind.DEVICE, Kind.HOST):
-            return c.DRV_ERROR_INVALID_VALUE if self.machine.plugin.name == "v100" else c.DRV_ERROR_NOT_EXIST
+        if block is None or block.base != address or block.alias or block.kind not in (Kind.DEVICE, Kind.HOST):
+            return c.DRV_ERROR_INVALID_VALUE
         if block.users or self.machine.imported_elsewhere(block):
             return c.DRV_ERROR_BUSY
         self.machine.memory.free(address)
@@ -92,9 +103,10 @@ class MemoryCalls(Chapter):
         memory = self.machine.memory
         block = memory.find(address)
         if block is None:
-            if memory.owns(address):
+            if memory.owns(address) or (self.machine.driver.first and address in _DRIVER_RANGE):
                 return c.DRV_ERROR_NOT_EXIST
-            attribute.memType, attribute.devId, attribute.pageSize = c.DV_MEM_USER_MALLOC, 0, memory.page
+            ordinary = c.DV_MEM_USER_MALLOC if self.machine.tells_user_memory else c.DV_MEM_LOCK_HOST
+            attribute.memType, attribute.devId, attribute.pageSize = ordinary, 0, memory.page
             return 0
         attribute.memType = _attribute(block)
         attribute.devId = block.device
@@ -103,9 +115,12 @@ class MemoryCalls(Chapter):
 
     def halMemGetInfo(self, devid: int, kind: int, info: Any) -> int:
         """Return totals and what is left, normal, huge and giant pages apart."""
-        device = self.device(devid)
-        if device is None or info is None:
+        if not 0 <= devid < MEMORY_CARDS or info is None:
             return c.DRV_ERROR_INVALID_VALUE
+        if kind not in _INFO_KINDS:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if self.device(devid) is None:
+            return c.DRV_ERROR_INVALID_DEVICE
         if kind == c.MEM_INFO_TYPE_ADDR_CHECK:
             return self._check_addresses(devid, info.addr_info)
         budgets = self.machine.memory.budgets[devid]
@@ -115,10 +130,8 @@ class MemoryCalls(Chapter):
             phy.huge_total, phy.huge_free = budgets[Pool.HUGE].total, budgets[Pool.HUGE].free
             phy.giant_total, phy.giant_free = budgets[Pool.GIANT].total, budgets[Pool.GIANT].free
             return 0
-        if kind in (c.MEM_INFO_TYPE_DDR_SIZE, c.MEM_INFO_TYPE_DDR_P2P_SIZE):
-            ctypes.memset(ctypes.addressof(phy), 0, ctypes.sizeof(phy))
-            return 0
-        return c.DRV_ERROR_NOT_SUPPORT
+        ctypes.memset(ctypes.addressof(phy), 0, ctypes.sizeof(phy))  # there is no memory of the other kind
+        return 0
 
     def halGetMemUsageInfo(self, devid: int, rows: Any, room: int, count: Any) -> int:
         """List the components that have or had memory of a card, with bytes now and at most; the largest first."""
@@ -164,66 +177,6 @@ class MemoryCalls(Chapter):
         ssid.value = device.identity.ssid
         return 0
 
-    def halMemCtl(self, kind: int, param: int, size: int, out: int, out_size: Any) -> int:
-        """Features of the memory driver, and windows onto device registers."""
-        if kind == c.CTRL_TYPE_SUPPORT_FEATURE:
-            if not param or size != 16 or not out:
-                return c.DRV_ERROR_INVALID_VALUE
-            memory = self.machine.memory
-            asked = int.from_bytes(memory.read(param, 8, "halMemCtl from"), "little")
-            memory.write(out, (asked & self._features()).to_bytes(8, "little"), "halMemCtl to")
-            if out_size is not None:
-                out_size.value = 8
-            return 0
-        if kind == c.CTRL_TYPE_ADDR_MAP:
-            return self._map_registers(param, size, out, out_size)
-        if kind == c.CTRL_TYPE_MEM_REPAIR:
-            return self._repair(param, size)
-        if kind == c.CTRL_TYPE_ADDR_UNMAP:
-            return self._unmap_registers(param, size)
-        if kind in (c.CTRL_TYPE_GET_DCACHE_ADDR, c.CTRL_TYPE_PROCESS_CP_MMAP, c.CTRL_TYPE_PROCESS_CP_MUNMAP):
-            return c.DRV_ERROR_NOT_SUPPORT
-        return c.DRV_ERROR_NOT_SUPPORT if kind >= 0 else c.DRV_ERROR_INVALID_VALUE
-
-    def _repair(self, param: int, size: int) -> int:
-        """Replace pages that have failed (MemRepairInPara): they work again, and hold zeros."""
-        if not param or size != ctypes.sizeof(s.MemRepairInPara):
-            return c.DRV_ERROR_INVALID_VALUE
-        asked = s.MemRepairInPara.from_buffer_copy(self.machine.memory.read(param, size, "halMemCtl from"))
-        device = self.device(asked.devid)
-        rows = [(row.ptr, row.len) for row in asked.repairAddrs[: min(asked.count, c.MEM_REPAIR_MAX_CNT)]]
-        if device is None or not set(rows) <= set(device.failed_memory):
-            return c.DRV_ERROR_INVALID_VALUE
-        for address, length in rows:
-            ctypes.memset(self.machine.memory.pointer(address, length, "repair of"), 0, length)
-        device.failed_memory[:] = [row for row in device.failed_memory if row not in rows]
-        return 0
-
-    def _features(self) -> int:
-        features = c.CTRL_SUPPORT_GIANT_PAGE_MASK | c.CTRL_SUPPORT_DEV_MEM_REGISTER_MASK
-        return features | _BAR_FEATURES if self.machine.options.args == "bar" else features
-
-    def _map_registers(self, param: int, size: int, out: int, out_size: Any) -> int:
-        """Give a register block of the cores an address in device memory (AddrMapInPara, AddrMapOutPara)."""
-        if not param or size != 8 or not out:
-            return c.DRV_ERROR_INVALID_VALUE
-        kind, devid = struct.unpack("<II", self.machine.memory.read(param, 8, "halMemCtl from"))
-        device = self.device(devid)
-        if device is None or not 0 <= kind < c.ADDR_MAP_TYPE_MAX:
-            return c.DRV_ERROR_INVALID_VALUE
-        block = self.machine.memory.allocate_device(devid, 4096)
-        block.label = f"registers {kind}"
-        self.machine.memory.write(out, struct.pack("<QQ", block.base, block.size), "halMemCtl to")
-        if out_size is not None:
-            out_size.value = 16
-        return 0
-
-    def _unmap_registers(self, param: int, size: int) -> int:
-        if not param or size != 24:
-            return c.DRV_ERROR_INVALID_VALUE
-        _, address, _ = struct.unpack("<QQQ", self.machine.memory.read(param, size, "halMemCtl from"))
-        self.machine.memory.free(address)
-        return 0
 
 @cache
 def _module_names() -> dict[int, str]:
@@ -235,6 +188,6 @@ def _module_names() -> dict[int, str]:
 def _attribute(block: Block) -> int:
     """Return the DV_MEM_* class of a block."""
     if block.kind is Kind.DEVICE:
-        kind = block.flags >> _KIND_SHIFT & _KIND_MASK
+        kind = kind_of(block.flags)
         return {c.MEM_DVPP_VAL: c.DV_MEM_LOCK_DEV_DVPP, c.MEM_UVM_VAL: c.DV_MEM_UVM}.get(kind, c.DV_MEM_LOCK_DEV)
     return c.DV_MEM_USER_REGISTER if block.kind is Kind.REGISTERED else c.DV_MEM_LOCK_HOST

@@ -43,14 +43,16 @@ class CopyCalls(Chapter):
 
     def drvMemcpy(self, dst: int, dest_max: int, src: int, byte_count: int) -> int:
         """Copy at once, in any direction; no stream is looked at."""
+        if not dst or not src or not dest_max or dest_max < byte_count:
+            return c.DRV_ERROR_INVALID_VALUE
         if byte_count == 0:
             return 0
-        if not dst or not src or dest_max < byte_count:
-            return c.DRV_ERROR_INVALID_VALUE
         return self._copy(dst, src, byte_count, "drvMemcpy")
 
     def halMemcpy(self, dst: int, dst_size: int, src: int, count: int, info: Any) -> int:
-        """Like drvMemcpy; with `info` only from device to host."""
+        """Like drvMemcpy; with `info` only from device to host, and the first driver wants it."""
+        if not dst or not src or not dst_size or dst_size < count or (info is None and self.machine.driver.first):
+            return c.DRV_ERROR_INVALID_VALUE
         if info is not None and info.dir != c.DRV_MEMCPY_DEVICE_TO_HOST:
             return c.DRV_ERROR_NOT_SUPPORT
         return self.drvMemcpy(dst, dst_size, src, count)

@@ -13,12 +13,18 @@ from fakes.schedule.scheduler import FULL, SEND
 from npuhal import constants as c
 
 if TYPE_CHECKING:
+    from fakes.machine.blocks import Block
     from fakes.machine.machine import Machine
 
 _SEND_INFO = struct.Struct("<IIIiQII")
 """halTaskSendInfo up to `pos`: type, tsId, sqId, timeout, sqe_addr, sqe_num, pos."""
 _QUERY_INFO = struct.Struct("<IIIII")
 """halSqCqQueryInfo up to `prop`."""
+
+
+def blank(ring: Block, first: int, number: int) -> None:
+    """Zero entries of a ring: what the library does when it is given no address."""
+    ctypes.memset(ring.pointer + first * SQE_BYTES, 0, number * SQE_BYTES)
 
 
 def make_sender(machine: Machine) -> Callable[[int, Any], int]:
@@ -30,7 +36,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
     owns = machine.memory.owns
     faults, checks = machine.faults, machine.checks
     normal, invalid = c.DRV_NORMAL_TYPE, c.DRV_ERROR_INVALID_VALUE
-    no_resources, paused, bus_down = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL, c.DRV_ERROR_BUS_DOWN
+    no_resources, paused = c.DRV_ERROR_NO_RESOURCES, c.DRV_ERROR_STATUS_FAIL
 
     def send(devid: int, info: Any) -> int:
         kind, ts, sq_id, _timeout, address, number, _pos = unpack(info)
@@ -38,16 +44,14 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
             return invalid
         device = devices[devid]
         sq = device.queues.get(sq_id)
-        if sq is None or kind != normal or ts > 1 or not address:
+        if sq is None or kind != normal or ts:
             return invalid
         if not sq.sendable:
             return c.DRV_ERROR_NOT_SUPPORT
         if sq.paused:
             return paused
-        if not device.works:
-            return bus_down
-        if number == 0 or number >= sq.depth:
-            return c.DRV_ERROR_IOCRL_FAIL if number == 0 else no_resources
+        if number >= sq.depth:
+            return no_resources
         if device.active:
             device.turn(SEND)
         depth, tail = sq.depth, sq.tail
@@ -60,7 +64,10 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
             return no_resources
         ring = sq.ring
         in_place = ring.base <= address < ring.base + ring.size
-        if in_place:
+        if not address:
+            blank(ring, tail, min(number, depth - tail))
+            blank(ring, 0, number - min(number, depth - tail))
+        elif in_place:
             if address != ring.base + tail * SQE_BYTES:
                 return invalid
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.hal.queues.hot import make_sender
+from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from fakes.machine.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
 from fakes.schedule.scheduler import SEND, WAIT
 from npuhal import constants as c
@@ -25,6 +26,31 @@ _SPECIFIED_SQ, _SPECIFIED_CQ = c.TSDRV_FLAG_SPECIFIED_SQ_ID, c.TSDRV_FLAG_SPECIF
 _NO_SEND = c.TSDRV_FLAG_ONLY_SQCQ_ID | c.TSDRV_FLAG_NO_SQ_MEM
 
 
+_STAGING = 256
+"""Bytes that the library stages entries in: no entry is larger."""
+_MAPPED_TYPES = (c.DRV_NORMAL_TYPE, c.DRV_SHM_TYPE, c.DRV_CTRL_TYPE)
+_FLAG_WORD = 7
+"""The value of a setting in which flags stand: the library clears it."""
+_MAPPED = frozenset((
+    c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQ_CQE_STATUS, c.DRV_SQCQ_PROP_SQ_BASE,
+    c.DRV_SQCQ_PROP_SQ_DEPTH, c.DRV_SQCQ_PROP_SQE_SIZE, c.DRV_SQCQ_PROP_SQ_MEM_ATTR,
+))  # fmt: skip
+"""Properties that the library reads from what it has mapped; others it asks the kernel for."""
+_JETTIES = (c.DRV_SQCQ_PROP_H2D_ASYNC_JETTY_INFO, c.DRV_SQCQ_PROP_D2D_ASYNC_JETTY_INFO)
+_CQ_TYPES = (c.DRV_NORMAL_TYPE, c.DRV_CALLBACK_TYPE, c.DRV_LOGIC_TYPE)
+
+
+def _is_mapped(in_: Any) -> bool:
+    """Whether the library maps a ring of its own for the queue."""
+    plain = not in_.flag & (c.TSDRV_FLAG_REUSE_SQ | c.TSDRV_FLAG_ONLY_SQCQ_ID)
+    return in_.type in _MAPPED_TYPES and (in_.type != c.DRV_NORMAL_TYPE or plain)
+
+
+def _entry_bytes(in_: Any) -> int:
+    """Return the size of an entry that the library looks at: that of queues which are sent to."""
+    return in_.sqeSize if in_.type in (*_MAPPED_TYPES, c.DRV_CALLBACK_TYPE) else 0
+
+
 class QueueCalls(Chapter):
     """Functions of ascend_hal_base.h and trs_pkg.h about queues."""
 
@@ -37,10 +63,14 @@ class QueueCalls(Chapter):
     def halSqCqAllocate(self, devid: int, in_: Any, out: Any) -> int:
         """Create a queue pair (NORMAL) or a logic CQ (LOGIC)."""
         device = self.device(devid)
-        if device is None or in_ is None or out is None or in_.tsId > 1 or not 0 <= in_.type < c.DRV_INVALID_TYPE:
+        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or out is None or in_.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
-        if not device.opened:
-            return c.DRV_ERROR_OPEN_FAILED
+        if not 0 <= in_.type < c.DRV_INVALID_TYPE or max(in_.cqeSize, _entry_bytes(in_)) > _STAGING:
+            return c.DRV_ERROR_INVALID_VALUE
+        if device is None or not device.opened:
+            return c.DRV_ERROR_OUT_OF_MEMORY if _is_mapped(in_) else c.DRV_ERROR_OPEN_FAILED
+        if in_.tsId >= self.schedulers(device):
+            return c.DRV_ERROR_IOCRL_FAIL
         if in_.type == c.DRV_NORMAL_TYPE:
             return self._allocate_pair(device, in_, out)
         if in_.type == c.DRV_LOGIC_TYPE:
@@ -107,8 +137,12 @@ class QueueCalls(Chapter):
     def halSqCqFree(self, devid: int, info: Any) -> int:
         """Destroy a queue; whoever waits for it is woken."""
         device = self.device(devid)
-        if device is None or info is None or info.tsId > 1:
+        if not 0 <= devid < QUEUE_NUMBERS or info is None or info.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
+        if not 0 <= info.type < c.DRV_INVALID_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        if device is None or not device.opened:
+            return c.DRV_ERROR_OPEN_FAILED
         if info.type == c.DRV_LOGIC_TYPE:
             logic = device.logic.pop(info.cqId, None)
             if logic is None:
@@ -157,21 +191,25 @@ class QueueCalls(Chapter):
     def halSqCqQuery(self, devid: int, info: Any) -> int:
         """Read a property of a queue into value[0..]."""
         device = self.device(devid)
-        if device is None or info is None or info.tsId > 1:
+        if not 0 <= devid < QUEUE_NUMBERS or info is None or info.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
+        sq = None
+        if info.type == c.DRV_NORMAL_TYPE:
+            if info.prop in _JETTIES and self.machine.options.args != "ub":
+                return c.DRV_ERROR_NOT_SUPPORT
+            sq = device.queues.get(info.sqId) if device is not None and device.opened and not info.tsId else None
+            if sq is None and info.prop in _MAPPED:
+                return c.DRV_ERROR_INVALID_VALUE
+        if device is None or not device.opened:
+            return c.DRV_ERROR_OPEN_FAILED
         if info.type == c.DRV_LOGIC_TYPE and info.prop in (c.DRV_SQCQ_PROP_CQ_DEPTH, c.DRV_SQCQ_PROP_CQE_SIZE):
             logic = device.logic.get(info.cqId)
             if logic is None:
-                return c.DRV_ERROR_INVALID_VALUE
+                return c.DRV_ERROR_IOCRL_FAIL
             info.value[0] = logic.depth if info.prop == c.DRV_SQCQ_PROP_CQ_DEPTH else logic.entry_bytes
             return 0
-        if info.type != c.DRV_NORMAL_TYPE:
-            return c.DRV_ERROR_IOCRL_FAIL
-        sq = device.queues.get(info.sqId)
-        if sq is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        answer = _QUERIES.get(info.prop)
-        if answer is None:
+        answer = None if sq is None else _QUERIES.get(info.prop)
+        if sq is None or answer is None:
             return c.DRV_ERROR_IOCRL_FAIL
         values = answer(device, sq)
         if values is None:
@@ -182,24 +220,29 @@ class QueueCalls(Chapter):
 
     def halSqCqConfig(self, devid: int, info: Any) -> int:
         """Change the state or the pointers of a queue; only value[0] is looked at."""
-        device = self.device(devid)
-        if device is None or info is None or info.tsId > 1:
+        if not 0 <= devid < QUEUE_NUMBERS or info is None or info.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
-        prop, value = info.prop, info.value[0]
-        checks = self.machine.checks
-        if info.type == c.DRV_LOGIC_TYPE and prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
-            logic = device.logic.get(info.cqId)
-            if logic is None:
-                return c.DRV_ERROR_NOT_EXIST
-            logic.entries.clear()
-            return 0
-        if info.type != c.DRV_NORMAL_TYPE:
-            return c.DRV_ERROR_PARA_ERROR
-        if prop in (c.DRV_SQCQ_PROP_SQ_PAUSE, c.DRV_SQCQ_PROP_SQ_RESUME):
-            return self._pause(device, info.sqId, prop == c.DRV_SQCQ_PROP_SQ_PAUSE)
-        sq = device.queues.get(info.sqId)
-        if sq is None:
+        prop, value, checks = info.prop, info.value[0], self.machine.checks
+        if prop == c.DRV_SQCQ_PROP_SQCQ_RESET and self.machine.driver.first:
+            return c.DRV_ERROR_NOT_SUPPORT
+        info.value[_FLAG_WORD] = 0
+        device = self.device(devid)
+        pausing = prop in (c.DRV_SQCQ_PROP_SQ_PAUSE, c.DRV_SQCQ_PROP_SQ_RESUME)
+        normal = info.type == c.DRV_NORMAL_TYPE
+        sq = device.queues.get(info.sqId) if device is not None and device.opened and not info.tsId else None
+        if normal and sq is None and info.sqId != ANY_SQ:
             return c.DRV_ERROR_NOT_EXIST
+        if pausing and not normal:
+            return c.DRV_ERROR_PARA_ERROR
+        if device is None or not device.opened:
+            return c.DRV_ERROR_OPEN_FAILED
+        if not normal:
+            return self._configure_logic(device, info)
+        if pausing:
+            return self._pause(device, info.sqId, prop == c.DRV_SQCQ_PROP_SQ_PAUSE)
+        if sq is None:
+            pointers = (c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQCQ_RESET)
+            return c.DRV_ERROR_INVALID_VALUE if prop in pointers else c.DRV_ERROR_IOCRL_FAIL
         if prop == c.DRV_SQCQ_PROP_SQ_STATUS:
             sq.enabled = bool(value & 1)
         elif prop == c.DRV_SQCQ_PROP_SQ_HEAD:
@@ -215,14 +258,22 @@ class QueueCalls(Chapter):
         elif prop == c.DRV_SQCQ_PROP_SQ_DISABLE_TO_ENABLE:
             return self._enable_when_disabled(sq, value)
         elif prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
-            if self.machine.plugin.name != "v100":
-                if checks is not None:
-                    checks.giving_up(sq)
-                sq.reset()
+            if checks is not None:
+                checks.giving_up(sq)
+            sq.reset()
         else:
-            return c.DRV_ERROR_INVALID_VALUE
+            return c.DRV_ERROR_IOCRL_FAIL
         device.activate(sq)
         self.machine.changed.notify_all()
+        return 0
+
+    def _configure_logic(self, device: Device, info: Any) -> int:
+        """Change a queue that is no stream's: what the kernel does not know is swallowed."""
+        if info.type == c.DRV_LOGIC_TYPE and info.prop == c.DRV_SQCQ_PROP_SQCQ_RESET:
+            logic = device.logic.get(info.cqId)
+            if logic is None:
+                return c.DRV_ERROR_NOT_EXIST
+            logic.entries.clear()
         return 0
 
     def _pause(self, device: Device, sq_id: int, paused: bool) -> int:
@@ -250,33 +301,34 @@ class QueueCalls(Chapter):
     def halCqReportRecv(self, devid: int, info: Any) -> int:
         """Receive completions: reports of a logic CQ, or raw entries of a hardware CQ."""
         device = self.device(devid)
-        if device is None or info is None or info.tsId > 1:
+        if not 0 <= devid < QUEUE_NUMBERS or info is None or info.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
-        info.report_cqe_num = 0
+        info.res[0] = 1  # the version of the struct
+        if device is None or info.type not in _CQ_TYPES or info.tsId:
+            return c.DRV_ERROR_INVALID_VALUE
         if info.type == c.DRV_NORMAL_TYPE:
             pair = next((sq for sq in device.queues.values() if sq.cq_id == info.cqId), None)
             if pair is None:
                 return c.DRV_ERROR_INVALID_VALUE
+            info.report_cqe_num = 0
             return self._receive(device, info, lambda: pair.receive_hardware(info.cqe_num), lambda: pair.destroyed)
         if info.type == c.DRV_CALLBACK_TYPE:
             if info.cqId not in device.callback_groups:
                 return c.DRV_ERROR_INVALID_VALUE
+            info.report_cqe_num = 0
             waiting = device.callbacks.setdefault(info.cqId, deque())
             return self._receive(
                 device, info, lambda: [waiting.popleft()] if waiting else [],
                 lambda: device.callbacks.get(info.cqId) is not waiting,
             )  # fmt: skip
-        if info.type != c.DRV_LOGIC_TYPE:
-            return c.DRV_ERROR_NOT_SUPPORT
         logic = device.logic.get(info.cqId)
         if logic is None:
             return c.DRV_ERROR_INVALID_VALUE
+        info.report_cqe_num = 0
         stream, task = info.stream_id, info.task_id
         return self._receive(device, info, lambda: logic.take(info.cqe_num, stream, task), lambda: logic.freed)
 
-    def _receive(
-        self, device: Device, info: Any, take: Callable[[], list[bytes]], gone: Callable[[], bool]
-    ) -> int:
+    def _receive(self, device: Device, info: Any, take: Callable[[], list[bytes]], gone: Callable[[], bool]) -> int:
         """Wait in slices that end when something changed: another thread may send what this one waits for."""
         timeout = info.timeout
         if timeout < -1 or not info.cqe_num or not info.cqe_addr:

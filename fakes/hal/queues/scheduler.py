@@ -21,17 +21,16 @@ class SchedulerCalls(Chapter):
         to the room the caller states.
         """
         device, memory = self.device(devid), self.machine.memory
-        if device is None:
-            return c.DRV_ERROR_INVALID_VALUE
         if command == c.TSDRV_CTL_CMD_CB_GROUP_NUM_GET:
-            if not out:
+            if not out or out_size is None:
                 return c.DRV_ERROR_INVALID_VALUE
+            out_size.value = 4
             groups = self.machine.options.callback_groups
             memory.write(out, groups.to_bytes(4, "little"), "halTsdrvCtl to")
             return 0
         if command != c.TSDRV_CTL_CMD_CTRL_MSG:
             return c.DRV_ERROR_NOT_SUPPORT
-        if not param or size != 16 or not out or out_size is None:
+        if device is None or not param or size != 16 or not out or out_size is None:
             return c.DRV_ERROR_INVALID_VALUE
         _, length, message = struct.unpack("<IIQ", memory.read(param, size, "halTsdrvCtl from"))
         if not message or not 4 <= length <= 256:

@@ -24,7 +24,7 @@ def test_opening_twice_and_closing_twice_have_their_codes(rig: Rig) -> None:
     out = s.hal_dev_open_out()
     again = rig.hal.halDeviceOpen(0, ctypes.byref(s.hal_dev_open_in()), ctypes.byref(out))
     assert again == c.DRV_ERROR_REPEATED_INIT
-    assert rig.hal.halDeviceOpen(9, None, ctypes.byref(out)) == c.DRV_ERROR_PARA_ERROR
+    assert rig.hal.halDeviceOpen(64, None, ctypes.byref(out)) == c.DRV_ERROR_PARA_ERROR
     assert rig.hal.halDeviceOpen(0, None, None) == c.DRV_ERROR_PARA_ERROR
     assert rig.hal.halDeviceClose(0, None) == 0
     assert rig.hal.halDeviceClose(0, None) == c.DRV_ERROR_UNINIT

@@ -84,8 +84,18 @@ def test_addresses_have_classes(rig: Rig, where: str, kind: str) -> None:
     address = {"device": lambda: rig.alloc(64), "host": lambda: rig.alloc_host(64),
                "plain": lambda: ctypes.addressof(buffer)}[where]()  # fmt: skip
     attribute = s.DVattribute()
+    rig.hal.halSupportFeature(0, c.FEATURE_SVM_GET_USER_MALLOC_ATTR)
     assert rig.hal.drvMemGetAttribute(address + 8, ctypes.byref(attribute)) == 0
     assert attribute.memType == getattr(c, kind)
+
+
+def test_ordinary_memory_is_told_apart_once_the_first_driver_was_asked_whether_it_can(rig: Rig) -> None:
+    buffer, attribute, classes = ctypes.create_string_buffer(64), s.DVattribute(), []
+    for _ in range(2):
+        assert rig.hal.drvMemGetAttribute(ctypes.addressof(buffer), ctypes.byref(attribute)) == 0
+        classes.append(attribute.memType)
+        assert rig.hal.halSupportFeature(0, c.FEATURE_SVM_GET_USER_MALLOC_ATTR)
+    assert classes == [c.DV_MEM_LOCK_HOST if rig.v1 else c.DV_MEM_USER_MALLOC, c.DV_MEM_USER_MALLOC]
 
 
 def test_the_attribute_of_a_freed_address_does_not_exist(rig: Rig) -> None:
@@ -114,8 +124,22 @@ def test_wrong_requests_have_their_codes(rig: Rig) -> None:
     assert allocate(rig, 0, flag)[0] == c.DRV_ERROR_INVALID_VALUE
     assert allocate(rig, 64, flag | 5)[0] == c.DRV_ERROR_INVALID_DEVICE
     assert rig.hal.halMemAlloc(None, 64, flag) == c.DRV_ERROR_INVALID_VALUE
-    assert allocate(rig, 8 << 20, flag | c.MEM_CONTIGUOUS_PHY)[0] == c.DRV_ERROR_INVALID_VALUE
+    contiguous = flag | c.MEM_CONTIGUOUS_PHY
+    assert allocate(rig, 8 << 20, contiguous)[0] == (c.DRV_ERROR_INVALID_VALUE if rig.v1 else 0)
+    refused = c.DRV_ERROR_INVALID_VALUE if rig.v1 else c.DRV_ERROR_NOT_SUPPORT
+    assert allocate(rig, 64, contiguous | c.MEM_PAGE_HUGE)[0] == refused
     assert allocate(rig, 64, flag | c.MEM_READONLY)[0] == (0 if rig.v1 else c.DRV_ERROR_NOT_SUPPORT)
+    for large in (c.MEM_PAGE_GIANT, *(() if rig.v1 else (c.MEM_PAGE_HUGE,))):
+        assert allocate(rig, 64, c.MEM_HOST | large)[0] == c.DRV_ERROR_NOT_SUPPORT
+
+
+def test_a_pointer_is_cleared_once_an_address_is_looked_for(rig: Rig) -> None:
+    """The first driver clears it then, the later one never touches it on failure."""
+    flag = c.MEM_DEV | c.MEM_TYPE_HBM
+    for size, wish, cleared in ((1 << 50, flag, rig.v1), (0, flag, rig.v1), (64, c.MEM_RESERVE, False)):
+        pointer = ctypes.c_void_p(0x77)
+        assert rig.hal.halMemAlloc(ctypes.byref(pointer), size, wish)
+        assert pointer.value == (None if cleared else 0x77)
 
 
 def test_memory_runs_out_per_page_kind_and_comes_back(open_rig: Callable[..., Rig]) -> None:

@@ -131,7 +131,7 @@ def test_an_exchanged_card_works_again_after_the_restore(rig: Rig) -> None:
     assert rig.hal.halProcessResBackup(ctypes.byref(info)) == 0
     device.fail(c.DRV_STATUS_EXCEPTION, sticky=True)
     device.exchange()
-    assert stream.send(rig.nop(stream)) == c.DRV_ERROR_BUS_DOWN
+    assert stream.receive(timeout=1)[0] == c.DRV_ERROR_BUS_DOWN
     assert restore() == 0
     assert (stream.head, stream.query(c.DRV_SQCQ_PROP_SQ_TAIL)) == (5, 5)
     assert rig.get(data, 18) == bytes(18)

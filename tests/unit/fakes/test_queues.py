@@ -13,7 +13,7 @@ from fakes import kernels
 from fakes.machine.queues import LogicQueue, completion, hardware_entry
 from npuhal import constants as c
 from npuhal import structs as s
-from tests.unit.fakes.rig import Rig
+from tests.unit.fakes.rig import SQE, Rig
 
 CODE = b"never ending code" * 4
 HEAD, TAIL, STATUS = c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQ_STATUS
@@ -36,8 +36,27 @@ def test_a_ring_keeps_one_slot_empty_and_wraps(open_rig: Callable[..., Rig]) -> 
 def test_more_than_the_ring_never_fits(rig: Rig) -> None:
     stream = rig.stream(depth=4)
     assert stream.send(*[rig.nop(stream)] * 4) == c.DRV_ERROR_NO_RESOURCES
-    info = s.halTaskSendInfo(type=c.DRV_NORMAL_TYPE, sqId=stream.sq_id, sqe_addr=64)
-    assert rig.hal.halSqTaskSend(0, ctypes.byref(info)) == c.DRV_ERROR_IOCRL_FAIL
+
+
+def test_no_entries_are_sent_and_say_where_the_next_one_goes(rig: Rig) -> None:
+    stream = rig.stream()
+    stream.send(*[rig.nop(stream)] * 3)
+    for address in (64, None):
+        info = s.halTaskSendInfo(type=c.DRV_NORMAL_TYPE, sqId=stream.sq_id, sqe_addr=address)
+        assert (rig.hal.halSqTaskSend(0, ctypes.byref(info)), info.pos) == (0, 3)
+    stream.drain()
+    assert stream.head == 3
+
+
+def test_without_an_address_the_entry_is_zero(rig: Rig) -> None:
+    stream = rig.stream(depth=4)
+    stream.send(*[rig.nop(stream)] * 3)
+    stream.drain()
+    rig.fake.device().hold()
+    info = s.halTaskSendInfo(type=c.DRV_NORMAL_TYPE, sqId=stream.sq_id, sqe_num=2)
+    assert (rig.hal.halSqTaskSend(0, ctypes.byref(info)), info.pos) == (0, 3)
+    ring = rig.fake.device().queues[stream.sq_id].ring
+    assert ctypes.string_at(ring.pointer + 3 * SQE, SQE) + ctypes.string_at(ring.pointer, SQE) == bytes(2 * SQE)
 
 
 def test_unknown_queues_and_devices_are_invalid(rig: Rig) -> None:

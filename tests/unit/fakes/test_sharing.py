@@ -62,8 +62,8 @@ def test_the_device_uses_mapped_memory(rig: Rig) -> None:
 def test_wrong_virtual_memory_calls_have_their_codes(rig: Rig) -> None:
     pointer = ctypes.c_void_p()
     assert rig.hal.halMemAddressReserve(ctypes.byref(pointer), 2 * MiB, 4096, 0, 0) == c.DRV_ERROR_INVALID_VALUE
-    assert reserve(rig, MiB)[0] == c.DRV_ERROR_INVALID_VALUE
-    assert create(rig, MiB)[0] == c.DRV_ERROR_INVALID_VALUE
+    assert rig.hal.halMemAddressReserve(ctypes.byref(pointer), 2 * MiB, 0, 0, 3) == c.DRV_ERROR_INVALID_VALUE
+    assert create(rig, MiB)[0] == c.DRV_ERROR_PARA_ERROR
     assert create(rig, 1 << 50)[0] == c.DRV_ERROR_OUT_OF_MEMORY
     _, handle = create(rig, 2 * MiB)
     assert rig.hal.halMemMap(1 << 21, 2 * MiB, 0, handle, 0) == c.DRV_ERROR_INVALID_VALUE
@@ -71,6 +71,17 @@ def test_wrong_virtual_memory_calls_have_their_codes(rig: Rig) -> None:
     _, base = reserve(rig, 2 * MiB)
     assert rig.hal.halMemMap(base, 2 * MiB, 0, handle, 0) == 0
     assert rig.hal.halMemSetAccess(base, 2 * MiB, ctypes.byref(access), 1) == c.DRV_ERROR_NOT_SUPPORT
+
+
+def test_reserved_ranges_end_at_2_mib(rig: Rig) -> None:
+    code, base = reserve(rig, MiB)
+    assert (code, base % (2 * MiB)) == (0, 0)
+    _, handle = create(rig, 2 * MiB)
+    assert rig.hal.halMemMap(base, 2 * MiB, 0, handle, 0) == 0
+    assert rig.hal.halMemFree(base) == c.DRV_ERROR_INVALID_VALUE
+    assert rig.hal.halMemUnmap(base) == 0
+    assert rig.hal.halMemAddressFree(base) == 0
+    assert reserve(rig, 3 * MiB)[0] == 0
 
 
 def test_a_shared_handle_needs_permission(rig: Rig) -> None:

@@ -14,7 +14,7 @@ from fakes.shim.exports import c_daemon, c_source
 from npuhal.loader import LIBRARY
 
 COMPILERS = ("cc", "gcc", "clang")
-_SOURCES = ("client.c", "serve.c", "site.c")
+_SOURCES = ("client.c", "post.c", "serve.c", "site.c")
 _FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
 _DAEMON = "libtsdclient.so"
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakes.checkers import names
-from fakes.shim.exports import Export
+from fakes.shim.exports import POSTED, Export
+from fakes.shim.posts import HARMLESS, Posts
 from npuhal import constants as c
 from npuhal.daemon import CAPABILITY_PID_QOS, DaemonError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fakes.machine.machine import Machine
-    from fakes.shim.region import Slot
+    from fakes.shim.region import Region, Slot
     from fakes.tiers.direct import FakeApi
 
 Call = Callable[..., Any]
@@ -33,12 +34,15 @@ _OPENERS = frozenset({"halDeviceOpen", "halDeviceClose", "drvDeviceOpen", "drvDe
 class Service:
     """The functions of one machine for callers in another process."""
 
-    def __init__(self, api: FakeApi, exports: Sequence[Export], on_opened: Callable[[int], None]) -> None:
+    def __init__(self, api: FakeApi, exports: Sequence[Export], region: Region) -> None:
         self.machine: Machine = api.fake
+        self._send = api.raw("halSqTaskSend")
+        self._posts = Posts(self.machine, region, self._send)
+        self._posts.failed = self.failed
         self.errors: list[str] = []
         """What went wrong in the fake itself, or in functions that were attached to it."""
         self._exports = exports
-        self._on_opened = on_opened
+        self._region = region
         self._sites = self.machine.checks is not None
         self._functions = [self._function(api, export) for export in exports]
 
@@ -71,9 +75,15 @@ class Service:
         views: list[tuple[int, Any, dict[int, Any]]] = [
             (index, kind, {}) for index, arg in enumerate(prototype.args) if (kind := _target(arg.ctype))
         ]
-        lock = machine.lock
+        lock, posts, header = machine.lock, self._posts, self._posts.header
+        forgets = name not in HARMLESS
 
         def entry() -> int:
+            if header.posted != header.taken:
+                with lock:
+                    posts.take()
+            if forgets:
+                posts.forget()
             if machine.pending_error is not None:
                 with lock:
                     error, machine.pending_error = machine.pending_error, None
@@ -113,15 +123,29 @@ class Service:
         name = export.prototype.name
         if export.prototype.chapter == "daemon":
             return _DAEMON[name](api)
-        if name in ("halSqTaskSend", "halSqCqQuery"):
+        if name == POSTED:
+            return self._sending
+        if name == "halSqCqQuery":
             return api.raw(name)
         function: Call = getattr(api, name)
         return self._counting(function) if name in _OPENERS else function
 
+    def _sending(self, device: int, info: Any) -> int:
+        code: int = self._send(device, info)
+        if not code:
+            with self.machine.lock:
+                self._posts.sent(device, info)
+        return code
+
+    def finish(self) -> None:
+        """Carry out what was posted last."""
+        with self.machine.lock:
+            self._posts.take()
+
     def _counting(self, function: Call) -> Call:
         def counting(*values: Any) -> Any:
             answer = function(*values)
-            self._on_opened(sum(bool(device.opened) for device in self.machine.devices))
+            self._region.header.opened = sum(bool(device.opened) for device in self.machine.devices)
             return answer
 
         return counting

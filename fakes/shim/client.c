@@ -238,6 +238,9 @@ static shim_region *ready(void) {
     return atomic_load(&region);
 }
 
+/* The shared memory, if there is a server. */
+shim_region *shim_current(void) { return atomic_load_explicit(&region, memory_order_acquire); }
+
 /* -- a call -------------------------------------------------------------------------------------------------------- */
 
 static int server_lives(void) {

@@ -20,6 +20,8 @@ from npuhal import constants, prototypes, structs
 MOST_ARGUMENTS = 12
 """Arguments a slot has room for (SHIM_ARGS)."""
 MOST_RULES = 8
+POSTED = "halSqTaskSend"
+"""The function that is not always called for (post.c)."""
 _SIZE = re.compile(r"(?P<out>out )?(?:(?P<base>\w+) \+ )?(?P<unit>\w+) \* (?P<count>\*?[\w.]+)\Z")
 _INTEGERS: Mapping[Any, str] = {
     ctypes.c_bool: "_Bool", ctypes.c_int: "int32_t", ctypes.c_uint: "uint32_t", ctypes.c_long: "int64_t",
@@ -217,6 +219,8 @@ def _stub(number: int, export: Export) -> Iterator[str]:
     )
     call = f"npuhal_shim_call({number}, {'args' if kinds else '0'})"
     yield f"{result} {prototype.name}({parameters}) {{"
+    if prototype.name == POSTED:
+        yield "    if (shim_posted(a0, a1)) return 0;"
     if kinds:
         yield f"    uint64_t args[] = {{{words}}};"
     yield f"    {call};" if result == "void" else f"    return ({result}){call};"

@@ -18,7 +18,11 @@ _HEADER = 4096
 _SITE_BYTES = 480
 _ROOM = 1 << 18
 """Mapping changes that one call may make; they are carried out when it returns."""
-WANTS_SITES, ENDED = 1, 2
+WANTS_SITES, ENDED, POSTS = 1, 2, 4
+POSTS_BYTES = 1 << 22
+"""Room for sends that the server has not taken yet."""
+QUEUES = 1 << 14
+"""Queues of which the program may know something; others that share a place with one are called for."""
 
 
 class Mapping(ctypes.Structure):
@@ -39,7 +43,20 @@ class Header(ctypes.Structure):
         ("base", ctypes.c_uint64), ("memory", ctypes.c_uint64), ("bytes", ctypes.c_uint64),
         ("mappings", ctypes.c_uint64), ("room", ctypes.c_uint64), ("refused", ctypes.c_uint32),
         ("server", ctypes.c_int32), ("flags", ctypes.c_uint32), ("opened", ctypes.c_uint32),
-        ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64),
+        ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64), ("posts", ctypes.c_uint64),
+        ("posts_bytes", ctypes.c_uint64), ("queues", ctypes.c_uint64), ("queues_count", ctypes.c_uint64),
+        ("posted", ctypes.c_uint64), ("taken", ctypes.c_uint64), ("epoch", ctypes.c_uint32),
+        ("waiting", ctypes.c_uint32),
+    )  # fmt: skip
+
+
+class Queue(ctypes.Structure):
+    """What the program may know of a queue (shim_queue)."""
+
+    __slots__ = ()
+    _fields_ = (
+        ("key", ctypes.c_uint32), ("epoch", ctypes.c_uint32), ("credit", ctypes.c_uint32), ("tail", ctypes.c_uint32),
+        ("depth", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -60,12 +77,17 @@ class Region:
 
     def __init__(self, memory: int, size: int, refused: int, wants_sites: bool) -> None:
         slots = _HEADER + SLOTS * SLOT_BYTES
-        self.size = slots + _ROOM * ctypes.sizeof(Mapping)
+        queues = slots + _ROOM * ctypes.sizeof(Mapping)
+        posts = -(-(queues + QUEUES * ctypes.sizeof(Queue)) // _HEADER) * _HEADER
+        self.size = posts + POSTS_BYTES
         self._file = BackingFile("npuhal-shim", self.size)
         base = self._file.address
         self.header = Header.from_address(base)
         self._ring = (Mapping * _ROOM).from_address(base + slots)
+        self.queues = (Queue * QUEUES).from_address(base + queues)
         header = self.header
+        header.queues, header.queues_count, header.posts, header.posts_bytes = queues, QUEUES, posts, POSTS_BYTES
+        header.epoch = 1
         header.slots, header.slot_bytes, header.base = SLOTS, SLOT_BYTES, base
         header.memory, header.bytes, header.mappings, header.room = memory, size, slots, _ROOM
         header.refused, header.server, header.flags = refused, os.getpid(), WANTS_SITES if wants_sites else 0

@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -56,7 +57,7 @@ class Server:
         )  # fmt: skip
         machine.memory.mirror(self.region.mapped)
         made = exports(machine.plugin.name)
-        self.service = Service(self.api, made, self._opened)
+        self.service = Service(self.api, made, self.region)
         self._serve = ctypes.CDLL(library).npuhal_shim_serve
         self._check(library, [each.prototype.name for each in made])
         self._kept: list[Any] = []
@@ -86,6 +87,7 @@ class Server:
 
     def finish(self, killed: bool) -> int:
         """Close the machine and tell what was found; returns the exit status that the program is to have."""
+        self.service.finish()
         self.region.header.flags |= ENDED
         reports: tuple[Report, ...] = ()
         try:
@@ -107,17 +109,14 @@ class Server:
         ]
         text = json.dumps(
             {
-                "url": self.api.url, "pid": self._pid, "ended": "killed" if killed else "exit", "reports": found,
-                "errors": self.service.errors, "problems": list(self.machine.problems),
+                "url": self.api.url, "pid": self._pid, "ended": "killed" if killed else "exit",
+                "cpu_s": time.process_time(), "reports": found, "errors": self.service.errors, "problems": list(self.machine.problems),
             }, indent=1,
         )  # fmt: skip
         try:
             path.write_text(text + "\n", encoding="utf-8")
         except OSError as problem:
             print(f"npuhal shim: NPUHAL_SHIM_REPORT={path}: {problem.strerror}", file=sys.stderr)
-
-    def _opened(self, cards: int) -> None:
-        self.region.header.opened = cards
 
     def _check(self, library: str, names: list[str]) -> None:
         """Refuse a library that was written for another generation, or by another version."""

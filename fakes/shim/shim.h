@@ -14,7 +14,7 @@
 #define SHIM_SITE 480
 #define SHIM_HEADER 4096 /* of the region, and of each slot */
 
-enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2 };
+enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4 };
 
 typedef struct {
     uint64_t address, size;
@@ -34,7 +34,27 @@ typedef struct {
     _Atomic uint32_t opened;   /* cards that the program has opened */
     _Atomic uint64_t published;
     _Atomic uint64_t applied;
+    uint64_t posts, posts_bytes; /* offset of the ring of posted sends, and its size: a power of two */
+    uint64_t queues, queues_count;
+    _Atomic uint64_t posted;   /* bytes written to the ring by the program, and taken out by the server */
+    _Atomic uint64_t taken;
+    _Atomic uint32_t epoch;    /* what is known of queues holds while this stays the same */
+    _Atomic uint32_t waiting;  /* calls in the server that wait for something to happen */
 } shim_region;
+
+/* What the program may know of a queue: that so many entries can be sent without asking. */
+typedef struct {
+    uint32_t key, epoch; /* key: device << 16 | queue */
+    uint32_t credit, tail, depth;
+} shim_queue;
+
+/* A posted send: this, the struct halTaskSendInfo, then the entries. */
+typedef struct {
+    uint32_t device, bytes; /* device SHIM_SKIP: nothing up to the end of the ring */
+} shim_post;
+
+#define SHIM_SKIP UINT32_MAX
+#define SHIM_POST_HEAD 16
 
 typedef struct {
     _Atomic uint32_t owner;    /* thread id, 0: free */
@@ -76,6 +96,8 @@ extern const shim_function npuhal_shim_functions[];
 extern const uint32_t npuhal_shim_count;
 extern const shim_rule shim_rules[] __attribute__((visibility("hidden")));
 
+shim_region *shim_current(void) __attribute__((visibility("hidden")));
+int shim_posted(uint32_t device, void *info) __attribute__((visibility("hidden")));
 int64_t npuhal_shim_call(uint32_t function, uint64_t *args);
 int32_t npuhal_shim_lacks(const char *name, int32_t code);
 

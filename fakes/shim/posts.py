@@ -1,0 +1,114 @@
+"""Sends that the program has posted (post.c): taken out and carried out before anything else is."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fakes.shim.region import POSTS, POSTS_BYTES, QUEUES
+from npuhal import constants as c
+from npuhal import structs
+
+if TYPE_CHECKING:
+    from fakes.machine.machine import Machine
+    from fakes.shim.region import Region
+
+_HEAD = struct.Struct("<II")
+_HEAD_BYTES = 16
+_SKIP = 0xFFFFFFFF
+HARMLESS = frozenset({
+    "halSqTaskSend", "halSqCqQuery", "halCqReportRecv", "halMemAlloc", "halMemFree", "drvMemcpy", "halMemcpy",
+    "halMemcpySumbit", "halMemcpyWait", "drvMemConvertAddr", "drvMemDestroyAddr", "halMemGetInfo", "drvGetDevNum",
+    "drvDeviceStatus", "halGetDeviceInfo", "halResourceIdAlloc", "halResourceIdFree", "halSqTaskArgsAsyncCopy",
+})  # fmt: skip
+"""Functions that never change what the program knows of queues; every other one does, for all that it is asked."""
+
+
+class Posts:
+    """The ring of posted sends of one region, and what the program knows of the machine's queues."""
+
+    def __init__(self, machine: Machine, region: Region, send: Callable[[int, Any], int]) -> None:
+        """Let the program post where the machine moves at calls only, and nobody looks at each of them."""
+        self._machine, self._region, self._send = machine, region, send
+        self._header = self.header = region.header
+        self._ring = self._header.base + self._header.posts
+        self._bytes = (ctypes.c_char * POSTS_BYTES).from_address(self._ring)
+        self._info = structs.halTaskSendInfo()
+        self._taken = 0
+        self.failed: Callable[[str, BaseException], int] = lambda _what, _error: 0
+        if not machine.options.free_run and machine.checks is None:
+            self._header.flags |= POSTS
+            machine.changed = _Changed(self, machine.lock)
+
+    @property
+    def any(self) -> bool:
+        """Whether there are sends that were not taken."""
+        return bool(self._header.posted != self._taken)
+
+    def take(self) -> bool:
+        """Carry out what was posted; returns whether there was anything. The machine's lock is held."""
+        header, unpack, send, info = self._header, _HEAD.unpack_from, self._send, self._info
+        place, size, copy = ctypes.addressof(info), ctypes.sizeof(info), ctypes.memmove
+        end, taken = header.posted, self._taken
+        if taken == end:
+            return False
+        while taken != end:
+            at = taken % POSTS_BYTES
+            device, count = unpack(self._bytes, at)
+            if device != _SKIP:
+                copy(place, self._ring + at + _HEAD_BYTES, size)
+                try:
+                    code = send(device, info)
+                except BaseException as error:
+                    code = self.failed("halSqTaskSend", error)
+                if code:
+                    self._machine.problem(f"a send to SQ {info.sqId} of device {device} was posted and answers {code}")
+                    self.forget()
+            taken += count
+        self._taken = header.taken = taken
+        return True
+
+    def sent(self, device: int, info: Any) -> None:
+        """The program has called for a send, and it has worked: tell what more it may do without."""
+        machine = self._machine
+        faults = machine.faults
+        if not self._header.flags & POSTS or faults.calls or faults.slow_credit or info.sqId > 0xFFFF:
+            return
+        sq = machine.devices[device].queues.get(info.sqId)
+        if sq is None or info.type != c.DRV_NORMAL_TYPE or info.tsId:
+            return
+        key = device << 16 | sq.sq_id
+        row = self._region.queues[key % QUEUES]
+        row.epoch = 0
+        row.key, row.credit, row.tail, row.depth = key, sq.credit, sq.tail, sq.depth
+        row.epoch = self._header.epoch
+
+    def forget(self) -> None:
+        """Let the program ask anew about each queue."""
+        self._header.epoch += 1
+
+    def waiting(self, change: int) -> None:
+        """A call begins (1) or ceases (-1) to wait: meanwhile nothing is posted. The machine's lock is held."""
+        self._header.waiting += change
+
+
+class _Changed(threading.Condition):
+    """Condition of a machine whose waiters see to it that nothing stays posted."""
+
+    def __init__(self, posts: Posts, lock: Any) -> None:
+        super().__init__(lock)
+        self._posts = posts
+        self._fence = threading.Lock()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait, unless there is something to do."""
+        self._posts.waiting(1)
+        with self._fence:  # a barrier: the program looks at `waiting` after it has posted
+            pass
+        try:
+            return self._posts.take() or super().wait(timeout)
+        finally:
+            self._posts.waiting(-1)

@@ -25,6 +25,9 @@ class SharedMemory:
     (halHostRegister). Managed memory is none: to look at it would move it.
     """
 
+    registered = True
+    """Whether host memory that was registered can be looked at: not where it is another process's."""
+
     def __init__(self) -> None:
         self._blocks: dict[int, tuple[int, ctypes.Array[ctypes.c_char]]] = {}
         self._mapped: dict[int, int] = {}
@@ -35,7 +38,7 @@ class SharedMemory:
         if name == "halMemAlloc":
             if before["flag"] >> c.MEM_VIRT_BIT & _TYPE_MASK == c.MEM_HOST_VAL:
                 self._add(after["pp"], before["size"])
-        elif name == "halHostRegister":
+        elif name == "halHostRegister" and (self.registered or before["flag"] == c.DEV_SVM_MAP_HOST):
             start = after["dst_ptr"] if before["flag"] == c.DEV_SVM_MAP_HOST else before["src_ptr"]
             self._mapped[before["src_ptr"]] = start
             self._add(start, before["size"])

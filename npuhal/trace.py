@@ -139,17 +139,17 @@ class TraceApi(HalApi):
     def _wrap(self, prototype: prototypes.Prototype, function: Callable[..., Any], raw: bool) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
             before = decode_arguments(prototype, arguments)
-            before |= _host_input(prototype.name, before)
+            before |= self._host_input(prototype.name, before)
             memory = self._written(prototype.name, before)
             index = next(self._numbers)
             start = time.perf_counter_ns()
             rc = function(*arguments)
             elapsed = time.perf_counter_ns() - start
             after = decode_arguments(prototype, arguments, written=True)
-            payload = _payload(prototype.name, before, after)
+            payload = self._payload(prototype.name, before, after)
             result = rc.decode("latin-1") if isinstance(rc, bytes) else rc
             record = Record(index, prototype.name, raw, before, after, result, elapsed, self._thread(), payload, memory)
-            self.records.append(record)
+            self.keep(record)
             if rc == 0:
                 self._shared.learn(prototype.name, before, after)
             if self._log is not None:
@@ -169,6 +169,49 @@ class TraceApi(HalApi):
 
     def _thread(self) -> int:
         return self._threads.setdefault(threading.get_ident(), len(self._threads))
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes of the caller's memory."""
+        return ctypes.string_at(address, size)
+
+    def keep(self, record: Record) -> None:
+        """Keep a record."""
+        self.records.append(record)
+
+    def _host_input(self, name: str, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the untyped input of a call as bytes, where only its address was passed."""
+        argument, size = _HOST_INPUTS.get(name, ("", ""))
+        address = before.get(argument)
+        # A range looks up only integers at once; for anything else it would walk through all of its addresses.
+        if not isinstance(address, int) or address not in HOST_ADDRESSES or before[size] > _MOST_BYTES:
+            return {}
+        return {argument: pack_bytes(self.read(address, before[size]))}
+
+    def _payload(self, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+        """Return what a call leads to: queue entries, a message to the task scheduler, the segments of a copy over UB.
+
+        All these pointers are host memory by the HAL's contract.
+        """
+        if name == "halTsdrvCtl":
+            param = before["param"]
+            if before["cmd"] != constants.TSDRV_CTL_CMD_CTRL_MSG or not isinstance(param, dict):
+                return ""
+            if BYTES_KEY not in param:
+                return ""
+            message = structs.tsdrv_ctrl_msg.from_buffer_copy(unpack_bytes(param))
+            return self.read(message.msg or 0, message.msg_len).hex()
+        if name == "halSqTaskArgsAsyncCopy":
+            info, size = before["info"], ctypes.sizeof(structs.halTsegInfo)
+            return "".join(self.read(info[end], size).hex() for end in SEGMENTS) if isinstance(info, dict) else ""
+        if name == "halSqTaskSend":
+            info, address, number, size = before.get("info"), "sqe_addr", "sqe_num", SQE_BYTES
+        elif name == "halCqReportRecv":
+            info, address, number, size = after.get("info"), "cqe_addr", "report_cqe_num", LOGIC_CQE_BYTES
+        else:
+            return ""
+        if not isinstance(info, dict) or (name == "halCqReportRecv" and info["type"] != constants.DRV_LOGIC_TYPE):
+            return ""
+        return self.read(info[address], info[number] * size).hex() if info[address] else ""
 
 
 def decode_arguments(
@@ -230,7 +273,12 @@ def save(records: Iterable[Record], path: Path) -> None:
     """Write a recording as JSON lines, one call each."""
     with path.open("w", encoding="utf-8") as file:
         for record in records:
-            file.write(json.dumps(asdict(record), separators=(",", ":")) + "\n")
+            file.write(to_json(record))
+
+
+def to_json(record: Record) -> str:
+    """Return a record as a line of JSON."""
+    return json.dumps(asdict(record), separators=(",", ":")) + "\n"
 
 
 def load(path: Path) -> list[Record]:
@@ -261,16 +309,6 @@ def _decode_argument(value: Any, untyped: bool) -> Any:
     return {BYTES_KEY: bytes(target).hex()}
 
 
-def _host_input(name: str, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the untyped input of a call as bytes, where only its address was passed."""
-    argument, size = _HOST_INPUTS.get(name, ("", ""))
-    address = before.get(argument)
-    # A range looks up only integers at once; for anything else it would walk through all of its addresses.
-    if not isinstance(address, int) or address not in HOST_ADDRESSES or before[size] > _MOST_BYTES:
-        return {}
-    return {argument: pack_bytes(ctypes.string_at(address, before[size]))}
-
-
 def pack_bytes(data: bytes) -> dict[str, str]:
     """Return bytes in the form in which recordings keep them."""
     if len(data) <= _PLAIN_BYTES:
@@ -283,31 +321,6 @@ def unpack_bytes(value: Mapping[str, str]) -> bytes:
     if PACKED_KEY in value:
         return zlib.decompress(base64.b85decode(value[PACKED_KEY]))
     return bytes.fromhex(value[BYTES_KEY])
-
-
-def _payload(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Return what a call leads to: queue entries, a message to the task scheduler, the segments of a copy over UB.
-
-    All these pointers are host memory by the HAL's contract.
-    """
-    if name == "halTsdrvCtl":
-        param = before["param"]
-        if before["cmd"] != constants.TSDRV_CTL_CMD_CTRL_MSG or not isinstance(param, dict) or BYTES_KEY not in param:
-            return ""
-        message = structs.tsdrv_ctrl_msg.from_buffer_copy(unpack_bytes(param))
-        return ctypes.string_at(message.msg or 0, message.msg_len).hex()
-    if name == "halSqTaskArgsAsyncCopy":
-        info, size = before["info"], ctypes.sizeof(structs.halTsegInfo)
-        return "".join(ctypes.string_at(info[end], size).hex() for end in SEGMENTS) if isinstance(info, dict) else ""
-    if name == "halSqTaskSend":
-        info, address, number, size = before.get("info"), "sqe_addr", "sqe_num", SQE_BYTES
-    elif name == "halCqReportRecv":
-        info, address, number, size = after.get("info"), "cqe_addr", "report_cqe_num", LOGIC_CQE_BYTES
-    else:
-        return ""
-    if not isinstance(info, dict) or (name == "halCqReportRecv" and info["type"] != constants.DRV_LOGIC_TYPE):
-        return ""
-    return ctypes.string_at(info[address], info[number] * size).hex() if info[address] else ""
 
 
 def _brief(value: Any) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.checkers import names
 from fakes.shim.exports import POSTED, Export
 from fakes.shim.posts import HARMLESS, Posts
+from fakes.shim.region import POSTS
 from npuhal import constants as c
 from npuhal.daemon import CAPABILITY_PID_QOS, DaemonError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from fakes.machine.machine import Machine
     from fakes.shim.region import Region, Slot
+    from fakes.shim.tracing import CallTrace
     from fakes.tiers.direct import FakeApi
 
 Call = Callable[..., Any]
@@ -28,13 +30,14 @@ _FORMATS = {
     ctypes.c_bool: "?7x", ctypes.c_ubyte: "B7x", ctypes.c_byte: "b7x", ctypes.c_ushort: "H6x", ctypes.c_short: "h6x",
     ctypes.c_int: "i4x", ctypes.c_uint: "I4x", ctypes.c_long: "q", ctypes.c_ulong: "Q", ctypes.c_void_p: "Q",
 }  # fmt: skip
+_MOST_SHOWN = 1 << 16
 _OPENERS = frozenset({"halDeviceOpen", "halDeviceClose", "drvDeviceOpen", "drvDeviceClose"})
 
 
 class Service:
     """The functions of one machine for callers in another process."""
 
-    def __init__(self, api: FakeApi, exports: Sequence[Export], region: Region) -> None:
+    def __init__(self, api: FakeApi, exports: Sequence[Export], region: Region, trace: CallTrace | None) -> None:
         self.machine: Machine = api.fake
         self._send = api.raw("halSqTaskSend")
         self._posts = Posts(self.machine, region, self._send)
@@ -44,7 +47,10 @@ class Service:
         self._exports = exports
         self._region = region
         self._sites = self.machine.checks is not None
-        self._functions = [self._function(api, export) for export in exports]
+        self._traced = trace is not None
+        if trace is not None:
+            region.header.flags &= ~POSTS
+        self._functions = [self._function(api, trace, export) for export in exports]
 
     def serve(self, slot: Slot) -> Callable[[int], int]:
         """Return what carries out the call in a slot, given the function's number."""
@@ -78,6 +84,8 @@ class Service:
         lock, posts, header = machine.lock, self._posts, self._posts.header
         forgets = name not in HARMLESS
 
+        arrays = self._arrays(self._exports[number]) if self._traced else ()
+
         def entry() -> int:
             if header.posted != header.taken:
                 with lock:
@@ -99,6 +107,9 @@ class Service:
                     values[index] = view
                 else:
                     values[index] = None
+            for index, count in arrays:
+                if (first := values[index]) is not None and 0 < values[count] <= _MOST_SHOWN:
+                    values[index] = (type(first) * values[count]).from_address(ctypes.addressof(first))
             try:
                 return function(*values) or 0
             except BaseException as error:
@@ -110,6 +121,15 @@ class Service:
 
         return self._sited(slot, entry) if self._sites else entry
 
+    @staticmethod
+    def _arrays(export: Export) -> list[tuple[int, int]]:
+        """Return the arguments that are arrays, with those that say how long they are: for a trace."""
+        args = export.prototype.args
+        return [
+            (rule.arg, rule.count_arg) for rule in export.rules
+            if rule.parent < 0 <= rule.count_arg and rule.count_rule < 0 and _target(args[rule.arg].ctype)
+        ]  # fmt: skip
+
     def _sited(self, slot: Slot, entry: Callable[[], int]) -> Callable[[], int]:
         """Let the checkers know where the program is."""
 
@@ -119,10 +139,13 @@ class Service:
 
         return sited
 
-    def _function(self, api: FakeApi, export: Export) -> Call:
+    def _function(self, api: FakeApi, trace: CallTrace | None, export: Export) -> Call:
         name = export.prototype.name
         if export.prototype.chapter == "daemon":
             return _DAEMON[name](api)
+        if trace is not None:
+            traced: Call = getattr(trace, name)
+            return self._counting(traced) if name in _OPENERS else traced
         if name == POSTED:
             return self._sending
         if name == "halSqCqQuery":

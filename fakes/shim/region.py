@@ -98,6 +98,10 @@ class Region:
         """Descriptor of the file."""
         return self._file.fd
 
+    def holds(self, address: int) -> bool:
+        """Whether an address lies in the file as this process has mapped it."""
+        return bool(0 <= address - self.header.base < self.size)
+
     def slot(self, number: int) -> Slot:
         """Return a slot."""
         return Slot.from_address(self.header.base + _HEADER + number * SLOT_BYTES)

@@ -21,7 +21,9 @@ from fakes.checkers import CheckFailed, Report
 from fakes.shim.caller import CallerMemory
 from fakes.shim.calls import Service
 from fakes.shim.exports import exports
+from fakes.shim.naming import ProgramNames
 from fakes.shim.region import ENDED, Region
+from fakes.shim.tracing import CallTrace
 from npuhal import constants as c
 from npuhal.errors import BadUrl, NpuhalError
 from npuhal.loader import HalUrl
@@ -57,10 +59,12 @@ class Server:
         )  # fmt: skip
         machine.memory.mirror(self.region.mapped)
         made = exports(machine.plugin.name)
-        self.service = Service(self.api, made, self.region)
+        self.service = Service(self.api, made, self.region, self._trace())
         self._serve = ctypes.CDLL(library).npuhal_shim_serve
         self._check(library, [each.prototype.name for each in made])
         self._kept: list[Any] = []
+        if (names := os.environ.get("NPUHAL_SHIM_NAMES")) and machine.checks is not None:
+            machine.checks.names = ProgramNames(Path(names))
         if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
             _set_up(setup, machine)
 
@@ -110,13 +114,18 @@ class Server:
         text = json.dumps(
             {
                 "url": self.api.url, "pid": self._pid, "ended": "killed" if killed else "exit",
-                "cpu_s": time.process_time(), "reports": found, "errors": self.service.errors, "problems": list(self.machine.problems),
+                "cpu_s": time.process_time(), "reports": found, "errors": self.service.errors,
+                "problems": list(self.machine.problems),
             }, indent=1,
         )  # fmt: skip
         try:
             path.write_text(text + "\n", encoding="utf-8")
         except OSError as problem:
             print(f"npuhal shim: NPUHAL_SHIM_REPORT={path}: {problem.strerror}", file=sys.stderr)
+
+    def _trace(self) -> CallTrace | None:
+        path = os.environ.get("NPUHAL_SHIM_TRACE")
+        return CallTrace(self.api, self.region, Path(path)) if path else None
 
     def _check(self, library: str, names: list[str]) -> None:
         """Refuse a library that was written for another generation, or by another version."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +14,8 @@ import pytest
 
 from chips import find_chip
 from chips.registry import plugin
-from tests.shim.conftest import Run
+from npuhal import replay, trace
+from tests.shim.conftest import HERE, Run
 
 CHIPS = ("ascend910b3", "ascend950")
 
@@ -24,7 +28,8 @@ def entry(soc: str, reported: bool = True) -> str:
 
 @pytest.mark.parametrize("soc", CHIPS)
 def test_a_program_copies_sends_and_reads_completions(run_driver: Run, soc: str) -> None:
-    assert run_driver(f"fake://{soc}?devices=2", "basic", entry(soc), entry(soc, reported=False)).stdout.splitlines() == [
+    done = run_driver(f"fake://{soc}?devices=2", "basic", entry(soc), entry(soc, reported=False))
+    assert done.stdout.splitlines() == [
         "cards 2, process mine", "copied from the program; pinned from the program", "batch one two", "large equal",
         "bad source 1", "position 0 1, tail 2", "head 2, reports 2", "wrapped", "send to a freed queue fails 1",
     ]  # fmt: skip
@@ -102,3 +107,67 @@ def test_only_what_is_modelled_is_exported(driver: Callable[[str], Path]) -> Non
     assert b"halShmemOpenHandleV2\0" not in text
     assert b"halMemManagedAdvise\0" in text
     assert b"halMemManagedAdvise\0" not in (driver("ascend950") / "libascend_hal.so").read_bytes()
+
+
+@pytest.fixture
+def run_python(driver: Callable[[str], Path]) -> Run:
+    """Run a Python program of this folder on a machine: run_python(url, file, words..., **environment)."""
+
+    def run(url: str, file: str, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(driver("ascend910b3")), "NPUHAL_URL": url, **variables}
+        done = subprocess.run(
+            [sys.executable, str(HERE / file), *words], env=environment, capture_output=True, text=True, timeout=120,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
+
+
+@pytest.mark.parametrize("lock", ["locked", "free"])
+def test_reports_name_the_line_the_stream_and_the_range(run_python: Run, tmp_path: Path, lock: str) -> None:
+    layout = plugin(find_chip("ascend910b3")).layouts["sdma"]
+    names = tmp_path / "names"
+    done = run_python(
+        "fake://ascend910b3?check=race", "program.py", lock, bytes(layout.encode(length=4096)).hex(), str(names),
+        NPUHAL_SHIM_NAMES=str(names),
+    )  # fmt: skip
+    assert "race: bytes" in done.stderr
+    assert "'prefetch' of device 0" in done.stderr
+    assert "'weights' at" in done.stderr
+    if lock == "locked" or sys.version_info[:2] in ((3, 11), (3, 12)):
+        lines = (HERE / "program_parts.py").read_text().splitlines()
+        number = next(number for number, line in enumerate(lines, 1) if "halSqTaskSend" in line)
+        assert done.stderr.count(f"submitted at {HERE / 'program_parts.py'}:{number})") >= 2
+
+
+def test_attached_functions_work_and_fail(run_python: Run, tmp_path: Path) -> None:
+    layout = plugin(find_chip("ascend910b3")).layouts["kernel_aiv"]
+    report = tmp_path / "report.json"
+    done = run_python(
+        "fake://ascend910b3", "launch.py", "free", bytes(layout.encode(block_dim=1, args_size=8)).hex(),
+        NPUHAL_SHIM_SETUP="kernels_of_a_program:attach", PYTHONPATH=str(HERE), NPUHAL_SHIM_REPORT=str(report),
+    )  # fmt: skip
+    assert done.stdout == "True True False\n"
+    assert "ZeroDivisionError: this kernel cannot count" in done.stderr
+    assert 'in broken' in done.stderr, "where it broke"
+    assert any("cannot count" in problem for problem in json.loads(report.read_text())["problems"])
+
+
+def test_a_trace_is_a_recording(run_driver: Run, tmp_path: Path) -> None:
+    one, two, three = (tmp_path / f"{number}.jsonl" for number in range(3))
+    for path in (one, two):
+        run_driver("fake://ascend910b3", "registered", NPUHAL_SHIM_TRACE=str(path))
+    assert replay.diff(trace.load(one), trace.load(two)) is None
+    quiet = entry("ascend910b3", reported=False)
+    run_driver("fake://ascend910b3", "basic", entry("ascend910b3"), quiet, NPUHAL_SHIM_TRACE=str(three))
+    first = trace.load(three)
+    assert first[0].name == "drvGetDevNum"
+    assert first[0].after == {"num_dev": 1}
+    batch = next(record for record in first if record.name == "halMemcpyBatch")
+    assert batch.before["size"] == [8, 8]
+    send = next(record for record in first if record.name == "halSqTaskSend")
+    assert send.payload == entry("ascend910b3")
+    copied = next(record for record in first if record.name == "drvMemcpy")
+    assert trace.unpack_bytes(copied.before["src"]).startswith(b"from the program\0")

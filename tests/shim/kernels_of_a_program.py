@@ -1,0 +1,21 @@
+"""What NPUHAL_SHIM_SETUP names in the tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CODE = b"code of a kernel".ljust(256, b"\x90")
+
+
+def attach(machine: Any) -> None:
+    """Let one kernel work and another one break."""
+    machine.attach(CODE, work, name="work")
+    machine.attach(bytes(reversed(CODE)), broken, name="broken")
+
+
+def work(context: Any) -> None:
+    context.args.array(0, "<u4", 16)[:] = 7
+
+
+def broken(context: Any) -> None:
+    raise ZeroDivisionError("this kernel cannot count")

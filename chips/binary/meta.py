@@ -114,8 +114,8 @@ def read_kernel_meta(
     """
     values = _Values(record, order, part, notes)
     ratio, min_stack, (entry_type, entry) = chip.prop("defaultTaskRatio"), 0, (EntryType.FROM_NAME, 0)
-    parameters: list[Parameter] = []
-    parameter_count = 0
+    listed: list[tuple[int, int]] = []
+    parameter_count: int | None = None
     dfx = record[:0]
     numbers: dict[int, int] = {}
     for kind, start, length in units(record, order, part, notes):
@@ -132,7 +132,7 @@ def read_kernel_meta(
         elif kind == FunctionTlv.PARAM_SUMMARY:
             (parameter_count,) = values.fields("I", kind, start, length, _SUMMARY_SIZE)
         elif kind == FunctionTlv.PARAM_INFO:
-            parameters.append(Parameter._make(values.fields(_PARAMETER, kind, start, length)[:-1]))
+            listed.append((start, length))
     sched_mode = numbers.get(FunctionTlv.SCHED_MODE_INFO, 0)
     if sched_mode >= _SCHED_MODES:
         raise MalformedMeta(f"the schedule mode in {part}", sched_mode, "it is 0 (normal) or 1 (batch)")
@@ -149,7 +149,7 @@ def read_kernel_meta(
         entry=entry,
         entry_type=entry_type,
         sched_mode=sched_mode,
-        parameters=_by_ordinal(parameters, parameter_count, part),
+        parameters=_parameters(values, listed, parameter_count),
         size=len(record),
         dfx=dfx,
     )
@@ -221,12 +221,21 @@ class _Values:
         raise MalformedMeta(f"the function entry flag in {self.part}", flag, rule)
 
 
-def _by_ordinal(parameters: list[Parameter], count: int, part: str) -> tuple[Parameter, ...]:
-    if len(parameters) != count:
-        rule = f"the record holds {len(parameters)} parameters"
-        raise MalformedMeta(f"the parameter count in {part}", count, rule)
-    placed = {parameter.ordinal: parameter for parameter in parameters}
+def _parameters(values: _Values, listed: list[tuple[int, int]], count: int | None) -> tuple[Parameter, ...]:
+    """Return the parameters by ordinal. Without a summary their units are passed over, whatever they hold."""
+    if count is None:
+        if listed:
+            values.notes.add(f"{values.part}: {len(listed)} parameters without a summary, passed over")
+        return ()
+    found = [
+        Parameter._make(values.fields(_PARAMETER, FunctionTlv.PARAM_INFO, start, length)[:-1])
+        for start, length in listed
+    ]
+    if len(found) != count:
+        rule = f"the record holds {len(found)} parameters"
+        raise MalformedMeta(f"the parameter count in {values.part}", count, rule)
+    placed = {parameter.ordinal: parameter for parameter in found}
     for ordinal in placed:
         if ordinal >= count:
-            raise MalformedMeta(f"a parameter ordinal in {part}", ordinal, f"it must be below the count, {count}")
+            raise MalformedMeta(f"a parameter ordinal in {values.part}", ordinal, f"it must be below the count, {count}")
     return tuple(placed[ordinal] for ordinal in sorted(placed))

@@ -76,7 +76,7 @@ def test_another_mix_ratio_is_refused_where_the_chip_has_ratios(cube: int, vecto
         (u32(18, 2), "schedule mode"),
         (u32(18, 3), "schedule mode"),
         (tlv(16, struct.pack("<IQ", 3, 24)), "parameter count"),
-        (tlv(17, bytes(40)), "parameter count"),
+        (tlv(16, struct.pack("<IQ", 0, 0)) + tlv(17, bytes(40)), "parameter count"),
         (tlv(16, struct.pack("<IQ", 1, 8)) + tlv(17, struct.pack("<II", 0, 5) + bytes(32)), "ordinal"),
         (tlv(1, b"\1"), "unit type 1"),
         (tlv(14, bytes(8)), "unit type 14"),
@@ -110,6 +110,21 @@ def test_parameters_are_placed_by_ordinal() -> None:
     units = [tlv(17, struct.pack("<IIIIHHIIII", i, 1 - i, 8 * i, 8, 8, 0, 0, 0, 0, 0)) for i in range(2)]
     meta, _ = read(tlv(16, struct.pack("<IQ", 2, 16)) + b"".join(units))
     assert [(p.number, p.ordinal, p.offset) for p in meta.parameters] == [(1, 0, 8), (0, 1, 0)]
+
+
+@pytest.mark.parametrize("unit", [tlv(17, bytes(40)), tlv(17, bytes(4)), tlv(17, struct.pack("<II", 0, 5) + bytes(32))])
+def test_parameters_without_a_summary_are_passed_over_with_a_note(unit: bytes) -> None:
+    meta, notes = read(unit + u32(1, 3))
+    assert (meta.parameters, meta.func_type) == ((), 3)
+    assert "1 parameters without a summary" in notes[0]
+
+
+@pytest.mark.parametrize("kind", [*range(1, 8), 9, 10, 11, 12, 13, 15, 18])
+@pytest.mark.parametrize("chip", [None, DAVID])
+def test_every_number_may_stand_alone(kind: int, chip: object) -> None:
+    value = struct.pack("<HH", 1, 2) if kind == 3 else struct.pack("<I", 1)
+    alone = tlv(kind, value)
+    assert (read(alone) if chip is None else read(alone, chip))[0].parameters == ()
 
 
 def test_big_endian_records() -> None:

@@ -237,5 +237,6 @@ def _parameters(values: _Values, listed: list[tuple[int, int]], count: int | Non
     placed = {parameter.ordinal: parameter for parameter in found}
     for ordinal in placed:
         if ordinal >= count:
-            raise MalformedMeta(f"a parameter ordinal in {values.part}", ordinal, f"it must be below the count, {count}")
+            rule = f"it must be below the count, {count}"
+            raise MalformedMeta(f"a parameter ordinal in {values.part}", ordinal, rule)
     return tuple(placed[ordinal] for ordinal in sorted(placed))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from chips import credit
 from chips.env import EncodeEnv
 from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
-from fakes.executor import aicpu, condition, control, copy, gang, graph, kernel, random, scheduled, sync, ub
+from fakes.executor import aicpu, condition, control, copy, coscheduled, graph, kernel, random, scheduled, sync, ub
 from fakes.executor.reader import Reader
 from fakes.faults import Effect
 from fakes.machine.journal import Executed
@@ -80,7 +80,7 @@ class Task:
         return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
 
 
-_MODULES = (kernel, aicpu, scheduled, gang, graph, copy, ub, random, sync, condition, control)
+_MODULES = (kernel, aicpu, scheduled, coscheduled, graph, copy, ub, random, sync, condition, control)
 
 
 GENERATIONS = ("v100", "v200", "v201")

@@ -22,6 +22,7 @@ from runtime.memory import ipc, registered
 from runtime.memory.allocator import HUGE_FIRST, Allocator
 from runtime.memory.array import DeviceArray, shape_of
 from runtime.memory.buffer import Buffer
+from runtime.memory.deferred_free import DeferredFrees
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.elements import contents_of, dtype_of
 from runtime.memory.fences import Fence, fence
@@ -29,7 +30,6 @@ from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 from runtime.memory.ledger import Ledger, most
 from runtime.memory.location import Location
 from runtime.memory.ordered import OrderedPool, PoolAttribute
-from runtime.memory.orphans import Orphans
 from runtime.memory.report import MemoryReport
 from runtime.memory.virtual import AddressRange, PhysicalMemory
 
@@ -48,7 +48,7 @@ class DeviceMemory(core.Device):
 
     def __init__(self, runtime: Any, user_id: int, device_id: int) -> None:
         """Open the device; see `Runtime.device`."""
-        self.orphans = Orphans(self._fence)
+        self.deferred_frees = DeferredFrees(self._fence)
         self.ledger = Ledger(creation_site)
         """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
         super().__init__(runtime, user_id, device_id)
@@ -56,8 +56,8 @@ class DeviceMemory(core.Device):
         self.pool = Pool(self)
         self.ordered_pools: list[OrderedPool] = []
         """Pools of the C API that are open."""
-        self.shared = ShareDriver(self.hal, device_id, self.holdings)
-        self.virtual = VirtualDriver(self.hal, device_id, self.holdings.virtual)
+        self.shared = ShareDriver(self.hal, device_id, self.resource_table)
+        self.virtual = VirtualDriver(self.hal, device_id, self.resource_table.virtual)
 
     # -- buffers ---------------------------------------------------------------------------------------------------
 
@@ -73,13 +73,13 @@ class DeviceMemory(core.Device):
             OutOfMemory 207001: the device has not that much left; the message has the numbers and who holds what.
         """
         self.check_open()
-        self.orphans.sweep()
+        self.deferred_frees.sweep()
         return self._own(DeviceBuffer(self, self.allocator.device(size, policy), size, self._give))
 
     def alloc_host(self, size: int) -> HostBuffer:
         """Return `size` bytes of pinned host memory, which copies in a stream need."""
         self.check_open()
-        self.orphans.sweep()
+        self.deferred_frees.sweep()
         return self._own(HostBuffer(self, self.allocator.host(size), size, self._give))
 
     def alloc_managed(self, size: int) -> ManagedBuffer:
@@ -97,13 +97,13 @@ class DeviceMemory(core.Device):
         return self._own(ManagedBuffer(self, self.allocator.managed(size), size, self._give))
 
     def _own(self, buffer: AnyBuffer) -> AnyBuffer:
-        self.orphans.adopt(buffer, self._free)
+        self.deferred_frees.adopt(buffer, self._free)
         return buffer
 
     @property
     def buffers(self) -> dict[int, Buffer]:
         """Buffers that are alive and were not closed, by address."""
-        return self.orphans.buffers()
+        return self.deferred_frees.buffers()
 
     def _give(self, address: int) -> None:
         """Free a block, at once if no stream has work that may use it, else when that is done."""
@@ -113,7 +113,7 @@ class DeviceMemory(core.Device):
         if done():
             self.allocator.free(address)
         else:
-            self.orphans.wait(done, partial(self._free, address))
+            self.deferred_frees.wait(done, partial(self._free, address))
 
     def _free(self, address: int) -> None:
         if not self.closed:
@@ -121,7 +121,7 @@ class DeviceMemory(core.Device):
 
     def _make_room(self) -> None:
         """Give back to the driver what is only kept for later."""
-        self.orphans.sweep()
+        self.deferred_frees.sweep()
         self.pool.trim()
 
     def _fence(self) -> Fence:
@@ -162,7 +162,7 @@ class DeviceMemory(core.Device):
 
     def _array(self, dtype: np.dtype[Any], shape: tuple[int, ...], policy: int = HUGE_FIRST) -> DeviceArray:
         self.check_open()
-        self.orphans.sweep()
+        self.deferred_frees.sweep()
         size = math.prod(shape) * dtype.itemsize
         address = self.allocator.device(size, policy)
         return self._own(DeviceArray(self, address, size, self._give, dtype=dtype, shape=shape))
@@ -354,13 +354,13 @@ class DeviceMemory(core.Device):
     def _release_memory(self) -> None:
         for buffer in self.buffers.values():
             buffer.close()
-        self.orphans.close()
+        self.deferred_frees.close()
         self.pool.close()
         while self.ordered_pools:
             self.ordered_pools.pop().close()
         self.runtime.host_memory.release(self.device_id)
         self.runtime.open_keys.release(self.device_id)
-        for key in list(self.holdings.keys):
+        for key in list(self.resource_table.keys):
             with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the memory
                 self.shared.forget(key)
         self.runtime.left_behind.update(self.ledger.addresses())

@@ -53,14 +53,14 @@ class Pool(CachingPool):
         """
         device = self._device
         device.check_open()
-        orphans = device.orphans
-        orphans.sweep()
+        deferred_frees = device.deferred_frees
+        deferred_frees.sweep()
         user = device.context.default_stream if stream is None else stream
         user.check_open()
         owner: Timeline = user if user.branch is None else self._of_capture(user.branch)
         address = self.take(size, owner).address
         buffer = PooledBuffer(device, address, size, self._give_back)
-        orphans.adopt(buffer, self._give_back)
+        deferred_frees.adopt(buffer, self._give_back)
         return buffer
 
     def _take_back(self, address: int) -> None:

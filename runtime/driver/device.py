@@ -16,9 +16,9 @@ from npuhal import structs as s
 from npuhal.daemon import DaemonError
 from runtime import errors
 from runtime.driver.calls import HalCalls
-from runtime.driver.holdings import Holdings
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, platform_is_host
 from runtime.driver.memory import MemoryDriver
+from runtime.driver.resource_table import ResourceTable
 
 _OP_QUERY_STARS_REG_BASE_ADDR = 5
 _OP_QUERY_TSFW_VERSION = 6
@@ -70,11 +70,11 @@ class DeviceDriver:
     """The opened device: facts, and the daemon that was started for it."""
 
     def __init__(self, hal: npuhal.HalApi, machine: MachineFacts, device_id: int,
-                 holdings: Holdings | None = None) -> None:
+                 resource_table: ResourceTable | None = None) -> None:
         self.hal, self.machine, self.device_id = hal, machine, device_id
         self.info = DeviceInfo(hal, device_id)
-        self.holdings = holdings or Holdings()
-        self.memory = MemoryDriver(hal, device_id, self.holdings)
+        self.resource_table = resource_table or ResourceTable()
+        self.memory = MemoryDriver(hal, device_id, self.resource_table)
         self._daemon = hal.daemon()
         self._opened = self._daemon_opened = False
         self._seen: dict[str, Any] = {}
@@ -223,7 +223,7 @@ class DeviceDriver:
 
     def close(self) -> None:
         """Close the device and stop its daemon; what was never opened is left alone."""
-        self.holdings.virtual.forget(self.device_id)
+        self.resource_table.virtual.forget(self.device_id)
         try:
             if self._opened:
                 self._opened = False

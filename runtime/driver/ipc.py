@@ -9,7 +9,7 @@ from typing import Any
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
-from runtime.driver.holdings import Holdings
+from runtime.driver.resource_table import ResourceTable
 
 KEY_BYTES = 65
 """Room that a key needs, its closing zero included (IPC_NAME_SIZE)."""
@@ -18,9 +18,9 @@ KEY_BYTES = 65
 class ShareDriver(HalCalls):
     """halShmem* and halHostRegister* of one device."""
 
-    def __init__(self, hal: Any, device_id: int, holdings: Holdings | None = None) -> None:
+    def __init__(self, hal: Any, device_id: int, resource_table: ResourceTable | None = None) -> None:
         super().__init__(hal, device_id)
-        self._keys = (holdings or Holdings()).keys
+        self._keys = (resource_table or ResourceTable()).keys
 
     def export(self, address: int, size: int, room: int) -> bytes:
         """Give a block of device memory a key; `room` is what the caller has for it, at least KEY_BYTES."""

@@ -11,7 +11,7 @@ import npuhal
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
-from runtime.driver.holdings import Holdings, Span
+from runtime.driver.resource_table import ResourceTable, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Pages:
 class MemoryDriver(HalCalls):
     """The memory chapter of the HAL (ascend_hal_base.h: halMem*, drvMem*)."""
 
-    def __init__(self, hal: npuhal.HalApi, device_id: int, holdings: Holdings | None = None) -> None:
+    def __init__(self, hal: npuhal.HalApi, device_id: int, resource_table: ResourceTable | None = None) -> None:
         super().__init__(hal, device_id)
-        self.holdings = holdings or Holdings()
+        self.resource_table = resource_table or ResourceTable()
 
     def alloc(self, size: int, flags: int, *, scratch: bool = False) -> int:
         """Return the address of new memory.
@@ -40,13 +40,13 @@ class MemoryDriver(HalCalls):
             flags: the 64-bit halMemAlloc word without the device id.
             scratch: nobody misses what is in it between tasks.
         """
-        self.holdings.enter()
+        self.resource_table.enter()
         pointer = ctypes.c_void_p(0)
         rc = self.hal.halMemAlloc(ctypes.byref(pointer), size, flags | self.device_id)
         if rc:
             raise self.fault(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
         address = pointer.value or 0
-        self.holdings.memory[address] = Span(size, flags, scratch)
+        self.resource_table.memory[address] = Span(size, flags, scratch)
         return address
 
     def alloc_managed(self, size: int) -> int:
@@ -57,12 +57,12 @@ class MemoryDriver(HalCalls):
         """Give memory back; an address that the driver does not know is a fault."""
         if rc := self.hal.halMemFree(address):
             raise self.fault(rc, "halMemFree", f"address {address:#x}")
-        self.holdings.memory.pop(address, None)
+        self.resource_table.memory.pop(address, None)
 
     def copy(self, dst: int, dst_max: int, src: int, size: int) -> None:
         """Copy now, in the direction that the addresses imply; blocks until done."""
         if rc := self.hal.drvMemcpy(dst, dst_max, src, size):
-            missed = [text for end in (src, dst) if (text := self.holdings.misses(end, size))]
+            missed = [text for end in (src, dst) if (text := self.resource_table.misses(end, size))]
             asked = f"{src:#x} -> {dst:#x}, {size} of {dst_max} bytes"
             raise self.fault(rc, "drvMemcpy", "; ".join((asked, *missed)))
 

@@ -10,7 +10,7 @@ from npuhal import constants as c
 from npuhal import structs as s
 from runtime import errors
 from runtime.driver.calls import HalCalls
-from runtime.driver.holdings import Holdings
+from runtime.driver.resource_table import ResourceTable
 
 STREAM, EVENT, MODEL, NOTIFY, COUNT_NOTIFY = "STREAM", "EVENT", "MODEL", "NOTIFY", "CNT_NOTIFY"
 CACHE = "CMO"
@@ -24,12 +24,12 @@ _CENSUS = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifie
 class IdDriver(HalCalls):
     """halResourceIdAlloc and friends of one device (ascend_hal_base.h)."""
 
-    __slots__ = ("holdings", "ts_id")
+    __slots__ = ("resource_table", "ts_id")
 
-    def __init__(self, calls: HalCalls, ts_id: int = 0, holdings: Holdings | None = None) -> None:
+    def __init__(self, calls: HalCalls, ts_id: int = 0, resource_table: ResourceTable | None = None) -> None:
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
-        self.holdings = holdings or Holdings()
+        self.resource_table = resource_table or ResourceTable()
 
     def _input(self, kind: str, resource_id: int = 0) -> Any:
         info = s.halResourceIdInputInfo()
@@ -38,9 +38,9 @@ class IdDriver(HalCalls):
 
     def alloc(self, kind: str, *, priority: int = 0, flags: int = 0) -> int:
         """Return a new id; an exhausted kind raises ResourceExhausted with message EE1023."""
-        self.holdings.enter()
+        self.resource_table.enter()
         number = self._take(kind, 0, priority, flags)
-        self.holdings.ids[kind, number] = priority, flags
+        self.resource_table.ids[kind, number] = priority, flags
         return number
 
     def _take(self, kind: str, wanted: int, priority: int, flags: int) -> int:
@@ -54,12 +54,12 @@ class IdDriver(HalCalls):
 
     def take_again(self) -> None:
         """Take every id that is held once more, under its number: the device was opened anew and knows none."""
-        for (kind, number), (priority, flags) in list(self.holdings.ids.items()):
+        for (kind, number), (priority, flags) in list(self.resource_table.ids.items()):
             self._take(kind, number, priority, flags | c.TSDRV_RES_SPECIFIED_ID)
 
     def bind_again(self) -> None:
         """Let completions of all streams arrive again where they did."""
-        for stream_id, cq_id in list(self.holdings.bound.items()):
+        for stream_id, cq_id in list(self.resource_table.bound.items()):
             self.bind_logic_cq(stream_id, cq_id)
 
     def free(self, kind: str, resource_id: int, *, flags: int = 0) -> None:
@@ -68,7 +68,7 @@ class IdDriver(HalCalls):
         info.res[1] = flags
         rc = self.hal.halResourceIdFree(self.device_id, ctypes.byref(info))
         self.check(rc, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
-        self.holdings.ids.pop((kind, resource_id), None)
+        self.resource_table.ids.pop((kind, resource_id), None)
 
     def usage(self, kind: str) -> tuple[int, int]:
         """Return (how many ids of a kind the device has, how many all processes use): halResourceInfoQuery."""
@@ -104,12 +104,12 @@ class IdDriver(HalCalls):
     def bind_logic_cq(self, stream_id: int, cq_id: int) -> None:
         """Let a stream's completions arrive in a logic CQ."""
         self._configure(stream_id, "DRV_STREAM_BIND_LOGIC_CQ", cq_id)
-        self.holdings.bound[stream_id] = cq_id
+        self.resource_table.bound[stream_id] = cq_id
 
     def unbind_logic_cq(self, stream_id: int) -> None:
         """Undo `bind_logic_cq`."""
         self._configure(stream_id, "DRV_STREAM_UNBIND_LOGIC_CQ", 0)
-        self.holdings.bound.pop(stream_id, None)
+        self.resource_table.bound.pop(stream_id, None)
 
     def _configure(self, resource_id: int, prop: str, value: int, kind: str = STREAM) -> None:
         info = self._input(kind, resource_id)

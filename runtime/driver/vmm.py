@@ -11,7 +11,7 @@ from npuhal import constants as c
 from npuhal import structs as s
 from runtime import errors
 from runtime.driver.calls import HalCalls
-from runtime.driver.holdings import VirtualMemory
+from runtime.driver.resource_table import VirtualMemory
 
 
 @dataclass(frozen=True, slots=True)

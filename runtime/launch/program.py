@@ -290,7 +290,7 @@ class Program:
         if fence(streams)():
             release()
         else:
-            self.device.orphans.leave(release)
+            self.device.deferred_frees.leave(release)
 
     def _check_open(self) -> None:
         if self.closed:
@@ -299,7 +299,7 @@ class Program:
     def __del__(self) -> None:
         """Let the device free the code of a program that was dropped, when what is queued is done."""
         if (block := getattr(self, "_block", None)) is not None:
-            self.device.orphans.leave(partial(_give_back, self.device, block))
+            self.device.deferred_frees.leave(partial(_give_back, self.device, block))
 
     def __enter__(self) -> Program:
         return self

@@ -23,7 +23,8 @@ class Buffer:
 
     location: ClassVar[Location]
 
-    __slots__ = ("__weakref__", "_release", "_views", "address", "alive", "closed", "device", "lease", "owner", "size")
+    __slots__ = ("__weakref__", "_release", "_views", "address", "alive", "closed", "device", "owner", "pending_free",
+                 "size")
 
     def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
                  owner: Buffer | None = None) -> None:
@@ -31,8 +32,8 @@ class Buffer:
         self.owner = owner
         """The buffer that this one is a view of; None for a whole block."""
         self._release = release
-        self.lease = 0
-        """Number of what gives the block back when the object is dropped without `close`, see `Orphans`; 0: nothing."""
+        self.pending_free = 0
+        """Number of the free that runs when the object is dropped without `close`, see `DeferredFrees`; 0: none."""
         self.closed = False
         self.alive = True
         """Whether the memory is still there: neither this view nor the block it belongs to was closed."""
@@ -85,7 +86,7 @@ class Buffer:
             for view in self._views:
                 view._end()
         if self._release is not None:
-            if self.lease and self.device.orphans.leases.pop(self.lease, None) is None:
+            if self.pending_free and self.device.deferred_frees.pending.pop(self.pending_free, None) is None:
                 return  # it ends once: another thread closes at the same time
             self._release(self.address)
 

@@ -100,7 +100,7 @@ def test_staging_memory_freed_while_a_copy_is_queued(device: Device, take: Take)
         stream.copy(target, staging)
         for buffer in (staging, target):
             device.allocator.free(buffer.address)  # what a program does that frees by address
-            device.orphans.leases.pop(buffer.lease)
+            device.deferred_frees.pending.pop(buffer.pending_free)
             report = take()[0]
             assert report.check == "uaf"
             assert f"of stream {stream.stream_id} 'prefetch'" in report.message
@@ -139,7 +139,7 @@ def test_a_workspace_grown_by_two_threads(device: Device, make: Make, take: Take
                 shared[0] = device.alloc(SIZE * (step + 1))
                 use[1](shared[0], SIZE, stream=streams[index])
                 device.allocator.free(old.address)
-                device.orphans.leases.pop(old.lease)
+                device.deferred_frees.pending.pop(old.pending_free)
 
     for index in range(2):  # one after the other: the mistake is in the order, not in the timing
         worker = threading.Thread(target=grow, args=(index,))

@@ -104,7 +104,7 @@ def _malloc(
             f"{device.user_id}", ee="EE1003", params=(call, wanted, "DEVICE_ID", device.user_id),
             hint="set that device first",
         )
-    device.orphans.sweep()
+    device.deferred_frees.sweep()
     devPtr.value = device.allocator.device(asked, policy or 0, rule, attributes.get(_MODULE))
 
 

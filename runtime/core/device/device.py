@@ -31,10 +31,10 @@ from runtime.core.submission.task_ids import TaskPool
 from runtime.core.sync.signals import Signals
 from runtime.driver.calls import HalCalls
 from runtime.driver.device import DeviceDriver
-from runtime.driver.holdings import Holdings
 from runtime.driver.queues import QueueDriver
 from runtime.driver.queues.arguments import WindowDriver
 from runtime.driver.queues.scheduler import capabilities
+from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
@@ -109,15 +109,15 @@ class Device:
                 hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
             )
         phase = self.opening.phase
-        self.holdings = Holdings(self.runtime.lock.enter, self.runtime.virtual_memory)
+        self.resource_table = ResourceTable(self.runtime.lock.enter, self.runtime.virtual_memory)
         """What the device's drivers have taken."""
-        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.holdings)
+        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.resource_table)
         self.driver.open(phase)
         self._undo.callback(self.driver.close)
         self.memory = self.driver.memory
         calls = HalCalls(self.hal, self.device_id)
-        self.ids = IdDriver(calls, holdings=self.holdings)
-        self.queues = QueueDriver(calls, holdings=self.holdings)
+        self.ids = IdDriver(calls, resource_table=self.resource_table)
+        self.queues = QueueDriver(calls, resource_table=self.resource_table)
         with phase("memory"):
             self._take_memory()
         with phase("first streams and tasks"):

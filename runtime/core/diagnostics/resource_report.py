@@ -50,7 +50,7 @@ def creation_site() -> str:
 
 
 def report(device: Device, kind: str, sites: Counter[str]) -> str:
-    """Return the census of one kind of id on a device.
+    """Return the resource report of one kind of id on a device.
 
     Args:
         sites: how many of them this process holds, by the place that created them; "" where it was not noted.
@@ -81,7 +81,7 @@ def stream_sites(device: Device) -> Counter[str]:
 
 
 def explain(device: Device, kind: str, fault: errors.RuntimeFault, call: str, *, posted: bool = True) -> None:
-    """Add the census to a fault that says that ids ran out, as message EE1023 where the chip's runtime posts one."""
+    """Add the report to a fault that says that ids ran out, as message EE1023 where the chip's runtime posts one."""
     text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else device.signals.sites(kind))
     fault.message = f"{fault.message}: {text}"
     fault.args = (fault.message,)

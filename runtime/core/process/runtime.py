@@ -35,9 +35,9 @@ from runtime.core.stream import blocking
 from runtime.core.stream.allocator import StreamAllocators
 from runtime.core.sync.label import LabelIds
 from runtime.driver import visible
-from runtime.driver.holdings import VirtualMemory
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
+from runtime.driver.resource_table import VirtualMemory
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
 

@@ -12,7 +12,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.device.limits import SaturationMode
-from runtime.core.diagnostics import resource_report as census
+from runtime.core.diagnostics import resource_report
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.core.submission.ring import RingV100, RingV200, TaskRing
@@ -142,7 +142,7 @@ def create(
     """Set a stream up; a failure gives back what was made.
 
     Raises:
-        ResourceExhausted: no stream id or no queue left; the census says who holds them.
+        ResourceExhausted: no stream id or no queue left; the resource report says who holds them.
     """
     device = context.device
     kind = kind or _Kind(device.chip.limits.rtsq_depth)
@@ -231,7 +231,7 @@ def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | N
         stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
     except errors.ResourceExhausted as fault:
         posted = device.chip.generation == "v100" if posted is None else posted
-        census.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)
+        resource_report.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)
         raise
     undo.callback(device.ids.free, id_kinds.STREAM, stream_id)
     return stream_id
@@ -265,7 +265,7 @@ def open_queues(
             extended=not v100, flags=flags, keep=keep,
         )
     except errors.ResourceExhausted as fault:
-        census.explain(device, id_kinds.SQ, fault, "create_stream")
+        resource_report.explain(device, id_kinds.SQ, fault, "create_stream")
         raise
     undo.callback(queues.free, sq_id, cq_id)
     ring_base = 0 if v100 or flags & c.TSDRV_FLAG_NO_SQ_MEM else queues.ring_base(sq_id)

@@ -15,7 +15,7 @@ from chips.memory_rules import internal_flags
 from npuhal import constants as c
 from runtime import errors
 from runtime.core.device.limits import SaturationMode
-from runtime.core.diagnostics import resource_report as census
+from runtime.core.diagnostics import resource_report
 from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, SQE_BYTES, QueueOptions
 
@@ -196,5 +196,5 @@ class SqPool:
 
     def _exhausted(self, reason: str) -> errors.RuntimeFault:
         fault = errors.fault("ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", reason, layer="core")
-        census.explain(self._device, id_kinds.SQ, fault, "execution of a graph")
+        resource_report.explain(self._device, id_kinds.SQ, fault, "execution of a graph")
         return fault

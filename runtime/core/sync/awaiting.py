@@ -13,7 +13,7 @@ from runtime.core.sync import synchronize as sync
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
-    from runtime.core.sync.event_queries import Questions
+    from runtime.core.sync.event_queries import EventQueries
 
 _FREE_TURNS = 20
 """Looks, one per turn of the event loop, before the first pause."""
@@ -31,7 +31,7 @@ async def finish(stream: Stream) -> None:
     sync.raise_failure(stream)
 
 
-async def reach(event: Questions) -> None:
+async def reach(event: EventQueries) -> None:
     """Wait until the newest record of an event is done, as `Event.synchronize` does."""
     if not event.query():
         await _until(event.last_stream, event.reached(), sync.EVENT_TIMEOUT)

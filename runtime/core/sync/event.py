@@ -15,7 +15,7 @@ from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.core.sync import event_notes, value
 from runtime.core.sync.event_flags import EventFlag, traits
-from runtime.core.sync.event_queries import Questions
+from runtime.core.sync.event_queries import EventQueries
 from runtime.core.sync.external_events import Outside, mixed
 from runtime.core.sync.shared_event import SharedWords
 from runtime.core.sync.signals import ByteSignal, CountSignal, IdSignal, Mark, Recording, Signal, Waiting
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
 
 
-class Event(Questions):
+class Event(EventQueries):
     """A mark that is recorded in one stream. Made by `device.create_event()`.
 
     With TIME_LINE the device writes a time stamp, so that two events can be subtracted.

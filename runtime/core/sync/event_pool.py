@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
 from runtime import errors
-from runtime.core.diagnostics import resource_report as census
+from runtime.core.diagnostics import resource_report
 from runtime.core.submission.reclaim import reclaim
 from runtime.driver import resources as id_kinds
 
@@ -105,7 +105,7 @@ class EventIds:
                 f"device {self._device.user_id} has no event id left; {self.held} are held by events of this process",
             )
             posted = self.kind == id_kinds.NOTIFY
-            census.explain(self._device, self.kind, fault, "allocation of an event id", posted=posted)
+            resource_report.explain(self._device, self.kind, fault, "allocation of an event id", posted=posted)
             raise fault from exhausted
 
     def _alloc(self, flags: int) -> int:

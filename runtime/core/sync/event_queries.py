@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runtime.core.sync.signals import Recording, Signal, Waiting
 
 
-class Questions:
+class EventQueries:
     """The half of an event that only looks; what it looks at is kept by `runtime.core.sync.event.Event`."""
 
     __slots__ = ()
@@ -259,18 +259,18 @@ class Questions:
         """How many ticks of the device's clock are a millisecond."""
         return float(self.device.chip.prop("eventTimestampFreq"))
 
-    def __sub__(self, earlier: Questions) -> float:
+    def __sub__(self, earlier: EventQueries) -> float:
         """Return the milliseconds from another event to this one, by the device's clock.
 
         Raises:
             InvalidArgument 107000: the events are of two devices, whose clocks have nothing in common.
         """
-        if not isinstance(earlier, Questions):
+        if not isinstance(earlier, EventQueries):
             return NotImplemented
         self.check_same_clock(earlier)
         return (self.timestamp_ticks - earlier.timestamp_ticks) / self.ticks_per_ms
 
-    def check_same_clock(self, other: Questions) -> None:
+    def check_same_clock(self, other: EventQueries) -> None:
         """Refuse to compare times of events of two devices: InvalidArgument 107000."""
         if other.last_stream.device is not self.last_stream.device:
             raise errors.fault(

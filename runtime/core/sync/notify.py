@@ -17,7 +17,7 @@ from chips.tasks import (
 )
 from npuhal import constants as c
 from runtime import errors
-from runtime.core.diagnostics import resource_report as census
+from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.shots import prepare
 from runtime.driver import resources as id_kinds
@@ -301,7 +301,7 @@ def _take(device: Device, kind: str, flags: int = 0) -> int:
     try:
         return device.ids.alloc(kind, flags=flags)
     except errors.ResourceExhausted as fault:
-        census.explain(device, kind, fault, "creation of a notify")
+        resource_report.explain(device, kind, fault, "creation of a notify")
         raise
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.programs.wait import WaitFor
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task
-from runtime.core.diagnostics import resource_report as census
+from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
 from runtime.core.submission.shots import Fill, fired, prepare
 from runtime.core.sync import value
@@ -376,7 +376,7 @@ class Signals:
 
         The collector may drop one in the middle of anything, under any lock, so that its end is left to a later call.
         """
-        event.site = census.creation_site() if self.traces else ""
+        event.site = resource_report.creation_site() if self.traces else ""
         self.events.add(event)
         self.bury()
 

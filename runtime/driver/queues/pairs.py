@@ -12,8 +12,8 @@ from npuhal import constants as c
 from npuhal import structs as s
 from runtime import errors
 from runtime.driver.calls import HalCalls
-from runtime.driver.holdings import Holdings, QueueRecipe
 from runtime.driver.queues.send import SQE_BYTES, MappedRing, Sender
+from runtime.driver.resource_table import QueueRecipe, ResourceTable
 
 LOGIC_CQE_BYTES = 32
 LOGIC_CQ_DEPTH = 4096
@@ -94,12 +94,12 @@ class QueuePair:
 class QueueDriver(HalCalls):
     """The SQ/CQ chapter of the HAL for one device and task scheduler (struct halSqCq*Info)."""
 
-    __slots__ = ("holdings", "ts_id")
+    __slots__ = ("resource_table", "ts_id")
 
-    def __init__(self, calls: HalCalls, ts_id: int = 0, holdings: Holdings | None = None) -> None:
+    def __init__(self, calls: HalCalls, ts_id: int = 0, resource_table: ResourceTable | None = None) -> None:
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
-        self.holdings = holdings or Holdings()
+        self.resource_table = resource_table or ResourceTable()
 
     def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
                flags: int = 0, keep: QueuePair | None = None) -> tuple[int, int]:
@@ -110,7 +110,7 @@ class QueueDriver(HalCalls):
             flags: TSDRV_FLAG_* of the queue.
             keep: the pair whose ids, reserved when it was freed, the new one must have.
         """
-        self.holdings.enter()
+        self.resource_table.enter()
         info = self._alloc_input(c.DRV_NORMAL_TYPE, SQE_BYTES, cqe_bytes, depth, cq_depth)
         info.flag = flags
         if keep is not None:
@@ -129,7 +129,7 @@ class QueueDriver(HalCalls):
                 fault.hint = "too many streams hold a queue on this device: close streams that are no longer used"
             raise fault
         pair = int(out.sqId), int(out.cqId)
-        self.holdings.queues[pair[0]] = QueueRecipe(pair[1], options, depth, cqe_bytes, cq_depth, extended, flags)
+        self.resource_table.queues[pair[0]] = QueueRecipe(pair[1], options, depth, cqe_bytes, cq_depth, extended, flags)
         return pair
 
     def create_logic_cq(self, stream_id: int, thread_id: int, *, keep: QueuePair | None = None) -> int:
@@ -141,14 +141,14 @@ class QueueDriver(HalCalls):
         out = s.halSqCqOutputInfo()
         rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
         self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
-        self.holdings.logic_queues[int(out.cqId)] = stream_id, thread_id
+        self.resource_table.logic_queues[int(out.cqId)] = stream_id, thread_id
         return int(out.cqId)
 
     def create_again(self) -> None:
         """Make every queue that is held once more, under its ids, and empty: the device was opened anew."""
-        for cq_id, (stream_id, thread_id) in list(self.holdings.logic_queues.items()):
+        for cq_id, (stream_id, thread_id) in list(self.resource_table.logic_queues.items()):
             self.create_logic_cq(stream_id, thread_id, keep=QueuePair(NO_ID, NO_ID, cq_id, 0, 0, 0))
-        for sq_id, recipe in list(self.holdings.queues.items()):
+        for sq_id, recipe in list(self.resource_table.queues.items()):
             self.create(
                 recipe.options, depth=recipe.depth, cqe_bytes=recipe.cqe_bytes, cq_depth=recipe.cq_depth,
                 extended=recipe.extended, flags=recipe.flags, keep=QueuePair(sq_id, recipe.cq_id, NO_ID, 0, 0, 0),
@@ -161,12 +161,12 @@ class QueueDriver(HalCalls):
             reserve: keep the ids for `create(keep=...)`.
         """
         self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
-        self.holdings.queues.pop(sq_id, None)
+        self.resource_table.queues.pop(sq_id, None)
 
     def free_logic_cq(self, cq_id: int, *, reserve: bool = False) -> None:
         """Free a logic CQ; `reserve` as in `free`."""
         self._free(c.DRV_LOGIC_TYPE, 0, cq_id, c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
-        self.holdings.logic_queues.pop(cq_id, None)
+        self.resource_table.logic_queues.pop(cq_id, None)
 
     def _free(self, kind: int, sq_id: int, cq_id: int, flags: int) -> None:
         info = s.halSqCqFreeInfo()

@@ -57,12 +57,12 @@ def check(devices: Sequence[Device]) -> None:
 
 
 def _check_memory(device: Device) -> None:
-    if keys := sorted(device.holdings.keys):
+    if keys := sorted(device.resource_table.keys):
         raise _cannot(
             f"memory of device {device.user_id} is open to other processes under {_all(keys)}",
             "take the keys back before the backup",
         )
-    for physical in device.holdings.virtual.of(device.device_id):
+    for physical in device.resource_table.virtual.of(device.device_id):
         if physical.foreign or physical.exported:
             relation = "was imported from" if physical.foreign else "was exported to"
             raise _cannot(

@@ -17,7 +17,7 @@ from runtime.driver.vmm import VirtualDriver
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
-    from runtime.driver.holdings import Physical
+    from runtime.driver.resource_table import Physical
 
 _KINDS = 0xF << 10
 """Bits of the halMemAlloc word that say on which side memory is."""
@@ -79,7 +79,7 @@ def take(device: Device, names: Mapping[str, tuple[int, int]] | None = None) -> 
     Raises:
         MemoryError: the host has not that much.
     """
-    memory, held = device.memory, device.holdings.memory
+    memory, held = device.memory, device.resource_table.memory
     blocks, scratch = [], 0
     for address, span in list(held.items()):
         if span.flags & _KINDS in _ON_HOST or address not in held or memory.attribute(address) is None:
@@ -90,7 +90,7 @@ def take(device: Device, names: Mapping[str, tuple[int, int]] | None = None) -> 
         internal = span.flags >> c.MEM_MODULE_ID_BIT == _INTERNAL
         blocks.append(Block(address, span.size, _read(device, address, span.size), internal))
     blocks += [Block(address, size, _read(device, address, size)) for address, size in device.pooled_memory()]
-    for physical in device.holdings.virtual.of(device.device_id):
+    for physical in device.resource_table.virtual.of(device.device_id):
         with _reached(device, physical) as address:
             parts = _read(device, address, physical.size)
         first, *more = physical.addresses or [0]
@@ -132,7 +132,7 @@ def _reached(device: Device, physical: Physical) -> Iterator[int]:
 
 def missing(device: Device, image: DeviceImage) -> list[Block]:
     """Return blocks of users in an image that this process does not have: there, and as large."""
-    held = {address: span.size for address, span in device.holdings.memory.items()}
+    held = {address: span.size for address, span in device.resource_table.memory.items()}
     held.update(device.pooled_memory())
     return [block for block in image.blocks if not block.internal and not _has(device, block, held)]
 
@@ -140,7 +140,7 @@ def missing(device: Device, image: DeviceImage) -> list[Block]:
 def _has(device: Device, block: Block, held: Mapping[int, int]) -> bool:
     if not block.handle:
         return held.get(block.address) == block.size
-    physical = device.holdings.virtual.find(block.handle)
+    physical = device.resource_table.virtual.find(block.handle)
     addresses = [block.address, *block.also_at] if block.address else []
     return physical is not None and physical.size == block.size and physical.addresses == addresses
 
@@ -151,12 +151,12 @@ def put(device: Device, image: DeviceImage, *, users: bool = False) -> None:
     Args:
         users: only what users had asked for.
     """
-    held = {address: span.size for address, span in device.holdings.memory.items()}
+    held = {address: span.size for address, span in device.resource_table.memory.items()}
     held.update(device.pooled_memory())
     for block in image.blocks:
         if users and block.internal:
             continue
-        physical = device.holdings.virtual.find(block.handle) if block.handle else None
+        physical = device.resource_table.virtual.find(block.handle) if block.handle else None
         if physical is not None:
             with _reached(device, physical) as address:
                 _write(device, address, block)

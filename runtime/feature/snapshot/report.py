@@ -39,7 +39,7 @@ class SnapshotReport:
 
 def describe(devices: Sequence[Device], images: Sequence[DeviceImage]) -> SnapshotReport:
     """Count what was saved."""
-    ids = Counter(kind for device in devices for kind, _ in device.holdings.ids)
+    ids = Counter(kind for device in devices for kind, _ in device.resource_table.ids)
     contexts = [context for device in devices for context in device.contexts()]
     left_out = ["host memory: the process keeps it", "what other libraries hold on the device, communicators for one"]
     if scratch := sum(image.scratch for image in images):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from runtime.core.sync.event import Event
     from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.editing.update_arguments import ArgumentSlot, Repointer
-    from runtime.feature.graph.recording.captured_event import Shadow
+    from runtime.feature.graph.recording.captured_event import CapturedEvent
     from runtime.feature.graph.recording.condition import Condition
     from runtime.memory.arguments import ArgumentBlock
 
@@ -73,7 +73,7 @@ class Captured(Model):
         """Why the capture has failed."""
         self.origin: Branch | None = None
         self.branches: list[Branch] = []
-        self.shadows: list[Shadow] = []
+        self.shadows: list[CapturedEvent] = []
         self.groups: list[TaskGroup] = []
         """Task groups, open or recorded."""
         self.software = has_software_queues(self.device)

@@ -24,7 +24,7 @@ from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.signals import ByteSignal, Signal
 from runtime.core.sync.value import SLOT_BYTES
-from runtime.feature.graph.execution.model_launcher import Starter
+from runtime.feature.graph.execution.model_launcher import ModelLauncher
 from runtime.feature.graph.recording.node import Node, NodeKind
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _KINDS = (EventFlag.SYNC, EventFlag.DDSYNC, EventFlag.SYNC | EventFlag.DDSYNC)
 _MAKE = "make the event with device.create_event(), in C aclrtCreateEventExWithFlag(ACL_EVENT_SYNC)"
 
 
-class ExternalEvents(Starter):
+class ExternalEvents(ModelLauncher):
     """Starts a graph with external records and waits."""
 
     __slots__ = ("_last", "_over", "_records", "_table", "_waits")

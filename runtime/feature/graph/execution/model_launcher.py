@@ -29,7 +29,7 @@ _TRACE_BYTES = 64
 """Where a starting program leaves what went wrong."""
 
 
-class Starter:
+class ModelLauncher:
     """What starts one model. The program names the queues of the head streams: it is written anew when they change."""
 
     __slots__ = ("_capacity", "_function", "_model", "_pairs", "_tasks", "gates")

@@ -21,7 +21,7 @@ from runtime import errors
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.ring import Label
-from runtime.feature.graph.execution.model_launcher import Starter
+from runtime.feature.graph.execution.model_launcher import ModelLauncher
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -47,7 +47,7 @@ class Command(enum.IntEnum):
     ABORT = 4
 
 
-class Scheduled(Starter):
+class AicpuLauncher(ModelLauncher):
     """Starts a model over the AICPU scheduler, after that was told what the model's streams hold."""
 
     __slots__ = ("_blocks", "_ended", "_info", "_live", "_loaded", "_words")

@@ -20,7 +20,7 @@ from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.ring import Label as Name
 from runtime.core.submission.software import has_room
-from runtime.feature.graph.model.aicpu_launcher import Scheduled
+from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -82,7 +82,7 @@ def activate(stream: Stream, target: Stream) -> None:
         NotSupported 207000: the AICPU schedules the other one, but not this one.
     """
     model = _common_model(stream, target, "start of a stream")
-    if stream.flags & StreamFlag.CPU_SCHEDULE and isinstance(model.starter, Scheduled):
+    if stream.flags & StreamFlag.CPU_SCHEDULE and isinstance(model.starter, AicpuLauncher):
         model.starter.activate(stream, target)
         return
     _check_queue(target, "start of a stream")

@@ -13,11 +13,11 @@ from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.notify import Notify
 from runtime.driver import resources as id_kinds
-from runtime.feature.graph.execution.model_launcher import Starter
+from runtime.feature.graph.execution.model_launcher import ModelLauncher
 from runtime.feature.graph.execution.rings import route_of
-from runtime.feature.graph.model.aicpu_launcher import Scheduled, check_left_to_aicpu
+from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher, check_left_to_aicpu
 from runtime.feature.graph.model.links import Split
-from runtime.feature.graph.model.model_streams import Members
+from runtime.feature.graph.model.model_streams import ModelStreams
 from runtime.feature.graph.recording.node import Node
 from runtime.feature.graph.recording.node_list import Noted
 
@@ -39,7 +39,7 @@ _CLOSE_TRY_S = 1e-3
 """A close waits so long for executions."""
 
 
-class Model(Members):
+class Model(ModelStreams):
     """A set of bound streams with an end. Made by hand: bind, submit, `end`, `load`, `execute`."""
 
     __slots__ = (
@@ -80,7 +80,7 @@ class Model(Members):
         """Who is told when the model ends, by what they registered with."""
         self.ready: dict[Stream, Put] = {}
         """What queues an execution at once, by stream; it returns False where one has to be looked at."""
-        self.starter = Starter(self)
+        self.starter = ModelLauncher(self)
         self.handle = self.device.runtime.handles.add(self)
         context.models.add(self)
 
@@ -123,9 +123,9 @@ class Model(Members):
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} stops at failures",
                 hint="bind streams of failure mode 0",
             )
-        if stream.flags & StreamFlag.CPU_SCHEDULE and not isinstance(self.starter, Scheduled):
+        if stream.flags & StreamFlag.CPU_SCHEDULE and not isinstance(self.starter, AicpuLauncher):
             check_left_to_aicpu(self, stream)
-            self.starter = Scheduled(self)
+            self.starter = AicpuLauncher(self)
         self.enlist(stream, head=head)
         self.context.streams.remove(stream)
         if route_of(stream) is not None:
@@ -143,7 +143,7 @@ class Model(Members):
     @property
     def scheduled(self) -> bool:
         """Whether the AICPU schedules it."""
-        return isinstance(self.starter, Scheduled)
+        return isinstance(self.starter, AicpuLauncher)
 
     def end(self, stream: Stream) -> None:
         """Make a stream's place the end of the model; a second end changes nothing.
@@ -161,7 +161,7 @@ class Model(Members):
                 "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
                 hint="end the model in one of its own streams",
             )
-        if isinstance(self.starter, Scheduled):
+        if isinstance(self.starter, AicpuLauncher):
             self.starter.end(stream)
             return
         self.end_again(stream)
@@ -176,7 +176,7 @@ class Model(Members):
         self.check_open()
         if not self.streams:
             raise self._unready("RT_ERROR_MODEL_STREAM", "it has no stream")
-        if isinstance(self.starter, Scheduled):
+        if isinstance(self.starter, AicpuLauncher):
             with self._lock:
                 self._attach()
                 self.starter.load()
@@ -333,7 +333,7 @@ class Model(Members):
             Timeout 507046: not done in time; everything goes on.
         """
         self.check_open()
-        if isinstance(self.starter, Scheduled):
+        if isinstance(self.starter, AicpuLauncher):
             self.check_executable()
             with self._lock:
                 self._prepare()
@@ -370,7 +370,7 @@ class Model(Members):
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} was captured and cannot be aborted",
                 hint="abort the stream that executes it",
             )
-        if isinstance(self.starter, Scheduled):
+        if isinstance(self.starter, AicpuLauncher):
             self.starter.abort()
         else:
             self._maintain(ModelOperation.ABORT, self.sender)

@@ -18,16 +18,16 @@ from runtime.feature.graph.model.links import Link
 if TYPE_CHECKING:
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.execution.model_launcher import Starter
+    from runtime.feature.graph.execution.model_launcher import ModelLauncher
 
 
-class Members:
+class ModelStreams:
     """The streams of one model."""
 
     __slots__ = ("_counters", "_lock", "_rings", "_started_later", "_told", "complete", "context", "device", "links",
                  "model_id", "starter", "streams")  # fmt: skip
 
-    starter: Starter
+    starter: ModelLauncher
     """What starts the model."""
 
     def __init__(self, context: Context) -> None:
@@ -173,7 +173,7 @@ class Members:
 
     # -- software SQs ----------------------------------------------------------------------------------------------
 
-    def tree(self) -> Sequence[Members]:
+    def tree(self) -> Sequence[ModelStreams]:
         """Return the model and those that it starts itself."""
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ from runtime.core.submission.software import RESERVED
 from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.feature.graph.execution.external import keep_as_is
 from runtime.feature.graph.model.links import chain
-from runtime.feature.graph.recording.captured_event import Shadow
+from runtime.feature.graph.recording.captured_event import CapturedEvent
 from runtime.feature.graph.recording.node import NodeKind
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Branch:
         self.graph, self.user, self.cause = graph, user, cause
         self.streams = [stream]
         """The graph's streams that hold the branch, in order; each but the last is full and starts the next."""
-        self.last: Shadow | None = None
+        self.last: CapturedEvent | None = None
         """The newest record in the branch."""
         self.group: TaskGroup | None = None
         """The task group that is being recorded in it."""
@@ -104,7 +104,7 @@ class Branch:
         graph = self.graph
         with graph.invalidated_by_failure():
             stream = self.ready()
-            shadow = Shadow(event, self, graph.new_signal())
+            shadow = CapturedEvent(event, self, graph.new_signal())
             graph.shadows.append(shadow)
             shadow.signal.record(stream, _nothing, timeline=False, reported=None)
         shadow.node = graph.mark_last(stream, NodeKind.EVENT_RECORD, event)

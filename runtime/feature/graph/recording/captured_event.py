@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from runtime.feature.graph.recording.branch import Branch
 
 
-class Shadow:
+class CapturedEvent:
     """What stands for a recorded event in the graph."""
 
     __slots__ = ("branch", "event", "node", "place", "signal", "waiters", "waits")

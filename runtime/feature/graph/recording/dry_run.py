@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NOWHERE_ADDRESS = 1 << 40
 
 
-class Rehearsal:
+class DryRun:
     """A capture that takes no ids, queues or device memory. Made by `with stream.capture(dry_run=True) as plan:`."""
 
     __slots__ = ("_begun_by", "_hardware", "_mode", "arguments", "branches", "context", "device", "records")
@@ -53,7 +53,7 @@ class Rehearsal:
             CaptureError 107031: it is the default stream.
             CaptureError 107027: it is really being captured.
         """
-        if isinstance(stream.branch, _Branch) and stream.branch.rehearsal is self:
+        if isinstance(stream.branch, _Branch) and stream.branch.dry_run is self:
             return stream.branch
         stream.check_not_captured("dry run of a capture")
         if stream.is_default:
@@ -107,11 +107,11 @@ class Rehearsal:
 class _Branch(Branch):
     """A stream's part of what is counted."""
 
-    __slots__ = ("rehearsal", "sqes", "tasks")
+    __slots__ = ("dry_run", "sqes", "tasks")
 
-    def __init__(self, rehearsal: Rehearsal, user: Stream) -> None:
-        graph: Any = rehearsal  # what launches and events ask a graph for, it has, too
-        self.graph, self.rehearsal, self.user = graph, rehearsal, user
+    def __init__(self, dry_run: DryRun, user: Stream) -> None:
+        graph: Any = dry_run  # what launches and events ask a graph for, it has, too
+        self.graph, self.dry_run, self.user = graph, dry_run, user
         self.fast = self.group = self.last = None
         self.sqes = self.tasks = 0
 
@@ -135,28 +135,28 @@ class _Branch(Branch):
         if not event.renewed:
             raise plain_event(event)
         if event.flags & WAITABLE:
-            self.submit(self.rehearsal.record_task())
-            self.rehearsal.records.append(event)
-            event.shadow = _Shadow(self.rehearsal)
+            self.submit(self.dry_run.record_task())
+            self.dry_run.records.append(event)
+            event.shadow = _DryEvent(self.dry_run)
 
 
-class _Shadow:
+class _DryEvent:
     """What stands for a recorded event while it is counted."""
 
-    __slots__ = ("_rehearsal",)
+    __slots__ = ("_dry_run",)
 
     capturing = True
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self._rehearsal = rehearsal
+    def __init__(self, dry_run: DryRun) -> None:
+        self._dry_run = dry_run
 
     def wait(self, stream: Stream) -> None:
         """Count a wait; the stream joins."""
-        self._rehearsal.join(stream).submit(self._rehearsal.wait_task())
+        self._dry_run.join(stream).submit(self._dry_run.wait_task())
 
     def reset(self, stream: Stream) -> None:
         """Count a reset."""
-        self._rehearsal.join(stream).submit(self._rehearsal.reset_task())
+        self._dry_run.join(stream).submit(self._dry_run.reset_task())
 
 
 class _Nowhere(StagedArguments):
@@ -178,9 +178,9 @@ class _Nowhere(StagedArguments):
         return block
 
 
-def rehearse(stream: Stream, mode: CaptureMode) -> Rehearsal:
+def start_dry_run(stream: Stream, mode: CaptureMode) -> DryRun:
     """Begin a capture that only counts."""
-    made = Rehearsal(stream)
+    made = DryRun(stream)
     try:
         made.begin(stream, mode)
     except BaseException:

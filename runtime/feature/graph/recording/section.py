@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.feature.graph.editing import task_group as group
 from runtime.feature.graph.recording import capture
-from runtime.feature.graph.recording.dry_run import Rehearsal, rehearse
+from runtime.feature.graph.recording.dry_run import DryRun, start_dry_run
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -39,17 +39,17 @@ class CaptureSection:
 class RehearsalSection:
     """`with stream.capture(dry_run=True) as plan:` - `plan.cost` says what a graph would take."""
 
-    __slots__ = ("_mode", "_rehearsal", "_stream")
+    __slots__ = ("_dry_run", "_mode", "_stream")
 
     def __init__(self, stream: Stream, mode: CaptureMode) -> None:
         self._stream, self._mode = stream, mode
 
-    def __enter__(self) -> Rehearsal:
-        self._rehearsal = rehearse(self._stream, self._mode)
-        return self._rehearsal
+    def __enter__(self) -> DryRun:
+        self._dry_run = start_dry_run(self._stream, self._mode)
+        return self._dry_run
 
     def __exit__(self, *_: object) -> None:
-        self._rehearsal.end()
+        self._dry_run.end()
 
 
 class GroupSection:

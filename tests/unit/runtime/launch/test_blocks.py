@@ -158,12 +158,12 @@ def test_closing_a_program_in_use_keeps_its_code(
     kernel[3](1, stream=stream)
     address = kernel.program.address
     kernel.program.close()
-    device.orphans.sweep()
+    device.deferred_frees.sweep()
     assert freed == []
     device.hal.fake.device(0).release()
     stream.synchronize()
     assert ran == [3]
-    device.orphans.sweep()
+    device.deferred_frees.sweep()
     assert freed == [address]
 
 

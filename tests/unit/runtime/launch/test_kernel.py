@@ -112,7 +112,7 @@ def test_programs_go_with_their_device(machine: Runtime, device: Device) -> None
 def test_the_code_of_a_dropped_program_goes_when_its_launches_are_done(open_machine: OpenMachine) -> None:
     machine = open_machine("fake://ascend310b1?check=all")  # a chip without a pool for code
     device = machine.device(0)
-    card, held = machine.hal.fake.device(0), device.holdings.memory
+    card, held = machine.hal.fake.device(0), device.resource_table.memory
     stream, other = device.create_stream(), device.create_stream()
     kernel = device.load(minimal_kernel("once", 1)).only
     code = device.memory.address_range(kernel.program.address)[0]
@@ -123,11 +123,11 @@ def test_the_code_of_a_dropped_program_goes_when_its_launches_are_done(open_mach
     other.submit(Nop())
     del kernel
     gc.collect()  # program and kernel hold each other
-    device.orphans.sweep()
+    device.deferred_frees.sweep()
     assert code in held
     card.release()
     other.synchronize(1000)
-    device.orphans.sweep()
+    device.deferred_frees.sweep()
     assert code not in held
     device.load(minimal_kernel("late", 1)).load()
     gc.collect()

@@ -33,7 +33,7 @@ def waits(*pairs: tuple[int, int], count: int | None = None) -> ctypes.Array[cty
 def test_invalidations_of_a_model_are_waited_for(acl: Acl) -> None:
     runtime: Runtime = acl.runtime
     device = runtime.device(0)
-    ids, buffer = device.holdings.ids, device.alloc(4096)
+    ids, buffer = device.resource_table.ids, device.alloc(4096)
     before = {kind for kind, _ in ids}
     with device.create_stream(flags=StreamFlag.PERSISTENT) as kept, device.create_stream() as runner:
         model = Model(device.context)

@@ -147,7 +147,7 @@ class VirtualMemory:
 
 
 @dataclass(slots=True)
-class Holdings:
+class ResourceTable:
     """Everything that one device's drivers have taken and not given back."""
 
     enter: Callable[[], None] = _nothing

@@ -1,4 +1,4 @@
-"""Blocks and the objects that stand for them; a dropped one's block is freed when the work that may use it is over."""
+"""Deferred frees: a dropped or closed buffer's block is freed when the queued work that may use it is done."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 Release = Callable[[], None]
 
 
-class Lease(weakref.ref["Buffer"]):
-    """The tie between a block and the buffer that stands for it: what is left when the buffer is dropped.
+class PendingFree(weakref.ref["Buffer"]):
+    """A weak reference to a buffer with what frees its block: all that is left when the buffer is dropped.
 
     Attributes:
-        number: under which it is kept; none is used twice.
-        address: where the block begins.
-        free: gives the block back by its address, when nothing uses it any more.
+        number: its key among the pending frees; never used twice.
+        address: first address of the block.
+        free: frees the block by its address.
     """
 
     __slots__ = ("address", "free", "number")
@@ -36,38 +36,38 @@ class Lease(weakref.ref["Buffer"]):
         self.free(self.address)
 
 
-class Orphans:
-    """The leases of a device, and what the garbage collector has left behind.
+class DeferredFrees:
+    """The frees of a device that wait: for a buffer to be dropped, or for the work that may use its block.
 
     A kernel does not keep its arguments alive, so a dropped buffer may still be in use. Each one waits behind a fence
     put up after it was dropped: everything submitted until then must be done.
 
     Attributes:
-        leases: those of buffers that were neither closed nor, after they were dropped, found by a sweep; by number.
+        pending: by number, for buffers that were neither closed nor found dropped by a sweep.
     """
 
     def __init__(self, fence: Callable[[], Fence]) -> None:
         self._fence = fence
-        self.leases: dict[int, Lease] = {}
+        self.pending: dict[int, PendingFree] = {}
         self._numbers = itertools.count(1)
-        self._dropped: deque[Lease] = deque()
+        self._dropped: deque[PendingFree] = deque()
         self._drop = self._dropped.append
-        """What the collector calls with the lease of a dropped buffer: it runs no code of ours, and takes no lock."""
+        """What the collector calls with the `PendingFree` of a dropped buffer; runs no code of ours, takes no lock."""
         self._left: deque[Release] = deque()
         """What other dropped objects want done."""
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
         self._sweeping = threading.RLock()  # one that an interrupt has left locked must not stop `close` by its thread
 
     def adopt(self, buffer: Buffer, free: Callable[[int], None]) -> None:
-        """Keep a buffer in view, and call `free` with its address some time after it was dropped without `close`."""
-        lease = Lease(buffer, self._drop)
-        lease.number = buffer.lease = number = next(self._numbers)
-        lease.address, lease.free = buffer.address, free
-        self.leases[number] = lease
+        """Watch a buffer, and call `free` with its address some time after it was dropped without `close`."""
+        entry = PendingFree(buffer, self._drop)
+        entry.number = buffer.pending_free = number = next(self._numbers)
+        entry.address, entry.free = buffer.address, free
+        self.pending[number] = entry
 
     def buffers(self) -> dict[int, Buffer]:
         """Return what is alive and was not closed, by address."""
-        found = ((lease.address, lease()) for lease in list(self.leases.values()))
+        found = ((entry.address, entry()) for entry in list(self.pending.values()))
         return {address: buffer for address, buffer in found if buffer is not None}
 
     def leave(self, release: Release) -> None:
@@ -104,10 +104,10 @@ class Orphans:
             while self._left:
                 self._left.popleft()()
 
-    def _forget(self, lease: Lease) -> Release:
-        """Strike a dropped buffer's lease out, and return what gives the block back."""
-        del self.leases[lease.number]
-        return lease.release
+    def _forget(self, entry: PendingFree) -> Release:
+        """Take a dropped buffer's entry out, and return what frees the block."""
+        del self.pending[entry.number]
+        return entry.release
 
 
 def _call_all(releases: list[Release]) -> None:

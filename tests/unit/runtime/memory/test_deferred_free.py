@@ -10,26 +10,26 @@ from types import SimpleNamespace
 
 import pytest
 
+from runtime.memory.deferred_free import DeferredFrees
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.fences import Fence
-from runtime.memory.orphans import Orphans
 
 
-def drop(orphans: Orphans, number: int, free: Callable[[int], None]) -> None:
+def drop(deferred_frees: DeferredFrees, number: int, free: Callable[[int], None]) -> None:
     """Adopt a buffer whose address is a number, and drop it."""
-    orphans.adopt(DeviceBuffer(None, number, 64), free)
+    deferred_frees.adopt(DeviceBuffer(None, number, 64), free)
 
 
 class Bench:
-    """Orphans whose fences a test opens by hand."""
+    """DeferredFrees whose fences a test opens by hand."""
 
     def __init__(self) -> None:
         self.freed: list[int] = []
         self.fences: list[bool] = []
-        self.orphans = Orphans(self.fence)
+        self.deferred_frees = DeferredFrees(self.fence)
 
     def drop(self, number: int) -> None:
-        drop(self.orphans, number, self.freed.append)
+        drop(self.deferred_frees, number, self.freed.append)
 
     def fence(self) -> Fence:
         number = len(self.fences)
@@ -43,40 +43,40 @@ def bench() -> Bench:
 
 
 def test_nothing_to_do_asks_for_no_fence(bench: Bench) -> None:
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     assert bench.fences == []
 
 
 def test_a_block_waits_for_what_was_submitted_before_the_sweep(bench: Bench) -> None:
     bench.drop(1)
-    bench.orphans.sweep()
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
+    bench.deferred_frees.sweep()
     assert bench.freed == []
     bench.fences[0] = True
-    bench.orphans.sweep()
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
+    bench.deferred_frees.sweep()
     assert bench.freed == [1]
 
 
 def test_later_blocks_get_a_fence_of_their_own(bench: Bench) -> None:
     bench.drop(1)
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     bench.drop(2)
     bench.fences[0] = True
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     assert bench.freed == [1]
     bench.fences[1] = True
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     assert bench.freed == [1, 2]
 
 
 def test_close_frees_everything_at_once(bench: Bench) -> None:
     bench.drop(1)
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     bench.drop(2)
-    bench.orphans.close()
+    bench.deferred_frees.close()
     assert sorted(bench.freed) == [1, 2]
-    bench.orphans.close()
+    bench.deferred_frees.close()
     assert len(bench.freed) == 2
 
 
@@ -88,13 +88,13 @@ def test_a_failing_free_is_not_repeated_and_loses_nothing() -> None:
         if address == 2:
             raise OSError
 
-    orphans = Orphans(lambda: lambda: True)
+    deferred_frees = DeferredFrees(lambda: lambda: True)
     for address in (1, 2, 3):
-        drop(orphans, address, free)
+        drop(deferred_frees, address, free)
     with pytest.raises(OSError):  # noqa: PT011
-        orphans.sweep()
-    drop(orphans, 4, free)
-    orphans.close()
+        deferred_frees.sweep()
+    drop(deferred_frees, 4, free)
+    deferred_frees.close()
     assert sorted(freed) == sorted(set(freed))
     assert 4 in freed
 
@@ -108,12 +108,12 @@ def test_two_threads_never_free_a_block_twice() -> None:
         assert go_on.wait(30)
         return True
 
-    orphans = Orphans(lambda: passed)
-    drop(orphans, 1, freed.append)
-    thread = threading.Thread(target=orphans.sweep)
+    deferred_frees = DeferredFrees(lambda: passed)
+    drop(deferred_frees, 1, freed.append)
+    thread = threading.Thread(target=deferred_frees.sweep)
     thread.start()
     assert inside.wait(30)
-    orphans.sweep()  # the other thread is at it: this one goes on with its allocation
+    deferred_frees.sweep()  # the other thread is at it: this one goes on with its allocation
     assert freed == []
     go_on.set()
     thread.join()
@@ -126,13 +126,13 @@ def test_a_block_dropped_during_a_sweep_waits_for_the_next_one() -> None:
     def free(address: int) -> None:
         freed.append(address)
         if address == 1:
-            drop(orphans, 2, free)  # the collector may run at any time
+            drop(deferred_frees, 2, free)  # the collector may run at any time
 
-    orphans = Orphans(lambda: lambda: True)
-    drop(orphans, 1, free)
-    orphans.sweep()
+    deferred_frees = DeferredFrees(lambda: lambda: True)
+    drop(deferred_frees, 1, free)
+    deferred_frees.sweep()
     assert freed == [1]
-    orphans.sweep()
+    deferred_frees.sweep()
     assert freed == [1, 2]
 
 
@@ -142,35 +142,35 @@ def test_a_buffer_in_a_cycle_is_found_by_the_collector(bench: Bench) -> None:
 
     holder, buffer = Holder(), DeviceBuffer(None, 1, 64)
     holder.itself, holder.buffer = holder, buffer  # type: ignore[attr-defined]
-    bench.orphans.adopt(buffer, bench.freed.append)
+    bench.deferred_frees.adopt(buffer, bench.freed.append)
     seen = weakref.ref(buffer)
     del holder, buffer
     gc.collect()
     assert seen() is None
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     bench.fences[0] = True
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     assert bench.freed == [1]
 
 
 def test_what_is_alive_and_open_is_known(bench: Bench) -> None:
-    device = SimpleNamespace(orphans=bench.orphans)
+    device = SimpleNamespace(deferred_frees=bench.deferred_frees)
     buffers = [DeviceBuffer(device, number, 64, bench.freed.append) for number in (1, 2, 3)]
     for buffer in buffers:
-        bench.orphans.adopt(buffer, bench.freed.append)
+        bench.deferred_frees.adopt(buffer, bench.freed.append)
     buffers[0].close()
-    assert bench.orphans.buffers() == {2: buffers[1], 3: buffers[2]}
+    assert bench.deferred_frees.buffers() == {2: buffers[1], 3: buffers[2]}
     del buffers, buffer
-    assert bench.orphans.buffers() == {}
+    assert bench.deferred_frees.buffers() == {}
     assert bench.freed == [1]  # the others wait for a sweep and its fence
 
 
 def test_closing_from_two_threads_at_once_frees_once(bench: Bench) -> None:
-    buffer = DeviceBuffer(SimpleNamespace(orphans=bench.orphans), 1, 64, bench.freed.append)
-    bench.orphans.adopt(buffer, bench.freed.append)
+    buffer = DeviceBuffer(SimpleNamespace(deferred_frees=bench.deferred_frees), 1, 64, bench.freed.append)
+    bench.deferred_frees.adopt(buffer, bench.freed.append)
     buffer.close()
     buffer.closed = False  # as another thread has seen it
     buffer.close()
     del buffer
-    bench.orphans.sweep()
+    bench.deferred_frees.sweep()
     assert (bench.freed, bench.fences) == ([1], [])

@@ -91,7 +91,7 @@ def test_views_are_bytes_and_live_as_long(device: Device) -> None:
 
 def test_a_view_keeps_the_memory_of_a_dropped_array(device: Device) -> None:
     shaped = device.upload(np.arange(4, dtype="i4")).reshape(2, 2)
-    device.orphans.sweep()
+    device.deferred_frees.sweep()
     assert shaped.numpy().tolist() == [[0, 1], [2, 3]]
 
 

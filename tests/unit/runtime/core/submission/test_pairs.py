@@ -158,7 +158,10 @@ def test_an_interrupt_leaves_both_tasks_or_none(device: Device, stream: Stream, 
     graph.launch(stream)
     stream.synchronize()
     ran.clear()
-    interrupter = Interrupter("submission/pairs.py", "model/model.py", "submission/submit.py", "driver/queues.py")
+    interrupter = Interrupter(
+        "submission/pairs.py", "model/model.py", "submission/submit.py",
+        "driver/queues/send.py", "driver/queues/pairs.py",
+    )  # fmt: skip
     interrupted, lost, kept = True, 0, 0
     for place in range(100):
         interrupted = interrupter.run(lambda: graph.launch(stream), place)

@@ -18,6 +18,7 @@ from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import CountNotify, Notify
 from runtime.feature.messages import Channel, MessageQueue
+from runtime.launch.producers.library import Library
 from runtime.launch.producers.triton import TritonKernel, load_triton
 from runtime.launch.program import Program
 
@@ -159,6 +160,10 @@ class Device(DeviceMemory):
     def load(self, source: str | Path | bytes, *, name: str = "") -> Program:
         """Return the program in a kernel file (or its bytes); see `Program`."""
         return Program(self, source, name=name)
+
+    def load_library(self, source: str | Path | bytes) -> Library:
+        """Return the kernels inside a host library (AscendC, TileLang), by their names in the source; see `Library`."""
+        return Library(self, source)
 
     def load_triton(
         self, source: Any, signature: Mapping[Any, Any] | Iterable[Any] | None = None, *, name: str | None = None,

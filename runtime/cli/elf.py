@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from chips.binary.kernels import Kernel, Magic
     from chips.binary.registration import Registration
     from chips.chip import Chip
+    from runtime.cli.elf_other import Listing
     from runtime.cli.elf_triton import TritonFile
     from runtime.cli.output import Output
 
 HELP = (
     "Show the kernels of device binaries (.o), or of the device binaries inside host libraries, as registration on a "
     "chip sees them: kinds, keys, entries, arguments, stack, globals, and what the file holds that is not honoured. Of "
-    "kernels of Triton-Ascend, also signature, argument block, workspace and locks."
+    "kernels of Triton-Ascend, also signature, argument block, workspace and locks; bundles of PyPTO are taken apart."
 )
 EXAMPLES = (
     ("npuhal elf add.o", "its kernels, as its own chip takes them"),
@@ -60,6 +61,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             status = 1
             continue
         for found in binaries:
+            if found.listing is not None:
+                _list(found.name, found.listing, out, as_json=args.json)
+                continue
             chip = chosen or _chip_built_for(found.data)
             result = register(found.data, chip, magic=found.magic, side_json=found.side)
             if result.error is not None:
@@ -147,12 +151,23 @@ class _Found(NamedTuple):
     magic: Magic | None = None
     side: bytes | None = None
     produced: TritonFile | None = None
+    listing: Listing | None = None
+    """What is said of it instead, where it holds no kernels for AI cores."""
+
+
+def _list(name: str, listing: Listing, out: Output, *, as_json: bool) -> None:
+    if as_json:
+        out.line(json.dumps({"file": name} | listing.as_json()))
+    else:
+        listing.show(name, out)
+        out.line()
 
 
 def _binaries(path: Path) -> Iterator[_Found]:
     from chips.binary.errors import BinaryError
     from chips.binary.fat import Layout, find_device_binaries
     from chips.binary.source import read_binary, read_side
+    from runtime.cli.elf_other import BundleListing, bundle_parts, listing_of
     from runtime.cli.elf_triton import triton_files
 
     if (kernels := triton_files(path)) is not None:
@@ -164,7 +179,12 @@ def _binaries(path: Path) -> Iterator[_Found]:
     with contextlib.suppress(BinaryError):  # registration says what is wrong with it
         found = find_device_binaries(data)
     embedded = [each for each in found if each.layout is not Layout.PLAIN]
-    if not embedded:
+    listing = None if found else listing_of(data)
+    if listing is not None:
+        yield _Found(path.name, data, listing=listing)
+        for entry, part_listing in bundle_parts(listing.bundle) if isinstance(listing, BundleListing) else ():
+            yield _Found(f"{path.name}:{entry.label}", entry.value, listing=part_listing)
+    elif not embedded:
         yield _Found(path.name, data, None, read_side(path))
     for part in embedded:
         yield _Found(f"{path.name}.at_{part.offset:x}", part.data, part.magic)

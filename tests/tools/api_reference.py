@@ -24,9 +24,9 @@ MEMBERS: dict[str, str] = {
     "Runtime": "device device_count set_device reset_device close url",
     "Device": (
         "create_stream default_stream stream_of create_event create_notify create_count_notify load load_triton "
-        "load_library alloc alloc_host alloc_managed register_host upload empty download copy fill memory_info memory_report "
-        "enable_peer_access reserve create_physical granularity share open_shared open_notify time_limits "
-        "synchronize close"
+        "load_library alloc alloc_host alloc_managed register_host upload empty download copy fill memory_info "
+        "memory_report enable_peer_access reserve create_physical granularity share open_shared open_notify "
+        "time_limits synchronize close"
     ),
     "Pool": (
         "alloc limit trim memory_allocated max_memory_allocated memory_reserved memory_stats memory_summary "

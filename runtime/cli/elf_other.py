@@ -80,7 +80,7 @@ class BundleListing:
 
 
 def bundle_parts(bundle: Bundle) -> Iterator[tuple[BundleEntry, Listing | None]]:
-    """Iterate over the parts of a bundle that are worth a look: device ELFs, and libraries with what is said of them."""
+    """Iterate over the parts of a bundle that are looked into: device ELFs, and libraries with what is said of them."""
     from chips.binary.producers.pypto import EntryKind
 
     for entry in bundle.entries:

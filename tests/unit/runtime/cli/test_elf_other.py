@@ -44,8 +44,9 @@ def test_a_bundle_is_its_entries() -> None:
 @pytest.mark.parametrize(
     ("data", "part"),
     [
-        (BUNDLE[:40], "head"), (b"x" + BUNDLE[1:], "head"), (BUNDLE[:20] + b"\x09" + BUNDLE[21:], "checksum of the head"),
-        (bundle(version=2), "version"), (BUNDLE[:6000], "size"), (BUNDLE[:5000] + b"\xff" + BUNDLE[5001:], "entry 0"),
+        (BUNDLE[:40], "head"), (b"x" + BUNDLE[1:], "head"), (bundle(version=2), "version"), (BUNDLE[:6000], "size"),
+        (BUNDLE[:20] + b"\x09" + BUNDLE[21:], "checksum of the head"),
+        (BUNDLE[:4196] + b"\xff" + BUNDLE[4197:], "entry 0"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

@@ -7,7 +7,6 @@ without an address for a block has none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chips.generations.v100 import ffts
@@ -26,6 +25,7 @@ from chips.tasks import (
     StreamSwitch,
     Task,
 )
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds

@@ -14,7 +14,6 @@ import difflib
 import importlib.util
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +21,7 @@ from typing import Any
 
 from chips.chip import Chip, Limits, UnknownChip
 from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary
+from npuhal.records import dataclass
 
 SOC_FOLDER = Path(__file__).with_name("soc")
 """The chip files shipped with this package."""

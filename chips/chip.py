@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from npuhal.records import dataclass
 
 DEFAULT_PADDING = 32
 """Padding in bytes when a chip's description has none (core rule of AICoreSpec/padding_size)."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from chips.tasks import TaskType

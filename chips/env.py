@@ -6,8 +6,9 @@ runtime builds one ``EncodeEnv`` per stream and replaces it when a fact changes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

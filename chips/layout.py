@@ -22,13 +22,13 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
 from chips.packing import Encode, compile_decoder, compile_encoder
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

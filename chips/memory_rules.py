@@ -8,7 +8,6 @@ log2 alignment 20-24, P2P 25, giant page 31, module 56-63).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from chips.chip import Chip
 from chips.schema import read_yaml
 from npuhal import constants
+from npuhal.records import dataclass
 
 _SIZE_LIMIT = 1 << 64
 

@@ -22,17 +22,16 @@ callable that takes a ``Chip`` and returns a ``Plugin``.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from chips.catalog import ENTRY_POINTS
 from chips.env import EncodeEnv, TaskIds
 from chips.layout import SQE_BYTES, FieldOverflow, LayoutSet, Template, UnknownField
 from chips.tasks import Task, TaskType
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -83,23 +82,46 @@ class Decoded:
     problems: tuple[str, ...] = ()
 
 
+class Later:
+    """A sample task that is made when it is asked for: a class, and values that replace those of `sample`."""
+
+    __slots__ = ("kind", "values")
+
+    def __init__(self, kind: type[Task], /, **values: Any) -> None:
+        self.kind, self.values = kind, values
+
+    @property
+    def type(self) -> TaskType:
+        """The task type, as of the task itself."""
+        return self.kind.type
+
+    def make(self) -> Task:
+        """Return the task."""
+        return sample(self.kind, **self.values)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOps:
     """How one task type becomes SQEs in one generation.
 
-    ``layouts`` names every layout the builder may write.  ``samples`` are tasks that registration encodes once to prove
-    that.  ``sqes`` is the count of entries, or a function of task and environment.  ``verified`` says whether recorded
-    bytes prove the builder or only the written rule; ``placeholder`` marks types that get a bare placeholder.
+    ``layouts`` names every layout the builder may write.  ``samples`` are tasks that `Plugin.verify` encodes to prove
+    that, or how to make them: no program that only launches needs them.  ``sqes`` is the count of entries, or a
+    function of task and environment.  ``verified`` says whether recorded bytes prove the builder or only the written
+    rule; ``placeholder`` marks types that get a bare placeholder.
     """
 
     type: TaskType
     encode: Encode
     table: LayoutSet
     layouts: tuple[str, ...]
-    samples: tuple[Task, ...]
+    samples: tuple[Task | Later, ...]
     verified: Literal["bytes", "rule"] = "bytes"
     sqes: int | Callable[[Any, EncodeEnv], int] = 1
     placeholder: bool = False
+
+    def examples(self) -> tuple[Task, ...]:
+        """Return the sample tasks."""
+        return tuple(each.make() if isinstance(each, Later) else each for each in self.samples)
 
     def count(self, task: Task, env: EncodeEnv) -> int:
         """Return how many 64-byte entries the task takes."""
@@ -227,16 +249,16 @@ class Plugin:
         found = []
         for kind in self.types():
             entry = self.ops(kind)
-            for sample in entry.samples:
-                problem = self._probe(entry, sample, env)
+            for task in entry.examples():
+                problem = self._probe(entry, task, env)
                 if problem:
                     found.append(f"{self.name}: {kind.name}: {problem}")
         return tuple(found)
 
-    def _probe(self, entry: TaskOps, sample: Task, env: EncodeEnv) -> str:
+    def _probe(self, entry: TaskOps, task: Task, env: EncodeEnv) -> str:
         try:
-            rows = entry.encode(sample, env, TaskIds(1, 1, 1))
-            count = entry.count(sample, env)
+            rows = entry.encode(task, env, TaskIds(1, 1, 1))
+            count = entry.count(task, env)
         except (FieldOverflow, UnknownField) as wrong:
             return f"the sample task does not encode: {wrong}"
         if len(rows) != count * SQE_BYTES or not 1 <= count <= self.max_sqe:
@@ -302,7 +324,9 @@ def without(made: Plugin, task_type: TaskType) -> Plugin:
 
 def sample(kind: type[Task], /, **values: Any) -> Task:
     """Make a task with small values for whatever its class requires; keyword arguments replace them."""
-    for field in dataclasses.fields(kind):
-        if field.default is dataclasses.MISSING and field.name not in values:
+    from dataclasses import MISSING, fields  # for a check, not for every program
+
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in values:
             values[field.name] = b"\1" if field.type == "bytes" else 1
     return kind(**values)

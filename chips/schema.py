@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from npuhal.records import dataclass, field
 
 SPEC_VERSION = "1.0"
 """The format version this reader understands; the first number must match."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from fakes.errors import FakeError, Hang, TaskFault
 from npuhal import constants
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.executor import Task

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakes.checkers.race import ARGUMENTS, READ, WRITE
@@ -18,6 +17,7 @@ from fakes.errors import Hang as Hang
 from fakes.faults import Effect
 from fakes.machine.missions import Programs
 from fakes.machine.views import view
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray

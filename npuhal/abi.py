@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from npuhal import constants, declarations, prototypes
 from npuhal.layouts import BitField, layouts
+from npuhal.records import dataclass, field
 from npuhal.shapes import CNames, accepts, bare_name, shape_of_text
 from npuhal.version import DRIFT_VERSION
 

@@ -12,11 +12,11 @@ import ctypes
 import struct
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from npuhal import prototypes, structs
 from npuhal.api import HalApi
+from npuhal.records import dataclass, field
 from npuhal.trace import (
     BYTES_KEY,
     HOST_ADDRESSES,

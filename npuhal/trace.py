@@ -16,7 +16,6 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from npuhal import constants, prototypes, structs
 from npuhal.api import HalApi
 from npuhal.errors import error_name
 from npuhal.layouts import BitField
+from npuhal.records import asdict, dataclass, field
 from npuhal.shared_memory import READERS, SharedMemory
 
 if TYPE_CHECKING:

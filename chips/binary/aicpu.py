@@ -6,7 +6,6 @@ The library is not parsed: it goes to the device whole and is opened there by na
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +14,7 @@ from chips.binary.errors import BinaryError, UnknownKernel, near_names
 from chips.binary.meta import DEFAULT_USER_ARGS
 from chips.binary.notes import Notes
 from chips.binary.side_file import load_json
+from npuhal.records import dataclass
 
 __all__ = ["AicpuKernel", "AicpuKind", "AicpuProgram", "MalformedOpList", "library_name", "read_aicpu_program"]
 

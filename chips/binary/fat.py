@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -21,6 +20,7 @@ from chips.binary import elf
 from chips.binary.elf import Budget, ElfFile
 from chips.binary.errors import BinaryError, MalformedElf
 from chips.binary.kernels import Magic
+from npuhal.records import dataclass
 
 __all__ = ["EM_HIIPU", "DeviceBinary", "Layout", "find_device_binaries", "is_device_elf"]
 

@@ -7,13 +7,13 @@ Rules: core_spec 12.3 and 12.4. A kernel that uses both cores has one symbol per
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chips.binary.errors import RegistrationConflict
 from chips.binary.meta import EntryType, FuncType, KernelMeta
 from chips.binary.notes import Notes
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,6 +10,7 @@ from chips.binary.arguments import Argument, count_arguments, list_arguments
 from chips.binary.errors import MalformedMeta
 from chips.binary.notes import Notes
 from chips.binary.tlv import FunctionTlv, units
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

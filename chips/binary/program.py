@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from chips.binary.kernels import Kernel, KernelAttribute, Magic, plain_name
 from chips.binary.meta import DEFAULT_STACK_LIMIT
 from chips.binary.registration import Global, Registration, register
 from chips.binary.tlv import BinaryTlv, FunctionTlv, binary_tlvs, function_tlvs
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

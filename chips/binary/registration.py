@@ -7,7 +7,6 @@ that was refused; `read_program` is for everybody else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +19,7 @@ from chips.binary.meta import DEFAULT_STACK_LIMIT, KernelMeta, no_meta, read_ker
 from chips.binary.notes import Notes
 from chips.binary.side_file import SideFile, read_side_file
 from chips.binary.tlv import MetaFlag, meta_flags, stack_record
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -6,7 +6,6 @@ A missing or broken file is no error: the chip's default stands (core_spec 12.6)
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -14,6 +13,7 @@ from chips.binary.errors import BinaryError, UnsupportedBinary
 from chips.binary.kernels import Magic
 from chips.binary.notes import Notes
 from chips.binary.producers.kinds import JsonKind, json_kind
+from npuhal.records import dataclass
 
 __all__ = ["BadSideFile", "OtherProducer", "SideFile", "load_json", "read_side_file", "side_file_of"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +13,7 @@ from chips.binary.kernels import Magic
 from chips.binary.meta import DEFAULT_STACK_LIMIT
 from chips.binary.program import Program, read_program
 from chips.binary.side_file import side_file_of
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -10,13 +10,13 @@ Sources: ``RtStarsCaptureIfCondFc``, ``RtStarsCaptureWhileCondFc``, ``RtStarsCap
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from chips.programs.isa import CondError
 from chips.programs.model import SUB_MODEL, StartQueues
 from chips.programs.program import Program, parse
 from chips.programs.stream import DIAGNOSTIC_BYTES
+from npuhal.records import dataclass
 
 STORED_BYTES = 24
 """Room behind the diagnostic area for the tables of the chosen sub-model: queue list, queue count, counter list."""

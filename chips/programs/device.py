@@ -6,13 +6,13 @@ Sources: InitFuncCallParaForStreamSwitchTaskV1 (cond_op_stream_task.cc), Constru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chips.programs.isa import CondError
 from chips.programs.model import StartQueues
 from chips.programs.stream import STATE_OFFSET, QueueRegisters
 from chips.programs.wait import SwapBuffer
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -8,13 +8,13 @@ registers, R0 reads as zero, branches compare signed except ``bltu`` and ``bgeu`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from chips.programs.isa import CSR_NAMES, JUMP_SHIFT, WORD_BYTES, Instruction, isa
 from chips.programs.program import decode
 from chips.programs.stream import PHYSICAL_ACCESS
+from npuhal.records import dataclass, field
 
 MAX_STEPS = 1_000_000
 """Instructions after which a program is taken to hang."""

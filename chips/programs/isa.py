@@ -14,9 +14,10 @@ cond_isa/v100 and cond_isa/v201 stars_cond_isa_*struct.hpp).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
+
+from npuhal.records import dataclass
 
 WORD_BYTES = 4
 """Bytes of an instruction word; long instructions take two."""

@@ -10,10 +10,9 @@ Source: ``rtStarsLabelSwitchByIndexFc_t`` (stars_cond_isa_define.hpp).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chips.programs.program import Program, parse
 from chips.programs.stream import ENABLE_OFFSET, HEAD_OFFSET
+from npuhal.records import dataclass
 
 _COUNT_START = """
         lwu.d   r4, [{index}]

@@ -10,10 +10,10 @@ cond_isa_task_arch9201.cc).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from chips.programs.program import Program, parse
 from chips.programs.stream import ENABLE_OFFSET, HEAD_OFFSET, PHYSICAL_ACCESS, STATE_OFFSET
+from npuhal.records import dataclass
 
 RETRY_DELAY = 1100
 """Delay cycles of the loop that waits for a queue's state machine."""

@@ -6,10 +6,9 @@ Sources: ``RtStarsRdmaSinkSqe1``, ``RtStarsRdmaSinkSqe2`` (stars_dma.hpp), ``RtS
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chips.programs.program import Program, assemble, parse
 from chips.programs.stream import PHYSICAL_ACCESS
+from npuhal.records import dataclass
 
 _RDMA_COUNT = """
         lhu.d   r1, [$executions]

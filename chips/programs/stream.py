@@ -10,11 +10,11 @@ forms (stars_cond_isa_define.hpp, cond_isa_task_arch9201.cc).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from chips.programs.isa import CondError
 from chips.programs.program import Program, parse
+from npuhal.records import dataclass
 
 PHYSICAL_ACCESS = 0x1_0000_0001
 """Bits of the AXI_USER register: cleared, loads and stores use physical addresses; set, virtual ones."""

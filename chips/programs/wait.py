@@ -11,12 +11,12 @@ Sources: ``RtStarsMemWaitValueLastInstrFc``, ``...FcEx``, ``...FcWithDynamicProf
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from chips.programs.isa import CondError
 from chips.programs.program import Program, parse
 from chips.programs.stream import PHYSICAL_ACCESS
+from npuhal.records import dataclass
 
 MAX_POLLS = 15
 """Times a wait looks at the value before it gives way."""

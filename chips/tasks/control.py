@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
+from npuhal.records import dataclass
 
 
 class MaintenanceKind(enum.IntEnum):

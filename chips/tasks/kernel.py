@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
+from npuhal.records import dataclass
 
 NEVER_TIMEOUT_US = (1 << 64) - 1
 """A kernel time limit that asks for none (core_spec 8.2)."""

@@ -6,8 +6,9 @@ Numbers as in task_info.hpp, enum tsTaskType_t; they stand in placeholder SQEs a
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -136,24 +137,11 @@ class TaskType(enum.IntEnum):
     MODEL_SERIAL_SCHED_POSTPROC = 138
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class Task:
     """Base of all task descriptions: says what is to be done, independent of the chip that does it."""
 
     type: ClassVar[TaskType]
-
-    def _values(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
-
-    def __eq__(self, other: object) -> bool:
-        return self._values() == other._values() if type(other) is type(self) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._values())
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
-        return f"{type(self).__qualname__}({values})"
 
 
 Kind = TypeVar("Kind", bound=type[Task])
@@ -161,15 +149,11 @@ Kind = TypeVar("Kind", bound=type[Task])
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def described(kind: Kind) -> Kind:
-    """Make a task description of a class: a frozen, slotted dataclass that takes keyword arguments.
-
-    It has none of the functions that `Task` has for all of them: to make these for each kind would be a good part of
-    the time that a program takes to start.
-    """
-    return dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)(kind)  # type: ignore[return-value]
+    """Make a task description of a class: a frozen, slotted dataclass that takes keyword arguments."""
+    return dataclass(frozen=True, slots=True, kw_only=True)(kind)  # type: ignore[return-value]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True)
 class BareTask(Task):
     """A type for which a STARS chip gets a bare placeholder: no payload, only a completion entry.
 

@@ -8,7 +8,6 @@ one of a known task, and encode back to itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from chips.blocks import Block, blocks
 from chips.layout import SQE_BYTES, FieldOverflow, UnknownField
@@ -18,6 +17,7 @@ from chips.programs.program import decode as decode_program
 from chips.registry import Plugin, UnsupportedTask, plugin
 from chips.tasks import LabelSwitchByIndex
 from chips.verify.vectors import Sent, Vector
+from npuhal.records import dataclass
 
 _EMPTY_ROWS = frozenset({bytes(SQE_BYTES), b"\0\x40" + bytes(SQE_BYTES - 2)})
 """Slots the vendor leaves empty for a type without builder; over UB its post-processing still sets one header bit."""

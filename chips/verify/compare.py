@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from chips.chip import Chip, Limits
+from npuhal.records import dataclass, fields
 
 
 class Change(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +9,7 @@ from typing import Any, Final
 from chips.chip import Chip
 from chips.schema import SchemaError, read_yaml
 from chips.tasks import TaskType
+from npuhal.records import dataclass
 
 _PATH: Final = Path(__file__).with_name("coverage.yaml")
 _KINDS: Final = ("real", "placeholder", "none")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from chips import registry
@@ -15,6 +14,7 @@ from chips.memory_rules import BadAllocation, allocation, rules
 from chips.registry import Plugin, TaskOps
 from chips.tasks import Task, TaskType
 from chips.verify.coverage import expected
+from npuhal.records import dataclass
 
 SIZES: Final = (1, 31, 32, 33, 64, 4096, 1 << 20, (1 << 20) + 1, 2 << 20, 1 << 30, (1 << 30) + 1)
 """Request sizes in bytes on both sides of every step of the allocation rules; 0 is checked to be refused."""
@@ -160,7 +160,7 @@ def check_round_trips(chip: Chip, made: Plugin, seed: int = 0) -> Check:
         holes += _identity(made, layout, source)
     env = EncodeEnv(chip=chip, stream_id=1, sq_id=1)
     for kind in made.types():
-        for task in made.ops(kind).samples:
+        for task in made.ops(kind).examples():
             checked += 1
             holes += _sample_round_trip(made, task, env)
     return Check("round trip", checked, tuple(holes))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import Task
 from chips.verify import recorded
+from npuhal.records import dataclass
 
 
 class BadVectorFile(ValueError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from fakes.errors import FakeError
+from npuhal.records import dataclass, field
 
 RACE, UAF, BOUNDS, SOURCE, DEADLOCK, STALE, UPDATE, LEAK = (
     "race", "uaf", "bounds", "source", "deadlock", "stale", "update", "leak",

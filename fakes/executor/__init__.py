@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chips import credit
@@ -16,6 +15,7 @@ from fakes.faults import Effect
 from fakes.machine.journal import Executed
 from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.schedule.scheduler import CONTROL_NS
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.completion import Cqe

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chips.generations.v100 import ffts
@@ -13,6 +12,7 @@ from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context
 from fakes.schedule.scheduler import AIC, AIV, kernel_ns
+from npuhal.records import replace
 
 if TYPE_CHECKING:
     from fakes.executor import Task

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
 from fakes.machine.missions import COST_NS, Mission
+from npuhal.records import replace
 
 if TYPE_CHECKING:
     from fakes.executor import Task

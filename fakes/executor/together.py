@@ -8,8 +8,9 @@ function goes on at the next look at the queue.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from fakes.executor import Task

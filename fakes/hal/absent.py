@@ -7,9 +7,9 @@ library does not define.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from npuhal import prototypes
+from npuhal.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from fakes.hal import modelled
 from fakes.hal.absent import absence
 from npuhal import prototypes
+from npuhal.records import dataclass
 
 
 class Status(Enum):

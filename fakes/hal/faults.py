@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from npuhal import constants as c
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device

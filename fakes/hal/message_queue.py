@@ -10,12 +10,12 @@ import ctypes
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.machine.address_space import BackingFile
 from fakes.machine.blocks import HUGE, Block, Kind, Pool
 from npuhal import constants as c
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine

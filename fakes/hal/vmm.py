@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import OutOfDeviceMemory
@@ -13,6 +12,7 @@ from fakes.machine.driver import MEMORY_CARDS
 from fakes.machine.memory import HOST_PAGE
 from fakes.shared import Export
 from npuhal import constants as c
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
+
+from npuhal.records import dataclass, field
 
 MiB = 1 << 20
 GiB = 1 << 30

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chips.chip import Chip
 from npuhal import constants as c
+from npuhal.records import dataclass
 
 QUEUE_NUMBERS = 1124
 """Device numbers that the calls about ids and queues have room for, in both trees."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 from chips.chip import Chip
+from npuhal.records import dataclass
 
 _STREAM_CEILING = 2048
 _PAGE_SIZES = (4096, 65536)

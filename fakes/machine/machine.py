@@ -11,7 +11,6 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from chips.chip import Chip
@@ -34,6 +33,7 @@ from fakes.schedule.plans import Planned
 from fakes.schedule.scheduler import POLICIES, Policy, RoundRobin
 from fakes.shared import Imports, Names, Shared, Source
 from fakes.url.options import FakeOptions
+from npuhal.records import replace
 
 _LOG = logging.getLogger("npuhal.fake")
 _LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines

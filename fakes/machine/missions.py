@@ -7,11 +7,11 @@ functions see the 64-bit arguments, which stand in the entry itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError
 from fakes.machine.views import view
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray

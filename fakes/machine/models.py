@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from dataclasses import dataclass, field
 
 from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
 from fakes.machine.blocks import Block
 from fakes.machine.lent import Lent
+from npuhal.records import dataclass, field
 
 SQE_BYTES = 64
 ANY_SQ = 0xFFFFFFFF

@@ -10,11 +10,11 @@ import ctypes
 import struct
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fakes.errors import TaskFault
 from fakes.faults import Effect
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.executor import Task

@@ -10,10 +10,10 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from fakes.shared.table import Table
+from npuhal.records import asdict, dataclass, field, names_of
 
 if TYPE_CHECKING:
     from fakes.machine.blocks import Block
@@ -62,7 +62,7 @@ class Export:
         return self.open_to_all or pid in self.pids
 
 
-_FIELDS = [each.name for each in fields(Export) if each.name != "block"]
+_FIELDS = [name for name in names_of(Export) if name != "block"]
 
 
 class Names:

@@ -10,9 +10,9 @@ import ctypes
 import errno
 import mmap
 import os
-from dataclasses import dataclass
 
 from fakes.errors import FakeError, MemoryFault
+from npuhal.records import dataclass
 
 _CHUNK = 30
 """Windows are as large as 1 << this: an address has the same place in its window every time."""

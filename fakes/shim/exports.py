@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from fakes.errors import FakeError
 from fakes.hal import modelled
 from fakes.hal.absent import absence
 from npuhal import constants, prototypes, structs
+from npuhal.records import dataclass
 
 MOST_ARGUMENTS = 12
 """Arguments a slot has room for (SHIM_ARGS)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from chips.chip import Chip
 from fakes.checkers.report import CHECKS, DEADLOCK, RACE
@@ -12,6 +11,7 @@ from fakes.machine.card import ID_KINDS
 from fakes.schedule.scheduler import POLICIES
 from npuhal.errors import BadUrl
 from npuhal.loader import HalUrl
+from npuhal.records import dataclass, field
 
 MAX_DEVICES = 64
 """Cards of one machine: the driver's address plan has 64 slices."""

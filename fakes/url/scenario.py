@@ -19,7 +19,6 @@ rules. What is wrong is reported as file:path:key.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from fakes.url import rules
 from fakes.url.options import parse, size
 from npuhal.errors import BadUrl
 from npuhal.loader import HalUrl
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine

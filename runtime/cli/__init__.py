@@ -12,9 +12,9 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
+from npuhal.records import dataclass
 from runtime.cli.parser import Parser, UsageError, columns
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.binary.elf import ElfFile

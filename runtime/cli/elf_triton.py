@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from npuhal.records import asdict, dataclass
 
 if TYPE_CHECKING:
     from chips.binary.kernels import Magic

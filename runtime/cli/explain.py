@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from npuhal.records import asdict
 from runtime.cli import EXIT_OK, EXIT_USAGE
 from runtime.errors.explain import Explanation, UnknownCode, explain
 

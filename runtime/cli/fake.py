@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+from npuhal.records import asdict
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import chips
+from npuhal.records import asdict
 from runtime.cli import UsageError
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from chips import Catalog, all_socs, find_chip
 from chips.memory_rules import explain_allocation
 from chips.verify.validate import Check, ChipReport, validate_chip
+from npuhal.records import asdict, replace
 from runtime.cli import UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import ctypes
 import struct
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import chips
@@ -14,6 +13,7 @@ import npuhal
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.daemon import DaemonError
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, platform_is_host

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass
 from runtime.driver.calls import HalCalls
 
 _WQE_BYTES = 64

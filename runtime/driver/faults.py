@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass
 from runtime.driver.calls import HalCalls
 
 _MOST_EVENTS = 128

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 
 import chips
 import npuhal
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 

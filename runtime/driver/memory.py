@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import npuhal
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable, Span
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from runtime.driver.queues import QueueOptions

@@ -10,11 +10,11 @@ import itertools
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final
 
+from npuhal.records import dataclass
 from runtime import errors
 
 __all__ = ["STRICT", "VARIABLE", "MaskState", "VisibleDevices", "check", "no_such_device", "read_mask", "unusable_mask"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import VirtualMemory

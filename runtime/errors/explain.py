@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
 from npuhal import constants
 from npuhal import errors as hal_errors
+from npuhal.records import dataclass, replace
 from runtime.errors import tables
 
 __all__ = ["Explanation", "UnknownCode", "explain"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES, MessageDriver, QueueState
 

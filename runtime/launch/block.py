@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
+from npuhal.records import dataclass
 from runtime import errors
 
 POINTER_BYTES = 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.generations.v100 import ffts
 from chips.tasks import AicpuKernel, CoreKernel, MixKernel
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission.ring import Label
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, take_block

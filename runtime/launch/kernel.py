@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import Kernel as BinaryKernel
@@ -15,6 +14,7 @@ from chips.binary.arguments import Argument, ArgumentKind
 from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
 from runtime.core.submission.submit import note_last

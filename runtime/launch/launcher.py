@@ -10,11 +10,11 @@ tracing or logging. A stream's route decides which of them it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CoreKernel, MixKernel
+from npuhal.records import replace
 from runtime.core.stream.blocking import blocking, blocks
 from runtime.core.submission.ring import NO_TASK, TICK, Label, RingV100, RingV200
 from runtime.core.submission.shots import publishing

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import MixType
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
+from npuhal.records import dataclass
 from runtime import errors
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from npuhal.records import dataclass, field
 from runtime.core.submission.route import NORMAL, RouteRank, Verdict
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from chips.tasks.kernel import SIMT_MEMORY_BYTES
+from npuhal.records import replace
 from runtime import errors
 from runtime.launch.block import HostBlock
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuKernel, AicpuProgram, BinaryError, LoadOptions, Program, load_data, load_file
 from chips.binary.kernels import Kernel
+from npuhal.records import replace
 from runtime import errors
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ stand-in; programs then name the device variable, or the kernel, by that address
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chips.binary import AicpuProgram, BinaryError
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.launch.source import fault_of, find
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 
 from chips.binary.placement import aligned_base
 from chips.memory_rules import internal_flags
+from npuhal.records import dataclass, field
 from runtime.driver.memory import MemoryDriver
 
 POOL_BYTES = 2 << 20

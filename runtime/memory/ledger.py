@@ -6,8 +6,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from npuhal.records import dataclass
 from runtime.memory.location import Location
 
 VARIABLE = "NPUHAL_TRACE_CREATION"

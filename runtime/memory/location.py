@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from npuhal import constants as c
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from runtime.driver.memory import MemoryDriver

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import enum
 import threading
-from dataclasses import dataclass
 
 from npuhal import constants as c
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.pools import PoolDriver

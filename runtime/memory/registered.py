@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from npuhal import constants as c
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.ipc import ShareDriver
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from npuhal.records import dataclass
 from runtime.memory.statistics import amount
 
 

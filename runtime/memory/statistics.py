@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from npuhal.records import dataclass, field
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from npuhal.records import dataclass, field
 
 POLICIES = ("random", "host_ahead", "device_ahead", "starved")
 """Policies that random schedules draw from, besides the default one."""

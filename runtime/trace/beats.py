@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from npuhal.records import dataclass
 from runtime.core.stream.stream import Stream
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import PLAIN, LaunchOptions

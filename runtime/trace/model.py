@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from npuhal.records import dataclass, field
 from runtime.launch.recorder import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
 

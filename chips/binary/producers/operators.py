@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chips.binary.arguments import ArgumentKind, PointerKind
 from chips.binary.producers.errors import BadMetadata
 from chips.binary.producers.kinds import JsonKind, json_kind
 from chips.binary.side_file import load_json
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.binary.kernels import Kernel

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from npuhal.records import dataclass
 
 __all__ = ["POINTER", "BlockLayout", "Member", "lay_out"]
 

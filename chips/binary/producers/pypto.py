@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from chips.binary.errors import BinaryError
+from npuhal.records import dataclass
 
 __all__ = ["Bundle", "BundleEntry", "EntryKind", "MalformedBundle", "is_bundle", "read_bundle"]
 

@@ -6,7 +6,6 @@ Source: ToCommand (task_manager.cc), struct tagTsCommand (hwts.hpp), task flags 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from chips.env import EncodeEnv, TaskIds
 from chips.layout import Layout, LayoutSet, load_layouts
 from chips.registry import TaskOps, sample
 from chips.tasks import Task, TaskType
+from npuhal.records import dataclass, field
 
 MAX_SQE = 1
 """Commands of one task."""

@@ -6,10 +6,10 @@ Device addresses are those of the memory as the scheduler sees it: translate the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from chips.tasks import AicpuKernel, EventRecord, Maintenance, MemcpyAsync, Task, TaskType
+from npuhal.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

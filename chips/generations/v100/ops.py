@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal
 
 from chips.generations.v100 import aicpu, condition, control, event, kernel, media, memory
 from chips.generations.v100.tables import LAYOUTS
-from chips.registry import Encode, TaskOps, sample
+from chips.registry import Encode, Later, TaskOps
 from chips.tasks import (
     AicKernel,
     AicpuInfoLoad,
@@ -85,6 +84,7 @@ from chips.tasks import (
     WriteValue,
     WriteValuePointer,
 )
+from npuhal.records import replace
 
 MAX_SQE = 4
 """SQEs of one task at most (core_spec 9.3)."""
@@ -118,11 +118,11 @@ BARE_TYPES = (
 def _ops(
     encode: Encode,
     layouts: str,
-    *samples: type[Task] | Task,
+    *samples: type[Task] | Later | Task,
     verified: Literal["bytes", "rule"] = "bytes",
     sqes: int | Callable[[Any, Any], int] = 1,
 ) -> TaskOps:
-    made = tuple(sample(kind) if isinstance(kind, type) else kind for kind in samples)
+    made = tuple(Later(each) if isinstance(each, type) else each for each in samples)
     return TaskOps(
         type=made[0].type,
         encode=encode,
@@ -138,7 +138,7 @@ def _wait(kind: type[MemWaitValue], verified: Literal["bytes", "rule"] = "bytes"
     return _ops(
         condition.memory_wait,
         "nop write_value memory_wait memory_wait_end",
-        sample(kind, **_FUNCTION),
+        Later(kind, **_FUNCTION),
         verified=verified,
         sqes=4,
     )
@@ -152,16 +152,16 @@ OPS: tuple[TaskOps, ...] = (
         kernel.core_kernel,
         _CORE_LAYOUTS,
         AicKernel,
-        sample(MixKernel, mix=MixKind.MAIN_AIC),
-        sample(MixKernel, mix=MixKind.AIC, dcache_lock=True),
+        Later(MixKernel, mix=MixKind.MAIN_AIC),
+        Later(MixKernel, mix=MixKind.AIC, dcache_lock=True),
     ),
     _ops(kernel.core_kernel, _CORE_LAYOUTS, AivKernel),
     _ops(aicpu.aicpu_kernel, "aicpu", AicpuKernel),
     _ops(
         kernel.ffts_plus,
         "ffts_plus kernel_mix kernel_mix_aiv dump_load_info",
-        sample(FftsPlus, total_contexts=2),
-        sample(FftsPlus, total_contexts=2, dump=True),
+        Later(FftsPlus, total_contexts=2),
+        Later(FftsPlus, total_contexts=2, dump=True),
         sqes=kernel.ffts_plus_sqes,
     ),
     # copies, cache operations, value writes
@@ -169,7 +169,7 @@ OPS: tuple[TaskOps, ...] = (
         memory.memcpy,
         "sdma sdma_pointer pcie_dma memcpy_cpu invalid",
         MemcpyAsync,
-        sample(MemcpyAsync, kind=CopyKind.HOST_TO_DEVICE),
+        Later(MemcpyAsync, kind=CopyKind.HOST_TO_DEVICE),
         MemcpyDescriptor,
         SqeUpdate,
     ),
@@ -183,7 +183,7 @@ OPS: tuple[TaskOps, ...] = (
         memory.record_external,
         "nop write_value write_value_pointer",
         CaptureRecordExternal,
-        sample(CaptureRecordExternal, addr=8),
+        Later(CaptureRecordExternal, addr=8),
         verified="rule",
     ),
     _ops(memory.update_address, "update_address", UpdateAddress),
@@ -194,12 +194,12 @@ OPS: tuple[TaskOps, ...] = (
         condition.wait_external,
         "nop write_value memory_wait",
         CaptureWaitExternal,
-        sample(CaptureWaitExternal, addr=8, flag_addr=8, **_FUNCTION),
+        Later(CaptureWaitExternal, addr=8, flag_addr=8, **_FUNCTION),
         verified="rule",
         sqes=3,
     ),
     # events and notifies
-    _ops(event.event_record, "event_record bare", EventRecord, sample(EventRecord, waited=False)),
+    _ops(event.event_record, "event_record bare", EventRecord, Later(EventRecord, waited=False)),
     _ops(event.event_wait, "event_wait", EventWait),
     _ops(event.event_reset, "event_reset", EventReset),
     _ops(
@@ -207,34 +207,34 @@ OPS: tuple[TaskOps, ...] = (
         "notify_record notify_remote notify_remote_pcie",
         NotifyRecord,
         NotifyRecordIpc,
-        sample(NotifyRecordIpc, pcie=True),
+        Later(NotifyRecordIpc, pcie=True),
     ),
     _ops(event.notify_wait, "notify_wait", NotifyWait),
     # condition entries
     _ops(
         condition.model_execute,
         "model_execute",
-        sample(ModelExecute, **_FUNCTION),
+        Later(ModelExecute, **_FUNCTION),
     ),
     _ops(
         condition.stream_switch,
         "stream_switch stream_switch_ex",
-        sample(StreamSwitch, **_FUNCTION),
-        sample(StreamSwitch, extended=True, **_FUNCTION),
+        Later(StreamSwitch, **_FUNCTION),
+        Later(StreamSwitch, extended=True, **_FUNCTION),
     ),
-    _ops(condition.stream_active, "stream_active", sample(StreamActive, **_FUNCTION)),
+    _ops(condition.stream_active, "stream_active", Later(StreamActive, **_FUNCTION)),
     _ops(
         condition.label_switch,
         "label_switch",
-        sample(LabelSwitchByIndex, **_FUNCTION),
+        Later(LabelSwitchByIndex, **_FUNCTION),
     ),
     _ops(condition.float_status, "float_status", GetFloatStatus),
     _ops(condition.pi_modify, "pi_modify", RdmaPiValueModify(addresses=(8,), **_FUNCTION)),
     _ops(
         condition.capture_condition,
         "capture_condition notify_wait capture_jump_back",
-        sample(CaptureCondition, kind=ConditionKind.IF, **_FUNCTION),
-        sample(CaptureCondition, kind=ConditionKind.WHILE, jump_function=0x200, jump_function_bytes=4, **_FUNCTION),
+        Later(CaptureCondition, kind=ConditionKind.IF, **_FUNCTION),
+        Later(CaptureCondition, kind=ConditionKind.WHILE, jump_function=0x200, jump_function_bytes=4, **_FUNCTION),
         verified="rule",
         sqes=condition.capture_condition_sqes,
     ),
@@ -253,7 +253,7 @@ OPS: tuple[TaskOps, ...] = (
     _ops(
         control.model_maintenance,
         "model_maintenance",
-        *(sample(ModelMaintenance, operation=operation) for operation in ModelOperation),
+        *(Later(ModelMaintenance, operation=operation) for operation in ModelOperation),
     ),
     _ops(control.model_update, "model_update", ModelTaskUpdate),
     _ops(control.profiling_enable, "profiling_enable", ProfilingEnable),
@@ -280,6 +280,6 @@ OPS: tuple[TaskOps, ...] = (
         MultipleTask(parts=(DvppPart(sqe=_MEDIA_SQE),)),
         sqes=media.multiple_task_sqes,
     ),
-    *(dataclasses.replace(_ops(control.bare, "bare", BareTask(kind)), placeholder=True) for kind in BARE_TYPES),
+    *(replace(_ops(control.bare, "bare", BareTask(kind)), placeholder=True) for kind in BARE_TYPES),
 )
 """Every task type STARS v1 has a builder for."""

@@ -7,14 +7,14 @@ function of (generation, task, env, ids) that returns 64 bytes per SQE; ``Rule``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from chips.env import TaskIds
 from chips.generations.v200.completion import classify, parse_cqe
 from chips.layout import SQE_BYTES, Template
-from chips.registry import Plugin, TaskOps, sample
+from chips.registry import Later, Plugin, TaskOps
 from chips.tasks import BareTask, Task, TaskType
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv
@@ -71,12 +71,8 @@ class Rule:
     layouts: tuple[str, ...]
     verified: Literal["bytes", "rule"] = "bytes"
     sqes: int | _Count = 1
-    samples: tuple[Task, ...] = ()
+    samples: tuple[Task | Later, ...] = ()
     type: TaskType | None = None
-
-    def examples(self) -> tuple[Task, ...]:
-        """Return the sample tasks, a default one if none were given."""
-        return self.samples or (sample(self.kind),)
 
 
 def direct(kind: type[Task], layout: str, *, verified: Literal["bytes", "rule"] = "bytes", **attributes: str) -> Rule:
@@ -135,7 +131,7 @@ def make_ops(generation: Generation, rules: Iterable[Rule]) -> list[TaskOps]:
             encode=_encoder(generation, {rule.kind: rule.build for rule in group}),
             table=generation.layouts,
             layouts=tuple(dict.fromkeys(name for rule in group for name in rule.layouts)),
-            samples=tuple(task for rule in group for task in rule.examples()),
+            samples=tuple(task for rule in group for task in rule.samples or (Later(rule.kind),)),
             verified="rule" if any(rule.verified == "rule" for rule in group) else "bytes",
             sqes=_counter({rule.kind: rule.sqes for rule in group}),
         )

@@ -6,7 +6,7 @@ Sources: ``MbufOpCntFc``, ``MbufOpDotInitFc``, ``DstMemValInitFc``, ``CondMbufTr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from npuhal.records import dataclass, fields
 
 PHYSICAL = 0x9_0000_0009
 """Bits of AXI_USER that choose virtual addresses on v201: cleared around accesses to registers of the queue manager."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from chips import tasks as t
 from chips.programs.rdma import ProducerIndexModify
 from chips.verify.recorded.machine import Inputs, Machine, constants
+from npuhal.records import replace
 
 CONTEXT_BLOCK = "ffts_context_128B"
 """Name of the block with a mix kernel's context; its address counts as an input of the vector."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from chips.catalog import find_chip
 from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import NEVER_TIMEOUT_US
+from npuhal.records import dataclass
 
 Inputs = Mapping[str, Any]
 """Inputs of one vector by name."""

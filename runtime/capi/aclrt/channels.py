@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from npuhal.records import dataclass, field
 from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.state import Acl

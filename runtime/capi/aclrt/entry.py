@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from npuhal.records import dataclass
 from runtime import errors
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ queues, which a process on the device serves.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 
+from npuhal.records import dataclass, field
 from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.state import Acl

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from npuhal.records import dataclass, field
 from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, stream_of
 from runtime.capi.aclrt.state import Acl

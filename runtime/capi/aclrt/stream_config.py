@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.state import Acl

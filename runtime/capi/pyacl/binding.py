@@ -10,10 +10,10 @@ import inspect
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from npuhal.records import dataclass
 from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
 from runtime.capi.pyacl import places, structs

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from npuhal.records import asdict
 
 if TYPE_CHECKING:
     from runtime.cli.bench.groups import Plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuhal.records import dataclass
 from runtime.cli.bench.measure import Loop, Spec
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ import statistics
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from npuhal.records import dataclass
 
 RUNS = 5
 _BASE_CALLS = 20_000

@@ -17,10 +17,10 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from npuhal.records import dataclass
 from runtime.cli.bench.child import PACKAGES
 from runtime.cli.bench.groups import Plan, find
 from runtime.cli.bench.measure import Spec

@@ -8,11 +8,11 @@ import re
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips.registry import plugin
+from npuhal.records import asdict
 from npuhal.trace import TraceApi, format_record
 from runtime.cli.doctor.machine import Machine
 from runtime.driver.calls import HalCalls

@@ -9,11 +9,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from enum import Enum
 
 from chips import UnknownChip
 from npuhal.errors import HalError, NpuhalError
+from npuhal.records import asdict, dataclass
 from runtime.errors import RuntimeFault
 
 __all__ = ["Doubt", "Failed", "Result", "Skipped", "State", "Step", "climb"]

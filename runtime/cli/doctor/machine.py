@@ -7,10 +7,10 @@ import re
 import resource
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from npuhal import ioctl
+from npuhal.records import dataclass, field
 
 __all__ = ["Machine"]
 

@@ -9,7 +9,6 @@ import ctypes
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import npuhal
 from chips.env import EncodeEnv, TaskIds
@@ -19,6 +18,7 @@ from npuhal import constants as c
 from npuhal import daemon as daemons
 from npuhal import structs as s
 from npuhal.loader import loaded_path
+from npuhal.records import dataclass, field
 from npuhal.version import decode_version, withheld
 from runtime.cli.doctor import nodes
 from runtime.cli.doctor.findings import Level

@@ -14,10 +14,10 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import HostCallback, NotifyWait
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.sync.signals import IdSignal
 from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport

@@ -10,9 +10,9 @@ import enum
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from npuhal.records import dataclass
 from runtime import errors
 
 _LOG = logging.getLogger(__name__)

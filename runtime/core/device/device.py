@@ -6,12 +6,12 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips import credit, registry
 from chips.env import EncodeEnv
 from chips.tasks import AicpuMessageVersion, GetStarsVersion, RingBufferControl
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import aicpu_monitor, teardown
 from runtime.core.device.device_tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable

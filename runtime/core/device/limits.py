@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuhal.records import dataclass
 from runtime import errors
 
 if TYPE_CHECKING:

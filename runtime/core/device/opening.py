@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from npuhal.records import dataclass
 from runtime.core.diagnostics.tracing import span
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.core.device.limits import DeviceLimit, DeviceLimits
 from runtime.driver.queues import SimtStack

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from npuhal.records import dataclass
 from runtime.core.device import teardown
 from runtime.core.diagnostics import hang
 

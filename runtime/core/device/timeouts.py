@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chips import credit
 from chips.tasks import TimeoutSet
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import time_limits
 

@@ -24,9 +24,10 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from npuhal.records import dataclass, field
 
 EVENT = logging.CRITICAL + 10
 """Level of lines about the lives of devices and streams; only ASCEND_GLOBAL_EVENT_ENABLE=0 stops them."""

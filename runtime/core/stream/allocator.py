@@ -6,8 +6,9 @@ The runtime only keeps them: libraries of operators and of models ask for a stre
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from typing import Any
+
+from npuhal.records import dataclass, field
 
 Target = Any
 """A Python function, or the address of a C function."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.device.limits import SaturationMode

@@ -6,12 +6,12 @@ import enum
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import OverflowSwitch
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.diagnostics.resource_report import creation_site

@@ -11,12 +11,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.completion import Cqe, Outcome, OutcomeKind
 from chips.tasks import TaskType
+from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.diagnostics.fault_attribution import decide

@@ -7,11 +7,11 @@ the device sees is the same, and in the same order, as from two sends.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.generations.v200.generation import HEAD_UPDATE_EVERY, with_head_update
 from chips.layout import Template
+from npuhal.records import replace
 from runtime.core.submission.ring import NO_TASK, TICK, Label, RingV100, RingV200
 from runtime.core.submission.shots import broken_send
 from runtime.core.submission.submit import flip, make_room, send_again

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
+from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.core.device.limits import SaturationMode
 from runtime.core.diagnostics import resource_report

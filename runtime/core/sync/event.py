@@ -8,9 +8,9 @@ was made, and can be reset; the plain default event takes a new one for every re
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.core.sync import event_notes, value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from functools import lru_cache
 
+from npuhal.records import dataclass
 from runtime import errors
 
 

@@ -12,11 +12,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.programs.wait import WaitFor
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task
+from npuhal.records import replace
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
 from runtime.core.submission.shots import Fill, fired, prepare

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.blocks import FLAG_BYTES, blocks
@@ -16,6 +15,7 @@ from chips.env import EncodeEnv, TaskIds
 from chips.memory_rules import internal_flags
 from chips.programs.wait import WaitFor
 from chips.tasks import MemWaitValue, MemWriteValue
+from npuhal.records import replace
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.p2p import PeerDriver

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.queues.send import SQE_BYTES, MappedRing, Sender

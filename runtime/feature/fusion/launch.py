@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import FusionKernel, TaskType
+from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.core.submission.ring import Label
 from runtime.feature.fusion.parts import CALL, Core, Cpu, Missions, Part, check, check_supported

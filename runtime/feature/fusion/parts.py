@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from chips.tasks import AicpuKind, CcuPart, FusionAic, FusionAicpu
 from chips.tasks.kernel import AivKernel, MixKernel, MixKind
+from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.launch.options import PLAIN, LaunchOptions
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from npuhal.records import dataclass, fields
 from runtime.core.submission.software import DEPTH, RESERVED
 from runtime.core.sync.signals import ByteSignal
 from runtime.driver.queues import SQE_BYTES

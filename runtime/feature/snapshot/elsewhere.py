@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from npuhal.records import replace
 from runtime import errors
 from runtime.feature.snapshot import image
 from runtime.feature.snapshot.image import Block, DeviceImage

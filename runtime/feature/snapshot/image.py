@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
 from npuhal import constants as c
+from npuhal.records import dataclass
 from runtime.driver.vmm import VirtualDriver
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

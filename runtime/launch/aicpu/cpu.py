@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chips.binary import AicpuKernel as Entry
 from chips.binary.aicpu import AicpuKind as Framework
 from chips.tasks import AicpuKernel, AicpuKind
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission.ring import Label
 from runtime.launch.general import submit_block

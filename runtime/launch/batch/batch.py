@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Memset
+from npuhal.records import replace
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import Label
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, room_of

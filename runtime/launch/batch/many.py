@@ -6,11 +6,11 @@ A run is as long as `runtime.launch.batch.multi_sqe` and one block of arguments 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.generations.v200.generation import with_head_update
 from chips.tasks import CoreKernel, MixKernel
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK, Label

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from chips.tasks import CopyKind
 from npuhal import constants as c
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.dma import CopyDriver
 from runtime.launch.copy import transfer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from chips.registry import plugin
 from chips.tasks import StarsCommon
+from npuhal.records import dataclass
 from runtime import errors
 from runtime.launch.copy.transfer import Keeper
 

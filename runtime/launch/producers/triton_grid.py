@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chips.binary.producers.packing import POINTER, Member
 from chips.binary.producers.triton import Arranged, KernelLayout, Metadata, Parameter
 from chips.binary.producers.triton.layout import LOCKS, WORKSPACE
+from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.launch.args import SLOT_BYTES
 from runtime.launch.block import HostBlock

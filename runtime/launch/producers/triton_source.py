@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from chips.binary.producers.triton import (
     read_entry,
     read_signature,
 )
+from npuhal.records import dataclass
 
 __all__ = ["Source", "source_of"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import inspect
@@ -89,7 +90,7 @@ def test_both_libraries_make_the_same(options: dict[str, bool]) -> None:
             "too many": lambda kinds=kinds: kinds.Below(1, "x", [], 4, 5),
             "unknown": lambda kinds=kinds: kinds.Below(number=1, late=2),
             "match": lambda kinds=kinds: kinds.Below.__match_args__,
-            "slots": lambda kinds=kinds: getattr(kinds.Below, "__slots__", None),
+            "slots": lambda kinds=kinds: sys.version_info < (3, 11) or getattr(kinds.Below, "__slots__", None),
             "dict": lambda one=one: hasattr(one, "__dict__"),
             "signature": lambda kinds=kinds: str(inspect.signature(kinds.Below)),
             "signature below": lambda kinds=kinds: str(inspect.signature(kinds.Plain)),
@@ -273,3 +274,17 @@ def test_a_program_that_only_uses_them_does_not_load_the_standard_ones() -> None
     )
     root = Path(records.__file__).parents[1]
     subprocess.run([sys.executable, "-S", "-c", program], check=True, timeout=60, env={"PYTHONPATH": str(root)})
+
+
+def test_our_packages_use_them() -> None:
+    """One module that loads `dataclasses` would load it for all: it is imported late, or not at all."""
+    root = Path(records.__file__).parents[1]
+    found = []
+    for package in ("npuhal", "chips", "runtime", "fakes"):
+        for path in (root / package).rglob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ImportFrom) and node.module == "dataclasses":
+                    found.append(path.name)
+                if isinstance(node, ast.Import) and any(alias.name == "dataclasses" for alias in node.names):
+                    found.append(path.name)
+    assert not found

@@ -7,13 +7,13 @@ stale when a folder is moved, so files are looked for beside it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from chips.binary.errors import near_names
 from chips.binary.producers.errors import IncompleteFolder
 from chips.binary.side_file import load_json
+from npuhal.records import dataclass
 
 __all__ = ["CacheEntry", "find_entry", "read_entry"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from chips.binary.producers.errors import BadMetadata
+from npuhal.records import dataclass
 
 __all__ = ["Arranged", "GridRule", "axes_of"]
 

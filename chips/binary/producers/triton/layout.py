@@ -8,12 +8,12 @@ on), the print buffer (from 3.6 on, always there). Checked against g++ for 3.2 a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from chips.binary.producers.packing import POINTER, BlockLayout, lay_out
 from chips.binary.producers.triton.metadata import LayoutVersion
 from chips.binary.producers.triton.signature import Parameter
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip

@@ -8,8 +8,9 @@ launcher_runtime.cpp.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final
+
+from npuhal.records import dataclass
 
 __all__ = ["LockArea", "LockRule"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from chips.binary.producers.triton.locks import LockRule
 from chips.binary.producers.triton.signature import Parameter, parameters_of
 from chips.binary.producers.triton.transforms import FLAGS, rewritten_grid
 from chips.binary.side_file import load_json
+from npuhal.records import dataclass
 
 __all__ = ["LayoutVersion", "Metadata", "read_metadata"]
 

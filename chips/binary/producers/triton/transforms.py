@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from chips.binary.producers.errors import BadMetadata
 from chips.binary.producers.triton.grid import GridRule
+from npuhal.records import replace
 
 __all__ = ["FLAGS", "rewritten_grid"]
 

@@ -7,11 +7,11 @@ way makes the graph unusable for good.
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from chips.blocks import blocks
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, Nop, WriteValue
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission.route import CAPTURE
 from runtime.feature.graph.editing.rewrite import encoded, replace_task, write

@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.core.submission.software import DEPTH, SoftwareRoute
 from runtime.driver.queues import NO_ID, SQE_BYTES

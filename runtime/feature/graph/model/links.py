@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips.blocks import blocks
@@ -15,6 +14,7 @@ from chips.env import TaskIds
 from chips.memory_rules import internal_flags
 from chips.programs.stream import DIAGNOSTIC_BYTES, Condition
 from chips.tasks import LabelSwitchByIndex, StreamActive, StreamSwitch
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission import submit
 from runtime.core.submission.software import RESERVED

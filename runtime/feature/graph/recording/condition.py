@@ -7,7 +7,6 @@ the value is not 0; SWITCH runs the branch with the number in the value, if ther
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chips.env import TaskIds
@@ -16,6 +15,7 @@ from chips.programs import capture as programs
 from chips.programs.device import CondDevice
 from chips.programs.stream import DIAGNOSTIC_BYTES
 from chips.tasks import CaptureCondition, ConditionKind
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.ring import Label

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.tasks import CoreKernel, TaskType
+from npuhal.records import replace
 
 if TYPE_CHECKING:
     from chips.env import TaskIds

@@ -62,7 +62,7 @@ COMMANDS: Final = (
     Command("run", "runtime.cli.run", "run a script, pyACL or not, on this runtime", _OF_SCRIPT),
     Command("explain", "runtime.cli.explain", "cause and cure of an error code or message number"),
     Command("fake", "runtime.cli.fake", "what the fake device models"),
-    Command("trace", "runtime.cli.trace", "run a script and record the beats of every launch", _OF_SCRIPT),
+    Command("trace", "runtime.cli.trace", "run a script and record the phases of every launch", _OF_SCRIPT),
     Command("shim", "runtime.cli.shim", "libraries for programs in C and C++: the driver's, made of the fake"),
     Command("serve", "runtime.cli.serve", "the fake in a process of its own, for `npuhal shim driver`"),
     Command("bench", "runtime.cli.bench", "per-call cost of the runtime, without a device"),

@@ -122,12 +122,12 @@ def _tour(machine: Runtime, device: Device, blocks: int, out: Output) -> bool:
 
 
 def _show_launch(kernel: Kernel, stream: Any, blocks: int, arguments: Any, out: Output) -> None:
-    from runtime.trace.beats import BEATS, trace_launch
+    from runtime.trace.phases import PHASES, trace_launch
 
     trace = trace_launch(kernel, stream, blocks, *arguments)
-    spent = ["prepared", *(f"{us:.1f}" for us in trace.beats_us[1:])]
-    rows = [(f"{number}", name, us) for number, (name, us) in enumerate(zip(BEATS, spent, strict=True), 1)]
-    out.table(("beat", "what", "us"), rows)
+    spent = ["prepared", *(f"{us:.1f}" for us in trace.phases_us[1:])]
+    rows = [(f"{number}", name, us) for number, (name, us) in enumerate(zip(PHASES, spent, strict=True), 1)]
+    out.table(("phase", "what", "us"), rows)
     decoded = stream.plugin.decode(trace.sqe)
     out.line(f"  the SQE at ring position {trace.position} ({decoded.layout}, by {trace.way}):")
     out.line(f"    {trace.sqe.hex(' ', 4)}")

@@ -1,4 +1,4 @@
-"""`npuhal trace`: watch a script's launches beat by beat, or record, replay and compare its HAL calls."""
+"""`npuhal trace`: watch a script's launches phase by phase, or record, replay and compare its HAL calls."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from runtime.trace import Tracing
 
 HELP = (
-    "Run a script (plain Python, or pyACL) and record each launch: its beats, which way out it took, how full the ring "
-    "was, copies, events, what the device did. Writes a page for the browser and a file for ui.perfetto.dev, and says "
-    "which beat is slow. The exit status is the script's. With --hal the calls of the driver's library are recorded "
+    "Run a script (plain Python, or pyACL) and record each launch: its phases, which way out it took, how full the "
+    "ring was, copies, events, what the device did. Writes a page for the browser and a file for ui.perfetto.dev, and says "
+    "which phase is slow. The exit status is the script's. With --hal the calls of the driver's library are recorded "
     "too; --replay plays such a recording against a machine, and --diff compares two: status 1 where they differ."
 )
 EXAMPLES = (
@@ -103,17 +103,18 @@ def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], 
         for path in written:
             trace.write(path)
         if args.json:
+            rows_of_json = [{**row._asdict(), "beat": row.phase} for row in trace.table()]
             out.json({
-                "machine": trace.result.url, "beats": [row._asdict() for row in trace.table()],
+                "machine": trace.result.url, "phases": rows_of_json, "beats": rows_of_json,  # beats: the former name
                 "verdict": trace.verdict(), "files": [str(path) for path in written],
             })  # fmt: skip
             continue
         rows = [
-            (row.beat, f"{row.total_us:.1f}", f"{row.median_us:.2f}", f"{row.worst_us:.1f}",
+            (row.phase, f"{row.total_us:.1f}", f"{row.median_us:.2f}", f"{row.worst_us:.1f}",
              row.note or f"{row.share:.0%}") for row in trace.table()
         ]  # fmt: skip
         out.line()
-        out.table(("beat", "total us", "median us", "worst us", "share"), rows)
+        out.table(("phase", "total us", "median us", "worst us", "share"), rows)
         for line in trace.verdict():
             out.line(f"* {line}")
         out.line(f"written: {', '.join(map(str, written))}")

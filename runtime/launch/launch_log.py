@@ -1,4 +1,4 @@
-"""Each launch as lines of the log, with the time of every beat: what ASCEND_GLOBAL_LOG_LEVEL=1 (or 0) selects."""
+"""Each launch as lines of the log, with the time of every phase: what ASCEND_GLOBAL_LOG_LEVEL=1 (or 0) selects."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from runtime.launch.recorder import (
     ADDRESS,
-    BEATS,
     CAPTURED,
+    PHASES,
     REST,
     WAIT,
     Lane,
@@ -31,7 +31,7 @@ _NS = 1000
 
 
 class LaunchLog:
-    """A sink that writes as it is told: beats 1 to 6 when a launch returns, beat 7 when a wait has seen it done."""
+    """A sink that writes as it is told: phases 1 to 6 when a launch returns, phase 7 when a wait has seen it done."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -40,16 +40,16 @@ class LaunchLog:
         self._lock = threading.Lock()
 
     def sent(self, marks: Marks) -> None:
-        """Write a launch, or another task, with the beats that have passed."""
+        """Write a launch, or another task, with the phases that have passed."""
         one = Sent(marks)
-        beats, number = one.beats(), next(self._numbers)
-        times = [f"{index + 1} {BEATS[index]} {beats[index] / _NS:.1f}" for index in range(ADDRESS + 1, WAIT)]
+        phases, number = one.phases(), next(self._numbers)
+        times = [f"{index + 1} {PHASES[index]} {phases[index] / _NS:.1f}" for index in range(ADDRESS + 1, WAIT)]
         if one.is_launch:
-            times.insert(0, f"1 {BEATS[ADDRESS]} prepared")
+            times.insert(0, f"1 {PHASES[ADDRESS]} prepared")
         _LOG.info(
-            "%s %d: %s on %s, %s, submitted at %s: us by beat: %s, then %.1f",
+            "%s %d: %s on %s, %s, submitted at %s: us by phase: %s, then %.1f",
             "launch" if one.is_launch else "task", number, one.label, _where(one.lane), _left(one), one.place,
-            ", ".join(times), beats[REST] / _NS,
+            ", ".join(times), phases[REST] / _NS,
         )
         if one.is_launch and one.position >= 0:
             with self._lock:
@@ -67,7 +67,7 @@ class LaunchLog:
         spent = (record.end_ns - record.began_ns) / _NS
         what = f"launches {done[0]} to {done[-1]} are done" if done else "no launch was open"
         where = _where(record.lane)
-        _LOG.info("beat 7 %s: waited %.1f us for the %s, %s: %s", BEATS[WAIT], spent, record.what, where, what)
+        _LOG.info("phase 7 %s: waited %.1f us for the %s, %s: %s", PHASES[WAIT], spent, record.what, where, what)
 
     def span(self, record: Span) -> None:
         """Write work of the host."""

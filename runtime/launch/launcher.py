@@ -1,4 +1,4 @@
-"""The hot path: one prepared function per (kernel, blocks, stream), with the seven beats in sight.
+"""The hot path: one prepared function per (kernel, blocks, stream), with the seven phases in sight.
 
 (1) function address, encoded once; (2) take a slot; (3) describe; (4) arguments to the device; (5) the SQE, by
 patching a template; (6) advance the tail and ring the driver; (7) completion is somebody else's business, later.
@@ -127,11 +127,11 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
                 return general(*arguments, block=block)
         try:
             try:
-                pack(block.view, block.offset, arguments)  # beat 3
+                pack(block.view, block.offset, arguments)  # phase 3
             except OtherTypes:
                 pack = other = packer_for(arguments, count, unit)
                 other(block.view, block.offset, arguments)
-            move(block)  # beat 4
+            move(block)  # phase 4
         except OtherTypes:  # what takes several slots or none, another count, a negative number, a freed buffer
             give_back(block)
             return general(*arguments)
@@ -208,11 +208,11 @@ def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, 
                 if count >= ring.limit:
                     make_room(stream, 1)
                     count = ring.submitted
-                position, task_id = count % depth, ring.next_id  # beat 2
+                position, task_id = count % depth, ring.next_id  # phase 2
                 ids[position] = task_id
                 owners[position] = label
-                pack(buffer, 0, head, task_id, middle, address + bias, tail)  # beat 5
-                if rc := send(device_id, reference):  # beat 6
+                pack(buffer, 0, head, task_id, middle, address + bias, tail)  # phase 5
+                if rc := send(device_id, reference):  # phase 6
                     send_again(stream, sender, rc)
                 blocks[position] = block
                 ring.submitted = count = count + 1
@@ -255,11 +255,11 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
                 if count >= ring.limit:
                     make_room(stream, 1)
                     count = ring.submitted
-                position = count % depth  # beat 2: id and position are one
+                position = count % depth  # phase 2: id and position are one
                 firsts[position] = position
                 owners[position] = label
-                pack(buffer, 0, head, serial(), middle, address + bias, tail)  # beat 5
-                if rc := send(device_id, reference):  # beat 6
+                pack(buffer, 0, head, serial(), middle, address + bias, tail)  # phase 5
+                if rc := send(device_id, reference):  # phase 6
                     send_again(stream, sender, rc)
                 blocks[position] = block
                 ring.submitted = count = count + 1
@@ -279,7 +279,7 @@ def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, 
 
 def _watched(stream: Stream, pack: Callable[..., None], send: Callable[..., int],
              ) -> tuple[Callable[..., None], Callable[..., int]]:
-    """Return beats 5 and 6, watched if the stream is."""
+    """Return phases 5 and 6, watched if the stream is."""
     return (pack, send) if stream.tracer is None else stream.tracer.queue(stream, pack, send)
 
 

@@ -1,7 +1,7 @@
-"""Watches launches beat by beat, and what else goes into streams: the `Tracer` behind traces and launch logs.
+"""Watches launches phase by phase, and what else goes into streams: the `Tracer` behind traces and launch logs.
 
-A watched launch is the plain launcher with other functions in its seams: each of them notes when a beat has ended. What
-it costs is a list, which is the whole record, and seven looks at the clock. Everything else (names, decoding, sums)
+A watched launch is the plain launcher with other functions in its seams: each of them notes when a phase has ended.
+What it costs is a list, which is the whole record, and seven looks at the clock. Everything else (names, decoding, sums)
 waits until somebody reads the records.
 """
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import Label
 
-BEATS = (
+PHASES = (
     "function address", "task slot", "description", "arguments to the device", "build the SQE",
     "advance the tail, ring the driver", "wait for the SQ head",
 )  # fmt: skip
-"""The seven beats in order. Only the sixth may enter the kernel, only the seventh may block."""
+"""The seven phases in order. Only the sixth may enter the kernel, only the seventh may block."""
 
 ADDRESS, SLOT, DESCRIBE, ARGUMENTS, BUILD, SEND, WAIT = range(7)
 REST = 7
-"""Index after the beats: what a launch does when its SQE was sent."""
+"""Index after the phases: what a launch does when its SQE was sent."""
 
 NOT_SENT, CAPTURED = -1, -2
 """Instead of a position: the launch failed, or a graph has kept it."""
@@ -126,18 +126,18 @@ class Sent:
         return not self.sqes
 
     def stretches(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (beat, began, ended) in the order in which the beats ran; REST is what came after the send."""
+        """Yield (phase, began, ended) in the order in which the phases ran; REST is what came after the send."""
         before = self.began_ns
-        for beat, index in _STAMPS:
+        for phase, index in _STAMPS:
             if after := self._marks[index]:
-                yield beat, before, after
+                yield phase, before, after
                 before = after
 
-    def beats(self) -> tuple[int, ...]:
-        """Return nanoseconds by beat, and at the end those of REST; waiting (beat 7) is no part of it."""
+    def phases(self) -> tuple[int, ...]:
+        """Return nanoseconds by phase, and at the end those of REST; waiting (phase 7) is no part of it."""
         spent = [0] * (REST + 1)
-        for beat, began, ended in self.stretches():
-            spent[beat] += ended - began
+        for phase, began, ended in self.stretches():
+            spent[phase] += ended - began
         return tuple(spent)
 
 
@@ -392,7 +392,7 @@ class Recorder:
 
 
 class _WatchedRoute:
-    """Stands in front of a stream's normal route and notes the beats of tasks on the general path."""
+    """Stands in front of a stream's normal route and notes the phases of tasks on the general path."""
 
     __slots__ = ("_lane", "_own", "_recorder")
     name, rank, immediate = NORMAL.name, RouteRank.NORMAL, NORMAL.immediate

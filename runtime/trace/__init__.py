@@ -1,4 +1,4 @@
-"""Seeing what happened: launches by their beats, what the device did, and which beat is slow.
+"""Seeing what happened: launches by their phases, what the device did, and which phase is slow.
 
 >>> with runtime.tracing("out.html") as trace:
 ...     kernel[8](x, y, stream=stream)
@@ -88,11 +88,11 @@ class Tracing:
         return self.result.replays
 
     def table(self) -> list[verdict.Row]:
-        """Return what each beat took over all launches."""
+        """Return what each phase took over all launches."""
         return verdict.table(self.result)
 
     def verdict(self) -> list[str]:
-        """Return which beat is slow, and what to do."""
+        """Return which phase is slow, and what to do."""
         return verdict.verdict(self.result)
 
     def write(self, path: str | Path) -> None:

@@ -1,6 +1,6 @@
 """A trace in the JSON that Perfetto and chrome://tracing show (Trace Event Format).
 
-The host has one row per thread: launches with their beats inside, waits, loads. Each device is a process with one row
+The host has one row per thread: launches with their phases inside, waits, loads. Each device is a process with one row
 per stream: what it executed, by its own clock. Arrows lead from a launch to its execution, and from the record of an
 event to whoever waited for it, and from the execution of a graph to its first tasks; a counter shows how full each ring
 was.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runtime.launch.recorder import BEATS, REST
+from runtime.launch.recorder import PHASES, REST
 from runtime.trace.device import Executed
 from runtime.trace.model import Bar, Task, Trace
 
@@ -110,9 +110,9 @@ def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:
         return
     kind = "launch" if task.is_launch else "task"
     yield _slice(task.name, kind, _HOST, thread, task.began_us, task.ended_us, facts)
-    for beat, began, ended in task.stretches:
-        name = _AFTER if beat == REST else f"{beat + 1} {BEATS[beat]}"
-        yield _slice(name, "beat", _HOST, thread, began, ended, {})
+    for phase, began, ended in task.stretches:
+        name = _AFTER if phase == REST else f"{phase + 1} {PHASES[phase]}"
+        yield _slice(name, "phase", _HOST, thread, began, ended, {})
     queue = f"SQEs pending, device {track.device} stream {track.stream_id}"
     yield {"ph": "C", "name": queue, "pid": _HOST, "ts": round(task.ended_us, 3), "args": {"SQEs": task.pending}}
     if task.executed is not None:

@@ -1,4 +1,4 @@
-"""What a trace knows: launches and other tasks with their beats, waits, what the device did, and who waits for whom.
+"""What a trace knows: launches and other tasks with their phases, waits, what the device did, and who waits for whom.
 
 Times are microseconds since tracing began, by the host's clock; `runtime.trace.device` moves those of the device there.
 """
@@ -25,7 +25,7 @@ class Task:
     """A launch, or another task.
 
     Attributes:
-        stretches: (beat, began, ended) in the order in which they ran, microseconds.
+        stretches: (phase, began, ended) in the order in which they ran, microseconds.
         place: "file:line" of whoever submitted it.
         pending: SQEs in the ring right after it.
         wait_us: how long the host then waited until it knew that the task was done; 0 if nobody asked.
@@ -50,11 +50,11 @@ class Task:
     executed: Executed | None = None
     fields: dict[str, int] = field(default_factory=dict)
 
-    def beats_us(self) -> list[float]:
-        """Return microseconds by beat, the wait among them, and at the end what was left after the send."""
+    def phases_us(self) -> list[float]:
+        """Return microseconds by phase, the wait among them, and at the end what was left after the send."""
         spent = [0.0] * (REST + 1)
-        for beat, began, ended in self.stretches:
-            spent[beat] += ended - began
+        for phase, began, ended in self.stretches:
+            spent[phase] += ended - began
         spent[WAIT] = self.wait_us
         return spent
 
@@ -67,7 +67,7 @@ class Task:
     def send_share(self) -> float:
         """Which part of the call the send was, 0 to 1."""
         total = self.ended_us - self.began_us
-        return self.beats_us()[SEND] / total if total else 0.0
+        return self.phases_us()[SEND] / total if total else 0.0
 
 
 class Bar(NamedTuple):
@@ -126,7 +126,7 @@ class Trace:
 
     @property
     def on_fake(self) -> bool:
-        """Whether a fake device did the work, in this very process: beats then hold its own time too."""
+        """Whether a fake device did the work, in this very process: phases then hold its own time too."""
         return "fake" in self.url.partition("://")[0]
 
     @property
@@ -174,7 +174,7 @@ def _task(number: int, one: Sent, lane: int, began_ns: int) -> Task:
     return Task(
         number, str(one.label), one.label.type.name, lane, one.thread, one.place, (one.began_ns - began_ns) / _NS,
         (one.end_ns - began_ns) / _NS,
-        tuple((beat, (start - began_ns) / _NS, (end - began_ns) / _NS) for beat, start, end in one.stretches()),
+        tuple((phase, (start - began_ns) / _NS, (end - began_ns) / _NS) for phase, start, end in one.stretches()),
         one.pending, one.position, max(len(one.sqes) // 64, 1), one.is_launch, fields=fields,
     )
 

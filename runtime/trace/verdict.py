@@ -1,11 +1,11 @@
-"""Which beat is slow, and what to do: sums per beat over all launches, and sentences about the largest."""
+"""Which phase is slow, and what to do: sums per phase over all launches, and sentences about the largest."""
 
 from __future__ import annotations
 
 import statistics
 from typing import NamedTuple
 
-from runtime.launch.recorder import ADDRESS, ARGUMENTS, BEATS, BUILD, DESCRIBE, REST, SEND, SLOT, WAIT
+from runtime.launch.recorder import ADDRESS, ARGUMENTS, BUILD, DESCRIBE, PHASES, REST, SEND, SLOT, WAIT
 from runtime.trace.model import Bar, Task, Trace
 
 _CURES = {
@@ -21,42 +21,47 @@ _CURES = {
 _FEW = 5
 """Launches below which a median says nothing."""
 _LARGE = 0.4
-"""Share of the whole above which a beat is called slow."""
+"""Share of the whole above which a phase is called slow."""
 _FULL = 0.75
 """Part of a ring above which it is called full."""
 _SLOW_FIRST = 3
 """So many times a later launch is called slow for the first one."""
 _INSIDE = (ARGUMENTS, SEND, REST)
-"""Beats that call the driver: a fake works there, and a recorder writes."""
+"""Phases that call the driver: a fake works there, and a recorder writes."""
 _LOAD, _PREPARE, _WAIT = "load program", "prepare launch", "wait"
 
 
 class Row(NamedTuple):
-    """One beat over all launches, in microseconds.
+    """One phase over all launches, in microseconds.
 
     Attributes:
-        share: part of the launches' time; 0 for what is no part of a launch: beat 1, which is prepared, and waits.
+        share: part of the launches' time; 0 for what is no part of a launch: phase 1, which is prepared, and waits.
         note: what the numbers count, where it is not launches.
     """
 
-    beat: str
+    phase: str
     total_us: float
     median_us: float
     worst_us: float
     share: float
     note: str
 
+    @property
+    def beat(self) -> str:
+        """The former name of `phase`."""
+        return self.phase
+
 
 def table(trace: Trace) -> list[Row]:
-    """Return one row per beat, and one for what comes after the send.
+    """Return one row per phase, and one for what comes after the send.
 
-    Beat 1 is a matter of preparing: kernel and stream are bound once, and launches only patch what was encoded then.
+    Phase 1 is a matter of preparing: kernel and stream are bound once, and launches only patch what was encoded then.
     """
-    beats = [task.beats_us() for task in trace.launches]
-    whole = sum(sum(row) - row[WAIT] for row in beats) or 1.0
+    phases = [task.phases_us() for task in trace.launches]
+    whole = sum(sum(row) - row[WAIT] for row in phases) or 1.0
     rows = []
-    for index, name in enumerate((*BEATS, "after the send")):
-        column, share, note = [row[index] for row in beats], 0.0, ""
+    for index, name in enumerate((*PHASES, "after the send")):
+        column, share, note = [row[index] for row in phases], 0.0, ""
         if index == ADDRESS:
             column = [_span(bar) for bar in trace.bars if bar.name == _PREPARE]
             note = f"prepared {_times(len(column))} at bind; nothing per launch"
@@ -81,13 +86,13 @@ def verdict(trace: Trace) -> list[str]:
     count = f"{len(launches)} launches, {typical:.1f} us each at the median" if len(launches) > 1 else "1 launch"
     said = [f"{count}; the send is {rows[SEND].share:.0%} of it"]
     slow = max(range(REST + 1), key=lambda index: rows[index].share)
-    name = rows[slow].beat
+    name = rows[slow].phase
     if rows[slow].share < _LARGE:
-        said.append(f"no beat stands out; the largest is {name} with {rows[slow].share:.0%}")
+        said.append(f"no phase stands out; the largest is {name} with {rows[slow].share:.0%}")
     elif slow in _INSIDE and (whose := _not_its_own(trace)):
-        said.append(f"largest beat: {name} takes {rows[slow].share:.0%}, but {whose}, before you act on it")
+        said.append(f"largest phase: {name} takes {rows[slow].share:.0%}, but {whose}, before you act on it")
     else:
-        said.append(f"slow beat: {name} takes {rows[slow].share:.0%}; {_CURES[slow]}")
+        said.append(f"slow phase: {name} takes {rows[slow].share:.0%}; {_CURES[slow]}")
     said += _first(launches, trace)
     host = sum(task.ended_us - task.began_us for task in launches)
     waited = rows[WAIT].total_us
@@ -107,7 +112,7 @@ def verdict(trace: Trace) -> list[str]:
 
 
 def _not_its_own(trace: Trace) -> str:
-    """Say whose time is in the beats that call the driver, where it is not only the driver's."""
+    """Say whose time is in the phases that call the driver, where it is not only the driver's."""
     if trace.url.startswith("trace+"):
         return "recording the HAL calls is part of it: trace without --hal"
     if trace.on_fake:

@@ -142,7 +142,7 @@ def test_a_click_selects_and_escape_lets_go(loop: Browser) -> None:
     chosen = loop.run("return timeline.selected.name")
     assert chosen == "4 arguments to the device"
     assert loop.run("return byId('details').querySelector('h3').textContent") == chosen
-    assert "beats of this launch" in loop.run("return byId('details').textContent")
+    assert "phases of this launch" in loop.run("return byId('details').textContent")
     loop.keys(ESCAPE)
     assert loop.run("return timeline.selected") is None
     assert "Nothing is selected" in loop.run("return byId('details').textContent")

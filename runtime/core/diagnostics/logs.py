@@ -4,7 +4,7 @@ Loggers follow the packages: `runtime`, `npuhal` and what is below them. They ar
 handler, or one of these variables is set:
 
 =========================== ============================================================================================
-ASCEND_GLOBAL_LOG_LEVEL     0 debug, 1 info, 2 warning, 3 error (default), 4 nothing; 0 and 1 log each launch, by beats
+ASCEND_GLOBAL_LOG_LEVEL     0 debug, 1 info, 2 warning, 3 error (default), 4 nothing; 0 and 1 log each launch, by phases
 ASCEND_MODULE_LOG_LEVEL     NAME=level:NAME=level for `MODULES`; wins over the above, and one bad part voids all of it
 ASCEND_GLOBAL_EVENT_ENABLE  0 leaves out the lines about devices and streams that come and go, which no level stops
 ASCEND_LOG_PRINT_TO_STDOUT  1 writes to standard output and to no file (old name: ASCEND_SLOG_PRINT_TO_STDOUT)
@@ -100,7 +100,7 @@ class LogSettings:
 
     @property
     def launches(self) -> bool:
-        """Whether each launch is to be logged with its beats: the runtime's level is info or lower."""
+        """Whether each launch is to be logged with its phases: the runtime's level is info or lower."""
         return self.wanted and self.modules.get("RUNTIME", self.level) <= _INFO
 
 

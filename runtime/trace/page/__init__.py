@@ -1,4 +1,4 @@
-"""A trace as one HTML file that needs no network: verdict, table of beats, timeline, slowest launches, streams.
+"""A trace as one HTML file that needs no network: verdict, table of phases, timeline, slowest launches, streams.
 
 The page is `page.html` with the style and the scripts beside it put in, and the trace as JSON: `model.js` makes rows
 and bars of it, `timeline.js` draws them, `input.js` is mouse and wheel, `page.js` everything around.
@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from runtime.launch.recorder import BEATS, REST, SEND, WAIT
+from runtime.launch.recorder import PHASES, REST, SEND, WAIT
 from runtime.trace import verdict
 from runtime.trace.chrome import threads_of
 from runtime.trace.model import Bar, Task, Trace
@@ -24,7 +24,7 @@ _MOST_DRAWN = 20_000
 """Tasks that the timeline shows, the newest; tables and verdict are about all of them."""
 _SLOWEST = 12
 _SCRIPTS = ("model.js", "timeline.js", "input.js", "page.js")
-_WARNINGS = ("slow beat", "waiting", "first launch", "stream ")
+_WARNINGS = ("slow phase", "waiting", "first launch", "stream ")
 _KINDS = (("kernel", "KERNEL"), ("copy", "MEMCPY"), ("copy", "SDMA"), ("signal", "EVENT"), ("signal", "NOTIFY"),
           ("graph", "MODEL"))  # fmt: skip
 """What a task is drawn as, by a part of its kind; the first that fits."""
@@ -37,7 +37,7 @@ def render(trace: Trace) -> str:
     return Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(f"{trace.chip}, {_title(trace)}"),
         about=html.escape(_about(trace)), tiles=_tiles(trace), verdict="".join(map(_sentence, verdict.verdict(trace))),
-        rows="".join(map(_beat, verdict.table(trace))), slowest="".join(_slowest(trace)),
+        rows="".join(map(_phase, verdict.table(trace))), slowest="".join(_slowest(trace)),
         streams="".join(_streams(trace)), style=(folder / "page.css").read_text(encoding="utf-8"), data=data,
         script="\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
     )  # fmt: skip
@@ -100,9 +100,9 @@ def _sentence(text: str) -> str:
     return f'<li class="{kind}">{html.escape(text)}</li>'
 
 
-def _beat(row: verdict.Row) -> str:
-    """Return a row of the table of beats."""
-    name, index = row.beat, int(row.beat[0]) - 1 if row.beat[0].isdigit() else REST
+def _phase(row: verdict.Row) -> str:
+    """Return a row of the table of phases."""
+    name, index = row.phase, int(row.phase[0]) - 1 if row.phase[0].isdigit() else REST
     share = f'<i style="width:{row.share:.1%}" class="k{index}"></i>{row.share:.0%}'
     last = f'<td class="share">{share}</td>' if not row.note else f'<td class="note">{html.escape(row.note)}</td>'
     return (f'<tr><td><i class="dot k{index}"></i>{html.escape(name)}</td><td>{row.total_us:,.1f}</td>'
@@ -114,13 +114,13 @@ def _slowest(trace: Trace) -> Iterator[str]:
     if not trace.launches:
         yield '<tr><td colspan="4">no kernel was launched by itself</td></tr>'
     for task in sorted(trace.launches, key=lambda task: task.began_us - task.ended_us)[:_SLOWEST]:
-        spent = task.beats_us()
-        worst = max((beat for beat in range(REST + 1) if beat != WAIT), key=lambda beat: spent[beat])
-        beat = "after the send" if worst == REST else f"{worst + 1} {BEATS[worst]}"
+        spent = task.phases_us()
+        worst = max((phase for phase in range(REST + 1) if phase != WAIT), key=lambda phase: spent[phase])
+        phase = "after the send" if worst == REST else f"{worst + 1} {PHASES[worst]}"
         name = html.escape(task.name)
         if task.number >= first:
             name = f'<button type="button" data-task="{task.number - first}">{name}</button>'
-        yield (f"<tr><td>{name}</td><td>{task.ended_us - task.began_us:,.1f}</td><td>{beat}, {spent[worst]:,.1f} us"
+        yield (f"<tr><td>{name}</td><td>{task.ended_us - task.began_us:,.1f}</td><td>{phase}, {spent[worst]:,.1f} us"
                f"</td><td>{html.escape(task.place)}</td></tr>")  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def _data(trace: Trace) -> dict[str, Any]:
     first = max(len(trace.tasks) - _MOST_DRAWN, 0)
     tasks = [_task(task, threads, text) for task in trace.tasks[first:]]
     return {
-        "beats": [f"{number} {name}" for number, name in enumerate(BEATS, 1)] + ["after the send"],
+        "phases": [f"{number} {name}" for number, name in enumerate(PHASES, 1)] + ["after the send"],
         "clock": trace.clock,
         "threads": len(threads),
         "lanes": [
@@ -188,13 +188,13 @@ def kind_of(what: str) -> str:
 
 
 def _task(task: Task, threads: dict[int, int], text: Any) -> tuple[Any, ...]:
-    """Return a task as the scripts expect it; its beats follow each other without gaps, so their lengths are enough."""
-    beats = [value for beat, began, ended in task.stretches for value in (beat, round(ended - began, 3))]
+    """Return a task as the scripts expect it; its phases follow each other without gaps: lengths are enough."""
+    phases = [value for phase, began, ended in task.stretches for value in (phase, round(ended - began, 3))]
     executed = None
     if task.executed is not None:
         executed = round(task.executed.began_us, 3), round(task.executed.ended_us, 3), text(task.executed.what)
     return (
         task.lane, threads[task.thread] - 1, text(task.name), text(task.place), text(kind_of(task.kind)),
-        (2 if task.captured else 1) if task.is_launch else 0, round(task.began_us, 3), round(task.ended_us, 3), beats,
+        (2 if task.captured else 1) if task.is_launch else 0, round(task.began_us, 3), round(task.ended_us, 3), phases,
         task.pending, task.position, round(task.wait_us, 3), executed,
     )  # fmt: skip

@@ -6,7 +6,7 @@ const LAUNCH = 1, CAPTURED = 2, BEAT_WAIT = 6;
 
 function makeModel(data) {
   const text = index => data.texts[index];
-  const model = {data, rows: [], tasks: [], edges: [], clock: data.clock, beats: data.beats};
+  const model = {data, rows: [], tasks: [], edges: [], clock: data.clock, phases: data.phases};
   const place = task => task.device || task.host;
   const hostRows = [];
   for (let thread = 0; thread < data.threads; thread++)
@@ -18,18 +18,18 @@ function makeModel(data) {
       note: text(facts), task: null});
 
   for (const each of data.tasks) {
-    const [lane, thread, name, place, kind, launch, began, ended, beats, pending, position, wait, executed] = each;
+    const [lane, thread, name, place, kind, launch, began, ended, phases, pending, position, wait, executed] = each;
     const task = {number: model.tasks.length, lane: data.lanes[lane], name: text(name), place: text(place),
-      kind: text(kind), launch, began, ended, beats: [], pending, position, wait, host: null, device: null};
+      kind: text(kind), launch, began, ended, phases: [], pending, position, wait, host: null, device: null};
     model.tasks.push(task);
     task.host = {kind: launch === CAPTURED ? "captured" : "call", began, ended, name: task.name, note: "", task};
     hostRows[thread].bars.push(task.host);
     let at = began;
-    for (let i = 0; i < beats.length; i += 2) {
-      const beat = beats[i], until = at + beats[i + 1];
-      task.beats.push([beat, beats[i + 1]]);
+    for (let i = 0; i < phases.length; i += 2) {
+      const phase = phases[i], until = at + phases[i + 1];
+      task.phases.push([phase, phases[i + 1]]);
       if (launch !== CAPTURED && until > at)
-        hostRows[thread].bars.push({kind: "k" + beat, began: at, ended: until, name: data.beats[beat], note: "", task});
+        hostRows[thread].bars.push({kind: "k" + phase, began: at, ended: until, name: data.phases[phase], note: "", task});
       at = until;
     }
     if (launch !== CAPTURED) laneRows[lane].queue.push([ended, pending]);

@@ -17,7 +17,7 @@ function facts(bar) {
   if (bar.name !== task.name) found.push(["of", task.name]);
   found.push(["submitted at", task.place], ["stream", task.lane.name + ", device " + task.lane.device]);
   if (task.launch === CAPTURED) return [...found, ["way out", "none: a graph has kept it"]];
-  const whole = task.ended - task.began, sent = task.beats.reduce((sum, [beat, us]) => sum + (beat === 5 ? us : 0), 0);
+  const whole = task.ended - task.began, sent = task.phases.reduce((sum, [phase, us]) => sum + (phase === 5 ? us : 0), 0);
   found.push(["way out", task.lane.way], ["the send's share", whole ? Math.round(sent / whole * 100) + "%" : "-"],
     ["SQEs pending after it", String(task.pending)], ["ring position", String(task.position)]);
   if (task.wait) found.push(["waited for later", formatTime(task.wait)]);
@@ -42,14 +42,14 @@ function list(rows) {
   return made;
 }
 
-function split(beats) {
-  const made = element("div"), whole = beats.reduce((sum, [, us]) => sum + us, 0) || 1;
+function split(phases) {
+  const made = element("div"), whole = phases.reduce((sum, [, us]) => sum + us, 0) || 1;
   made.className = "split";
-  for (const [beat, us] of beats) {
+  for (const [phase, us] of phases) {
     const part = element("i", "", made);
-    part.className = "k" + beat;
+    part.className = "k" + phase;
     part.style.width = us / whole * 100 + "%";
-    part.title = model.beats[beat] + " " + formatTime(us);
+    part.title = model.phases[phase] + " " + formatTime(us);
   }
   return made;
 }
@@ -62,8 +62,8 @@ function showBar(bar) {
   element("h3", bar.name, box);
   box.append(list(facts(bar)));
   if (bar.task && bar.task.launch === LAUNCH) {
-    element("p", "beats of this launch", box).className = "none";
-    box.append(split(bar.task.beats), list(bar.task.beats.map(([beat, us]) => [model.beats[beat], formatTime(us)])));
+    element("p", "phases of this launch", box).className = "none";
+    box.append(split(bar.task.phases), list(bar.task.phases.map(([phase, us]) => [model.phases[phase], formatTime(us)])));
   }
 }
 
@@ -72,15 +72,15 @@ function showRange([began, ended]) {
   box.replaceChildren();
   document.body.dataset.selected = "";
   element("h3", formatTime(ended - began) + " measured", box);
-  const sums = model.beats.map((_, beat) => [beat, 0]);
-  for (const task of inside) for (const [beat, us] of task.beats) sums[beat][1] += us;
+  const sums = model.phases.map((_, phase) => [phase, 0]);
+  for (const task of inside) for (const [phase, us] of task.phases) sums[phase][1] += us;
   const host = inside.reduce((sum, task) => sum + task.ended - task.began, 0);
   const worked = model.bars.filter(bar => bar.row.lane && bar.began < ended && bar.ended > began)
     .reduce((sum, bar) => sum + Math.min(bar.ended, ended) - Math.max(bar.began, began), 0);
   box.append(list([["launches inside", String(inside.length)], ["time in launches", formatTime(host)],
     ["device worked", formatTime(worked)]]));
   if (inside.length) box.append(split(sums.filter(([, us]) => us)),
-    list(sums.filter(([, us]) => us).map(([beat, us]) => [model.beats[beat], formatTime(us)])));
+    list(sums.filter(([, us]) => us).map(([phase, us]) => [model.phases[phase], formatTime(us)])));
 }
 
 function showTip(bar, event) {
@@ -106,7 +106,7 @@ function find(text, jump) {
 function makeLegend() {
   const names = {call: "launch or task", captured: "captured", span: "load, copy, open", range: "named by the program", kernel: "kernel", copy: "copy",
     signal: "event, notify", graph: "graph", other: "other task"};
-  model.beats.forEach((name, beat) => { names["k" + beat] = name; });
+  model.phases.forEach((name, phase) => { names["k" + phase] = name; });
   const used = new Set(model.bars.map(bar => bar.kind));
   for (const kind of Object.keys(names).filter(each => used.has(each))) {
     const button = element("button", "", byId("legend"));

@@ -62,16 +62,16 @@ def test_flow_arrows_pair_up_go_forward_and_touch_slices(trace: Tracing, tmp_pat
             assert (end["pid"], end["tid"], end["ts"]) in begins
 
 
-def test_beats_are_inside_their_launches(machine: Runtime, tmp_path: Path) -> None:
+def test_phases_are_inside_their_launches(machine: Runtime, tmp_path: Path) -> None:
     events = exported(traced("loop", machine), tmp_path)
     launches = [event for event in events if event.get("cat") == "launch" and event["ph"] == "X"]
-    beats = [event for event in events if event.get("cat") == "beat"]
+    phases = [event for event in events if event.get("cat") == "phase"]
     assert len(launches) == 20
 
     def inside(inner: dict[str, Any], outer: dict[str, Any]) -> bool:
         return bool(outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + 2e-3)
 
-    assert all(sum(inside(beat, launch) for beat in beats) >= 5 for launch in launches)
+    assert all(sum(inside(phase, launch) for phase in phases) >= 5 for launch in launches)
 
 
 def test_a_graph_shows_what_was_captured_what_was_sent_and_what_the_device_did(machine: Runtime) -> None:
@@ -100,11 +100,11 @@ def test_the_table_counts_preparing_once_and_waits_as_the_host_waited(machine: R
     assert (rows[ADDRESS].share, rows[WAIT].share) == (0, 0)
 
 
-def slow_in(beat: int, url: str) -> Trace:
-    """A trace of ten launches that spend nearly all their time in one beat."""
+def slow_in(phase: int, url: str) -> Trace:
+    """A trace of ten launches that spend nearly all their time in one phase."""
     tasks = tuple(
         Task(number, "kernel k", "KERNEL_AIVEC", 0, 1, "job.py:1", number * 10.0, number * 10.0 + 9,
-             ((DESCRIBE, number * 10.0, number * 10.0 + 1), (beat, number * 10.0 + 1, number * 10.0 + 9)),
+             ((DESCRIBE, number * 10.0, number * 10.0 + 1), (phase, number * 10.0 + 1, number * 10.0 + 9)),
              1, number, 1, True)
         for number in range(10)
     )  # fmt: skip
@@ -113,20 +113,20 @@ def slow_in(beat: int, url: str) -> Trace:
 
 
 @pytest.mark.parametrize(
-    ("beat", "url", "said"),
+    ("phase", "url", "said"),
     [
-        (SEND, "hal://", "slow beat: 6 advance the tail, ring the driver takes 89%; the driver call is the cost"),
-        (SEND, "fake-abi://x", "largest beat: 6 advance the tail, ring the driver takes 89%, but here it is the "
+        (SEND, "hal://", "slow phase: 6 advance the tail, ring the driver takes 89%; the driver call is the cost"),
+        (SEND, "fake-abi://x", "largest phase: 6 advance the tail, ring the driver takes 89%, but here it is the "
          "fake device's own work: trace on a box, or on null://ascend910b3, before you act on it"),
-        (ARGUMENTS, "trace+hal://", "largest beat: 4 arguments to the device takes 89%, but recording the HAL calls is "
-         "part of it: trace without --hal, before you act on it"),
-        (SLOT, "fake://x", "slow beat: 2 task slot takes 89%; the ring is full"),
-        (ARGUMENTS, "null://x", "slow beat: 4 arguments to the device takes 89%; arguments are copied per launch"),
+        (ARGUMENTS, "trace+hal://", "largest phase: 4 arguments to the device takes 89%, but recording the HAL calls "
+         "is part of it: trace without --hal, before you act on it"),
+        (SLOT, "fake://x", "slow phase: 2 task slot takes 89%; the ring is full"),
+        (ARGUMENTS, "null://x", "slow phase: 4 arguments to the device takes 89%; arguments are copied per launch"),
     ],
 )  # fmt: skip
-def test_the_verdict_names_the_slow_beat_and_a_fake_is_not_the_users_mistake(beat: int, url: str, said: str) -> None:
-    first, second, *_ = verdict.verdict(slow_in(beat, url))
-    share = "89%" if beat == SEND else "0%"
+def test_the_verdict_names_the_slow_phase_and_a_fake_is_not_the_users_mistake(phase: int, url: str, said: str) -> None:
+    first, second, *_ = verdict.verdict(slow_in(phase, url))
+    share = "89%" if phase == SEND else "0%"
     assert first == f"10 launches, 9.0 us each at the median; the send is {share} of it"
     assert second.startswith(said)
 
@@ -134,7 +134,7 @@ def test_the_verdict_names_the_slow_beat_and_a_fake_is_not_the_users_mistake(bea
 def test_the_page_holds_verdict_tables_and_data_and_loads_nothing(trace: Tracing) -> None:
     text = page.render(trace.result)
     for row in verdict.table(trace.result):
-        assert f"{row.beat}</td>" in text
+        assert f"{row.phase}</td>" in text
     assert not re.search(r'<(script|link|img)[^>]*(src|href)="(?!data:)|@import|url\(|https?:|fetch\(', text)
     match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert match is not None

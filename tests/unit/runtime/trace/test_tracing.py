@@ -1,4 +1,4 @@
-"""What a trace records: beats, waits, the device's own times, who waits for whom, and what it says of them."""
+"""What a trace records: phases, waits, the device's own times, who waits for whom, and what it says of them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def trace(machine: Runtime, device: Device, make_kernel: MakeKernel) -> Tracing:
     return traced(machine, device, make_kernel)
 
 
-def test_launches_have_their_beats_in_order_and_name_their_line(trace: Tracing) -> None:
+def test_launches_have_their_phases_in_order_and_name_their_line(trace: Tracing) -> None:
     assert [task.name for task in trace.launches] == ["kernel k"] * 3
     for number, task in enumerate(trace.launches):
-        beats = task.beats_us()
-        assert beats[SLOT] > 0
-        assert beats[SEND] > 0
-        assert beats[WAIT] > 0  # the host waited for the stream
-        assert sum(beats) - beats[WAIT] == pytest.approx(task.ended_us - task.began_us)
+        phases = task.phases_us()
+        assert phases[SLOT] > 0
+        assert phases[SEND] > 0
+        assert phases[WAIT] > 0  # the host waited for the stream
+        assert sum(phases) - phases[WAIT] == pytest.approx(task.ended_us - task.began_us)
         ends = [end for _, _, end in task.stretches]
         assert ends == sorted(ends)
         assert task.pending == number + 1
@@ -154,7 +154,7 @@ def test_a_failed_task_names_the_line_that_submitted_it(
     assert "test_tracing.py" in str(caught.value.details["submitted_at"])
 
 
-def test_each_launch_is_logged_with_its_seven_beats(
+def test_each_launch_is_logged_with_its_seven_phases(
     machine: Runtime, device: Device, stream: Stream, make_kernel: MakeKernel, caplog: pytest.LogCaptureFixture
 ) -> None:
     kernel, buffer = make_kernel("k"), device.alloc(64)
@@ -168,7 +168,7 @@ def test_each_launch_is_logged_with_its_seven_beats(
     assert "1 function address prepared" in text
     for number in range(2, 7):
         assert re.search(rf"{number} [a-zA-Z, ]+ \d+\.\d", text)
-    assert re.search(r"beat 7 wait for the SQ head: waited [\d.]+ us.*launches \d+ to \d+ are done", text)
+    assert re.search(r"phase 7 wait for the SQ head: waited [\d.]+ us.*launches \d+ to \d+ are done", text)
 
 
 def test_a_wait_that_lasts_too_long_describes_the_stream_once(

@@ -42,7 +42,7 @@ def test_level_and_stdout_are_heeded() -> None:
     done = run(ASCEND_GLOBAL_LOG_LEVEL="1", ASCEND_LOG_PRINT_TO_STDOUT="1")
     assert done.stderr == ""
     assert "[ERROR] npuhal.fake" in done.stdout
-    assert "task 0: " in done.stdout  # each task by its beats
+    assert "task 0: " in done.stdout  # each task by its phases
     done = run(ASCEND_GLOBAL_LOG_LEVEL="3", ASCEND_LOG_PRINT_TO_STDOUT="1")
     assert "[ERROR] npuhal.fake" in done.stdout
     assert "[INFO]" not in done.stdout

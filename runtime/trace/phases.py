@@ -1,4 +1,4 @@
-"""One launch, beat by beat, with the time each took; for people who ask which beat is slow."""
+"""One launch, phase by phase, with the time each took; for people who ask which phase is slow."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from npuhal.records import dataclass
 from runtime.core.stream.stream import Stream
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import PLAIN, LaunchOptions
-from runtime.launch.recorder import BEATS, REST
+from runtime.launch.recorder import PHASES, REST
 from runtime.trace import tracing
 
-__all__ = ["BEATS", "LaunchTrace", "trace_launch"]
+__all__ = ["PHASES", "LaunchTrace", "trace_launch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +19,23 @@ class LaunchTrace:
     """What one launch did.
 
     Attributes:
-        beats_us: time of each beat in microseconds, in the order of BEATS; the first is prepared, and takes none.
+        phases_us: time of each phase in microseconds, in the order of PHASES; the first is prepared, and takes none.
         position: where the SQE is in the ring.
         sqe: the bytes that went there.
         way: which way out they took.
         arguments_way: how the arguments reached the device: dma, bar or copy.
     """
 
-    beats_us: tuple[float, ...]
+    phases_us: tuple[float, ...]
     position: int
     sqe: bytes
     way: str
     arguments_way: str
+
+    @property
+    def beats_us(self) -> tuple[float, ...]:
+        """The former name of `phases_us`."""
+        return self.phases_us
 
 
 def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
@@ -43,4 +48,4 @@ def trace_launch(kernel: Kernel, stream: Stream, blocks: int, *arguments: Any,
     (launch,) = trace.launches
     track = trace.result.tracks[launch.lane]
     position = launch.position % stream.ring.depth
-    return LaunchTrace(tuple(launch.beats_us()[:REST]), position, sqe, track.way, track.arguments)
+    return LaunchTrace(tuple(launch.phases_us()[:REST]), position, sqe, track.way, track.arguments)

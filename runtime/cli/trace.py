@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HELP = (
     "Run a script (plain Python, or pyACL) and record each launch: its phases, which way out it took, how full the "
-    "ring was, copies, events, what the device did. Writes a page for the browser and a file for ui.perfetto.dev, and says "
+    "ring was, copies, events, device work. Writes a page for the browser and a file for ui.perfetto.dev, and says "
     "which phase is slow. The exit status is the script's. With --hal the calls of the driver's library are recorded "
     "too; --replay plays such a recording against a machine, and --diff compares two: status 1 where they differ."
 )

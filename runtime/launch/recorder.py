@@ -1,7 +1,7 @@
 """Watches launches phase by phase, and what else goes into streams: the `Tracer` behind traces and launch logs.
 
 A watched launch is the plain launcher with other functions in its seams: each of them notes when a phase has ended.
-What it costs is a list, which is the whole record, and seven looks at the clock. Everything else (names, decoding, sums)
+What it costs is a list, which is the whole record, and seven looks at the clock. All else (names, decoding, sums)
 waits until somebody reads the records.
 """
 

@@ -130,9 +130,9 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
     return by_copy
 
 
-def room_of(slots: int) -> int:
+def room_of(slots: int, unit: int = STORE_BYTES) -> int:
     """Return the bytes that a launch's arguments take in a block which it shares with others: whole units."""
-    return max(-(-slots * SLOT_BYTES // STORE_BYTES), 1) * STORE_BYTES
+    return max(-(-slots * SLOT_BYTES // unit), 1) * unit
 
 
 def take_block(stream: Stream, pool: ArgumentPool | None, size: int) -> ArgumentBlock:

@@ -1,10 +1,10 @@
-"""The hot path: one prepared function per (kernel, blocks, stream), with the seven phases in sight.
+"""The hot path: one prepared function per (kernel, blocks, stream), with the seven launch phases in sight.
 
 (1) function address, encoded once; (2) take a slot; (3) describe; (4) arguments to the device; (5) the SQE, by
 patching a template; (6) advance the tail and ring the driver; (7) completion is somebody else's business, later.
 
-Everything that can be decided early is decided in `make_launcher`; the functions it returns do not look at options,
-tracing or logging. A stream's route decides which of them it is.
+Phases 3 and 4 are here, 2, 5 and 6 in `runtime.core.submission.prepared`. Everything that can be decided early is
+decided in `make_launcher`; the functions it returns do not look at options, tracing or logging.
 """
 
 from __future__ import annotations
@@ -13,109 +13,80 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from chips.tasks import CoreKernel, MixKernel
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocking, blocks
-from runtime.core.submission.ring import NO_TASK, TICK, Label, RingV100, RingV200
-from runtime.core.submission.shots import publishing
-from runtime.core.submission.submit import broken_off, flip, make_room, send_again
-from runtime.launch import captured
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, take_block
-from runtime.launch.block import HostBlock
-from runtime.launch.general import (
-    general_launcher,
-    label_of,
-    submit_at,
-    submit_block,
-    writer,
-)
-from runtime.launch.unrolled import OtherTypes, packer, packer_for
+from runtime.core.submission.prepared import ARGUMENTS, Part, prepared_send
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, room_of, take_block
+from runtime.launch.slow_path import info_of, slow_launcher, submit_at, submit_block, writer
+from runtime.launch.templates import context_packer, described, launch_template, lead_of
+from runtime.launch.unrolled import Frame, OtherTypes, packer, packer_for
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
-    from chips.layout import Template
+    from chips.tasks import CoreKernel
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.gate import Gate
+    from runtime.core.submission.ring import TaskInfo
+    from runtime.launch.block import HostBlock
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 
-_TICK_MASK = TICK - 1
+_SLOTS = 16
+"""Captured launches that a launcher takes argument memory for at a time."""
 
 
 def make_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
-    """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the general way."""
-    return _as_set(partial(_host_args_launcher, kernel, stream, task, count), stream, label_of(kernel, task))
+    """Return `launch(*arguments)` for `count` arguments of one 8-byte slot each; others take the slow path."""
+    return _as_set(partial(_host_args_launcher, kernel, stream, task, count), stream, info_of(kernel, task))
 
 
 def make_device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
     """Return `launch(address)` for argument blocks that are on the device already."""
-    return _as_set(partial(_device_args_launcher, kernel, stream, task), stream, label_of(kernel, task))
+    return _as_set(partial(_device_args_launcher, kernel, stream, task), stream, info_of(kernel, task))
 
 
 def make_block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
     """Return `launch(block)` for blocks of `size` bytes that the caller has laid out."""
     task = replace(task, args_size=size)
-    return _as_set(partial(_block_launcher, kernel, stream, task, size), stream, label_of(kernel, task))
+    return _as_set(partial(_block_launcher, kernel, stream, task, size), stream, info_of(kernel, task))
 
 
-def _block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
-    label = label_of(kernel, task)
-    put = None if task.simt_args_offset else _patching(kernel, stream, task, label)
-    if put is None or not stream.route.immediate:
-
-        def general(block: HostBlock) -> None:
-            kernel.check_loaded()
-            submit_block(stream, task, block, label)
-
-        return general
-    device = stream.device
-    pool = device.arguments.pool_for(size, stream)
-    write = writer(stream, mover(stream, pool, size))
-
-    def launch(block: HostBlock) -> None:
-        taken = take_block(stream, pool, size)
-        try:
-            bring = write if taken.pool is pool else writer(stream, mover(stream, taken.pool, size))
-            bring(taken, block.placed(taken.address))
-        except BaseException:
-            device.release_arguments([taken])
-            raise
-        put(taken.address, taken)
-
-    return launch
-
-
-def _as_set(make: Callable[[], Callable[..., None]], stream: Stream, label: Label) -> Callable[..., None]:
+def _as_set(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskInfo) -> Callable[..., None]:
     """Return a launcher that is watched if the stream is, and waits for the stream if launches in it block."""
-    launch = _seen(make, stream, label)
+    launch = _seen(make, stream, info)
     return blocking(launch, stream) if blocks(stream) else launch
 
 
-def _seen(make: Callable[[], Callable[..., None]], stream: Stream, label: Label) -> Callable[..., None]:
-    """Return a launcher for whoever watches the stream now; it makes itself anew when that one watches no more."""
+def _seen(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskInfo) -> Callable[..., None]:
+    """Return a launcher for whoever watches the stream now; one that watches no more has it made again."""
     launch, tracer = make(), stream.tracer
-    return launch if tracer is None else tracer.launcher(launch, stream, label, partial(_seen, make, stream, label))
+    return launch if tracer is None else tracer.launcher(launch, stream, info, partial(_seen, make, stream, info))
+
+
+# -- arguments from the host ---------------------------------------------------------------------------------------
 
 
 def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count: int) -> Callable[..., None]:
-    task = replace(task, args_size=count * SLOT_BYTES)
-    label = label_of(kernel, task)
-    general = general_launcher(kernel, stream, task, label, count)
+    before, behind = kernel.hidden_words()
+    words = len(before) + count + len(behind)
+    task = replace(task, args_size=words * SLOT_BYTES)
+    info = info_of(kernel, task)
+    slow = slow_launcher(kernel, stream, task, info, count)
+    frame = Frame(lead_of(stream, task), before, behind)
     if stream.branch is not None:
-        return captured.host_args_launcher(kernel, stream, task, count, label, general)
-    put = _patching(kernel, stream, task, label)
-    if put is None:
-        return general
-    size = max(count * SLOT_BYTES, SLOT_BYTES)
+        return _captured_launcher(kernel, stream, task, count, info, frame, slow)
+    send = _sender(kernel, stream, task, info)
+    size = max(frame.lead + words * SLOT_BYTES, SLOT_BYTES)
     pool = stream.device.arguments.pool_for(size, stream)
-    if pool is None or any(kernel.hidden_words()):
-        return general
+    if send is None or pool is None:
+        return slow
     pop, give_back = pool.free.pop, pool.free.append
     move = mover(stream, pool, size)
+    if frame.lead:
+        move = _with_context(stream, task, move)
     if stream.tracer is not None:
         pop, move = stream.tracer.arguments(pop, move)
     unit = STORE_BYTES if pool.way == "bar" else 1
-    pack = packer((DeviceBuffer,) * count, unit)
+    pack = packer((DeviceBuffer,) * count, unit, frame)
 
     def launch(*arguments: Any) -> None:
         nonlocal pack
@@ -124,169 +95,184 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         except IndexError:
             block = take_block(stream, pool, size)
             if block.pool is not pool:
-                return general(*arguments, block=block)
+                return slow(*arguments, block=block)
         try:
             try:
                 pack(block.view, block.offset, arguments)  # phase 3
             except OtherTypes:
-                pack = other = packer_for(arguments, count, unit)
+                pack = other = packer_for(arguments, count, unit, frame)
                 other(block.view, block.offset, arguments)
             move(block)  # phase 4
         except OtherTypes:  # what takes several slots or none, another count, a negative number, a freed buffer
             give_back(block)
-            return general(*arguments)
+            return slow(*arguments)
         except BaseException:
             give_back(block)
             raise
-        return put(block.address, block)
+        return send(block.address, block)  # phases 2, 5 and 6
 
     return launch
 
 
+def _captured_launcher(
+    kernel: Kernel, stream: Stream, task: CoreKernel, count: int, info: TaskInfo, frame: Frame,
+    slow: Callable[..., None],
+) -> Callable[..., None]:
+    """Return a launcher into a graph, which keeps task and arguments; nothing is sent, and nothing moved yet."""
+    capture, lead = stream.branch, frame.lead
+    send = capture.prepared_launch(kernel.program, task, info)
+    if send is None:
+        return slow
+    space = room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
+    context = context_packer(stream, task) if lead else None
+    pack, ready = packer((DeviceBuffer,) * count, 1, frame), list[tuple[memoryview, int, int]]()
+    pop = ready.pop
+
+    def launch(*arguments: Any) -> None:
+        nonlocal pack
+        try:
+            slot = pop()
+        except IndexError:
+            block = capture.graph.arguments.take(_SLOTS * space)
+            starts = range(0, _SLOTS * space, space)
+            ready.extend((block.view, block.offset + start, block.address + start) for start in reversed(starts))
+            slot = pop()
+        view, offset, address = slot
+        try:
+            try:
+                pack(view, offset, arguments)
+            except OtherTypes:
+                pack = other = packer_for(arguments, count, 1, frame)
+                other(view, offset, arguments)
+        except OtherTypes:  # several slots, a negative number, a freed buffer, a wrong count
+            ready.append(slot)
+            slow(*arguments)
+            return
+        if context is not None:
+            view[offset : offset + lead] = context(address + lead)
+        if not send(address):
+            slow(*arguments)
+
+    return launch
+
+
+def _with_context(
+    stream: Stream, task: CoreKernel, move: Callable[[ArgumentBlock], None]
+) -> Callable[[ArgumentBlock], None]:
+    """Return phase 4 of a mix kernel: its context is written in front of the arguments first."""
+    context, lead = context_packer(stream, task), lead_of(stream, task)
+
+    def move_both(block: ArgumentBlock) -> None:
+        block.view[block.offset : block.offset + lead] = context(block.address + lead)
+        move(block)
+
+    return move_both
+
+
+# -- a block of the caller's ---------------------------------------------------------------------------------------
+
+
+def _block_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, size: int) -> Callable[[HostBlock], None]:
+    info, lead = info_of(kernel, task), lead_of(stream, task)
+    send = None if task.simt_args_offset else _sender(kernel, stream, task, info)
+    if send is None:
+
+        def slow(block: HostBlock) -> None:
+            kernel.check_loaded()
+            submit_block(stream, task, block, info)
+
+        return slow
+    device = stream.device
+    pool = device.arguments.pool_for(lead + size, stream)
+    write = writer(stream, mover(stream, pool, lead + size))
+    context = context_packer(stream, task) if lead else None
+
+    def launch(block: HostBlock) -> None:
+        taken = take_block(stream, pool, lead + size)
+        try:
+            bring = write if taken.pool is pool else writer(stream, mover(stream, taken.pool, lead + size))
+            image = block.placed(taken.address + lead)
+            bring(taken, image if context is None else context(taken.address + lead) + image)
+        except BaseException:
+            device.release_arguments([taken])
+            raise
+        send(taken.address, taken)
+
+    return launch
+
+
+# -- arguments on the device ---------------------------------------------------------------------------------------
+
+
 def _device_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel) -> Callable[[int], None]:
-    label = label_of(kernel, task)
-    put = _patching(kernel, stream, task, label)
-    if put is not None:
-        return put
+    info, lead = info_of(kernel, task), lead_of(stream, task)
 
-    def general(address: int) -> None:
+    def slow(address: int) -> None:
         kernel.check_loaded()
-        submit_at(stream, replace(task, args=address), label)
+        submit_at(stream, replace(task, args=address), info)
 
-    kept = None if stream.branch is None else captured.captured_put(kernel, stream, task, label, general)
-    return general if kept is None else kept
+    send: Callable[..., Any] | None
+    if stream.branch is not None:
+        send = None if lead else stream.branch.prepared_launch(kernel.program, task, info, slow)
+        return slow if send is None else send
+    send = _sender(kernel, stream, task, info)
+    if send is None:
+        return slow
+    return _led_by_context(stream, task, send) if lead else send
 
 
-def _patching(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label) -> Callable[..., None] | None:
-    """Return `put(args_address, block=None)` that patches the kernel's template and sends, or None without one.
+def _led_by_context(stream: Stream, task: CoreKernel, send: Callable[..., None]) -> Callable[[int], None]:
+    """Return a launcher of a mix kernel that gives each launch a block for its context."""
+    device, lead = stream.device, lead_of(stream, task)
+    pool = device.arguments.pool_for(lead, stream)
+    context, write = context_packer(stream, task), writer(stream, mover(stream, pool, lead))
 
-    A block is put's from the call on: it goes back to its pool when the task is reclaimed, or when it was not sent.
+    def launch(address: int) -> None:
+        block = take_block(stream, pool, lead)
+        try:
+            bring = write if block.pool is pool else writer(stream, mover(stream, block.pool, lead))
+            bring(block, context(address))
+        except BaseException:
+            device.release_arguments([block])
+            raise
+        send(block.address, block)
+
+    return launch
+
+
+# -- the send ------------------------------------------------------------------------------------------------------
+
+
+def _sender(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo) -> Callable[..., None] | None:
+    """Return `send(address, block=None)`, where the launch has a template and goes to the device at once.
+
+    `address` is that of the block, or of arguments that the caller keeps. A block is the send's from the call on: it
+    goes back to its pool when the task is reclaimed, or when it was not sent.
     """
-    if isinstance(task, MixKernel) or not stream.route.immediate:
+    if not stream.route.immediate:
         return None
-    gate = stream.gates.now  # before the facts that it stands for are looked at
-    template = stream.plugin.template(task, stream.env)
+    epoch = stream.epoch.now  # before the facts that it stands for are looked at
+    template = launch_template(stream, task)
     if template is None:
         return None
+    describe = described(task, lead_of(stream, task))
     renewed: Callable[..., None] | None = None
-    renewed_for = gate
+    renewed_for = epoch
 
-    def around(address: int, block: ArgumentBlock | None = None) -> None:
+    def slow(address: int, block: ArgumentBlock | None = None) -> None:
         nonlocal renewed, renewed_for
         if kernel.program.closed:
             if block is not None:
                 stream.device.release_arguments([block])
             kernel.check_loaded()
-        if (now := stream.gates.now) is not renewed_for:  # what this was made from has changed
-            renewed, renewed_for = _patching(kernel, stream, task, label), now
-        if renewed is not None and not now.barred:
+        if (now := stream.epoch.now) is not renewed_for:  # what this was made from has changed
+            renewed, renewed_for = _sender(kernel, stream, task, info), now
+        if renewed is not None and not now.blocked:
             renewed(address, block)
         else:
-            stream.submit(replace(task, args=address), owner=label, arguments=block)
+            stream.submit(describe(address), owner=info, arguments=block)
 
-    make = _put_v100 if isinstance(stream.ring, RingV100) else _put_v200
-    return make(kernel, stream, template, label, around, gate)
-
-
-def _put_v100(kernel: Kernel, stream: Stream, template: Template, label: Label, around: Callable[..., None],
-              gate: Gate) -> Callable[..., None]:
-    ring = stream.ring
-    assert isinstance(ring, RingV100)
-    ids, owners, blocks, depth = ring.ids, ring.owners, ring.arguments, ring.depth
-    sender = stream.senders[1]
-    buffer, device_id, reference = sender.buffer, sender.device_id, sender.reference
-    pack, send = _watched(stream, template.struct.pack_into, sender.send)
-    head, middle, tail = template.runs
-    bias = template.bias[1]
-    program, acquire, release, tick = kernel.program, stream.lock.acquire, stream.lock.release, stream.tick
-
-    def put(address: int, block: ArgumentBlock | None = None) -> None:
-        try:
-            acquire()
-            if free := not (gate.barred or program.closed):
-                count = ring.submitted
-                if count >= ring.limit:
-                    make_room(stream, 1)
-                    count = ring.submitted
-                position, task_id = count % depth, ring.next_id  # phase 2
-                ids[position] = task_id
-                owners[position] = label
-                pack(buffer, 0, head, task_id, middle, address + bias, tail)  # phase 5
-                if rc := send(device_id, reference):  # phase 6
-                    send_again(stream, sender, rc)
-                blocks[position] = block
-                ring.submitted = count = count + 1
-                ring.next_id = task_id = task_id + 1
-                block = None
-                if task_id == NO_TASK:
-                    ring.wrap_ids()
-                    flip(stream)
-            release()
-        except BaseException:
-            _broken_off(stream, label, block)
-            raise
-        if not free:
-            around(address, block)
-        elif not count & _TICK_MASK:
-            tick()
-
-    return put
-
-
-def _put_v200(kernel: Kernel, stream: Stream, template: Template, label: Label, around: Callable[..., None],
-              gate: Gate) -> Callable[..., None]:
-    ring = stream.ring
-    assert isinstance(ring, RingV200)
-    firsts, owners, blocks, depth = ring.firsts, ring.owners, ring.arguments, ring.depth
-    sender = stream.senders[1]
-    buffer, device_id, reference = sender.buffer, sender.device_id, sender.reference
-    pack = publishing(template, ring) if stream.env.ub_connected else template.struct.pack_into
-    pack, send = _watched(stream, pack, sender.send)
-    head, middle, tail = template.runs
-    bias = template.bias[1]
-    serial = stream.device.next_serial
-    program, acquire, release, tick = kernel.program, stream.lock.acquire, stream.lock.release, stream.tick
-
-    def put(address: int, block: ArgumentBlock | None = None) -> None:
-        try:
-            acquire()
-            if free := not (gate.barred or program.closed):
-                count = ring.submitted
-                if count >= ring.limit:
-                    make_room(stream, 1)
-                    count = ring.submitted
-                position = count % depth  # phase 2: id and position are one
-                firsts[position] = position
-                owners[position] = label
-                pack(buffer, 0, head, serial(), middle, address + bias, tail)  # phase 5
-                if rc := send(device_id, reference):  # phase 6
-                    send_again(stream, sender, rc)
-                blocks[position] = block
-                ring.submitted = count = count + 1
-                ring.allocations += 1
-                block = None
-            release()
-        except BaseException:
-            _broken_off(stream, label, block)
-            raise
-        if not free:
-            around(address, block)
-        elif not count & _TICK_MASK:
-            tick()
-
-    return put
-
-
-def _watched(stream: Stream, pack: Callable[..., None], send: Callable[..., int],
-             ) -> tuple[Callable[..., None], Callable[..., int]]:
-    """Return phases 5 and 6, watched if the stream is."""
-    return (pack, send) if stream.tracer is None else stream.tracer.queue(stream, pack, send)
-
-
-def _broken_off(stream: Stream, label: Label, block: ArgumentBlock | None) -> None:
-    """Make the ring agree with the driver when a launch was left by an exception."""
-    with broken_off(stream) as left:
-        if left:
-            stream.ring.arguments[stream.ring.take(1, 0, label).position] = block
-        elif block is not None and not any(held is block for held in stream.ring.arguments):
-            stream.device.release_arguments([block])
+    return prepared_send(
+        stream, Part(template, info), epochs=(epoch,), parameters=("args",), carries=ARGUMENTS,
+        program=kernel.program, slow=slow,
+    )

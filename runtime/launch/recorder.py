@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from chips.tasks import TaskType
     from runtime.core.process.runtime import Runtime
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
 
 PHASES = (
     "function address", "task slot", "description", "arguments to the device", "build the SQE",
@@ -99,7 +99,7 @@ class Sent:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
         self.lane: Lane = marks[_LANE]
-        self.label: Label = marks[_LABEL]
+        self.label: TaskInfo = marks[_LABEL]
         self.position: int = marks[_POSITION]
         self.pending: int = marks[_PENDING]
         self.thread: int = marks[_THREAD]
@@ -269,7 +269,7 @@ class Recorder:
 
     # -- launches --------------------------------------------------------------------------------------------------
 
-    def launcher(self, launch: Callable[..., Any], stream: Stream, label: Label,
+    def launcher(self, launch: Callable[..., Any], stream: Stream, label: TaskInfo,
                  again: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
         """Return a launcher that notes when it was called, from where, and what was pending."""
         unwatched: Callable[..., Any] | None = None
@@ -334,11 +334,11 @@ class Recorder:
 
         marks: Marks = []
 
-        def packed(buffer: Any, at: int, head: bytes, number: int, middle: bytes, args: int, tail: bytes) -> None:
+        def packed(*values: Any) -> None:
             nonlocal marks
             marks = here.mine[0]
             marks[_TAKEN] = clock()
-            pack(buffer, at, head, number, middle, args, tail)
+            pack(*values)
             marks[_BUILT] = clock()
             marks[_POSITION] = position = ring.submitted
             places[position % depth] = marks
@@ -406,7 +406,7 @@ class _WatchedRoute:
         """Answer as the normal route does."""
         return NORMAL.verdict(task_type)
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         """Take places, and note where the task comes from."""
         recorder = self._recorder
         mine = recorder._here.mine

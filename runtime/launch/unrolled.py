@@ -10,7 +10,7 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import ManagedBuffer, RegisteredBuffer
@@ -29,19 +29,31 @@ Pack = Callable[[Any, int, "tuple[Any, ...]"], None]
 """`pack(view, offset, arguments)` writes all arguments, 8 bytes each."""
 
 
+class Frame(NamedTuple):
+    """What stands around the arguments: bytes in front that somebody else writes, and words of the runtime's own."""
+
+    lead: int = 0
+    before: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+
+
+BARE = Frame()
+"""Nothing but the arguments."""
+
+
 class OtherTypes(Exception):
     """Arguments that a function was not written for, or values that it does not pack; nothing was written."""
 
 
-def packer_for(arguments: tuple[Any, ...], count: int, unit: int) -> Pack:
+def packer_for(arguments: tuple[Any, ...], count: int, unit: int, frame: Frame = BARE) -> Pack:
     """Return the function that packs arguments like these, of which there should be `count`; see `packer`."""
     if len(arguments) != count:
         raise OtherTypes
-    return packer(tuple(map(type, arguments)), unit)
+    return packer(tuple(map(type, arguments)), unit, frame)
 
 
 @lru_cache(maxsize=512)
-def packer(kinds: tuple[type, ...], unit: int = 1) -> Pack:
+def packer(kinds: tuple[type, ...], unit: int = 1, frame: Frame = BARE) -> Pack:
     """Return the function that packs arguments of these types.
 
     It raises `OtherTypes` for all that is not plain: another number or other types of arguments, a negative or too
@@ -49,21 +61,25 @@ def packer(kinds: tuple[type, ...], unit: int = 1) -> Pack:
 
     Args:
         unit: store whole units of so many bytes, by one slice assignment.
+        frame: its words are written with the arguments, all of them behind its lead.
 
     Raises:
         OtherTypes: a type that does not plainly take one slot.
     """
     codes = [_code(kind) for kind in kinds]
-    layout = struct.Struct("<" + "".join(_SLOTS[code] for code in codes))
+    lead, before, behind = frame
+    layout = struct.Struct("".join(("<", "Q" * len(before), *(_SLOTS[code] for code in codes), "Q" * len(behind))))
     names = [f"a{number}" for number in range(len(kinds))]
-    packed = ", ".join(name if code else f"{name}.word" for name, code in zip(names, codes, strict=True))
+    values = [name if code else f"{name}.word" for name, code in zip(names, codes, strict=True)]
+    packed = ", ".join((*map(str, before), *values, *map(str, behind)))
+    place = f"offset + {lead}" if lead else "offset"
     unlike = [f"type({name}) is not kind{n}" for n, name in enumerate(names) if codes[n]]
     unlike += [f"({name} := float({name})) != {name}" for n, name in enumerate(names) if codes[n] in _THROUGH_DOUBLE]
     rest = -layout.size % unit
-    store = f"pack_into(view, offset, {packed})"
+    store = f"pack_into(view, {place}, {packed})"
     if unit > 1:  # the staging bytes are new each time, because threads share a launcher
         layout = struct.Struct(f"{layout.format}{rest}x")
-        store = f"view[offset : offset + {layout.size}] = pack({packed})"
+        store = f"view[{place} : offset + {lead + layout.size}] = pack({packed})"
     source = f"""
 def packed(view, offset, arguments):
     try:

@@ -13,7 +13,7 @@ from fakes.kernels import Fail
 from fakes.machine.missions import Mission
 from runtime import errors
 from runtime.api import Device, Kernel
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.feature import fusion, graph
 from runtime.feature.graph.execution.captured import has_software_queues
 
@@ -52,7 +52,7 @@ def cpu_alone(device: Device, stream: Any, number: int, flags: Any) -> None:
         so_name=names.address_of(_LIBRARY), func_name=names.address_of(f"{_FUNCTION}{number}"), args=words.address,
         kind=AicpuKind.AICPU,
     )
-    stream.submit(task, owner=Label(task.type, "partner"), finished=words.close)
+    stream.submit(task, owner=TaskInfo(task.type, "partner"), finished=words.close)
 
 
 @pytest.mark.misuse("deadlock", "race", "wait", "leak")

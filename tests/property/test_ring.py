@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chips.tasks import TaskType
-from runtime.core.submission.ring import NO_TASK, Label, RingV100, RingV200, TaskRing, tell
+from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, tell
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Model:
         assert self.ring.fits(count) == (count <= self.room())
         if not self.ring.fits(count):
             return
-        label = Label(TaskType.NOP, f"task {self.number}")
+        label = TaskInfo(TaskType.NOP, f"task {self.number}")
         ids = self.ring.take(count, self.number, label)
         positions = [(self.next_position + offset) % self.depth for offset in range(count)]
         task_id = self.next_id if isinstance(self.ring, RingV100) else positions[0]

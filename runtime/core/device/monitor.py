@@ -94,7 +94,7 @@ class Health:
         for context in self._device.contexts():
             context.failure.first = context.failure.first or fault
             for stream in context.all_streams():
-                stream.barred = True
+                stream.blocked = True
 
     def check(self) -> None:
         """Look, and raise where the device is lost.

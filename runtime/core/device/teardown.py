@@ -145,7 +145,7 @@ def release(stream: Stream) -> bool:
             return True
         if stream.ring.pending:
             return False
-        stream.closed = stream.barred = True
+        stream.closed = stream.blocked = True
     with stream.reports:
         pass  # whoever was taking completion entries is through; the next one sees that the stream is closed
     device, queues = stream.device, stream.queues

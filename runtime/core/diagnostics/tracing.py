@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
 
 Call = Callable[..., Any]
 
@@ -24,7 +24,7 @@ class Tracer(Protocol):
     def attach(self, stream: Stream) -> None:
         """Watch a stream that was just made."""
 
-    def launcher(self, launch: Call, stream: Stream, label: Label, again: Callable[[], Call]) -> Call:
+    def launcher(self, launch: Call, stream: Stream, label: TaskInfo, again: Callable[[], Call]) -> Call:
         """Return a prepared launch that is watched; `again` makes the one to use when this tracer has stopped."""
 
     def arguments(self, pop: Call, move: Call) -> tuple[Call, Call]:

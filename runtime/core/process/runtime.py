@@ -347,7 +347,7 @@ class Runtime:
                 for context in device.contexts():
                     context.streams.renew_lock()
                 for stream in device.streams():
-                    stream.closed = stream.barred = True
+                    stream.closed = stream.blocked = True
 
     def __repr__(self) -> str:
         return f"<Runtime {self.url}: {len(self.slots)} x {self.machine.soc_name or 'no device'}>"

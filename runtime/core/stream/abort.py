@@ -65,7 +65,7 @@ def abort_stream(stream: Stream) -> None:
         return
     stream.aborting = True
     try:
-        _bar([stream])
+        _block([stream])
         messages = SchedulerMessages(device.driver, device.chip.generation)
         deadline = time.monotonic() + STREAM_LIMIT_S
         _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
@@ -73,7 +73,7 @@ def abort_stream(stream: Stream) -> None:
         _start_anew(stream)
     finally:
         stream.aborting = False
-        stream.bar()
+        stream.update_blocked()
 
 
 def stop_stream(stream: Stream) -> None:
@@ -166,7 +166,7 @@ def abort_device(device: Device, timeout_ms: int = 0) -> None:
     streams = [stream for stream in device.streams() if not stream.never_waited]
     device.aborting = True
     try:
-        _bar(streams)
+        _block(streams)
         device.runtime.abort_observers.tell(device.user_id, AbortPhase.PRE)
         messages = SchedulerMessages(device.driver, device.chip.generation)
         _until(messages.abort_all, _RETRY_S, deadline, call)
@@ -181,7 +181,7 @@ def abort_device(device: Device, timeout_ms: int = 0) -> None:
     finally:
         device.aborting = False
         for stream in streams:
-            stream.bar()
+            stream.update_blocked()
 
 
 def _give_up(stream: Stream) -> None:
@@ -194,10 +194,10 @@ def _give_up(stream: Stream) -> None:
     tell(stream.ring.owed)
 
 
-def _bar(streams: list[Stream]) -> None:
+def _block(streams: list[Stream]) -> None:
     """Let nothing be sent any more: after this every sender has either sent or will see that it must not."""
     for stream in streams:
-        stream.barred = True
+        stream.blocked = True
         with stream.lock:
             pass
 

@@ -3,7 +3,7 @@
 By default a stream goes on after a failed task and its next synchronize reports the failure, once. One stream in stop
 mode makes its whole context stop: after the first failure the context takes no more work and answers everything with
 that failure, until it is reset. Work that is refused costs nothing while all is well: a stream that may not send is
-*barred*, which is the one flag every send looks at.
+*blocked*, which is the one flag every send looks at.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ContextFailure:
             self.first = fault
         stream.failure_mode = FailureMode.ABORT
         for member in self._context.all_streams():
-            member.barred = True
+            member.blocked = True
         return False
 
     def clear(self) -> None:

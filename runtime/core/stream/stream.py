@@ -20,9 +20,9 @@ from runtime.core.stream import blocking
 from runtime.core.stream.blocking import LaunchBlocking
 from runtime.core.stream.failure import FailureMode
 from runtime.core.submission import completion
-from runtime.core.submission.gate import Gates
+from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.reclaim import try_recycle
-from runtime.core.submission.ring import Label, TaskRing, tell
+from runtime.core.submission.ring import TaskInfo, TaskRing, tell
 from runtime.core.submission.route import NORMAL, Route, RouteRank, choose, stream_full
 from runtime.core.submission.senders import Senders
 from runtime.core.submission.submit import aborted, submit
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from runtime.core.diagnostics.tracing import Tracer
     from runtime.core.process.context import Context
     from runtime.core.stream.dvpp_group import DvppGroup
-    from runtime.core.submission.shots import Put
 
 
 class StreamFlag(enum.IntFlag):
@@ -80,11 +79,53 @@ class Stream:
     """
 
     __slots__ = (
-        "__weakref__", "_collects", "_host_only", "_unwaited", "aborting", "aborts", "bound", "branch", "closed",
-        "context", "device", "env", "expected", "failure", "failure_mode", "fast_sync", "flags", "gates", "group",
-        "halted", "handle", "has_report", "launch_blocking", "launchers", "lock", "lost_capture", "name",
-        "open_sections", "plugin", "priority", "queues", "read_head", "refill", "reports", "resources", "ring",
-        "route", "routes", "senders", "separate", "shots", "site", "split", "sq_word", "stream_id", "tick", "tracer",
+        "__weakref__",
+        "_collects",
+        "_host_only",
+        "_unwaited",
+        "aborting",
+        "aborts",
+        "bound",
+        "branch",
+        "closed",
+        "context",
+        "device",
+        "env",
+        "epoch",
+        "expected",
+        "failure",
+        "failure_mode",
+        "fast_sync",
+        "flags",
+        "group",
+        "halted",
+        "handle",
+        "has_report",
+        "launch_blocking",
+        "launchers",
+        "lock",
+        "lost_capture",
+        "name",
+        "open_sections",
+        "plugin",
+        "priority",
+        "queues",
+        "read_head",
+        "refill",
+        "reports",
+        "resources",
+        "ring",
+        "route",
+        "routes",
+        "senders",
+        "sends",
+        "separate",
+        "site",
+        "split",
+        "sq_word",
+        "stream_id",
+        "tick",
+        "tracer",
         "user_tag",
     )  # fmt: skip
 
@@ -122,7 +163,7 @@ class Stream:
         """What the queue waits for after a failed task, until the hardware has stopped it."""
         self.launchers: dict[Any, Any] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
-        self.shots: dict[Hashable, Put] = {}
+        self.sends: dict[Hashable, Callable[..., int]] = {}
         """Other prepared sends by what they are; dropped with the launches."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the stream: undone when it is closed, last added first."""
@@ -147,9 +188,9 @@ class Stream:
         self.aborting = False
         self.aborts = 0
         """How often the stream was aborted: whoever waits across an abort sees that it changed."""
-        self.gates: Gates = Gates()
-        """What prepared launches look at: theirs is barred for ever once they are dropped."""
-        self.barred = context.failure.first is not None
+        self.epoch: EpochFlag = EpochFlag()
+        """What prepared launches look at: theirs is blocked for ever once they are dropped."""
+        self.blocked = context.failure.first is not None
         self.separate = env.separate_recycle
         self.tick: Callable[[], None] = (
             device.recycler.tick(self) if self.separate else partial(try_recycle, self)
@@ -182,13 +223,13 @@ class Stream:
         return self.bound is not None or self._collects
 
     @property
-    def barred(self) -> bool:
+    def blocked(self) -> bool:
         """Whether `check_send` must be asked before a task is sent. The one flag that every send looks at."""
-        return self.gates.now.barred
+        return self.epoch.now.blocked
 
-    @barred.setter
-    def barred(self, barred: bool) -> None:
-        self.gates.bar(barred)
+    @blocked.setter
+    def blocked(self, blocked: bool) -> None:
+        self.epoch.block(blocked)
 
     @property
     def never_waited(self) -> bool:
@@ -325,8 +366,8 @@ class Stream:
     def drop_prepared(self) -> None:
         """Forget prepared launches and sends: what they were made from has changed. Who holds one makes it again."""
         self.launchers.clear()
-        self.shots.clear()
-        self.gates.renew()
+        self.sends.clear()
+        self.epoch.renew()
 
     # -- routes ----------------------------------------------------------------------------------------------------
 
@@ -348,9 +389,9 @@ class Stream:
             self.routes = tuple(ranked[rank] for rank in sorted(ranked))
             self.route = self.routes[0]
             self.drop_prepared()
-            self.bar()
+            self.update_blocked()
 
-    def choose_route(self, task_type: TaskType, label: Label) -> Route:
+    def choose_route(self, task_type: TaskType, label: TaskInfo) -> Route:
         """Return the first route in order that takes a task; see `route.choose`."""
         return choose(self, task_type, label)
 
@@ -411,7 +452,7 @@ class Stream:
         self.context.failure.check(self)
 
     def check_send(self, task_type: TaskType) -> None:
-        """Raise what keeps a task from being sent, wait while the process is locked; needed only while `barred`.
+        """Raise what keeps a task from being sent, wait while the process is locked; needed only while `blocked`.
 
         Called with the stream's lock held, which is let go while it waits.
         """
@@ -429,9 +470,9 @@ class Stream:
             raise aborted(self, "RT_ERROR_DEVICE_ABORT_SEND_TASK_FAIL")
         self.context.failure.check(self, task_type)
 
-    def bar(self) -> None:
-        """Set `barred` again after a state has changed that it depends on."""
-        self.barred = (
+    def update_blocked(self) -> None:
+        """Set `blocked` again after a state has changed that it depends on."""
+        self.blocked = (
             self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
             or not self.route.immediate  # prepared launches must not pass by whoever records
             or not self.device.runtime.lock.open

@@ -20,7 +20,7 @@ from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.diagnostics.fault_attribution import decide
-from runtime.core.submission.ring import Finished, Label, tell
+from runtime.core.submission.ring import Finished, TaskInfo, tell
 
 if TYPE_CHECKING:
     from runtime.core.stream.dvpp_group import DvppGroup
@@ -188,7 +188,7 @@ def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault, position: int |
 
 
 def _fault(
-    stream: Stream, cqe: Cqe, outcome: Outcome, owner: Label | None, position: int | None
+    stream: Stream, cqe: Cqe, outcome: Outcome, owner: TaskInfo | None, position: int | None
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
     place = "" if stream.tracer is None else stream.tracer.place(stream, position)

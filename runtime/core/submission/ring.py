@@ -21,7 +21,7 @@ NO_TASK = 0xFFFF
 TICK = 64
 """Places submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
 
-class Label(NamedTuple):
+class TaskInfo(NamedTuple):
     """What a task is called in messages, the type by which its errors are read, and the kernel that it launches."""
 
     type: TaskType

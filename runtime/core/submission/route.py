@@ -15,7 +15,8 @@ from chips.env import TaskIds
 from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.submission import submit
-from runtime.core.submission.ring import Label
+from runtime.core.submission.repair import was_sent
+from runtime.core.submission.ring import TaskInfo
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -59,7 +60,7 @@ class Route(Protocol):
     def verdict(self, task_type: TaskType) -> Verdict:
         """Say whether the route is responsible for a kind of task."""
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         """Take `count` consecutive places."""
 
     def commit(self, stream: Stream, sqes: bytes) -> None:
@@ -81,7 +82,7 @@ class NormalRoute:
         """Take everything."""
         return Verdict.TAKES
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         """Take ring positions, waiting for the device while the ring is full; see `submit.make_room`."""
         ring = stream.ring
         if not ring.fits(count):
@@ -100,7 +101,7 @@ class NormalRoute:
         """Give the places back, unless an interrupt came before they were taken or after the driver had the SQEs."""
         ring = stream.ring
         taken, ring.mark = ring.submitted != ring.mark, None
-        left = taken and submit.was_sent(stream, ring.submitted)
+        left = taken and was_sent(stream, ring.submitted)
         if taken and not left:
             ring.give_back(count)
         stream.senders.seek(ring.tail)
@@ -122,7 +123,7 @@ class ClosedRoute:
         """Answer for everything, in `alloc`."""
         return Verdict.TAKES
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         """Raise NotSupported 207000: the host cannot send here."""
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{owner}: stream {stream.stream_id} takes no tasks: {self._reason}",
@@ -149,7 +150,7 @@ class AicpuRoute:
         """Answer for everything, in `alloc`."""
         return Verdict.TAKES
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         """Take the next places of the stream.
 
         Raises:
@@ -195,7 +196,7 @@ CAPTURE = ClosedRoute(
 )
 
 
-def choose(stream: Stream, task_type: TaskType, label: Label) -> Route:
+def choose(stream: Stream, task_type: TaskType, label: TaskInfo) -> Route:
     """Return the route of a task: the first in order that takes it.
 
     Raises:
@@ -214,7 +215,7 @@ def choose(stream: Stream, task_type: TaskType, label: Label) -> Route:
     return NORMAL
 
 
-def stream_full(stream: Stream, label: Label | str) -> errors.RuntimeFault:
+def stream_full(stream: Stream, label: TaskInfo | str) -> errors.RuntimeFault:
     """Return the fault of a stream that keeps its tasks and has no room for another one."""
     return errors.fault(
         "RT_ERROR_STREAM_FULL", f"{label}: stream {stream.stream_id} keeps its tasks and all {stream.ring.depth - 1} "
@@ -223,7 +224,7 @@ def stream_full(stream: Stream, label: Label | str) -> errors.RuntimeFault:
     )
 
 
-def group_exhausted(stream: Stream, label: Label | str) -> errors.RuntimeFault:
+def group_exhausted(stream: Stream, label: TaskInfo | str) -> errors.RuntimeFault:
     """Return the fault of an update that sends more tasks than its group has."""
     return errors.fault(
         "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{label}: the task group that stream {stream.stream_id} updates has no "
@@ -231,7 +232,7 @@ def group_exhausted(stream: Stream, label: Label | str) -> errors.RuntimeFault:
     )
 
 
-def group_interrupted(stream: Stream, label: Label | str) -> errors.RuntimeFault:
+def group_interrupted(stream: Stream, label: TaskInfo | str) -> errors.RuntimeFault:
     """Return the fault of a task that comes between two parts of a task group being recorded."""
     return errors.fault(
         "RT_ERROR_STREAM_TASKGRP_INTR", f"{label}: a task group is open on another stream of the capture",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chips.env import TaskIds
 from chips.tasks import TaskType
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.route import RouteRank, Verdict, stream_full
 from runtime.driver.queues import SQE_BYTES
 
@@ -53,7 +53,7 @@ class SoftwareRoute:
         """Take everything."""
         return Verdict.TAKES
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         """Take the next places; they are never given free by the device.
 
         Raises:

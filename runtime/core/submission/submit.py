@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,13 @@ from npuhal.errors import HalError
 from runtime import errors
 from runtime.core.submission import completion
 from runtime.core.submission.reclaim import reclaim
-from runtime.core.submission.ring import TICK, Finished, Label, RingV100, tell
+from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, tell
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.epoch import Epoch
     from runtime.driver.queues import Sender
 
 _TRIES_PER_CHECK = 1000
@@ -34,7 +35,7 @@ _PAUSE_S = 50e-6
 
 
 def submit(
-    stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
+    stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Any], None] | None = None, arguments: Any = None,
     prepare: Callable[[TaskIds], Task | None] | None = None,
 ) -> TaskIds:
@@ -60,7 +61,7 @@ def submit(
 
 
 def send(
-    stream: Stream, task: Task, *, owner: Label | str = "", finished: Callable[[], None] | None = None,
+    stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Any], None] | None = None, arguments: Any = None,
     prepare: Callable[[TaskIds], Task | None] | None = None,
 ) -> TaskIds:
@@ -77,12 +78,12 @@ def send(
                 "RT_ERROR_INVALID_VALUE", f"a task of {count} SQEs: {stream.env.chip.soc} takes at most "
                 f"{stream.env.chip.limits.max_sqe_per_task} per task", layer="core",
             )
-        if not isinstance(owner, Label):
-            owner = Label(task.type, owner or task.type.name.lower().replace("_", " "))
+        if not isinstance(owner, TaskInfo):
+            owner = TaskInfo(task.type, owner or task.type.name.lower().replace("_", " "))
         if model is not None:
             model.admit(stream, owner)
         with stream.lock:
-            if stream.barred:
+            if stream.blocked:
                 stream.check_send(task.type)
             route, ring = stream.route, stream.ring
             if len(stream.routes) > 1:
@@ -153,7 +154,7 @@ def flip(stream: Stream) -> None:
     task = Flip(flip_number=ring.flips & 0xFFFF)
     route = stream.route
     try:
-        ids = route.alloc(stream, 1, Label(task.type, "flip"))
+        ids = route.alloc(stream, 1, TaskInfo(task.type, "flip"))
         route.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
     except BaseException:
         if ring.mark is not None:
@@ -224,6 +225,12 @@ def make_room(stream: Stream, count: int) -> None:
             stream.context.failure.check(stream)
 
 
+def find_space(stream: Stream, count: int, epochs: tuple[Epoch, ...]) -> int:
+    """Wait as `make_room` does for a prepared send; returns what was submitted, 0 where it must not send any more."""
+    make_room(stream, count)
+    return 0 if any(epoch.blocked for epoch in epochs) else stream.ring.submitted
+
+
 def aborted(stream: Stream, code: str) -> errors.RuntimeFault:
     """Return the fault for a call that an abort is in the way of, or has overtaken."""
     return errors.fault(
@@ -261,34 +268,6 @@ def _refused(stream: Stream, rc: int) -> errors.RuntimeFault:
     return errors.fault(
         "RT_ERROR_DRV_ERR", cause.message, hal=below if isinstance(below, HalError) else None, hint=cause.hint
     )
-
-
-def was_sent(stream: Stream, submitted: int) -> bool:
-    """Whether the driver has taken SQEs up to an absolute count; asked when a send was broken off.
-
-    An interrupt (Ctrl-C) can come after the driver's answer and before it is looked at.
-    """
-    try:
-        return stream.device.queues.tail(stream.queues.sq_id) == submitted % stream.ring.depth
-    except errors.RuntimeFault:
-        return False
-
-
-@contextmanager
-def broken_off(stream: Stream, count: int = 1) -> Iterator[bool]:
-    """Hold the stream's lock to repair what a prepared send of so many SQEs has left behind; tells whether they left.
-
-    Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
-    """
-    ring = stream.ring
-    with stream.lock:  # a second time, where it is held
-        left = not stream.closed and was_sent(stream, ring.submitted + count)
-        yield left
-        if left:
-            ring.mark = None
-        stream.senders.seek(ring.tail)
-    with suppress(RuntimeError):  # it was not held
-        stream.lock.release()
 
 
 def check_device(stream: Stream) -> None:

@@ -19,7 +19,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import dead_handle
-from runtime.core.submission.shots import prepare
+from runtime.core.submission.prepared import prepare
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
@@ -151,8 +151,8 @@ class Notify(_Signal):
 
     def record(self, stream: Stream) -> None:
         """Set the flag when the stream gets there."""
-        put = stream.shots.get(self._record_key)
-        if put is None or self.closed or not put():
+        send = stream.sends.get(self._record_key)
+        if send is None or self.closed or not send():
             self._record(stream)
 
     def _record(self, stream: Stream) -> None:

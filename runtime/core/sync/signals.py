@@ -19,7 +19,7 @@ from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, Eve
 from npuhal.records import replace
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
-from runtime.core.submission.shots import Fill, fired, prepare
+from runtime.core.submission.prepared import prepare
 from runtime.core.sync import value
 from runtime.core.sync.event_pool import EventBytes, EventIds
 from runtime.core.sync.value import WaitSlots
@@ -129,10 +129,10 @@ class IdSignal(Signal):
 
     def mark(self, stream: Stream) -> int:
         """Queue the event record by a prepared send."""
-        put = stream.shots.get(_RECORD)
-        if put is None or stream.bound is not None:
+        send = stream.sends.get(_RECORD)
+        end = 0 if send is None else send(self.number)
+        if not end:
             return 0
-        end = put(self.number)
         if self._uses is None:
             self._uses = {stream: end}
         else:
@@ -155,7 +155,8 @@ class IdSignal(Signal):
 
     def await_mark(self, stream: Stream) -> int:
         """Queue the event wait by a prepared send."""
-        return fired(stream, _WAIT, self.number, self.drop)
+        send = stream.sends.get(_WAIT)
+        return 0 if send is None else send(self.number, self.drop)
 
     def reset(self, stream: Stream, finished: Finished) -> None:
         """Queue the event reset."""
@@ -197,27 +198,21 @@ class CountSignal(Signal):
         task = EventRecord(event_id=self.number, counted=True, timeline=timeline, report=reported is not None)
 
         def numbered(_: object) -> Task:
-            self.value = self._counter.next()
-            return replace(task, count=self.value)
+            return replace(task, count=self._take_number())
 
         stream.submit(task, owner="event record", finished=finished, reported=reported, prepare=numbered)
         if reported is None and not timeline:
-            prepare(stream, _COUNT, task, "event record", "count", fill=self._counter_filler)
+            prepare(stream, _COUNT, task, "event record", "count", value_of=CountSignal._take_number)
 
-    def _counter_filler(self, fill: Fill) -> Fill:
-        """Let what is sent be a signal, which takes its number when its place is certain."""
-        take = self._counter.next
-
-        def numbered(serial: int, signal: CountSignal) -> None:
-            signal.value = value = take()
-            fill(serial, value)
-
-        return numbered
+    def _take_number(self) -> int:
+        """Take the next number, when the place of the record is certain."""
+        self.value = number = self._counter.next()
+        return number
 
     def mark(self, stream: Stream) -> int:
         """Queue the record of the next number by a prepared send."""
-        put = stream.shots.get(_COUNT)
-        return 0 if put is None or stream.bound is not None else put(self)
+        send = stream.sends.get(_COUNT)
+        return 0 if send is None else send(self)
 
     def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the number or a later one."""
@@ -228,7 +223,8 @@ class CountSignal(Signal):
 
     def await_mark(self, stream: Stream) -> int:
         """Queue the wait for the number by a prepared send."""
-        return fired(stream, self._counter.wait_key, self.value, self.drop)
+        send = stream.sends.get(self._counter.wait_key)
+        return 0 if send is None else send(self.value, self.drop)
 
     def reset(self, stream: Stream, finished: Finished) -> None:
         """Send nothing: the next record stores another number, so there is nothing to take back."""

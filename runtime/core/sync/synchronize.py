@@ -59,7 +59,7 @@ def check_timeout(timeout_ms: int, call: str) -> None:
 def synchronize(stream: Stream, timeout_ms: int) -> None:
     """Wait for all of a stream's tasks and raise its first failure, once; a stopped context raises its own for ever."""
     ring = stream.ring
-    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.barred:
+    if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.blocked:
         completion.drain(stream)  # whoever asks whether there are reports must take them
         if not (stream.failure.first or ring.owed or stream.expected):
             return  # nothing to wait for, and nothing to tell
@@ -127,7 +127,7 @@ def pauses(
             if stream.aborts != aborts:
                 raise submit.aborted(stream, "ACL_ERROR_RT_STREAM_ABORT")
             return
-        if stream.barred:
+        if stream.blocked:
             stream.check_status()
         now = time.monotonic()
         if now >= report_at:

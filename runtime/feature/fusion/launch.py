@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import FusionKernel, TaskType
 from npuhal.records import dataclass, replace
 from runtime import errors
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.feature.fusion.parts import CALL, Core, Cpu, Missions, Part, check, check_supported
 from runtime.launch.args import all_slots
 from runtime.launch.block import HostBlock
-from runtime.launch.general import submit_described
+from runtime.launch.slow_path import submit_described
 
 if TYPE_CHECKING:
     from chips.tasks import Task
@@ -67,7 +67,7 @@ def launch_with(stream: Stream, parts: Sequence[Part], arguments: FusedArguments
     for part in parts:
         if isinstance(part, Core):
             part.kernel.check_stream(stream)
-    label = Label(TaskType.FUSION_KERNEL, " + ".join(map(_called, parts)), _kernel_of(parts))
+    label = TaskInfo(TaskType.FUSION_KERNEL, " + ".join(map(_called, parts)), _kernel_of(parts))
     if isinstance(parts[0], Missions) and len(parts) == 1:
         stream.submit(_task(stream, parts, arguments, 0), owner=label)
         return

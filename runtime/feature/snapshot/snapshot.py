@@ -79,9 +79,9 @@ class Snapshot:
         self._call(Stage.LOCK_PRE)
         self._runtime.lock.lock(timeout_s)
         for stream in self._streams():
-            stream.barred = True
+            stream.blocked = True
             with stream.lock:
-                pass  # whoever was sending is through; the next one sees that the stream is barred
+                pass  # whoever was sending is through; the next one sees that the stream is blocked
 
     def unlock(self) -> None:
         """Let everybody go on.
@@ -92,7 +92,7 @@ class Snapshot:
         self.check_supported()
         self._runtime.lock.unlock()
         for stream in self._streams():
-            stream.bar()
+            stream.update_blocked()
         self._call(Stage.UNLOCK_POST)
 
     @contextmanager

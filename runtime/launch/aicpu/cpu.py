@@ -9,9 +9,9 @@ from chips.binary.aicpu import AicpuKind as Framework
 from chips.tasks import AicpuKernel, AicpuKind
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.submission.ring import Label
-from runtime.launch.general import submit_block
+from runtime.core.submission.ring import TaskInfo
 from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.launch.slow_path import submit_block
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -46,13 +46,13 @@ class CpuKernel:
         """Launch with arguments that lie on the device already; their size is the kernel's business."""
         self.check_stream(stream)
         task = replace(self.task(blocks, options), args=address)
-        stream.submit(task, owner=Label(task.type, f"AICPU kernel {self.name}", self))
+        stream.submit(task, owner=TaskInfo(task.type, f"AICPU kernel {self.name}", self))
 
     def launch_block(self, stream: Stream, blocks: int, block: HostBlock, options: LaunchOptions = PLAIN) -> None:
         """Launch with a block of arguments; it is copied before this returns."""
         self.check_stream(stream)
         task = self.task(blocks, options)
-        submit_block(stream, task, block, Label(task.type, f"AICPU kernel {self.name}", self))
+        submit_block(stream, task, block, TaskInfo(task.type, f"AICPU kernel {self.name}", self))
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""

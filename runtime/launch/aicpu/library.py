@@ -16,9 +16,9 @@ from chips.memory_rules import internal_flags
 from chips.tasks import AicpuKernel
 from chips.tasks.kernel import NEVER_TIMEOUT_US
 from runtime import errors
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.launch.block import HostBlock
-from runtime.launch.general import submit_block
+from runtime.launch.slow_path import submit_block
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -69,5 +69,5 @@ def _ask(device: Device, function: str, name: str, address: int, size: int, undo
         timeout_us=NEVER_TIMEOUT_US if device.scheduler_has("OP_EXEC_TIMEOUT_MS") else 0,
     )
     stream = device.control_stream
-    submit_block(stream, task, HostBlock(_LIST.pack(1, description)), Label(task.type, f"AICPU library {name}"))
+    submit_block(stream, task, HostBlock(_LIST.pack(1, description)), TaskInfo(task.type, f"AICPU library {name}"))
     stream.synchronize(_ANSWER_TIMEOUT_MS)

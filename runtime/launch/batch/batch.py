@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocks as waits
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, room_of
 from runtime.launch.batch.many import table
 from runtime.launch.batch.multi_sqe import Kind, Run, Step, run_sender, send_run
 from runtime.launch.copy.copy import copy_in_stream, plain_copy
 from runtime.launch.copy.endpoints import ends
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
-from runtime.launch.general import label_of
 from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.launch.slow_path import info_of
 from runtime.launch.unrolled import OtherTypes, packer
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.epoch import Epoch
     from runtime.core.sync.event import Event
     from runtime.core.sync.notify import Notify
     from runtime.launch.kernel import Kernel
@@ -65,7 +66,7 @@ class Batch:
     those sent that came before. Buffers that launches name must stay open until the launches are done.
     """
 
-    __slots__ = ("_gate", "_image", "_kinds", "_needed", "_parts", "_steps", "_stream")
+    __slots__ = ("_epoch", "_image", "_kinds", "_needed", "_parts", "_steps", "_stream")
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -77,7 +78,7 @@ class Batch:
         """What `send` calls; None while it has to be found out."""
         self._needed: list[Callable[[], None]] = []
         """What raises where something was closed that a task needs."""
-        self._gate: Any = None
+        self._epoch: Epoch | None = None
 
     def __enter__(self) -> Batch:
         return self
@@ -127,7 +128,7 @@ class Batch:
         def alone(_: Any, arguments: tuple[Any, ...]) -> None:
             kernel.launch(stream, blocks, *arguments, options=options)
 
-        return Kind(task, label_of(kernel, task), alone, *varied, kernel=kernel, room=room)
+        return Kind(task, info_of(kernel, task), alone, *varied, kernel=kernel, room=room)
 
     def launch_many(self, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are looked at now only."""
@@ -166,7 +167,7 @@ class Batch:
             def alone(values: tuple[int, int, int], things: tuple[Any, Any]) -> None:
                 copy_in_stream(stream, *things, values[2])
 
-            kind = kinds[plain.kind] = Kind(task, Label(task.type, plain.name), alone, "src", "dst", "size")
+            kind = kinds[plain.kind] = Kind(task, TaskInfo(task.type, plain.name), alone, "src", "dst", "size")
         self._kinds[plain.kind] = kind
         self._add(kind, (src.address, dst.address, count), (dst, src))
 
@@ -181,7 +182,7 @@ class Batch:
             self._add(None, alone, (target,))
             return
         task = Memset(addr=target.address, value=word, count=count)
-        kind = Kind(task, Label(task.type, "fill"), lambda _values, _things: alone())
+        kind = Kind(task, TaskInfo(task.type, "fill"), lambda _values, _things: alone())
         self._kinds[len(self._steps)] = kind
         self._add(kind, (), (target,))
 
@@ -217,8 +218,8 @@ class Batch:
         """
         stream = self._stream
         stream.check_open()
-        if self._parts is None or self._gate is not stream.gates.now:
-            self._gate = stream.gates.now  # before the facts that it stands for are looked at
+        if self._parts is None or self._epoch is not stream.epoch.now:
+            self._epoch = stream.epoch.now  # before the facts that it stands for are looked at
             self._needed = self._needs()
             self._parts = self._runs() if self._goes_in_runs() else [*map(_by_itself, self._steps)]
         for check in self._needed:

@@ -13,7 +13,7 @@ from chips.tasks import CoreKernel, MixKernel
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
-from runtime.core.submission.ring import TICK, Label
+from runtime.core.submission.ring import TICK, TaskInfo
 from runtime.launch.args import SLOT_BYTES, all_slots, mover, room_of, take_block
 from runtime.launch.batch.multi_sqe import LONGEST_RUN, RunSender
 
@@ -59,7 +59,7 @@ def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: La
     task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
     template = _template(stream, task, options)
     if template is not None:
-        return _Runs(stream, kernel, template, count, Label(task.type, f"kernel {kernel.name}", kernel)).send
+        return _Runs(stream, kernel, template, count, TaskInfo(task.type, f"kernel {kernel.name}", kernel)).send
     launch = kernel.bind(stream, blocks, options, count=count)
 
     def one_by_one(table: NDArray[np.uint64]) -> None:
@@ -114,7 +114,7 @@ class _Runs:
         "_published", "_runs", "_staged", "_stream", "_stride",
     )  # fmt: skip
 
-    def __init__(self, stream: Stream, kernel: Kernel, template: Template, count: int, label: Label) -> None:
+    def __init__(self, stream: Stream, kernel: Kernel, template: Template, count: int, label: TaskInfo) -> None:
         import numpy as np
 
         self._stream, self._kernel, self._label = stream, kernel, label

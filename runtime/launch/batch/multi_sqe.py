@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from chips.generations.v200.generation import HEAD_UPDATE_EVERY, with_head_update
 from chips.tasks import MixKernel
-from runtime.core.submission.ring import NO_TASK, TICK, Label, RingV100, RingV200
-from runtime.core.submission.submit import flip, make_room, send_again, was_sent
+from runtime.core.submission.repair import was_sent
+from runtime.core.submission.ring import NO_TASK, TICK, RingV100, RingV200, TaskInfo
+from runtime.core.submission.submit import flip, make_room, send_again
 from runtime.driver.queues import SQE_BYTES
 from runtime.launch.args import mover, take_block
-from runtime.launch.general import writer
+from runtime.launch.slow_path import writer
 from runtime.launch.unrolled import packer
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from chips.layout import Template
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.epoch import Epoch
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 
@@ -45,10 +47,10 @@ class Kind:
     `alone(values, things)` sends one by itself, `keeps` says whether its things live until it is done.
     """
 
-    __slots__ = ("_gate", "alone", "bias", "fixed", "hidden", "keeps", "kernel", "label", "number", "order", "pack",
+    __slots__ = ("_epoch", "alone", "bias", "fixed", "hidden", "keeps", "kernel", "label", "number", "order", "pack",
                  "place", "published", "room", "task", "template", "varied")  # fmt: skip
 
-    def __init__(self, task: Task, label: Label, alone: Callable[[Any, Any], object], *varied: str,
+    def __init__(self, task: Task, label: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
                  kernel: Kernel | None = None, room: bytes = b"") -> None:
         self.task, self.label, self.alone, self.varied, self.kernel = task, label, alone, varied, kernel
         self.room = room
@@ -65,13 +67,13 @@ class Kind:
         self.fixed = b""
         """The SQE, where nothing of it varies but the number and the address of arguments."""
         self.bias = self.published = 0
-        self._gate: Any = None
+        self._epoch: Epoch | None = None
 
     def cut(self, stream: Stream) -> None:
         """Encode the task and cut it at what varies; there is no template for what cannot be part of a run."""
-        if self._gate is stream.gates.now:
+        if self._epoch is stream.epoch.now:
             return
-        self._gate = stream.gates.now  # before the facts that it stands for are looked at
+        self._epoch = stream.epoch.now  # before the facts that it stands for are looked at
         made = None if isinstance(self.task, MixKernel) else stream.plugin.template(self.task, stream.env)
         self.template = None
         if made is not None and made.names[0].startswith("task_") and not any("_copy" in name for name in made.names):
@@ -132,21 +134,21 @@ class RunSender:
             self._columns[word] = found
         return found
 
-    def room(self, label: Label, wanted: int) -> int:
+    def room(self, label: TaskInfo, wanted: int) -> int:
         """Return how many tasks may go with the next send, at least one.
 
         Raises:
             RuntimeFault: what keeps a task from being sent.
         """
         stream, ring = self._stream, self._stream.ring
-        if stream.barred:
+        if stream.blocked:
             stream.check_send(label.type)
         if not ring.fits(1):
             make_room(stream, 1)
         count = min(wanted, LONGEST_RUN, ring.limit - ring.submitted, ring.depth - ring.tail)
         return min(count, NO_TASK - ring.next_id) if isinstance(ring, RingV100) else count
 
-    def name(self, labels: Sequence[Label], ids: NDArray[Any]) -> None:
+    def name(self, labels: Sequence[TaskInfo], ids: NDArray[Any]) -> None:
         """Write down who comes next, and the numbers of these tasks into their SQEs."""
         ring, count = self._stream.ring, len(labels)
         position = ring.tail

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
-from runtime.core.submission.shots import prepare
+from runtime.core.submission.prepared import KEPT, prepare
 from runtime.driver.p2p import PeerDriver
 from runtime.launch.copy import sync_copy as now
 from runtime.launch.copy import transfer
@@ -107,11 +107,11 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
         PermissionDenied, NotSupported: the ends lie on two devices that do not reach each other.
     """
     kinds = type(dst), type(src)
-    put = stream.shots.get(kinds)
-    if put is not None and dst.alive and src.alive and dst.device is src.device is stream.device:
+    send = stream.sends.get(kinds)
+    if send is not None and dst.alive and src.alive and dst.device is src.device is stream.device:
         at, to, count = src.address, dst.address, src.size if size is None else size
         fits = 0 < count <= _SHORT and count <= src.size and count <= dst.size
-        if fits and at != to and put((at, to, count), (dst, src)):
+        if fits and at != to and send(at, to, count, (dst, src)):
             return
     stream.check_open()
     target, source, count = ends(dst, src, size)
@@ -122,10 +122,10 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, places, "Stream.copy")
-    if put is None and (found := plain_copy(stream, dst, src, size)):
+    if send is None and (found := plain_copy(stream, dst, src, size)):
         plain, _ = found
         task = MemcpyAsync(src=source.address, dst=target.address, size=1, kind=plain.kind)
-        prepare(stream, kinds, task, plain.name, "src", "dst", "size", keeps=True)
+        prepare(stream, kinds, task, plain.name, "src", "dst", "size", carries=KEPT)
 
 
 def plain_copy(stream: Stream, dst: Any, src: Any, size: int | None) -> tuple[_Plain, int] | None:

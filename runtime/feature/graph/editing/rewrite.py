@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
     from runtime.feature.graph.execution.captured import Captured
     from runtime.feature.graph.recording.node import Node
     from runtime.memory.arguments import ArgumentBlock
 
 
 def replace_task(
-    graph: Captured, node: Node, task: Task, label: Label, arguments: ArgumentBlock | None, stream: Stream | None
+    graph: Captured, node: Node, task: Task, label: TaskInfo, arguments: ArgumentBlock | None, stream: Stream | None
 ) -> None:
     """Let a node do something else from now on.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import FusionKernel, TaskType
 from runtime import errors
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.route import ClosedRoute, RouteRank, Verdict, group_exhausted
 from runtime.core.submission.submit import unsent
 from runtime.feature.graph.editing.rewrite import replace_task
@@ -36,7 +36,7 @@ class TaskGroup:
         """The stream that fills it anew."""
         self.handle = 0
 
-    def check(self, label: Label) -> None:
+    def check(self, label: TaskInfo) -> None:
         """Refuse what is no kernel: 507009 (EE1006); the group is spoiled."""
         fusion = label.type is TaskType.FUSION_KERNEL and self.branch.graph.device.chip.generation != "v100"
         if label.type not in _KERNELS and not fusion:
@@ -155,14 +155,14 @@ class Refill:
         self.next = 0
         """Index of the kernel that the next launch replaces."""
 
-    def submit(self, task: Task, *, owner: Label | str = "", **options: Any) -> TaskIds:
+    def submit(self, task: Task, *, owner: TaskInfo | str = "", **options: Any) -> TaskIds:
         """Put a kernel in the place of the group's next one.
 
         Raises:
             StreamError 507009: no kernel (EE1006). InternalError 507000: the group has no further one.
             InvalidArgument 107000: it runs on other cores than the one it replaces.
         """
-        label = owner if isinstance(owner, Label) else Label(task.type, owner or task.type.name.lower())
+        label = owner if isinstance(owner, TaskInfo) else TaskInfo(task.type, owner or task.type.name.lower())
         with unsent(self.stream, options) as sent:
             if label.type not in _KERNELS and not isinstance(task, FusionKernel):
                 raise _no_kernel(label, "update")
@@ -183,7 +183,7 @@ class Refill:
         return node.ids
 
 
-def _check_fused(task: FusionKernel, label: Label, node: Node) -> None:
+def _check_fused(task: FusionKernel, label: TaskInfo, node: Node) -> None:
     """Refuse a fused task that has other parts than the one that it is to replace (core_spec 15): 107000."""
     old = node.template
     assert isinstance(old, FusionKernel)
@@ -234,7 +234,7 @@ def _status(call: str, reason: str, *, posted: bool = False) -> errors.RuntimeFa
     )
 
 
-def _no_kernel(label: Label, what: str) -> errors.RuntimeFault:
+def _no_kernel(label: TaskInfo, what: str) -> errors.RuntimeFault:
     return errors.fault(
         "RT_ERROR_TASK_NOT_SUPPORT", f"{label} is no kernel on AI cores and cannot be {what} a task group", ee="EE1006",
         params=(str(label), label.type.name, "only kernels on AI cores can be in a task group"),

@@ -21,13 +21,13 @@ from runtime.feature.graph.recording.node import Change, Node, NodeKind
 from runtime.feature.graph.state import GraphState
 from runtime.launch.args import SLOT_BYTES, all_slots
 from runtime.launch.block import HostBlock
-from runtime.launch.general import label_of, submit_block
 from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.launch.slow_path import info_of, submit_block
 
 if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
     from runtime.launch.kernel import Kernel
 
 
@@ -42,7 +42,7 @@ class _Described:
         self.label: Any = None
         self.arguments: Any = None
 
-    def submit(self, task: Task, *, owner: Label, arguments: Any = None) -> None:
+    def submit(self, task: Task, *, owner: TaskInfo, arguments: Any = None) -> None:
         """Keep a task with its arguments."""
         self.task, self.label, self.arguments = task, owner, arguments
 
@@ -72,7 +72,7 @@ def set_kernel(
                 hint="replace a kernel by one for the same kind of core, or capture again",
             )
         described: Any = _Described(node.stream)
-        submit_block(described, replace(task, args_size=len(block.data)), block, label_of(kernel, task))
+        submit_block(described, replace(task, args_size=len(block.data)), block, info_of(kernel, task))
         _plan(graph, node, Change(described.task, described.label, described.arguments))
 
 

@@ -20,7 +20,7 @@ from runtime.feature.graph.model.model import Model
 from runtime.feature.graph.recording.arguments import StagedArguments
 from runtime.feature.graph.recording.branch import Branch, check_joined
 from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
-from runtime.feature.graph.recording.node_list import Made, Seen, maker
+from runtime.feature.graph.recording.node_list import LaunchRecorder
 from runtime.feature.graph.state import (
     NOT_READY,
     OF_STREAM,
@@ -34,10 +34,10 @@ from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
-    from chips.tasks import Task
+    from chips.tasks import CoreKernel, Task
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
     from runtime.core.sync.event import Event
     from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.editing.update_arguments import ArgumentSlot, Repointer
@@ -100,7 +100,7 @@ class Captured(Model):
     @state.setter
     def state(self, state: GraphState) -> None:
         self._state = state
-        self.starter.gates.bar(state is not GraphState.READY)
+        self.starter.epoch.block(state is not GraphState.READY)
 
     @property
     def status(self) -> CaptureStatus:
@@ -196,7 +196,7 @@ class Captured(Model):
             branch.settle()
             branch.user.launchers.clear()
 
-    def admit(self, stream: Stream, label: Label) -> None:
+    def admit(self, stream: Stream, label: TaskInfo) -> None:
         """Refuse a task that a task group cannot take, or that comes in between one.
 
         Raises:
@@ -215,7 +215,7 @@ class Captured(Model):
             raise group.error
 
     def note(
-        self, stream: Stream, task: Task, label: Label, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
+        self, stream: Stream, task: Task, label: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
         address: int = 0,
     ) -> None:
         """Keep a task that was put into one of the graph's streams; `address` is that of its arguments."""
@@ -226,12 +226,9 @@ class Captured(Model):
             for group in self.open_groups:
                 group.nodes.append(node)
 
-    def noting(self, stream: Stream, task: Task, label: Label) -> tuple[list[Seen], Made] | None:
-        """Return where launches are noted that differ in nothing but their arguments, and what makes their nodes.
-
-        None where each has to be looked at.
-        """
-        return None if self.places else (self.noted.later, maker(self._users[stream], stream, label, task))
+    def launch_recorder(self, stream: Stream, task: CoreKernel, info: TaskInfo) -> LaunchRecorder | None:
+        """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
+        return None if self.places else self.noted.recorder(self._users[stream], stream, info, task)
 
     def mark_last(self, stream: Stream, kind: NodeKind, event: Event, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""
@@ -322,7 +319,8 @@ class Captured(Model):
         if self.origin is not None:
             self.context.capture_gate.leave(self.mode, self.begun_by)
         for branch in self.branches:
-            branch.fast = branch.user.branch = None
+            branch.epoch.block(True)
+            branch.user.branch = None
             branch.user.remove_route(RouteRank.CAPTURE)
         for shadow in self.shadows:
             if shadow.event.shadow is shadow:

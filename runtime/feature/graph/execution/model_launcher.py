@@ -14,9 +14,9 @@ from chips.memory_rules import internal_flags
 from chips.programs.device import CondDevice
 from chips.programs.model import ModelExecute as StartProgram
 from chips.tasks import ModelExecute, NotifyWait
-from runtime.core.submission.gate import Gates
-from runtime.core.submission.pairs import Pair
-from runtime.core.submission.ring import Label
+from runtime.core.submission.epoch import EpochFlag
+from runtime.core.submission.ring import TaskInfo
+from runtime.core.submission.two_tasks import TwoTaskSend
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -32,15 +32,15 @@ _TRACE_BYTES = 64
 class ModelLauncher:
     """What starts one model. The program names the queues of the head streams: it is written anew when they change."""
 
-    __slots__ = ("_capacity", "_function", "_model", "_pairs", "_tasks", "gates")
+    __slots__ = ("_capacity", "_function", "_model", "_sends", "_tasks", "epoch")
 
     def __init__(self, model: Model) -> None:
         self._model = model
         self._function = self._capacity = 0
         self._tasks: tuple[ModelExecute, NotifyWait] | None = None
-        self._pairs: dict[Stream, Pair] = {}
+        self._sends: dict[Stream, TwoTaskSend] = {}
         """What an execution sends, by stream."""
-        self.gates = Gates()
+        self.epoch = EpochFlag()
         """Barred while an execution has to be looked at."""
 
     def forget(self) -> None:
@@ -50,13 +50,13 @@ class ModelLauncher:
 
     def look(self) -> None:
         """Let the next execution in each stream be looked at."""
-        self.gates.renew()
+        self.epoch.renew()
         self._model.ready.clear()
 
     @property
     def running(self) -> bool:
         """Whether an execution is not known to be over."""
-        return bool(self._pairs) and any(pair.pending for pair in tuple(self._pairs.values()))
+        return bool(self._sends) and any(both.pending for both in tuple(self._sends.values()))
 
     def settled(self) -> bool:
         """Let each execution be looked at from now on; returns whether all that were queued before are over.
@@ -64,7 +64,7 @@ class ModelLauncher:
         Called with the model's lock held, so that whoever looks has to wait.
         """
         self.look()
-        for stream in tuple(self._pairs):
+        for stream in tuple(self._sends):
             with stream.lock:
                 pass  # whoever was sending is through
         return not self.running
@@ -76,20 +76,20 @@ class ModelLauncher:
             over: called when the execution is over.
         """
         start, wait = self._tasks or self._prepare(stream)
-        pair = self._pairs.get(stream)
-        if pair is None or not pair.prepared(self.gates.now):
+        both = self._sends.get(stream)
+        if both is None or not both.prepared(self.epoch.now):
             with stream.lock:
-                end = 0 if pair is None else pair.end
-            pair = Pair(
-                stream, self.gates.now, (start, Label(start.type, f"model {self._model.model_id}")),
-                (wait, Label(wait.type, "end of a model")), end,
+                end = 0 if both is None else both.end
+            both = TwoTaskSend(
+                stream, self.epoch.now, (start, TaskInfo(start.type, f"model {self._model.model_id}")),
+                (wait, TaskInfo(wait.type, "end of a model")), end,
             )
-            self._pairs = {each: kept for each, kept in self._pairs.items() if not each.closed}
-            self._pairs[stream] = pair
-        if not pair.put(over):
-            pair.send_singly(over)
+            self._sends = {each: kept for each, kept in self._sends.items() if not each.closed}
+            self._sends[stream] = both
+        if not both.try_send(over):
+            both.send_singly(over)
         elif over is None and not self._model.before:
-            self._model.ready[stream] = pair.put
+            self._model.ready[stream] = both.try_send
 
     def _prepare(self, stream: Stream) -> tuple[ModelExecute, NotifyWait]:
         """Write the program for the queues that the head streams have now; returns the tasks that use it."""

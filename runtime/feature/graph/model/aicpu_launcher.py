@@ -20,7 +20,7 @@ from chips.tasks import AicpuKernel, AicpuKind, EndGraph, ModelMaintenance, Mode
 from runtime import errors
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.feature.graph.execution.model_launcher import ModelLauncher
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class AicpuLauncher(ModelLauncher):
             so_name=0, func_name=self._model.device.names.address_of("activeEntryStream"),
             args=self._word(target.stream_id), kind=AicpuKind.CCE,
         )
-        stream.submit(task, owner=Label(task.type, "start of a stream"))
+        stream.submit(task, owner=TaskInfo(task.type, "start of a stream"))
 
     def load(self) -> None:
         """Describe the model on the device and let both schedulers prepare executions.
@@ -190,7 +190,7 @@ class AicpuLauncher(ModelLauncher):
         task = ModelToAicpu(
             model_id=self._model.model_id, command=command, info=self._info, executor_flag=EXECUTOR
         )
-        sender.submit(task, owner=Label(task.type, f"model {self._model.model_id} on the AICPU"), finished=finished)
+        sender.submit(task, owner=TaskInfo(task.type, f"model {self._model.model_id} on the AICPU"), finished=finished)
 
     @contextmanager
     def _messenger(self) -> Iterator[Stream]:

@@ -18,7 +18,7 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.submission.ring import Label as Name
+from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.software import has_room
 from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher
 
@@ -48,7 +48,7 @@ class Link:
         self.function = memory.alloc(self._size + DIAGNOSTIC_BYTES, internal_flags(hbm=True))
         model.resources.callback(memory.free, self.function)
         self.write()
-        self._ids = stream.submit(self._task(), owner=Name(make().type, owner))
+        self._ids = stream.submit(self._task(), owner=TaskInfo(make().type, owner))
 
     def _task(self) -> Any:
         task = replace(self._make(), function=self.function, function_bytes=self._size)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.pairs import Put
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
+    from runtime.core.submission.two_tasks import TrySend
     from runtime.memory.arguments import ArgumentBlock
 
 _NO_TASK = 0xFFFF
@@ -78,7 +78,7 @@ class Model(ModelStreams):
         """What was said of the operators that tasks belong to; kept for whoever has said it."""
         self.watchers: dict[object, Callable[[], object]] = {}
         """Who is told when the model ends, by what they registered with."""
-        self.ready: dict[Stream, Put] = {}
+        self.ready: dict[Stream, TrySend] = {}
         """What queues an execution at once, by stream; it returns False where one has to be looked at."""
         self.starter = ModelLauncher(self)
         self.handle = self.device.runtime.handles.add(self)
@@ -190,7 +190,7 @@ class Model(ModelStreams):
             self.complete = True
 
     def end_again(self, stream: Stream, notify: Notify | None = None) -> None:
-        """Put the end of the model at a stream's place, or let the one that is there set another notify.
+        """TrySend the end of the model at a stream's place, or let the one that is there set another notify.
 
         Args:
             notify: what the end sets; by default one of the model's own, which is taken if it has none.
@@ -224,11 +224,11 @@ class Model(ModelStreams):
 
     # -- tasks in its streams --------------------------------------------------------------------------------------
 
-    def admit(self, stream: Stream, label: Label) -> None:
+    def admit(self, stream: Stream, label: TaskInfo) -> None:
         """Refuse a task that a stream of the model cannot take now."""
 
     def note(
-        self, stream: Stream, task: Task, label: Label, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
+        self, stream: Stream, task: Task, label: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
         address: int = 0,
     ) -> None:
         """Keep a task that was put into a stream of the model."""
@@ -294,7 +294,7 @@ class Model(ModelStreams):
         if self.closed:
             self.check_open()
         self.check_executable()
-        if stream.barred or stream.bound is not None or stream.never_waited:
+        if stream.blocked or stream.bound is not None or stream.never_waited:
             self._check_stream(stream)
         with self._lock:
             if self.before or (self._rings is not None and not self._rings.bound):

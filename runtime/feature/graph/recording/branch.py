@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission import submit
+from runtime.core.submission.epoch import EpochFlag
+from runtime.core.submission.prepared import Part, Recording, prepared_send
+from runtime.core.submission.ring import RingV100, RingV200
+from runtime.core.submission.route import NORMAL
 from runtime.core.submission.software import RESERVED
 from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.feature.graph.execution.external import keep_as_is
 from runtime.feature.graph.model.links import chain
 from runtime.feature.graph.recording.captured_event import CapturedEvent
 from runtime.feature.graph.recording.node import NodeKind
+from runtime.launch.templates import launch_template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from chips.env import TaskIds
-    from chips.tasks import Task
+    from chips.tasks import CoreKernel, Task
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import TaskInfo
     from runtime.core.sync.event import Event
     from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.execution.captured import Captured
@@ -29,11 +35,10 @@ if TYPE_CHECKING:
 class Branch:
     """One user stream's part of a graph.
 
-    `fast` is the graph's stream that prepared launches may put tasks into, None while each task has to be looked at;
-    they do so up to `edge` places.
+    Prepared launches put tasks into the graph's stream, up to `edge` entries, unless each task has to be looked at.
     """
 
-    __slots__ = ("_lock", "cause", "edge", "fast", "graph", "group", "last", "streams", "user")
+    __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "streams", "user")
 
     def __init__(self, graph: Captured, user: Stream, stream: Stream, cause: str) -> None:
         self.graph, self.user, self.cause = graph, user, cause
@@ -44,7 +49,8 @@ class Branch:
         self.group: TaskGroup | None = None
         """The task group that is being recorded in it."""
         self._lock = threading.Lock()
-        self.fast: Stream | None = None
+        self.epoch = EpochFlag()
+        """Blocked while each task has to be looked at; another one with each stream of the graph."""
         self.edge = 0
         self.settle()
 
@@ -54,10 +60,32 @@ class Branch:
         return self.streams[-1]
 
     def settle(self) -> None:
-        """Decide again whether prepared launches may pass by."""
+        """Decide again whether launches may take the fast path."""
         stream = self.stream
         self.edge = stream.ring.depth - RESERVED - int(stream.env.chip.prop("expandStreamRsvTaskNum")) - 1
-        self.fast = stream if self.graph.unhindered and self.group is None else None
+        self.epoch.block(not self.graph.unhindered or self.group is not None)
+
+    def prepared_launch(
+        self, program: Any, task: CoreKernel, info: TaskInfo, slow: Callable[[int], object] | None = None
+    ) -> Callable[[int], Any] | None:
+        """Return what puts launches into the graph by the address of their block; None where each has to be looked at.
+
+        Args:
+            slow: what it calls with the address where it puts nothing: the graph's stream is full, a task group is
+                open, or the capture is over. Without it the answer is 0.
+        """
+        epoch, target = self.epoch.now, self.stream
+        watched = target.route is not NORMAL and isinstance(target.ring, (RingV100, RingV200))
+        if epoch.blocked or watched:
+            return None
+        template, recorder = launch_template(target, task), target.bound.launch_recorder(target, task, info)
+        if template is None or recorder is None:
+            return None
+        record, make_node = recorder
+        return prepared_send(
+            target, Part(template, info), epochs=(epoch,), parameters=("args",), program=program, slow=slow,
+            recording=Recording(self.edge, record, make_node, target.bound.spoil),
+        )
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 
@@ -83,6 +111,7 @@ class Branch:
         made.env = replace(made.env, profiling_switch=full.env.profiling_switch)
         self.streams.append(made)
         chain(self.graph, full, made)
+        self.epoch.renew()
         self.settle()
         self.user.launchers.clear()
 

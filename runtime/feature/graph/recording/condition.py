@@ -18,7 +18,7 @@ from chips.tasks import CaptureCondition, ConditionKind
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.process.handles import dead_handle
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.core.sync.notify import Notify
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Condition:
             jump_function=self._jump, jump_function_bytes=programs.WhileJumpBack.program().size_bytes if jumps else 0,
             timeout_s=_FOR_EVER,
         )
-        self._ids: TaskIds = branch.submit(task, owner=Label(task.type, f"condition, {kind.name}"))
+        self._ids: TaskIds = branch.submit(task, owner=TaskInfo(task.type, f"condition, {kind.name}"))
         handle.used = True
         graph.conditions.append(self)
         graph.before.append(self.assign_default)

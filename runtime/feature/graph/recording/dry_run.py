@@ -112,12 +112,15 @@ class _Branch(Branch):
     def __init__(self, dry_run: DryRun, user: Stream) -> None:
         graph: Any = dry_run  # what launches and events ask a graph for, it has, too
         self.graph, self.dry_run, self.user = graph, dry_run, user
-        self.fast = self.group = self.last = None
+        self.group = self.last = None
         self.sqes = self.tasks = 0
 
     def ready(self) -> Stream:
         """Return the user's stream: what is submitted to it comes to `submit`."""
         return self.user
+
+    def prepared_launch(self, *_: Any) -> None:
+        """Return nothing: each launch is counted."""
 
     def count(self, task: Task) -> int:
         """Return how many SQEs a task has."""

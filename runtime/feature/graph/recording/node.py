@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 
@@ -44,7 +44,7 @@ class Change(NamedTuple):
     """What the next update puts in the place of a node's task; no task leaves the node out."""
 
     task: Task | None
-    label: Label
+    label: TaskInfo
     arguments: ArgumentBlock | None = None
 
 
@@ -66,7 +66,7 @@ class Node:
                  "origin", "stream", "template", "user")  # fmt: skip
 
     def __init__(
-        self, user: Stream, stream: Stream, ids: TaskIds, count: int, label: Label, template: Task,
+        self, user: Stream, stream: Stream, ids: TaskIds, count: int, label: TaskInfo, template: Task,
         arguments: ArgumentBlock | None = None, origin: Any = None, address: int = 0,
     ) -> None:
         self.index = 0

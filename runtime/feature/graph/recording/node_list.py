@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from chips.env import TaskIds
 from runtime.feature.graph.recording.node import Node
+from runtime.launch.templates import described, lead_of
 
 if TYPE_CHECKING:
-    from chips.tasks import Task
+    from chips.tasks import CoreKernel
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import Label
+    from runtime.core.submission.ring import TaskInfo
 
 Made = Callable[["tuple[Any, ...]", int], Node]
 Seen = tuple[Made, "tuple[Any, ...]", int]
 """What makes the node, the numbers of the task (those of `TaskIds`) or the node itself, where its arguments lie."""
+LaunchRecorder = tuple[Callable[[Seen], None], Made]
+"""What takes a launch in, and what makes its node when somebody looks."""
 
 
 class Noted:
@@ -42,6 +45,18 @@ class Noted:
                 self.later.append((_itself, (node,), 0))
             else:
                 self.made.append(node)
+
+    def recorder(self, user: Stream, stream: Stream, info: TaskInfo, task: CoreKernel) -> LaunchRecorder:
+        """Return what records launches that differ in nothing but their arguments, and what makes their nodes."""
+        lead = lead_of(stream, task)
+        describe = described(task, lead)
+
+        def make(numbers: tuple[Any, ...], address: int) -> Node:
+            if lead:
+                return Node(user, stream, TaskIds(*numbers), 1, info, describe(address))
+            return Node(user, stream, TaskIds(*numbers), 1, info, task, None, None, address)
+
+        return self.later.append, make
 
     def known(self) -> list[Node]:
         """Return the nodes that there are without making any: those that somebody can have."""
@@ -67,8 +82,3 @@ def _itself(node: tuple[Any, ...], _: int) -> Node:
     """Return a node that was there when it was noted."""
     made: Node = node[0]
     return made
-
-
-def maker(user: Stream, stream: Stream, label: Label, template: Task) -> Made:
-    """Return what makes the nodes of launches that differ in nothing but their arguments; each has one SQE."""
-    return lambda numbers, address: Node(user, stream, TaskIds(*numbers), 1, label, template, None, None, address)

@@ -238,7 +238,7 @@ def functions_of(function: Callable[..., Any], seen: set[int] | None = None) -> 
                 yield from functions_of(cell.cell_contents, seen)
 
 
-HOT = ("launch", "put", "fill", "by_dma", "by_copy")
+HOT = ("launch", "try_send", "by_dma", "by_copy")
 HEAVY = ("trac", "log", "tenacity", "retry", "contextlib", "dataclass", "warn", "perf_counter", "enum")
 
 
@@ -447,7 +447,7 @@ def test_a_route_that_records_gets_what_prepared_launchers_send(device: Device, 
     assert len(recorded) == 2
     assert device.queues.tail(stream.queues.sq_id) == 0
     stream.remove_route(RouteRank.CAPTURE)
-    assert not stream.barred
+    assert not stream.blocked
     bound(8)
     with_device_arguments(block.address)
     stream.synchronize()
@@ -518,7 +518,7 @@ def test_launchers_that_the_user_holds_follow_what_changes_in_their_stream(
 def test_other_prepared_sends_that_were_dropped_send_nothing(stream: Stream, device: Device) -> None:
     event = device.create_event()
     event.record(stream)
-    put = next(iter(stream.shots.values()))
+    put = next(iter(stream.sends.values()))
     stream.drop_prepared()
     assert put(0) == 0
     event.record(stream)

@@ -72,7 +72,7 @@ def test_who_waits_for_an_aborted_stream_is_told(device: Device) -> None:
 def test_nothing_is_sent_while_a_stream_is_aborted(device: Device) -> None:
     stream = device.create_stream()
     stream.aborting = True
-    stream.bar()
+    stream.update_blocked()
     with pytest.raises(errors.DeviceAborted) as caught:
         stream.submit(Nop())
     assert caught.value.code == 107023
@@ -82,7 +82,7 @@ def test_nothing_is_sent_while_a_stream_is_aborted(device: Device) -> None:
         abort.stop_stream(stream)
     assert caught.value.message_id == "EE1018"
     stream.aborting = False
-    stream.bar()
+    stream.update_blocked()
     stream.submit(Nop())
     stream.synchronize(1000)
 

@@ -46,7 +46,7 @@ class Interrupter:
         return False
 
     def _enter(self, frame: FrameType, event: str, _argument: Any) -> Any:
-        if event != "call" or not frame.f_code.co_filename.endswith(self._modules):
+        if event != "call" or not _module(frame.f_code.co_filename).endswith(self._modules):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
@@ -61,3 +61,8 @@ class Interrupter:
                 if self._left == 0:
                     raise KeyboardInterrupt
         return self._step
+
+
+def _module(filename: str) -> str:
+    """Return the path of a module; that of the module which has written a function, for one that is in no file."""
+    return filename.strip("<>").partition(": ")[0]

@@ -18,8 +18,9 @@ from tests.unit.runtime.machines import MakeKernel
 pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the places are those that CPython 3.11 traces")
 
 SENDING = (
-    "launch/launcher.py", "launch/args.py", "submission/submit.py", "submission/route.py", "submission/ring.py",
-    "stream/stream.py", "submission/completion.py", "driver/queues/send.py", "driver/queues/pairs.py",
+    "launch/launcher.py", "launch/args.py", "submission/prepared.py", "submission/submit.py", "submission/repair.py",
+    "submission/route.py", "submission/ring.py", "stream/stream.py", "submission/completion.py",
+    "driver/queues/send.py", "driver/queues/pairs.py",
 )  # fmt: skip
 MOST_PLACES = 400
 

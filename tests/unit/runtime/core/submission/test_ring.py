@@ -8,10 +8,10 @@ from collections import deque
 import pytest
 
 from chips.tasks import TaskType
-from runtime.core.submission.ring import NO_TASK, Label, RingV100, RingV200, TaskRing, tell
+from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, tell
 
 DEPTH = {RingV100: 2048, RingV200: 2049}
-LABEL = Label(TaskType.KERNEL_AICORE, "a kernel")
+LABEL = TaskInfo(TaskType.KERNEL_AICORE, "a kernel")
 RINGS = pytest.mark.parametrize("kind", [RingV100, RingV200])
 
 

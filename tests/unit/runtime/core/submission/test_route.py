@@ -8,7 +8,7 @@ from chips.env import TaskIds
 from chips.tasks import Nop, TaskType
 from runtime import errors
 from runtime.api import Stream
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.route import NORMAL, RouteRank, Verdict, group_exhausted, group_interrupted
 from runtime.core.submission.task_ids import FIRST_PLACES, PooledRing, TaskPool
 
@@ -25,7 +25,7 @@ class Recording:
     def verdict(self, task_type: TaskType) -> Verdict:
         return self.says
 
-    def alloc(self, stream: Stream, count: int, owner: Label) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
         return stream.ring.take(count, 1, owner)
 
     def commit(self, stream: Stream, sqes: bytes) -> None:

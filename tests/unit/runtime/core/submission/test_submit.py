@@ -12,7 +12,7 @@ from chips.tasks import EventRecord, Nop, NotifyWait, TaskType
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.core.submission import submit
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from tests.unit.runtime.machines import holdings
 
 Sent = Callable[[Stream], None]
@@ -47,7 +47,7 @@ def test_what_belongs_to_a_task_comes_back_when_it_is_done(device: Device, strea
     device.hal.fake.device(0).hold()
     ids = stream.submit(Nop(), **witness.options())
     assert ids.position == 0
-    assert stream.ring.owners[0] == Label(TaskType.NOP, "nop")
+    assert stream.ring.owners[0] == TaskInfo(TaskType.NOP, "nop")
     assert not stream.query()
     assert (witness.finished, witness.returned) == (0, 0)
     device.hal.fake.device(0).release()

@@ -66,7 +66,7 @@ def test_nodes_are_those_of_the_general_way(device: Device) -> None:
 def test_an_interrupt_leaves_a_launch_with_its_node_or_nothing(device: Device) -> None:
     kernel, address = device.load(minimal_kernel("noted", 1)).only, device.alloc(64).address
     interrupter = Interrupter(
-        "launch/captured.py", "submission/software.py",
+        "submission/prepared.py", "submission/software.py",
         "driver/queues/send.py", "driver/queues/pairs.py", "submission/ring.py",
     )  # fmt: skip
     numbers = set()

@@ -1,4 +1,4 @@
-"""The general way of a launch: arguments that templates do not cover, brought over and submitted one task at a time."""
+"""The slow path of a launch: arguments that templates do not cover, brought over and submitted one task at a time."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chips.generations.v100 import ffts
-from chips.tasks import AicpuKernel, CoreKernel, MixKernel
+from chips.tasks import AicpuKernel, CoreKernel
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.submission.ring import Label
+from runtime.core.submission.ring import TaskInfo
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, take_block
 from runtime.launch.block import HostBlock
+from runtime.launch.templates import context_packer, described, lead_of
 
 if TYPE_CHECKING:
     from chips.tasks import Task
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 
-def general_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, label: Label, count: int) -> Callable[..., None]:
-    """Return a launcher for what templates do not cover: arguments of several slots, mix kernels, other routes."""
+def slow_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, count: int) -> Callable[..., None]:
+    """Return a launcher for what templates do not cover: arguments of several slots, streams that record."""
     before, behind = kernel.hidden_words()
 
     def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
@@ -30,51 +30,51 @@ def general_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, label: La
             raise wrong_count(kernel, count, len(arguments))
         kernel.check_loaded()
         words = (*before, *all_slots(arguments), *behind)
-        submit_block(stream, task, HostBlock(struct.pack(f"<{len(words)}Q", *words)), label, block)
+        submit_block(stream, task, HostBlock(struct.pack(f"<{len(words)}Q", *words)), info, block)
 
     return launch
 
 
 def submit_block(
-    stream: Stream, task: CoreKernel | AicpuKernel, block: HostBlock, label: Label, taken: ArgumentBlock | None = None
+    stream: Stream, task: CoreKernel | AicpuKernel, block: HostBlock, info: TaskInfo, taken: ArgumentBlock | None = None
 ) -> None:
-    """Bring a block of arguments to the device and submit the task that uses it; `taken` is where it is to lie.
-
-    On v100 the context of a mix kernel precedes the arguments.
-    """
-    lead = ffts.CONTEXT_BYTES if _needs_context(stream, task) else 0
+    """Bring a block of arguments to the device and submit the task that uses it; `taken` is where it is to lie."""
+    lead = lead_of(stream, task)
     size = lead + max(len(block.data), SLOT_BYTES)
     where = taken or _take(stream, size)
 
-    def laid_out() -> tuple[CoreKernel | AicpuKernel, bytes]:
-        made = replace(task, args=where.address + lead)
-        if isinstance(made, CoreKernel):
-            made = replace(made, args_size=len(block.data))
+    def laid_out() -> tuple[Task, bytes]:
         image = block.placed(where.address + lead)
-        return _with_context(stream, made, where, image) if lead else (made, image)
+        if not isinstance(task, CoreKernel):
+            return replace(task, args=where.address), image
+        sized = replace(task, args_size=len(block.data))
+        context = context_packer(stream, sized)(where.address + lead) if lead else b""
+        return described(sized, lead)(where.address), context + image
 
-    _submit_with(stream, where, laid_out, label)
+    _submit_with(stream, where, laid_out, info)
 
 
-def submit_at(stream: Stream, task: CoreKernel, label: Label) -> None:
+def submit_at(stream: Stream, task: CoreKernel, info: TaskInfo) -> None:
     """Submit a task whose arguments lie on the device already."""
-    if not _needs_context(stream, task):
-        stream.submit(task, owner=label)
+    lead = lead_of(stream, task)
+    if not lead:
+        stream.submit(task, owner=info)
         return
-    block = _take(stream, ffts.CONTEXT_BYTES)
-    _submit_with(stream, block, lambda: _with_context(stream, task, block, b""), label)
+    block = _take(stream, lead)
+    made = replace(described(task, lead)(block.address), args=task.args)
+    _submit_with(stream, block, lambda: (made, context_packer(stream, task)(task.args)), info)
 
 
 def submit_described(
-    stream: Stream, size: int, describe: Callable[[int], tuple[Task, bytes]], label: Label
+    stream: Stream, size: int, describe: Callable[[int], tuple[Task, bytes]], info: TaskInfo
 ) -> None:
     """Submit a task whose `size` bytes of arguments go along; `describe(address)` returns it, and what lies there."""
     where = _take(stream, max(size, SLOT_BYTES))
-    _submit_with(stream, where, lambda: describe(where.address), label)
+    _submit_with(stream, where, lambda: describe(where.address), info)
 
 
 def _take(stream: Stream, size: int) -> ArgumentBlock:
-    """Take a block for a task that goes the general way; one of the graph's own while the stream is captured."""
+    """Take a block for a task that takes the slow path; one of the graph's own while the stream is captured."""
     if stream.branch is not None:
         block: ArgumentBlock = stream.branch.graph.arguments.take(size)
         return block
@@ -82,7 +82,7 @@ def _take(stream: Stream, size: int) -> ArgumentBlock:
 
 
 def _submit_with(
-    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[Task, bytes]], label: Label
+    stream: Stream, block: ArgumentBlock, laid_out: Callable[[], tuple[Task, bytes]], info: TaskInfo
 ) -> None:
     """Write what goes into a block, bring it to the device, and submit the task; the block goes back in any case."""
     device = stream.device
@@ -92,21 +92,7 @@ def _submit_with(
     except BaseException:
         device.release_arguments([block])
         raise
-    stream.submit(task, owner=label, arguments=block)
-
-
-def _needs_context(stream: Stream, task: CoreKernel | AicpuKernel) -> bool:
-    """Whether a context in device memory describes the task: mix kernels of v100."""
-    return isinstance(task, MixKernel) and stream.env.chip.generation == "v100"
-
-
-def _with_context(
-    stream: Stream, task: CoreKernel | AicpuKernel, block: ArgumentBlock, arguments: bytes
-) -> tuple[MixKernel, bytes]:
-    """Return a mix task whose context is at the start of a block, and the block's contents."""
-    assert isinstance(task, MixKernel)
-    made = replace(task, context=block.address)
-    return made, ffts.mix_context(made, stream.env) + arguments
+    stream.submit(task, owner=info, arguments=block)
 
 
 def writer(
@@ -126,9 +112,9 @@ def writer(
     return write if stream.tracer is None else stream.tracer.writer(write)
 
 
-def label_of(kernel: Kernel, task: CoreKernel) -> Label:
+def info_of(kernel: Kernel, task: CoreKernel) -> TaskInfo:
     """Return what a launch is called in messages."""
-    return Label(task.type, f"kernel {kernel.name}", kernel)
+    return TaskInfo(task.type, f"kernel {kernel.name}", kernel)
 
 
 def wrong_count(kernel: Kernel, expected: int, given: int) -> errors.RuntimeFault:

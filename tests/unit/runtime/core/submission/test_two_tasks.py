@@ -12,7 +12,7 @@ from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Device, Graph, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
-from runtime.core.submission import pairs
+from runtime.core.submission import two_tasks
 from runtime.core.submission.ring import RingV100
 from runtime.driver.queues import Sender
 from tests.unit.runtime.core.submission.interrupts import Interrupter
@@ -69,7 +69,7 @@ def test_the_same_entries_as_with_two_sends(
     with monkeypatch.context() as watching:
         together = executed(open_machine(f"null://{name}"), watching)
     with monkeypatch.context() as watching:
-        watching.setattr(pairs, "_prepared", lambda *_: None)
+        watching.setattr(two_tasks, "_prepared", lambda *_: None)
         singly = executed(open_machine(f"null://{name}"), watching)
     assert b"".join(together) == b"".join(singly)
     assert {len(sent) for sent in singly} == {64}
@@ -159,7 +159,7 @@ def test_an_interrupt_leaves_both_tasks_or_none(device: Device, stream: Stream, 
     stream.synchronize()
     ran.clear()
     interrupter = Interrupter(
-        "submission/pairs.py", "model/model.py", "submission/submit.py",
+        "submission/prepared.py", "model/model.py", "submission/submit.py",
         "driver/queues/send.py", "driver/queues/pairs.py",
     )  # fmt: skip
     interrupted, lost, kept = True, 0, 0

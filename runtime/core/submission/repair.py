@@ -1,0 +1,84 @@
+"""What a send that was left by an exception leaves behind: ring and driver are made to agree.
+
+An interrupt (Ctrl-C) can come between any two steps of a send: before a position was taken, after the driver took the
+entries and before its answer was looked at, or where the lock of the stream is not held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from runtime import errors
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import Finished, TaskInfo
+    from runtime.memory.arguments import ArgumentBlock
+
+
+def was_sent(stream: Stream, submitted: int) -> bool:
+    """Whether the driver has taken SQEs up to an absolute count; asked when a send was broken off."""
+    try:
+        return stream.device.queues.tail(stream.queues.sq_id) == submitted % stream.ring.depth
+    except errors.RuntimeFault:
+        return False
+
+
+def repair(
+    stream: Stream, infos: tuple[TaskInfo, ...], finished: Finished | None = None, block: ArgumentBlock | None = None
+) -> bool:
+    """Make the ring agree with the driver when a prepared send was left by an exception.
+
+    `finished` and `block` stay with tasks that have left; for others the one is owed at once, the other goes back.
+
+    Args:
+        infos: what the tasks are called, of one SQE each.
+
+    Returns:
+        Whether the tasks have left.
+    """
+    ring = stream.ring
+    with _broken_off(stream, len(infos)) as left:
+        if left:
+            for info in infos:
+                ring.arguments[ring.take(1, 0, info).position] = block
+            return True
+        if finished is not None:
+            end, newest = ring.specials[-1] if ring.specials else (0, None)
+            if end > ring.submitted:
+                ring.specials.pop()
+            if end > ring.submitted or newest is not finished:
+                ring.owed.append(finished)
+        if block is not None and not any(held is block for held in ring.arguments):
+            stream.device.release_arguments([block])
+        return False
+
+
+@contextmanager
+def _broken_off(stream: Stream, count: int) -> Iterator[bool]:
+    """Hold the stream's lock to repair what a prepared send of so many SQEs has left behind; tells whether they left.
+
+    Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
+    """
+    ring = stream.ring
+    with stream.lock:  # a second time, where it is held
+        left = not stream.closed and was_sent(stream, ring.submitted + count)
+        yield left
+        if left:
+            ring.mark = None
+        stream.senders.seek(ring.tail)
+    with suppress(RuntimeError):  # it was not held
+        stream.lock.release()
+
+
+def repair_stored(stream: Stream) -> None:
+    """Give the position back that a prepared send had taken for an entry which the host keeps."""
+    ring = stream.ring
+    with stream.lock:  # as above
+        if ring.mark not in (None, ring.submitted):
+            stream.route.rollback(stream, 1)
+        ring.mark = None
+    with suppress(RuntimeError):
+        stream.lock.release()

@@ -7,11 +7,11 @@ front of them, in the same block.
 from __future__ import annotations
 
 from collections.abc import Callable
-from npuhal.records import replace
 from typing import TYPE_CHECKING
 
 from chips.generations.v100 import ffts
 from chips.tasks import MixKernel
+from npuhal.records import replace
 
 if TYPE_CHECKING:
     from chips.layout import Template

@@ -14,12 +14,12 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable, Hashable
-from npuhal.records import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chips.generations.v200.generation import HEAD_UPDATE_EVERY, with_head_update
 from chips.layout import SQE_BYTES, Template
+from npuhal.records import replace
 from runtime.core.submission.repair import repair, repair_stored
 from runtime.core.submission.ring import NO_TASK, TICK, RingV100, TaskInfo
 from runtime.core.submission.route import NORMAL

@@ -12,9 +12,7 @@ from runtime.core.diagnostics.annotations import Marks
 from runtime.core.process import lifetime
 from runtime.core.process import runtime as process
 from runtime.feature.snapshot import Snapshot
-from runtime.launch.arguments import ArgumentLists
 from runtime.launch.launch_log import log_launches
-from runtime.launch.symbols import FunctionSymbols, SymbolTable
 
 shutdown = lifetime.shutdown
 
@@ -29,15 +27,10 @@ class Runtime(process.Runtime):
     def __init__(self, url: str | None = None) -> None:
         """Open the door and read the machine; see `runtime.core.process.runtime.Runtime`."""
         super().__init__(url)
-        self.argument_lists = ArgumentLists(self, {})
-        """Kernel arguments that are being put together."""
         self.snapshot = Snapshot(self)
         """Saves what the process has on its devices, and brings it back."""
         self.marks = Marks(self)
         """Moments and stretches that the program names."""
-        self.symbols = SymbolTable()
-        self.function_symbols = FunctionSymbols()
-        """Host variables that stand for device variables."""
         if self.logs.launches:
             log_launches(self)
         self.started.tell(self)

@@ -7,27 +7,33 @@ that is left out is NULL or 0. Outputs are `Out` objects, None for NULL. A funct
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from npuhal.records import dataclass
+from npuhal.records import dataclass, field
 from runtime import errors
+from runtime.capi.aclrt.checks import Action, Check
+from runtime.capi.aclrt.compiling import compiled
+from runtime.capi.aclrt.kinds import Parameter, parameter
 
 if TYPE_CHECKING:
     from runtime.capi.aclrt.state import Acl
+    from runtime.core.stream.stream import Stream
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
 
 CHAPTERS = (
-    "init", "device", "topology", "limits", "context", "stream", "stream_config", "event", "notify", "callback",
-    "value", "label", "timeout", "memory", "registration", "managed", "copying", "described", "symbols", "virtual",
-    "shareable", "ipc", "health", "pools", "allocator", "random", "kernel", "arguments", "launch", "fusion",
-    "capture", "model", "branching", "graph", "remarks", "snapshot", "overflow", "faults", "stamps", "channels",
-    "message_queues", "miscellaneous",
+    "system.init", "system.miscellaneous", "system.snapshot", "device.devices", "device.topology", "device.limits",
+    "device.context", "device.health", "stream.streams", "stream.stream_config", "stream.callback", "stream.overflow",
+    "stream.value", "sync.event", "sync.notify", "sync.label", "sync.timeout", "memory.allocation",
+    "memory.registration", "memory.managed", "memory.virtual", "memory.shareable", "memory.ipc", "memory.pools",
+    "memory.allocator", "copying.copies", "copying.described", "copying.random", "kernel.binary", "kernel.arguments",
+    "kernel.launch", "kernel.fusion", "kernel.symbols", "graph.capture", "graph.model", "graph.branching",
+    "graph.tasks", "graph.remarks", "transfer.channels", "transfer.message_queues", "diagnostics.faults",
+    "diagnostics.stamps",
 )  # fmt: skip
-"""Modules of this package that hold entries; one per chapter of the API reference."""
+"""Modules of this package that hold entries, by the chapters of the API reference."""
 
 
 class Untouched:
@@ -40,58 +46,102 @@ class Untouched:
 UNTOUCHED = Untouched()
 
 
-class Out:
-    """An output parameter: the caller's variable."""
+class Out(Generic[Kind]):
+    """An output parameter: the caller's variable. `Out[U32]` says what it is in C."""
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any = UNTOUCHED) -> None:
-        self.value = value
+    if TYPE_CHECKING:
+
+        def __new__(cls, value: Any = UNTOUCHED) -> Out[Any]:
+            """Make a variable of any type."""
+
+        value: Any
+    else:
+
+        def __init__(self, value: Any = UNTOUCHED) -> None:
+            self.value = value
 
     def __repr__(self) -> str:
         return f"Out({self.value!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
-    """One C function: its name, what runs, and its parameters in the header's order."""
+    """One C function: its name, its parameters in the header's order, what it refuses, and what runs."""
 
     name: str
     function: Callable[..., Any]
-    parameters: tuple[str, ...]
+    """The body alone, without the checks: what documentation is taken from."""
+    arguments: tuple[Parameter, ...]
+    checks: tuple[Check, ...]
     waits_for_snapshot: bool
-    answers: bool
-    """Whether the C function returns something else than a code."""
+    answer: str
+    """The kind of what the C function returns; "" for a code."""
+    parameters: frozenset[str]
+    """The names of the parameters."""
+    run: Callable[..., Any] = field(init=False)
+    """Checks and body: called with the state and the arguments by name; returns the answer, or 0 for success."""
+
+    def __post_init__(self) -> None:
+        self.run = self._first
+
+    def _first(self, acl: Acl, **arguments: Any) -> Any:
+        """Run for the first time, which writes the function that takes this one's place."""
+        self.run = compiled(
+            self.name, self.function, self.arguments, self.checks, waits=self.waits_for_snapshot, answers=self.answers
+        )
+        return self.run(acl, **arguments)
+
+    @property
+    def answers(self) -> bool:
+        """Whether the C function returns something else than a code."""
+        return bool(self.answer)
 
 
 _entries: dict[str, Entry] = {}
 
 
-@overload
-def entry(function: Function, /) -> Function: ...
-
-
-@overload
-def entry(*, waits_for_snapshot: bool) -> Callable[[Function], Function]: ...
-
-
-def entry(function: Function | None = None, *, waits_for_snapshot: bool = False) -> Any:
+def entry(*checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False) -> Callable[[Function], Function]:
     """Register a function under its own name.
 
+    Parameters are annotated with their C types (`kinds`); missing ones are NULL or 0. The body of a function that is
+    annotated with None gives a code: 0, or that of the fault it raises.
+
     Args:
+        checks: what it refuses, in this order (`checks`); each output that must be given has to be among them.
         waits_for_snapshot: the call creates or sends something, so it blocks while the process is locked.
+
+    Raises:
+        ValueError: two functions of one name, an annotation that is no C type, an output without a check for NULL.
     """
+    rows = tuple(row for given in checks for row in (given if isinstance(given, tuple) else (given,)))
 
     def register(made: Function) -> Function:
-        signature = inspect.signature(made)
-        parameters = tuple(signature.parameters)[1:]
-        answers = signature.return_annotation != "None"  # annotations are text in these modules
-        if made.__name__ in _entries:
-            raise ValueError(f"{made.__module__}: {made.__name__} exists already")
-        _entries[made.__name__] = Entry(made.__name__, made, parameters, waits_for_snapshot, answers)
+        name = made.__name__
+        if name in _entries:
+            raise ValueError(f"{made.__module__}: {name} exists already")
+        _, *annotations, (_, gives) = made.__annotations__.items()  # as text in these modules
+        takes = tuple(parameter(each, annotation) for each, annotation in annotations)
+        unchecked = _unchecked(takes, rows)
+        if unchecked:
+            raise ValueError(f"{name}: NULL for {', '.join(unchecked)} is neither refused nor optional")
+        answer = "" if gives == "None" else str(gives)
+        names = frozenset(each.name for each in takes)
+        _entries[name] = Entry(name, made, takes, rows, waits_for_snapshot, answer, names)
         return made
 
-    return register if function is None else register(function)
+    return register
+
+
+def _unchecked(takes: tuple[Parameter, ...], rows: tuple[Check, ...]) -> list[str]:
+    """Return outputs that may be NULL without the entry expecting it, and objects that no check looks up."""
+    refused = {row.name for row in rows if row.test == f"not {row.name}"}
+    live = {row.name for row in rows if row.action is Action.LIVE}
+    return [
+        each.name for each in takes
+        if (each.output and not each.optional and each.name not in refused) or (each.object and each.name not in live)
+    ]  # fmt: skip
 
 
 def find(name: str) -> Entry | None:
@@ -121,14 +171,19 @@ def _load() -> None:
         _loaded.extend(CHAPTERS)
 
 
+def null_pointer(call: str, name: str) -> errors.RuntimeFault:
+    """Return the acl layer's answer to a NULL: 100000 with EH0008."""
+    return errors.fault(
+        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is NULL", ee="EH0008", params=(call, name),
+        hint=f"pass a valid {name}",
+    )
+
+
 def need(call: str, **given: object) -> None:
-    """Raise the acl layer's answer to a NULL: 100000 with EH0008, naming the first parameter that is one."""
+    """Raise the acl layer's answer to a NULL, naming the first parameter that is one."""
     for name, value in given.items():
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value == 0):
-            raise errors.fault(
-                "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is NULL", ee="EH0008", params=(call, name),
-                hint=f"pass a valid {name}",
-            )
+            raise null_pointer(call, name)
 
 
 def need_rt(call: str, **given: object) -> None:
@@ -163,8 +218,22 @@ def wrong(call: str, value: object, name: str, expected: object, hint: str = "")
     )
 
 
-def stream_of(acl: Acl, handle: int | None) -> Any:
-    """Return the stream of a handle, NULL for the default one of the thread's context, and see that it is in there.
+def stream_of(acl: Acl, handle: int) -> Stream:
+    """Return the stream of a handle, wherever it belongs; NULL is the default one of the thread's context.
+
+    Raises:
+        InvalidHandle 107017: a stream that is gone.
+        ContextError 107002: NULL in a thread without a context.
+    """
+    from runtime.core.stream.stream import Stream
+
+    return acl.runtime.handles.get(handle, Stream) if handle else acl.runtime.current_context().default_stream
+
+
+def own_stream_of(acl: Acl, call: str, handle: int) -> Stream:
+    """Return the stream of a handle, which must belong to the thread's context.
+
+    The thread's last task goes there from now on.
 
     Raises:
         InvalidHandle 107017: a stream that is gone.
@@ -172,12 +241,10 @@ def stream_of(acl: Acl, handle: int | None) -> Any:
         StreamError 107003: a stream of another context (EE1010).
     """
     from runtime.core.process.current import foreign_stream
-    from runtime.core.stream.stream import Stream
 
-    stream = handle_of(acl, handle, Stream) if handle else None
+    found = stream_of(acl, handle)
     context = acl.runtime.current_context()
-    if stream is None:
-        return context.default_stream
-    if stream.context is not context:
-        raise foreign_stream("use of a stream", stream, context)
-    return stream
+    if found.context is not context:
+        raise foreign_stream(call, found, context)
+    acl.last.note(found)
+    return found

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import chips
 import npuhal.errors
 from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.aclrt.entry import find
+from runtime.capi.aclrt.kernel.argument_lists import ArgumentLists
+from runtime.capi.aclrt.kernel.stand_ins import FunctionSymbols, SymbolTable
+from runtime.capi.aclrt.memory.user_allocators import StreamAllocators
 from runtime.errors.reports import ThreadReports
 from runtime.feature.messages import MessageQueue
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
 
 
 class LastTask(threading.local):
     """Where the last launch or copy of each thread went: handles of its stream and of the model that keeps it, or 0."""
 
     stream = model = 0
+
+    def note(self, stream: Stream) -> None:
+        """Remember where the thread's next task goes."""
+        keeper = stream.bound if stream.branch is None else stream.branch.graph
+        self.stream, self.model = stream.handle, 0 if keeper is None else keeper.handle
 
 
 class Acl:
@@ -38,6 +49,14 @@ class Acl:
         self.last = LastTask()
         self.queues: dict[tuple[int, int], MessageQueue] = {}
         """Message queues by device and number."""
+        self.argument_lists = ArgumentLists(self, {})
+        """Kernel arguments that are being put together."""
+        self.symbols = SymbolTable()
+        """Host variables that stand for device variables."""
+        self.function_symbols = FunctionSymbols()
+        """Host addresses that stand for kernels."""
+        self.allocators = StreamAllocators()
+        """Allocators that the user has given streams."""
         self.finalised = False
         """Whether an initialised process was finalised."""
 
@@ -64,13 +83,12 @@ class Acl:
         entry = find(name)
         if entry is None:
             raise LookupError(f"the C API here has no function {name!r}")
-        unknown = arguments.keys() - set(entry.parameters)
-        if unknown:
-            raise TypeError(f"{name} has no parameter {', '.join(sorted(unknown))}; it takes {entry.parameters}")
+        if not arguments.keys() <= entry.parameters:
+            unknown = ", ".join(sorted(arguments.keys() - entry.parameters))
+            takes = ", ".join(each.name for each in entry.arguments)
+            raise TypeError(f"{name} has no parameter {unknown}; it takes {takes}")
         try:
-            if entry.waits_for_snapshot and self._runtime is not None:
-                self._runtime.wait_unlocked()
-            answer = entry.function(self, **{key: arguments.get(key) for key in entry.parameters})
+            return entry.run(self, **arguments)
         except errors.RuntimeFault as fault:
             return self._failed(fault)
         except npuhal.errors.LibraryNotFound as missing:
@@ -78,7 +96,11 @@ class Acl:
             return self._failed(errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,)))
         except (chips.UnknownChip, npuhal.errors.LoadError) as unusable:  # the machine, at its first use
             return self._failed(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}"))
-        return answer if entry.answers else 0
+
+    def wait_unlocked(self) -> None:
+        """Wait while the process is locked by a snapshot."""
+        if self._runtime is not None:
+            self._runtime.wait_unlocked()
 
     def _failed(self, fault: errors.RuntimeFault) -> int:
         self.reports.post(fault)

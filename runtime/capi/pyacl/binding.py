@@ -6,7 +6,6 @@ Outputs come first and the code last. What takes no arguments ignores those it i
 
 from __future__ import annotations
 
-import inspect
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -89,9 +88,8 @@ def bind(name: str, row: Row) -> Function:
     if entry is None:
         return absent(name, row)
     adapter = structs.ADAPTERS.get(row.function)
-    parameters = list(inspect.signature(entry.function).parameters.values())[1:]
-    outputs = [each.name for each in parameters if str(each.annotation).startswith("Out")]
-    inputs = [each.name for each in parameters if each.name not in outputs]
+    outputs = [each.name for each in entry.arguments if each.output]
+    inputs = [each.name for each in entry.arguments if not each.output]
     null = {each.name for each in row.outputs if each.kind == "null"}
     written = [each for each in outputs if each not in null]
     kinds = [(each.name, each.kind) for each in row.outputs if each.name not in null]

@@ -32,7 +32,6 @@ from runtime.core.process.current import CurrentState, no_context
 from runtime.core.process.handles import HandleTable
 from runtime.core.process.process_lock import ProcessLock
 from runtime.core.stream import blocking
-from runtime.core.stream.allocator import StreamAllocators
 from runtime.core.sync.label import LabelIds
 from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
@@ -91,8 +90,6 @@ class Runtime:
         """Ids of labels that belong to no model yet."""
         self.callbacks = HostCallbacks()
         """Functions that devices call on the host."""
-        self.allocators = StreamAllocators()
-        """Allocators that the user has given streams."""
         self.host_memory = HostRegistry()
         """Host memory of the user's own that devices may use."""
         self.open_keys = OpenKeys()

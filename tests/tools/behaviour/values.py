@@ -154,7 +154,13 @@ class Values:
             self.bound[name] = written
 
     def agrees(self, expected: Any, given: Any, written: Any) -> bool:
-        """Whether an output is what was recorded; binds names as it goes."""
+        """Whether an output is what was recorded; binds names as it goes.
+
+        The recorder set handles and pointers to NULL and floats to 0.0 before each call, so these are also what is left
+        of an output that the call does not write.
+        """
+        if written is UNTOUCHED and (expected is None or (isinstance(expected, float) and not expected)):
+            written = expected
         if isinstance(given, str) and given.startswith("&") and given not in ("&", "&~"):
             self.bind(given, written)
         if expected == "*":

@@ -15,7 +15,7 @@ from chips.tasks import AicpuKernel
 from fakes.kernels import Fail
 from runtime import errors
 from runtime.capi.aclrt import Out
-from runtime.capi.aclrt.kernel import binary_of
+from runtime.capi.aclrt.kernel.binary import binary_of
 from runtime.cli.sample import minimal_kernel
 from tests.tools.elf_writer import ElfWriter, u32
 from tests.unit.runtime.capi.kernel_calls import (

@@ -1,0 +1,160 @@
+"""What a C function refuses, as data beside its entry: in which order, with which code and message.
+
+A check is a condition over the parameters, written as a Python expression, and the answer to it. The acl layer answers
+first (100000, EH messages), then the runtime layer (1xxxxx and 2xxxxx, EE messages); `compiling` writes all checks of
+an entry into one function. What depends on the state of the objects behind the handles stays in the entry's body.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from npuhal.records import dataclass
+from runtime import errors
+
+_CODES = {"EE1005": "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "EE1006": "ACL_ERROR_RT_FEATURE_NOT_SUPPORT"}
+"""Codes of messages that go with another one than 107000 (EE) or 100000 (EH)."""
+
+
+class Action(enum.Enum):
+    """What becomes of a call when a check's condition holds, or what a check finds for the later ones."""
+
+    REFUSE = enum.auto()
+    SUCCEED = enum.auto()
+    LIVE = enum.auto()
+    CONTEXT = enum.auto()
+    OWN = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule of a C function."""
+
+    action: Action
+    rule: str
+    """The condition in words, as tables and documentation print it."""
+    test: str = ""
+    """The condition as an expression over the parameters, `acl`, and the objects that `live` has found (`stream_`)."""
+    name: str = ""
+    """The parameter that it is about."""
+    code: str = ""
+    message: str = ""
+    expected: str = ""
+    kind: type[Any] | None = None
+    """The class of a handle's object."""
+
+    @property
+    def acl_layer(self) -> bool:
+        """Whether the acl layer decides: before a call waits for the process to be unlocked."""
+        return self.action is Action.SUCCEED or (self.action is Action.REFUSE and self.code in _ACL_CODES)
+
+    def fault(self, call: str, value: object) -> errors.RuntimeFault:
+        """Return the answer to a call whose parameter has this value."""
+        shown = "NULL" if value is None else value
+        number = _parameters(self.message)
+        facts: dict[str, object] = {
+            "function": call, "value": shown, "parameter": self.name, "expected": self.expected or self.rule,
+            "reason": self.expected or self.rule, "object": self.name, "feature": self.expected or call,
+            "what": self.name,
+        }  # fmt: skip
+        params = [f"{call}: {self.rule}" if self.message == "EE1001" else facts[each] for each in number]
+        text = f"{call}: {self.rule}" + (f", it is {shown}" if self.name and value not in (None, 0) else "")
+        hint = f"{self.name}: {self.expected}" if self.expected and self.name else ""
+        return errors.fault(self.code, text, ee=self.message, params=params, hint=hint)
+
+
+_ACL_CODES = ("ACL_ERROR_INVALID_PARAM", "ACL_ERROR_FEATURE_UNSUPPORTED")
+
+
+def _parameters(message: str) -> tuple[str, ...]:
+    from runtime.errors import tables
+
+    return tables.user_messages()[message].parameters if message else ()
+
+
+def _code(message: str) -> str:
+    acl = message.startswith("EH")
+    return _CODES.get(message, "ACL_ERROR_INVALID_PARAM" if acl else "ACL_ERROR_RT_PARAM_INVALID")
+
+
+def _all(rows: list[Check]) -> tuple[Check, ...]:
+    return tuple(rows)
+
+
+def null(*names: str, message: str = "EH0008", code: str = "") -> tuple[Check, ...]:
+    """Refuse NULL for each of the parameters, in this order: the acl layer's 100000 with EH0008."""
+    return _all([
+        Check(Action.REFUSE, f"{name} is NULL", f"not {name}", name, code or _code(message), message)
+        for name in names
+    ])  # fmt: skip
+
+
+def null_rt(*names: str, message: str = "EE1004", code: str = "") -> tuple[Check, ...]:
+    """Refuse NULL for each of the parameters, in this order: the runtime layer's 107000 with EE1004."""
+    return null(*names, message=message, code=code)
+
+
+def zero(*names: str, message: str = "EH0007") -> tuple[Check, ...]:
+    """Refuse 0 for each of the parameters: 100000 with EH0007, or 107000 with an EE message."""
+    return _all([
+        Check(Action.REFUSE, f"{name} is 0", f"{name} <= 0", name, _code(message), message, "more than 0")
+        for name in names
+    ])  # fmt: skip
+
+
+def reserved(*names: str, message: str = "EH0012", code: str = "") -> tuple[Check, ...]:
+    """Refuse anything but 0 or NULL in reserved parameters: 100000 with EH0012."""
+    return _all([
+        Check(Action.REFUSE, f"{name} is reserved", name, name, code or _code(message), message, "0, it is reserved")
+        for name in names
+    ])  # fmt: skip
+
+
+def refuse(test: str, name: str, expected: str, message: str = "EH0007", *, code: str = "", rule: str = "") -> Check:
+    """Refuse where an expression over the parameters is true.
+
+    Args:
+        test: the expression.
+        name: the parameter that the answer names.
+        expected: what would be right.
+        message: the id of the message; "" for a silent refusal, which needs a code.
+        code: the name of the code, by default that of the message's layer.
+        rule: the condition in words, by default the expression.
+    """
+    return Check(Action.REFUSE, rule or test, test, name, code or _code(message), message, expected)
+
+
+def one_of(name: str, *values: int, message: str = "EH0007") -> Check:
+    """Refuse values that are none of these: 100000 with EH0007, or 107000 with an EE message."""
+    low, high = min(values), max(values)
+    whole = len(values) > 2 and sorted(values) == list(range(low, high + 1))
+    test = f"not {low} <= {name} <= {high}" if whole else f"{name} not in {values!r}"
+    expected = f"[{low}, {high}]" if whole else " or ".join(map(str, values))
+    return refuse(test, name, expected, message, rule=f"{name} is not {expected}")
+
+
+def succeed(test: str, rule: str = "") -> Check:
+    """Return success at once where an expression over the parameters is true: nothing is to be done."""
+    return Check(Action.SUCCEED, rule or test, test)
+
+
+def live(name: str, kind: type[Any]) -> Check:
+    """Refuse a handle, other than NULL, of nothing that is alive and of this class: 107017 with EE1017."""
+    return Check(
+        Action.LIVE, f"{name} is dead, foreign or of another kind", name=name, code="ACL_ERROR_RT_INVALID_HANDLE",
+        message="EE1017", kind=kind,
+    )
+
+
+def context() -> Check:
+    """Refuse a thread without a context: 107002 with EE1018."""
+    return Check(Action.CONTEXT, "no current context", code="ACL_ERROR_RT_CONTEXT_NULL", message="EE1018")
+
+
+def own(name: str) -> Check:
+    """Refuse a stream of another context: 107003 with EE1010; NULL, the default stream, needs a context, too."""
+    return Check(
+        Action.OWN, f"{name} belongs to another context", name=name, code="ACL_ERROR_RT_STREAM_CONTEXT",
+        message="EE1010",
+    )

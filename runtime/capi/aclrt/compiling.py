@@ -1,0 +1,104 @@
+"""Checks of an entry as one function: arguments by name in, NULL for what is missing, checks in order, then the body.
+
+The function is written as text, as `chips.packing` does with entries of a queue: a call runs comparisons, nothing else.
+Tracebacks and debuggers show the text.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runtime.capi.aclrt.checks import Action, Check
+from runtime.capi.aclrt.kinds import Parameter
+from runtime.core.process.current import foreign_stream
+
+
+def compiled(
+    name: str, body: Callable[..., Any], parameters: Sequence[Parameter], checks: Iterable[Check], *, waits: bool,
+    answers: bool,
+) -> Callable[..., Any]:
+    """Return the function of an entry: `function(acl, **arguments)`.
+
+    Args:
+        name: the C function's name.
+        body: what runs when no check refuses, with the parameters in the header's order.
+        checks: in the order in which they run.
+        waits: a locked process lets the call wait, behind the checks of the acl layer.
+        answers: the C function returns something else than a code.
+    """
+    text, values = source(name, parameters, tuple(checks), waits=waits, answers=answers)
+    values["body"] = body
+    file = f"<checks of {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), values)
+    made: Callable[..., Any] = values[name]
+    return made
+
+
+def source(
+    name: str, parameters: Sequence[Parameter], checks: Sequence[Check], *, waits: bool, answers: bool
+) -> tuple[str, dict[str, Any]]:
+    """Return the text of an entry's function, and what its names stand for but for `body`."""
+    values: dict[str, Any] = {"foreign_stream": foreign_stream, "__name__": __name__}
+    takes = ", ".join(f"{each.name}={0 if each.number else None}" for each in parameters)
+    text = {each.name for each in parameters if each.kind == "Text"}
+    lines = [f"def {name}(acl{', *, ' if takes else ''}{takes}):"]
+    lines += [f"    if {each.name} is None: {each.name} = 0" for each in parameters if each.number]
+    known = {"runtime": False, "context": False}
+    waiting = waits
+    for number, check in enumerate(checks):
+        if waiting and not check.acl_layer:
+            lines.append("    acl.wait_unlocked()")
+            waiting = False
+        lines += _lines(name, number, _as_text(check) if check.name in text else check, values, known)
+    if waiting:
+        lines.append("    acl.wait_unlocked()")
+    given = ", ".join(("acl", *(f"{each.name}_" if each.object else each.name for each in parameters)))
+    lines += [f"    return body({given})"] if answers else [f"    body({given})", "    return 0"]
+    return "\n".join(lines) + "\n", values
+
+
+def _as_text(check: Check) -> Check:
+    """Return the check for NULL of a string, which differs from an empty one."""
+    return replace(check, test=f"{check.name} is None") if check.test == f"not {check.name}" else check
+
+
+def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: dict[str, bool]) -> list[str]:
+    """Return the lines of one check; `known` says what an earlier one has looked up."""
+    lines: list[str] = []
+    name = check.name
+
+    def runtime() -> None:
+        if not known["runtime"]:
+            known["runtime"] = True
+            lines.append("    runtime = acl.runtime")
+
+    def context() -> None:
+        if not known["context"]:
+            known["context"] = True
+            lines.append("    context = runtime.current_context()")
+
+    if check.action is Action.REFUSE:
+        values[f"check{number}"] = check
+        value = name if name.isidentifier() else "None"
+        lines.append(f"    if {check.test}: raise check{number}.fault({call!r}, {value})")
+    elif check.action is Action.SUCCEED:
+        lines.append(f"    if {check.test}: return 0")
+    elif check.action is Action.LIVE:
+        runtime()
+        values[f"kind{number}"] = check.kind
+        lines.append(f"    {name}_ = runtime.handles.get({name}, kind{number}) if {name} else None")
+    elif check.action is Action.CONTEXT:
+        runtime()
+        context()
+    else:
+        runtime()
+        context()
+        lines += [
+            f"    if {name}_ is None: {name}_ = context.default_stream",
+            f"    elif {name}_.context is not context: raise foreign_stream({call!r}, {name}_, context)",
+        ]
+    return lines

@@ -1,0 +1,4 @@
+"""Copies, fills, reductions, cache operations, random numbers.
+
+Only `runtime.capi` imports this.
+"""

@@ -1,0 +1,154 @@
+"""Copies and cache operations by a description in device memory, by name (core_spec 13.7, 13.9)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.entry import Out, entry, need, need_rt, own_stream_of
+from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Size
+from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.state import Acl
+from runtime.launch.copy import barrier, descriptor
+
+_KINDS = 8
+"""Values of aclrtMemcpyKind."""
+_INSIDE_DEVICE = 6
+"""ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, the only kind that is described."""
+_COUNT = struct.Struct("<Q")
+"""aclrtBarrierTaskInfo begins so: how many pairs follow."""
+_WAIT = struct.Struct("<II")
+"""aclrtBarrierCmoInfo: cache operation, id."""
+
+
+def _need_inside(call: str, kind: int) -> None:
+    """Refuse what is no kind (100000 with EH0007), and kinds that are not described (207000)."""
+    if not 0 <= kind < _KINDS:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: kind is {kind}; 0 to {_KINDS - 1} exist", ee="EH0007",
+            params=(call, kind, "kind", f"[0, {_KINDS})"), hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)",
+        )
+    if kind != _INSIDE_DEVICE:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: kind is {kind}; only copies inside a device are described",
+            hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)",
+        )
+
+
+# -- copies --------------------------------------------------------------------------------------------------------
+
+
+@entry(null("descSize"))
+def aclrtGetMemcpyDescSize(acl: Acl, kind: Enum, descSize: Out[Size]) -> None:
+    """Return how many bytes of device memory the description of a copy takes."""
+    call = "aclrtGetMemcpyDescSize"
+    _need_inside(call, kind)
+    descSize.value = descriptor.copy_bytes(acl.runtime.machine.chip, call)
+
+
+@entry(null("desc", "srcAddr", "dstAddr"), waits_for_snapshot=True)
+def aclrtSetMemcpyDesc(
+    acl: Acl, desc: Address, kind: Enum, srcAddr: Address, dstAddr: Address, count: Size, config: Address
+) -> None:
+    """Write the description of a copy inside a device; `desc` is device memory, aligned to 64 bytes."""
+    call = "aclrtSetMemcpyDesc"
+    asked = need_size(call, count, "count")
+    if config:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: config is not NULL", ee="EH0012", params=(call, "config"),
+            hint="pass NULL",
+        )
+    _need_inside(call, kind)
+    descriptor.describe_copy(device_of(acl).context, desc, srcAddr, dstAddr, asked, call)
+
+
+@entry(null("desc"), waits_for_snapshot=True)
+def aclrtMemcpyAsyncWithDesc(acl: Acl, desc: Address, kind: Enum, stream: Handle) -> None:
+    """Queue a copy that was described before."""
+    call = "aclrtMemcpyAsyncWithDesc"
+    _need_inside(call, kind)
+    need(call, stream=stream)
+    descriptor.queue_described_copy(own_stream_of(acl, call, stream), desc, call)
+
+
+@entry(waits_for_snapshot=True)
+def aclrtMemcpyAsyncWithOffset(
+    acl: Acl, dst: Address, destMax: Size, dstDataOffset: Size, src: Address, count: Size, srcDataOffset: Size,
+    kind: Enum, stream: Handle,
+) -> None:
+    """Queue a copy whose ends are the addresses that lie at `dst` and `src` when it runs, plus offsets."""
+    call = "aclrtMemcpyAsyncWithOffset"
+    if not count:
+        return
+    if kind != _INSIDE_DEVICE:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: kind is {kind}; it must be 6", ee="EE1003",
+            params=(call, kind, "kind", _INSIDE_DEVICE), hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE",
+        )
+    need_rt(call, dst=dst, src=src)
+    where = own_stream_of(acl, call, stream)
+    descriptor.queue_indirect_copy(
+        where, dst, destMax, dstDataOffset, src, count, srcDataOffset, call
+    )
+
+
+# -- cache operations ----------------------------------------------------------------------------------------------
+
+
+@entry(null_rt("size"))
+def aclrtCmoGetDescSize(acl: Acl, size: Out[Size]) -> None:
+    """Return how many bytes the description of a cache operation takes; 0 on chips that have none."""
+    size.value = descriptor.cache_bytes(acl.runtime.machine.chip)
+
+
+@entry(null_rt("cmoDesc", "src"), waits_for_snapshot=True)
+def aclrtCmoSetDesc(acl: Acl, cmoDesc: Address, src: Address, size: Size) -> None:
+    """Write the description of a cache operation to device memory."""
+    call = "aclrtCmoSetDesc"
+    if not size:
+        raise _out_of_range(call, 0, "size", "more than 0")
+    descriptor.describe_cache(device_of(acl).context, cmoDesc, src, size, call)
+
+
+@entry(waits_for_snapshot=True)
+def aclrtCmoAsyncWithDesc(acl: Acl, cmoDesc: Address, cmoType: Enum, stream: Handle, reserve: Address) -> None:
+    """Queue a cache operation that was described before; the stream must be a model's."""
+    call = "aclrtCmoAsyncWithDesc"
+    if reserve:
+        raise _out_of_range(call, reserve, "reserve", "NULL")
+    need_rt(call, cmoDesc=cmoDesc)
+    descriptor.queue_described_cache(own_stream_of(acl, call, stream), cmoDesc, cmoType, call)
+
+
+@entry(null("src"), waits_for_snapshot=True)
+def aclrtCmoAsyncWithBarrier(acl: Acl, src: Address, size: Size, cmoType: Enum, barrierId: U32, stream: Handle) -> None:
+    """Queue a cache operation in a stream of a model; an invalidation has an id that others wait by. 310B only."""
+    call = "aclrtCmoAsyncWithBarrier"
+    barrier.check_supported(acl.runtime.machine.chip, call)
+    target = own_stream_of(acl, call, stream)
+    barrier.queue_operation(target, src, size, cmoType, barrierId, call)
+
+
+@entry(null("taskInfo"), waits_for_snapshot=True)
+def aclrtCmoWaitBarrier(acl: Acl, taskInfo: Address, stream: Handle, flag: U32) -> None:
+    """Let a stream of a model wait for invalidations by their ids; `flag` means nothing. 310B only."""
+    call = "aclrtCmoWaitBarrier"
+    (count,) = _COUNT.unpack(ctypes.string_at(taskInfo, _COUNT.size))
+    if not 0 < count <= barrier.MOST:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: barrierNum is {count}; it must be in (0, {barrier.MOST}]",
+            ee="EH0007", params=(call, count, "taskInfo->barrierNum", f"(0, {barrier.MOST}]"),
+        )
+    waits = list(_WAIT.iter_unpack(ctypes.string_at(taskInfo + _COUNT.size, count * _WAIT.size)))
+    barrier.check_waits(waits, call)
+    barrier.check_supported(acl.runtime.machine.chip, call)
+    barrier.queue_wait(own_stream_of(acl, call, stream), waits, call)
+
+
+def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
+        params=(call, value, name, expected),
+    )

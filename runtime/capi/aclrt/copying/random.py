@@ -1,0 +1,70 @@
+"""Random numbers by name (acl_rt.h, aclrtRandomNumTaskInfo)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.entry import entry, own_stream_of
+from runtime.capi.aclrt.kinds import Address, Handle
+from runtime.capi.aclrt.state import Acl
+from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, queue_random
+
+_OPERAND = struct.Struct("<B8sB6x")
+"""aclrtRandomParaInfo: whether it is an address, the bytes, how many count."""
+_REQUEST = struct.Struct(f"<II{2 * _OPERAND.size}sQQQ{_OPERAND.size}s{_OPERAND.size}s8x")
+"""aclrtRandomNumTaskInfo: data type, distribution, up to two parameters, where those, result and counter lie, seed,
+count."""
+_TYPES = {
+    3: Number.INT32, 9: Number.INT64, 8: Number.UINT32, 10: Number.UINT64, 27: Number.BFLOAT16, 1: Number.FLOAT16,
+    0: Number.FLOAT32,
+}  # fmt: skip
+"""aclDataType -> what the generator calls it."""
+
+
+@entry(null("taskInfo"), waits_for_snapshot=True)
+def aclrtRandomNumAsync(acl: Acl, taskInfo: Address, stream: Handle, reserve: Address) -> None:
+    """Queue the generation of random numbers: dropout mask, uniform, normal, truncated normal."""
+    call = "aclrtRandomNumAsync"
+    kind, distribution, parameters, place, result, counter, seed, count = _REQUEST.unpack(
+        ctypes.string_at(taskInfo, _REQUEST.size)
+    )
+    number = _TYPES.get(kind)
+    if number is None:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: dataType {kind} is not generated", ee="EH0009",
+            params=(call, kind, "taskInfo->dataType", "the generator has no such type"),
+            hint="float, float16, bfloat16, and 32 or 64-bit integers exist",
+        )
+    if reserve:
+        raise _out_of_range(call, reserve, "reserve", "NULL")
+    where = own_stream_of(acl, call, stream)
+    if distribution not in tuple(Distribution):
+        raise _out_of_range(call, distribution, "funcType", "[0, 3]")
+    how = Distribution(distribution)
+    rows = [parameters[: _OPERAND.size]]
+    if how is not Distribution.DROPOUT_MASK:
+        rows.append(parameters[_OPERAND.size :])
+    asked = RandomNumbers(
+        distribution=how, number=number, parameters=tuple(_operand(call, row) for row in rows),
+        seed=_operand(call, seed), count=_operand(call, count), result=result, counter=counter, place=place,
+    )
+    queue_random(where, asked, call)
+
+
+def _operand(call: str, row: bytes) -> Operand:
+    is_address, data, size = _OPERAND.unpack(row)
+    if is_address > 1:
+        raise _out_of_range(call, is_address, "isAddr", "0 or 1")
+    if size > len(data):
+        raise _out_of_range(call, size, "size", f"[1, {len(data)}]")
+    return Operand(data[:size], bool(is_address))
+
+
+def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
+        params=(call, value, name, expected),
+    )

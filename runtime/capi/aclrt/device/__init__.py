@@ -1,0 +1,4 @@
+"""Devices: setting and resetting, contexts, attributes, peers, limits, failed memory.
+
+Only `runtime.capi` imports this.
+"""

@@ -1,0 +1,4 @@
+"""Failures and last errors, marks, profiling, dumps.
+
+Only `runtime.capi` imports this.
+"""

@@ -1,0 +1,4 @@
+"""Capture, models, graphs as data.
+
+Only `runtime.capi` imports this.
+"""

@@ -1,0 +1,116 @@
+"""Branches in models by name: streams that start others, jumps to labels, conditional nodes (core_spec 14.9, 17.4)."""
+
+from __future__ import annotations
+
+import ctypes
+
+from chips.programs.stream import Condition as Comparison
+from runtime import errors
+from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of
+from runtime.capi.aclrt.kinds import U32, Address, CondTaskParams, Enum, Handle
+from runtime.capi.aclrt.state import Acl
+from runtime.core.sync.label import LabelList
+from runtime.feature.graph import Captured
+from runtime.feature.graph.model.links import activate, switch, switch_label
+from runtime.feature.graph.recording.condition import Condition, ConditionKind
+from runtime.feature.graph.recording.condition import Handle as ConditionHandle
+
+_INT32, _INT64 = 0, 1
+_ASSIGN_DEFAULT = 1
+
+
+def _chosen(call: str, name: str, value: int, allowed: tuple[int, ...]) -> int:
+    """Return an enumeration's number; one that it does not have is 107000 with EE1003."""
+    number = value
+    if number not in allowed:
+        wanted = f"{allowed[0]} to {allowed[-1]}"
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {number}; it must be {wanted}", ee="EE1003",
+            params=(call, number, name, wanted), hint=f"pass one of {allowed}",
+        )
+    return number
+
+
+def _reserved(call: str, name: str, value: object) -> None:
+    if value:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: {name} must be NULL", ee="EH0012", params=(call, name),
+            hint="pass NULL",
+        )
+
+
+# -- streams and labels ------------------------------------------------------------------------------------------------
+
+
+@entry(null("activeStream", "stream"))
+def aclrtActiveStream(acl: Acl, activeStream: Handle, stream: Handle) -> None:
+    """Start another stream of the model when a stream gets here."""
+    activate(own_stream_of(acl, "aclrtActiveStream", stream), own_stream_of(acl, "aclrtActiveStream", activeStream))
+
+
+@entry(null("leftValue", "rightValue", "trueStream", "stream"))
+def aclrtSwitchStream(
+    acl: Acl, leftValue: Address, cond: Enum, rightValue: Address, dataType: Enum,
+    trueStream: Handle, falseStream: Handle, stream: Handle,
+) -> None:
+    """Start another stream of the model where two values in device memory compare; falseStream must be NULL."""
+    call = "aclrtSwitchStream"
+    _reserved(call, "falseStream", falseStream)
+    comparison = Comparison(_chosen(call, "cond", cond, tuple(Comparison)))
+    kind = _chosen(call, "dataType", dataType, (_INT32, _INT64))
+    target, started = own_stream_of(acl, call, stream), own_stream_of(acl, call, trueStream)
+    switch(target, leftValue, comparison, rightValue, started, wide=kind == _INT64)
+
+
+@entry(null("ptr", "labelList", "stream"))
+def aclrtSwitchLabelByIndex(acl: Acl, ptr: Address, maxValue: U32, labelList: Handle, stream: Handle) -> None:
+    """Go on at the label whose number stands at ptr; one not below maxValue takes the last label."""
+    call = "aclrtSwitchLabelByIndex"
+    switch_label(own_stream_of(acl, call, stream), ptr, maxValue, handle_of(acl, labelList, LabelList))
+
+
+# -- conditional nodes -------------------------------------------------------------------------------------------------
+
+
+class aclmdlRICondTaskParams(ctypes.Structure):
+    """What a conditional node is (acl_rt.h): its handle, kind, number of branches, and where their handles go."""
+
+    _fields_ = (
+        ("handle", ctypes.c_void_p), ("type", ctypes.c_int), ("size", ctypes.c_uint32),
+        ("modelRIArray", ctypes.c_void_p),
+    )
+
+
+@entry(null("modelRI", "handle"))
+def aclmdlRICondHandleCreate(
+    acl: Acl, modelRI: Handle, defaultLaunchValue: U32, flag: Enum, handle: Out[Handle]
+) -> None:
+    """Make the value that decides a conditional node; flag 1 lets each execution start with defaultLaunchValue."""
+    call = "aclmdlRICondHandleCreate"
+    graph = handle_of(acl, modelRI, Captured)
+    assigned = _chosen(call, "flag", flag, (0, _ASSIGN_DEFAULT)) == _ASSIGN_DEFAULT
+    handle.value = ConditionHandle(graph, defaultLaunchValue, assigned=assigned).handle
+
+
+@entry(null("handle", "ptr"))
+def aclmdlRICondHandleGetCondPtr(acl: Acl, handle: Handle, ptr: Out[Address]) -> None:
+    """Give the device address of the 64-bit value."""
+    ptr.value = handle_of(acl, handle, ConditionHandle).address
+
+
+@entry(null("params", "stream"))
+def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags: U32) -> None:
+    """Put a conditional node into a captured stream and give the handles of its branches; flags must be 0.
+
+    Args:
+        params: an `aclmdlRICondTaskParams`, which C takes by value.
+    """
+    call = "aclmdlRIAddCondTask"
+    need(call, handle=params.handle, modelRIArray=params.modelRIArray)
+    _chosen(call, "flags", flags, (0,))
+    kind = ConditionKind(_chosen(call, "type", params.type, tuple(ConditionKind)))
+    target = own_stream_of(acl, call, stream)
+    made = Condition(target, handle_of(acl, params.handle, ConditionHandle), kind, params.size)
+    handles = (ctypes.c_uint64 * len(made.branches)).from_address(params.modelRIArray)
+    handles[:] = [branch.handle for branch in made.branches]

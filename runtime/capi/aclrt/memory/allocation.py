@@ -1,0 +1,293 @@
+"""Memory by name: allocation, release, what an address is, what there is of it (core_spec 13.1 to 13.4, 13.10)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from npuhal import constants as c
+from runtime import errors
+from runtime.api.memory import DeviceMemory
+from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
+from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
+from runtime.capi.aclrt.layouts import LIST, MALLOC_ATTRIBUTE
+from runtime.capi.aclrt.state import Acl
+from runtime.driver.memory import MemoryDriver
+from runtime.launch.copy.cmo import queue_cache
+from runtime.memory.information import space
+from runtime.memory.location import Location, locate
+
+_MODULE, _DEVICE, _UNIFIED = 1, 2, 3
+"""aclrtMallocAttrType: the module that is charged, the device, and whether host memory gets a unified address."""
+_POINTER_ATTRIBUTES = struct.Struct("<III")
+"""aclrtPtrAttributes: location id, location type, page size; 16 reserved bytes follow."""
+_USAGE = struct.Struct("<32sQQ64x")
+"""aclrtMemUsageInfo: name, bytes now, peak bytes."""
+_MEMORY_TYPES = c.MEM_DEV_TYPE | c.MEM_DVPP_TYPE | c.MEM_RESERVE_TYPE
+
+
+def device_of(acl: Acl) -> DeviceMemory:
+    """Return the device of the calling thread's context; 107002 with EE1018 without one."""
+    device = acl.runtime.current_context().device
+    assert isinstance(device, DeviceMemory)
+    return device
+
+
+def need_size(call: str, size: int, name: str = "size") -> int:
+    """Return a size, or raise the acl layer's answer to 0: 100000 with EH0007."""
+    if not size or size < 0:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {size}; it must be more than 0", ee="EH0007",
+            params=(call, size, name, "more than 0"), hint="pass a positive number of bytes",
+        )
+    return size
+
+
+def _attributes(cfg: int) -> dict[int, int]:
+    """Read aclrtMallocConfig: an array of attributes, and how many."""
+    if not cfg:
+        return {}
+    rows, count = LIST.unpack(ctypes.string_at(cfg, LIST.size))
+    data = ctypes.string_at(rows, MALLOC_ATTRIBUTE.size * count) if rows else b""
+    return dict(MALLOC_ATTRIBUTE.iter_unpack(data))
+
+
+# -- device memory -------------------------------------------------------------------------------------------------
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtMalloc(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) -> None:
+    """Allocate device memory, padded as the chip wants it."""
+    _malloc(acl, "aclrtMalloc", devPtr, size, policy, "malloc")
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtMallocAlign32(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) -> None:
+    """Allocate device memory, rounded up to 32 bytes only."""
+    _malloc(acl, "aclrtMallocAlign32", devPtr, size, policy, "malloc_align32")
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtMallocCached(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) -> None:
+    """The same as aclrtMalloc."""
+    _malloc(acl, "aclrtMallocCached", devPtr, size, policy, "malloc_cached")
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtMallocWithCfg(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
+    """Allocate device memory without padding; policies can be combined, attributes choose the module."""
+    _malloc(acl, "aclrtMallocWithCfg", devPtr, size, policy, "malloc_with_cfg", cfg)
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtMallocForTaskScheduler(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
+    """Allocate device memory that the task scheduler reads."""
+    _malloc(acl, "aclrtMallocForTaskScheduler", devPtr, size, policy, "malloc_for_task_scheduler", cfg)
+
+
+def _malloc(
+    acl: Acl, call: str, devPtr: Out[int], size: int, policy: int, rule: str, cfg: int = 0
+) -> None:
+    need(call, devPtr=devPtr)
+    asked = need_size(call, size)
+    attributes = _attributes(cfg)
+    for number in attributes:
+        if number not in (_MODULE, _DEVICE, _UNIFIED):
+            raise _bad_attribute(call, number)
+    device = device_of(acl)
+    wanted = attributes.get(_DEVICE, device.user_id)
+    if wanted != device.user_id:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: attribute DEVICE_ID is {wanted}, the thread works on device "
+            f"{device.user_id}", ee="EE1003", params=(call, wanted, "DEVICE_ID", device.user_id),
+            hint="set that device first",
+        )
+    device.deferred_frees.sweep()
+    devPtr.value = device.allocator.device(asked, policy, rule, attributes.get(_MODULE))
+
+
+def _bad_attribute(call: str, number: int) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: attribute {number} does not go with this call", ee="EE1003",
+        params=(call, number, "attr", "MODULE_ID 1 or VA_FLAG 3"), hint="leave it out",
+    )
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtFree(acl: Acl, devPtr: Address) -> None:
+    """Free device memory, or pinned host memory, at once."""
+    _free(acl, devPtr)
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtFreeWithDevSync(acl: Acl, devPtr: Address) -> None:
+    """Wait for the device, then free."""
+    acl.runtime.current_context().synchronize()
+    _free(acl, devPtr)
+
+
+def _free(acl: Acl, address: int) -> None:
+    """Give memory back by the device that has it in its ledger; the driver decides about everything else.
+
+    A block that went with its device may be freed once more afterwards (core_spec 3.3).
+    """
+    left_behind = address in acl.runtime.left_behind
+    acl.runtime.left_behind.discard(address)
+    for device in acl.runtime.open_devices():
+        if isinstance(device, DeviceMemory) and device.ledger.find(address) is not None:
+            device.allocator.free(address)
+            return
+    if not left_behind:
+        MemoryDriver(acl.runtime.hal, 0).free(address)
+
+
+# -- host memory ---------------------------------------------------------------------------------------------------
+
+
+@entry(null("hostPtr"), waits_for_snapshot=True)
+def aclrtMallocHost(acl: Acl, hostPtr: Out[Address], size: Size) -> None:
+    """Allocate pinned host memory."""
+    asked = need_size("aclrtMallocHost", size)
+    hostPtr.value = device_of(acl).allocator.host(asked)
+
+
+@entry(null("ptr"), waits_for_snapshot=True)
+def aclrtMallocHostWithCfg(acl: Acl, ptr: Out[Address], size: U64, cfg: Address) -> None:
+    """Allocate pinned host memory for a module, or at an address that devices share (VA_FLAG 1)."""
+    call = "aclrtMallocHostWithCfg"
+    asked = need_size(call, size)
+    attributes = _attributes(cfg)
+    for number in attributes:
+        if number not in (_MODULE, _UNIFIED):
+            raise _bad_attribute(call, number)
+    rule = "malloc_host_uva" if attributes.get(_UNIFIED) else "malloc_host_with_cfg"
+    ptr.value = device_of(acl).allocator.host(asked, rule, attributes.get(_MODULE))
+
+
+@entry(null("hostPtr"), waits_for_snapshot=True)
+def aclrtFreeHost(acl: Acl, hostPtr: Address) -> None:
+    """Free pinned host memory; works without a context."""
+    _free_host(acl, "aclrtFreeHost", hostPtr)
+
+
+@entry(null("hostPtr"), waits_for_snapshot=True)
+def aclrtFreeHostWithDevSync(acl: Acl, hostPtr: Address) -> None:
+    """Wait for the device, then free."""
+    acl.runtime.current_context().synchronize()
+    _free_host(acl, "aclrtFreeHostWithDevSync", hostPtr)
+
+
+def _free_host(acl: Acl, call: str, address: int) -> None:
+    memory = MemoryDriver(acl.runtime.hal, 0)
+    if memory.classifies and locate(memory, address).location not in (Location.HOST, Location.UNREGISTERED):
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {address:#x} is no host memory", ee="EE1011",
+            params=(call, f"{address:#x}", "hostPtr", "it is device memory"), hint="use aclrtFree",
+        )
+    _free(acl, address)
+
+
+# -- questions -----------------------------------------------------------------------------------------------------
+
+
+@entry(null("free", "total"))
+def aclrtGetMemInfo(acl: Acl, attr: Enum, free: Out[Size], total: Out[Size]) -> None:
+    """Return free and total bytes of one kind of memory."""
+    call = "aclrtGetMemInfo"
+    context = acl.runtime.find_context()
+    if context is None:
+        raise errors.fault(
+            "ACL_ERROR_RT_CONTEXT_NULL", f"{call}: this thread has no device set", ee="EE1001",
+            params=(f"{call}: no context is bound to the thread",), hint="call aclrtSetDevice first",
+        )
+    free.value, total.value = space(context.device.memory, attr, call)
+
+
+@entry(null("memUsageInfo", "outputNum"))
+def aclrtGetMemUsageInfo(
+    acl: Acl, deviceId: I32, memUsageInfo: Address, inputNum: Size, outputNum: Out[Size]
+) -> None:
+    """Write what each component holds of a device: as many rows as there is room for."""
+    call = "aclrtGetMemUsageInfo"
+    room = need_size(call, inputNum, "inputNum")
+    slot = acl.runtime.slot(deviceId, call)
+    rows = MemoryDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index]).usage(room)
+    for number, (name, now, peak) in enumerate(rows):
+        data = _USAGE.pack(name.encode(), now, peak)
+        ctypes.memmove(memUsageInfo + number * _USAGE.size, data, len(data))
+    outputNum.value = len(rows)
+
+
+@entry(null("ptr", "attributes"))
+def aclrtPointerGetAttributes(acl: Acl, ptr: Address, attributes: Address) -> None:
+    """Write where an address lies, on which device, and the page size; unknown addresses are UNREGISTERED."""
+    call = "aclrtPointerGetAttributes"
+    runtime = acl.runtime
+    memory = MemoryDriver(runtime.hal, 0)
+    if not memory.classifies:
+        raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this driver does not classify addresses")
+    place = locate(memory, ptr)
+    ids = runtime.visible.ids
+    user = ids.index(place.device_id) if place.device_id in ids else place.device_id
+    data = _POINTER_ATTRIBUTES.pack(user, place.location, place.page_bytes)
+    ctypes.memmove(attributes, data, len(data))
+
+
+@entry(null("ptr"))
+def aclrtMemGetAddressRange(acl: Acl, ptr: Address, pbase: Out[Address] | None, psize: Out[Size] | None) -> None:
+    """Return the block that holds an address; one of the outputs may be NULL."""
+    call = "aclrtMemGetAddressRange"
+    if pbase is None and psize is None:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: pbase and psize are both NULL", ee="EE1022",
+            params=(call, "NULL", "pbase and psize", "there is nothing to write"), hint="pass at least one",
+        )
+    base, size = device_of(acl).memory.address_range(ptr)
+    if pbase is not None:
+        pbase.value = base
+    if psize is not None:
+        psize.value = size
+
+
+@entry(null("addrList", "checkResult"))
+def aclrtCheckMemType(
+    acl: Acl, addrList: Address, size: U32, memType: U32, checkResult: Out[U32], reserve: U32
+) -> None:
+    """Tell whether all addresses of a list are memory of a type: 2 device, 8 DVPP, 32 reserved."""
+    call = "aclrtCheckMemType"
+    count = need_size(call, size)
+    if reserve or not memType or memType & ~_MEMORY_TYPES:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: memType is {memType}, reserve {reserve}", ee="EE1003",
+            params=(call, memType, "memType", "an OR of 2, 8 and 32, with reserve 0"),
+        )
+    addresses = list((ctypes.c_uint64 * count).from_address(addrList))
+    checkResult.value = int(device_of(acl).memory.all_of_type(addresses, memType))
+
+
+# -- cache ---------------------------------------------------------------------------------------------------------
+
+
+def _touch(call: str, devPtr: int, size: int) -> None:
+    need(call, devPtr=devPtr)
+    need_size(call, size)
+
+
+@entry()
+def aclrtMemFlush(acl: Acl, devPtr: Address, size: Size) -> None:
+    """Nothing: host caches are coherent with what the driver maps."""
+    _touch("aclrtMemFlush", devPtr, size)
+
+
+@entry()
+def aclrtMemInvalidate(acl: Acl, devPtr: Address, size: Size) -> None:
+    """Nothing: host caches are coherent with what the driver maps."""
+    _touch("aclrtMemInvalidate", devPtr, size)
+
+
+@entry(null("src"), waits_for_snapshot=True)
+def aclrtCmoAsync(acl: Acl, src: Address, size: Size, cmoType: Enum, stream: Handle) -> None:
+    """Queue a cache operation: 0 prefetch, 1 write back, 2 invalidate, 3 flush."""
+    call = "aclrtCmoAsync"
+    queue_cache(own_stream_of(acl, call, stream), src, need_size(call, size), cmoType, call)

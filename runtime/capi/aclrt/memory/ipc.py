@@ -1,0 +1,128 @@
+"""Memory shared between processes under a key, by name (core_spec 13.12)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.entry import Out, entry, need_rt
+from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size
+from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.state import Acl
+from runtime.driver.ipc import ShareDriver
+from runtime.driver.p2p import PeerDriver
+from runtime.memory import ipc
+
+_ACCESS_LINK = 0
+"""aclrtIpcMemAttrType: over which link accesses go."""
+_SERVER_PIDS = struct.Struct("<I4xQQ")
+"""aclrtServerPid: super-pod device id, address of process ids, how many."""
+
+
+def _key(key: int | str | bytes) -> bytes:
+    """Return a key that was given as an address, or as text."""
+    if isinstance(key, int):
+        return ctypes.string_at(key)
+    return key.encode() if isinstance(key, str) else key
+
+
+def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
+        params=(call, value, name, expected),
+    )
+
+
+@entry(null("devPtr", "key"), waits_for_snapshot=True)
+def aclrtIpcMemGetExportKey(acl: Acl, devPtr: Address, size: Size, key: Address, len: Size, flags: U64) -> None:
+    """Write a key for device memory to `key`, which has room for `len` bytes (65); flag 1: open to all processes."""
+    call = "aclrtIpcMemGetExportKey"
+    made = ipc.export(device_of(acl).shared, devPtr, size, len, flags, call)
+    closed = made + b"\0"
+    ctypes.memmove(key, closed, memoryview(closed).nbytes)
+
+
+@entry(null("key"), waits_for_snapshot=True)
+def aclrtIpcMemClose(acl: Acl, key: Address) -> None:
+    """Close a key: in an importing process what it has open, in the exporting one the key itself."""
+    text, table, driver = _key(key), acl.runtime.open_keys, device_of(acl).shared
+    opened = table.addresses(text)
+    if opened:
+        for address in opened:
+            table.close(driver, address)
+    else:
+        driver.forget(text)
+
+
+@entry(null("devPtr", "key"), waits_for_snapshot=True)
+def aclrtIpcMemImportByKey(acl: Acl, devPtr: Out[Address], key: Address, flags: U64) -> None:
+    """Map the memory behind a key; flag 1 lets the device reach the exporting one first."""
+    call = "aclrtIpcMemImportByKey"
+    if flags & ~ipc.ENABLE_PEER:
+        raise _out_of_range(call, flags, "flags", "0 or 1")
+    device, text = device_of(acl), _key(key)
+    if flags:
+        peers = PeerDriver(device.hal, device.device_id)
+        peers.reach(device.shared.exporter(text), own=device.driver.info.physical_id())
+    devPtr.value = acl.runtime.open_keys.open(device.shared, text)
+
+
+@entry(null("key", "pid"), waits_for_snapshot=True)
+def aclrtIpcMemSetImportPid(acl: Acl, key: Address, pid: Address, num: Size) -> None:
+    """Let processes open a key; pids are bare tgids (aclrtDeviceGetBareTgid)."""
+    call = "aclrtIpcMemSetImportPid"
+    pids = list((ctypes.c_int32 * max(num, 0)).from_address(pid))
+    ipc.allow(device_of(acl).shared, _key(key), pids, call)
+
+
+@entry(null("key"), waits_for_snapshot=True)
+def aclrtIpcMemSetAttr(acl: Acl, key: Address, type: Enum, attr: U64) -> None:
+    """Choose the link of accesses to a key (type 0): 0 SIO, 1 HCCS, 2 and 3 UB."""
+    call = "aclrtIpcMemSetAttr"
+    if type != _ACCESS_LINK:
+        raise _out_of_range(call, type, "type", "0")
+    acl.runtime.open_keys.set_attribute(device_of(acl).shared, _key(key), attr)
+
+
+@entry(null_rt("key", "serverPids"), waits_for_snapshot=True)
+def aclrtIpcMemImportPidInterServer(acl: Acl, key: Address, serverPids: Address, num: Size) -> None:
+    """Let processes of other servers of a super-pod open a key; only forms of Ascend 910_93 are in one."""
+    call = "aclrtIpcMemImportPidInterServer"
+    if not num:
+        raise _out_of_range(call, 0, "num", "more than 0")
+    driver, text = device_of(acl).shared, _key(key)
+    for server, pids, count in server_pids(call, serverPids, num):
+        driver.allow_server(text, server, list((ctypes.c_int32 * count).from_address(pids)))
+
+
+def server_pids(call: str, address: int, count: int) -> list[tuple[int, int, int]]:
+    """Read aclrtServerPid rows: (super-pod device id, address of process ids, how many); 107000 for a NULL address."""
+    rows = list(_SERVER_PIDS.iter_unpack(ctypes.string_at(address, _SERVER_PIDS.size * count)))
+    for number, (_, pids, _) in enumerate(rows):
+        need_rt(call, **{f"serverPids[{number}].pid": pids})
+    return rows
+
+
+# -- processes and peers -------------------------------------------------------------------------------------------
+
+
+@entry(null("pid"))
+def aclrtDeviceGetBareTgid(acl: Acl, pid: Out[I32]) -> None:
+    """Return this process's id as the driver knows it, outside of any container: what lists of processes take."""
+    pid.value = ShareDriver(acl.runtime.hal, 0).bare_pid()
+
+
+@entry(null("devPtr"), waits_for_snapshot=True)
+def aclrtMemP2PMap(acl: Acl, devPtr: Address, size: Size, dstDevId: I32, flags: U64) -> None:
+    """Map memory for another device ahead of use; peer access must be enabled before."""
+    call = "aclrtMemP2PMap"
+    asked = need_size(call, size)
+    if flags:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: flags is {flags}, it must be 0", ee="EH0009",
+            params=(call, flags, "flags", "it is reserved"), hint="pass 0",
+        )
+    other = acl.runtime.visible.ids[acl.runtime.slot(dstDevId, call).index]
+    device_of(acl).memory.map_for(devPtr, asked, other)

@@ -1,0 +1,167 @@
+"""Managed memory by name: allocated once, used by host and device (semantics_for_tests 1)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from itertools import pairwise
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.entry import Out, entry, need_rt, own_stream_of
+from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, ManagedLocation, Size
+from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.state import Acl
+from runtime.driver.pools import ManagedDriver
+
+_ATTACH_GLOBAL = 1
+_ADVICE = range(6)
+_LOCATION = struct.Struct("<iI")
+"""aclrtMemManagedLocation: id, type."""
+_ATTRIBUTES = range(1, 9)
+
+
+def _driver(acl: Acl) -> ManagedDriver:
+    device = device_of(acl)
+    return ManagedDriver(device.hal, device.device_id)
+
+
+def _location(location: int) -> tuple[int, int]:
+    number, kind = _LOCATION.unpack(ctypes.string_at(location, _LOCATION.size))
+    return kind, number
+
+
+@entry(null("ptr"), waits_for_snapshot=True)
+def aclrtMemAllocManaged(acl: Acl, ptr: Out[Address], size: U64, flag: U32) -> None:
+    """Allocate memory that host and device share, in units of 2 MiB; aclrtFree frees it."""
+    call = "aclrtMemAllocManaged"
+    asked = need_size(call, size)
+    if flag != _ATTACH_GLOBAL:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flag is {flag}; it must be 1", ee="EE1003",
+            params=(call, flag, "flag", _ATTACH_GLOBAL), hint="pass ACL_RT_MEM_ATTACH_GLOBAL",
+        )
+    ptr.value = device_of(acl).allocator.managed(asked)
+
+
+@entry(null("ptr", "location"), waits_for_snapshot=True)
+def aclrtMemManagedAdvise(acl: Acl, ptr: Address, size: U64, advise: Enum, location: ManagedLocation) -> None:
+    """Give a hint about a range of managed memory; `location` points to an aclrtMemManagedLocation."""
+    call = "aclrtMemManagedAdvise"
+    asked = need_size(call, size)
+    if advise not in _ADVICE:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: advise is {advise}; 0 to 5 exist", ee="EE1003",
+            params=(call, advise, "advise", "[0, 5]"),
+        )
+    _driver(acl).advise(ptr, asked, advise, *_location(location))
+
+
+@entry(null("ptr", "location"), waits_for_snapshot=True)
+def aclrtMemManagedPrefetchAsync(
+    acl: Acl, ptr: Address, size: Size, location: ManagedLocation, flags: U32, stream: Handle
+) -> None:
+    """Move managed memory to a location when the stream gets there."""
+    call = "aclrtMemManagedPrefetchAsync"
+    asked, (kind, number) = need_size(call, size), _location(location)
+    if flags:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags is {flags}; it must be 0", ee="EE1003",
+            params=(call, flags, "flags", 0),
+        )
+    driver = _driver(acl)
+    where = own_stream_of(acl, call, stream)
+
+    def move(_data: int) -> int:
+        driver.prefetch(ptr, asked, kind, number)
+        return 0
+
+    acl.runtime.callbacks.host_function(where, move, fails=True)
+
+
+@entry(null("ptrs", "sizes", "prefetchLocs", "prefetchLocIdxs"), waits_for_snapshot=True)
+def aclrtMemManagedPrefetchBatchAsync(
+    acl: Acl, ptrs: Address, sizes: Address, count: Size, prefetchLocs: Address, prefetchLocIdxs: Address,
+    numPrefetchLocs: Size, flags: U64, stream: Handle,
+) -> None:
+    """Move many ranges: location k is for the ranges from number `prefetchLocIdxs[k]` on."""
+    call = "aclrtMemManagedPrefetchBatchAsync"
+    need_size(call, count, "count")
+    need_size(call, numPrefetchLocs, "numPrefetchLocs")
+    if flags:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: flags is {flags}, it must be 0", ee="EH0009",
+            params=(call, flags, "flags", "it is reserved"), hint="pass 0",
+        )
+    if count < numPrefetchLocs:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: {numPrefetchLocs} locations for {count} ranges", ee="EH0009",
+            params=(call, count, "count", f"there are {numPrefetchLocs} locations"), hint="one location per run",
+        )
+    ranges = list(zip(_words(ptrs, count), _words(sizes, count), strict=True))
+    starts = _words(prefetchLocIdxs, numPrefetchLocs)
+    places = [_location(prefetchLocs + number * _LOCATION.size) for number in range(numPrefetchLocs)]
+    _check_runs(call, ranges, starts)
+    driver, where = _driver(acl), own_stream_of(acl, call, stream)
+
+    def move(_data: int) -> int:
+        driver.prefetch_many(ranges, places, starts)
+        return 0
+
+    acl.runtime.callbacks.host_function(where, move, fails=True)
+
+
+def _check_runs(call: str, ranges: list[tuple[int, int]], starts: list[int]) -> None:
+    """Refuse NULL ranges (EE1004), and runs that do not begin at 0 (EE1003) and rise (EE1017)."""
+    for number, (address, _) in enumerate(ranges):
+        need_rt(call, **{f"ptrs[{number}]": address})
+    if starts[0]:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: prefetchLocIdxs[0] is {starts[0]}; it must be 0", ee="EE1003",
+            params=(call, starts[0], "prefetchLocIdxs[0]", 0),
+        )
+    for number, (earlier, later) in enumerate(pairwise(starts), 1):
+        if not earlier < later < len(ranges):
+            why = f"{later} is not between {earlier} and {len(ranges)}"
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: prefetchLocIdxs[{number}]: {why}", ee="EE1017",
+                params=(call, f"prefetchLocIdxs[{number}]", why), hint="runs of ranges rise from 0",
+            )
+
+
+def _words(address: int, count: int) -> list[int]:
+    return list((ctypes.c_uint64 * count).from_address(address))
+
+
+@entry(null("ptr", "data"))
+def aclrtMemManagedGetAttr(acl: Acl, attribute: Enum, ptr: Address, size: Size, data: Address, dataSize: Size) -> None:
+    """Write one attribute of a range to `data`."""
+    call = "aclrtMemManagedGetAttr"
+    asked, room = need_size(call, size), need_size(call, dataSize, "dataSize")
+    _need_attribute(call, attribute)
+    (value,) = _driver(acl).attributes(ptr, asked, [attribute], [room])
+    ctypes.memmove(data, value, len(value))
+
+
+@entry(null("ptr", "attributes", "data", "dataSizes"))
+def aclrtMemManagedGetAttrs(
+    acl: Acl, attributes: Address, numAttributes: Size, ptr: Address, size: Size, data: Address, dataSizes: Address
+) -> None:
+    """Write several attributes of a range: number k to the address `data[k]`, which has room for `dataSizes[k]`."""
+    call = "aclrtMemManagedGetAttrs"
+    asked, count = need_size(call, size), numAttributes
+    kinds = list((ctypes.c_uint32 * count).from_address(attributes))
+    for kind in kinds:
+        _need_attribute(call, kind)
+    if kinds:
+        values = _driver(acl).attributes(ptr, asked, kinds, _words(dataSizes, count))
+        for where, value in zip(_words(data, count), values, strict=True):
+            ctypes.memmove(where, value, memoryview(value).nbytes)
+
+
+def _need_attribute(call: str, attribute: int) -> None:
+    if attribute not in _ATTRIBUTES:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: attribute is {attribute}; 1 to 8 exist", ee="EE1003",
+            params=(call, attribute, "attribute", "[1, 8]"),
+        )

@@ -1,0 +1,110 @@
+"""Stream-ordered pools by name (core_spec 13.13)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from functools import partial
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
+from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
+from runtime.capi.aclrt.memory.allocation import device_of
+from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
+from runtime.memory.ordered import OrderedPool
+
+_PROPERTIES = struct.Struct("<IIIIQ")
+"""aclrtMemPoolProps: allocation type, handle type, location id and type, maximal size."""
+_WORD = struct.Struct("<Q")
+_SWITCH_BYTES = 4
+_FIRST_COUNT = 4
+"""Attributes below this are ints, the others 64-bit counts."""
+
+
+@entry(null("memPool", "poolProps"), waits_for_snapshot=True)
+def aclrtMemPoolCreate(acl: Acl, memPool: Out[Handle], poolProps: Address) -> None:
+    """Make a pool on a device."""
+    call = "aclrtMemPoolCreate"
+    _, _, number, _, maximum = _PROPERTIES.unpack(ctypes.string_at(poolProps, _PROPERTIES.size))
+    device = device_of(acl)
+    if number != device.user_id:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: location.id is {number}, the thread works on device "
+            f"{device.user_id}", ee="EE1011",
+            params=(call, number, "location.id", "it is not the device that the thread works on"),
+            hint="set that device first",
+        )
+    pool = OrderedPool(device.memory, device.device_id, maximum, call)
+    device.ordered_pools.append(pool)
+    memPool.value = acl.runtime.handles.add(pool)
+
+
+@entry(null("memPool"), waits_for_snapshot=True)
+def aclrtMemPoolDestroy(acl: Acl, memPool: Handle) -> None:
+    """Give a pool back, with all that it has given out."""
+    pool, device = _pool(acl, memPool), device_of(acl)
+    pool.close()
+    acl.runtime.handles.remove(memPool)
+    if pool in device.ordered_pools:
+        device.ordered_pools.remove(pool)
+
+
+def _pool(acl: Acl, handle: int) -> OrderedPool:
+    found: OrderedPool = handle_of(acl, handle, OrderedPool)
+    return found
+
+
+@entry(null("ptr", "memPool"), waits_for_snapshot=True)
+def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Handle, stream: Handle) -> None:
+    """Take memory out of a pool for the later work of a stream."""
+    call = "aclrtMemPoolMallocAsync"
+    pool = _pool(acl, memPool)
+    where = own_stream_of(acl, call, stream)
+    if size:
+        ptr.value, _ = pool.alloc(size, where.handle)
+
+
+@entry(null("ptr"), waits_for_snapshot=True)
+def aclrtMemPoolFreeAsync(acl: Acl, ptr: Address, stream: Handle) -> None:
+    """Give memory back after the earlier work of a stream; what is no pool's is freed by the host then."""
+    call = "aclrtMemPoolFreeAsync"
+    where = own_stream_of(acl, call, stream)
+    device = device_of(acl)
+    for pool in device.ordered_pools:
+        if pool.holds(ptr):
+            pool.free(ptr, where.handle)
+            return
+    _free_later(where, partial(device.allocator.free, ptr))
+
+
+def _free_later(stream: Stream, free: partial[None]) -> None:
+    def call(_data: int) -> int:
+        free()
+        return 0
+
+    stream.device.runtime.callbacks.host_function(stream, call, fails=True)
+
+
+@entry(null("memPool"), waits_for_snapshot=True)
+def aclrtMemPoolTrimTo(acl: Acl, memPool: Handle, minBytesToKeep: Size) -> None:
+    """Give memory back that nobody uses, down to a number of bytes."""
+    _pool(acl, memPool).trim(minBytesToKeep, "aclrtMemPoolTrimTo")
+
+
+@entry(null("memPool", "value"))
+def aclrtMemPoolSetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -> None:
+    """Set an attribute: 1 to 3 switches (int), 4 the release threshold, 6 and 8 to 0 (64 bits)."""
+    call = "aclrtMemPoolSetAttr"
+    size = _SWITCH_BYTES if attr < _FIRST_COUNT else _WORD.size
+    _pool(acl, memPool).set(attr, int.from_bytes(ctypes.string_at(value, size), "little"), call)
+
+
+@entry(null("memPool", "value"))
+def aclrtMemPoolGetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -> None:
+    """Write an attribute to `value`: 1 to 3 an int, 4 to 8 a 64-bit count."""
+    call = "aclrtMemPoolGetAttr"
+    found = _pool(acl, memPool).get(attr, call)
+    data = found.to_bytes(_SWITCH_BYTES if attr < _FIRST_COUNT else _WORD.size, "little")
+    ctypes.memmove(value, data, len(data))

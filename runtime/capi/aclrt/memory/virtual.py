@@ -1,0 +1,220 @@
+"""Virtual memory by name (core_spec 13.11). Handles are the driver's; nothing is kept here."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from npuhal import constants as c
+from runtime import errors
+from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.entry import Out, entry
+from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, Size
+from runtime.capi.aclrt.layouts import PHYSICAL_PROPERTIES
+from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.state import Acl
+from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.memory.information import attribute_of, physical_kind
+from runtime.memory.virtual import map_again
+
+_GRANT = struct.Struct("<III12x")
+"""aclrtMemAccessDesc: flags, location id and type, 12 reserved bytes."""
+_LOCATION = struct.Struct("<II")
+"""aclrtMemLocation: id, type (0 host, 1 device)."""
+_HOST, _DEVICE = 0, 1
+_HANDLE_NONE = 0
+_LAST_LINK = 3
+
+
+def _driver(acl: Acl) -> VirtualDriver:
+    return device_of(acl).virtual
+
+
+def _zero(call: str, **given: int | None) -> None:
+    """Refuse what must be 0: 107000 with EE1003."""
+    for name, value in given.items():
+        if value:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; it must be 0", ee="EE1003",
+                params=(call, value, name, 0), hint="pass 0",
+            )
+
+
+# -- addresses -----------------------------------------------------------------------------------------------------
+
+
+@entry(null("virPtr"), waits_for_snapshot=True)
+def aclrtReserveMemAddress(
+    acl: Acl, virPtr: Out[Address], size: Size, alignment: Size, expectPtr: Address, flags: U64
+) -> None:
+    """Reserve addresses, at `expectPtr` if that is not NULL; flag 1 for huge pages."""
+    _reserve(acl, "aclrtReserveMemAddress", virPtr, size, alignment, expectPtr, flags)
+
+
+@entry(null("virPtr"), null("expectPtr"), waits_for_snapshot=True)
+def aclrtReserveMemAddressNoUCMemory(
+    acl: Acl, virPtr: Out[Address], size: Size, alignment: Size, expectPtr: Address, flags: U64
+) -> None:
+    """The same for memory that is never used past the cache; the address must be given."""
+    _reserve(acl, "aclrtReserveMemAddressNoUCMemory", virPtr, size, alignment, expectPtr, flags)
+
+
+def _reserve(
+    acl: Acl, call: str, virPtr: Out[int], size: int, alignment: int, expectPtr: int, flags: int
+) -> None:
+    asked = need_size(call, size)
+    _zero(call, alignment=alignment)
+    if flags & ~1:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags is {flags}; 0 and 1 exist", ee="EE1003",
+            params=(call, flags, "flags", "0 or 1"), hint="pass 1 for huge pages",
+        )
+    virPtr.value = _driver(acl).reserve(asked, expectPtr, flags)
+
+
+@entry(null("virPtr"), waits_for_snapshot=True)
+def aclrtReleaseMemAddress(acl: Acl, virPtr: Address) -> None:
+    """Give reserved addresses back."""
+    _driver(acl).release(virPtr)
+
+
+# -- physical memory -----------------------------------------------------------------------------------------------
+
+
+@entry(null("handle", "prop"), waits_for_snapshot=True)
+def aclrtMallocPhysical(acl: Acl, handle: Out[Handle], size: Size, prop: Address, flags: U64) -> None:
+    """Make memory without an address; sizes are multiples of the granularity."""
+    call = "aclrtMallocPhysical"
+    asked = need_size(call, size)
+    _zero(call, flags=flags)
+    handle.value = _driver(acl).create(asked, _kind(acl, call, prop))
+
+
+def _kind(acl: Acl, call: str, prop: int) -> PhysicalKind:
+    handle, allocation, attribute, number, side, reserve = PHYSICAL_PROPERTIES.unpack(
+        ctypes.string_at(prop, PHYSICAL_PROPERTIES.size)
+    )
+    _zero(call, handleType=handle, allocationType=allocation, reserve=reserve)
+    if side == _DEVICE:
+        return physical_kind(attribute, acl.runtime.visible.ids[acl.runtime.slot(number, call).index], call)
+    kind = physical_kind(attribute, 0, call)
+    return PhysicalKind(c.MEM_HOST_SIDE if side == _HOST else c.MEM_HOST_NUMA_SIDE, number, kind.page, kind.memory)
+
+
+@entry(null("handle"), waits_for_snapshot=True)
+def aclrtFreePhysical(acl: Acl, handle: Handle) -> None:
+    """Give a handle up; the memory goes with its last mapping."""
+    _driver(acl).destroy(handle)
+
+
+@entry(null("prop", "granularity"))
+def aclrtMemGetAllocationGranularity(acl: Acl, prop: Address, option: Enum, granularity: Out[Size]) -> None:
+    """Return what sizes must be a multiple of: 0 at least, 1 as recommended."""
+    call = "aclrtMemGetAllocationGranularity"
+    if option not in (0, 1):
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: option is {option}; 0 and 1 exist", ee="EE1003",
+            params=(call, option, "option", "0 or 1"),
+        )
+    granularity.value = _driver(acl).granularity(_kind(acl, call, prop), recommended=bool(option))
+
+
+@entry(null("virPtr", "handle"), waits_for_snapshot=True)
+def aclrtMemRetainAllocationHandle(acl: Acl, virPtr: Address, handle: Out[Handle]) -> None:
+    """Return the handle behind a mapped address; it must be freed as well."""
+    handle.value = _driver(acl).retain(virPtr)
+
+
+@entry(null("handle", "prop"))
+def aclrtMemGetAllocationPropertiesFromHandle(acl: Acl, handle: Handle, prop: Address) -> None:
+    """Write what the memory of a handle was made as."""
+    kind = _driver(acl).kind_of(handle)
+    ids = acl.runtime.visible.ids
+    number = ids.index(kind.owner) if kind.side == c.MEM_DEV_SIDE and kind.owner in ids else kind.owner
+    data = PHYSICAL_PROPERTIES.pack(_HANDLE_NONE, 0, attribute_of(kind), number, int(kind.side == c.MEM_DEV_SIDE), 0)
+    ctypes.memmove(prop, data, len(data))
+
+
+# -- mappings ------------------------------------------------------------------------------------------------------
+
+
+@entry(null("virPtr", "handle"), waits_for_snapshot=True)
+def aclrtMapMem(acl: Acl, virPtr: Address, size: Size, offset: Size, handle: Handle, flags: U64) -> None:
+    """Map physical memory as a whole at reserved addresses."""
+    call = "aclrtMapMem"
+    _zero(call, offset=offset, flags=flags)
+    _driver(acl).map(virPtr, need_size(call, size), handle)
+
+
+@entry(null("virPtr"), waits_for_snapshot=True)
+def aclrtUnmapMem(acl: Acl, virPtr: Address) -> None:
+    """Undo aclrtMapMem."""
+    _driver(acl).unmap(virPtr)
+
+
+@entry(null_rt("virPtr", "desc"), waits_for_snapshot=True)
+def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, count: Size) -> None:
+    """Let locations read and write a mapping (flags 3); other devices need this."""
+    call = "aclrtMemSetAccess"
+    if not size or not count:
+        return
+    grants = []
+    for flags, number, kind in _GRANT.iter_unpack(ctypes.string_at(desc, _GRANT.size * count)):
+        if kind == _DEVICE:
+            number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
+        grants.append((flags, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number))
+    _driver(acl).set_access(virPtr, size, grants)
+
+
+@entry(null_rt("virPtr", "location", "flag"))
+def aclrtMemGetAccess(acl: Acl, virPtr: Address, location: Address, flag: Out[U64]) -> None:
+    """Return the access of a location to a mapping: 0 none, 1 read, 3 read and write."""
+    call = "aclrtMemGetAccess"
+    number, kind = _LOCATION.unpack(ctypes.string_at(location, _LOCATION.size))
+    if kind == _DEVICE:
+        number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
+    flag.value = _driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)
+
+
+@entry(null("virPtr", "handle"), waits_for_snapshot=True)
+def aclrtMemMapNoAccess(acl: Acl, virPtr: Address, size: Size, offset: Size, handle: Handle, flags: U64) -> None:
+    """Map without access; the headers of the drivers that are supported have no such function."""
+    call = "aclrtMemMapNoAccess"
+    need_size(call, size)
+    _zero(call, flags=flags)
+    raise errors.fault(
+        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the driver maps memory with access for its own device only",
+        hint="use aclrtMapMem; other devices need aclrtMemSetAccess",
+    )
+
+
+# -- links ---------------------------------------------------------------------------------------------------------
+
+
+@entry(null("handle"), waits_for_snapshot=True)
+def aclrtMemMapSetLink(acl: Acl, handle: Handle, adviceLink: Enum) -> None:
+    """Choose over which link later mappings of a handle go: 0 SIO, 1 HCCS, 2 and 3 UB."""
+    call = "aclrtMemMapSetLink"
+    if not 0 <= adviceLink <= _LAST_LINK:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: adviceLink is {adviceLink}; 0 to {_LAST_LINK} exist", ee="EE1003",
+            params=(call, adviceLink, "adviceLink", f"[0, {_LAST_LINK}]"),
+        )
+    _driver(acl).set_link(handle, adviceLink)
+
+
+@entry(null("virPtrDst", "virPtrSrc"), waits_for_snapshot=True)
+def aclrtMemMapSelectedLink(acl: Acl, virPtrDst: Address, size: Size, virPtrSrc: Address, linkIdx: U32) -> None:
+    """Map memory that is mapped at `virPtrSrc` at `virPtrDst` as well, over SIO (0) or HCCS (1)."""
+    call = "aclrtMemMapSelectedLink"
+    if not size:
+        raise _refused(call, "size", 0, "more than 0 is needed")
+    if not 0 <= linkIdx <= 1:
+        raise _refused(call, "linkIdx", linkIdx, "0 and 1 exist")
+    map_again(_driver(acl), device_of(acl).memory, virPtrDst, size, virPtrSrc, linkIdx)
+
+
+def _refused(call: str, name: str, value: int, why: str) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}: {why}", ee="EH0001", params=(name, value, why),
+    )

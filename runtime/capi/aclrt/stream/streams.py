@@ -1,0 +1,270 @@
+"""Streams by name: creation, waiting, settings, abort (core_spec 4.1, 5, 8.5)."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from chips.tasks import Nop
+from runtime import errors
+from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of, stream_of
+from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle
+from runtime.capi.aclrt.layouts import STREAM_VALUE
+from runtime.capi.aclrt.state import Acl
+from runtime.core.stream import blocking
+from runtime.core.stream.dvpp_group import DvppGroup
+from runtime.core.stream.stream import StreamFlag
+from runtime.core.submission.submit import last_task_id
+
+_FLAGS = {
+    0x1: StreamFlag.FAST_LAUNCH, 0x2: StreamFlag.FAST_SYNC, 0x4: StreamFlag.PERSISTENT, 0x8: StreamFlag.HUGE,
+    0x10: StreamFlag.CPU_SCHEDULE, 0x20: StreamFlag.DEVICE_USE_ONLY,
+}  # fmt: skip
+"""Flags of acl_rt.h (ACL_STREAM_*) and what they are inside; other bits mean nothing."""
+_DEVICE_USE_ONLY = 0x20
+
+_FAILURE_MODE, _OVERFLOW, _USER_TAG, _CACHE_INFO, _PRIORITY = 1, 2, 3, 4, 5
+"""aclrtStreamAttr."""
+_COMPLETE, _NOT_READY = 0, 1
+"""aclrtStreamStatus."""
+
+
+# -- creation and destruction --------------------------------------------------------------------------------------
+
+
+@entry(null("stream"), waits_for_snapshot=True)
+def aclrtCreateStream(acl: Acl, stream: Out[Handle]) -> None:
+    """Make a stream of highest priority without flags."""
+    _create(acl, "aclrtCreateStream", stream, 0, 0)
+
+
+@entry(null("stream"), waits_for_snapshot=True)
+def aclrtCreateStreamWithConfig(acl: Acl, stream: Out[Handle], priority: U32, flag: U32) -> None:
+    """Make a stream with a priority (0 to 7, larger ones count as 7) and ACL_STREAM_* flags."""
+    create_configured(acl, "aclrtCreateStreamWithConfig", stream, priority, flag)
+
+
+def create_configured(acl: Acl, call: str, stream: Out[int], priority: int, asked: int) -> None:
+    """Make a stream with a priority and ACL_STREAM_* flags."""
+    need(call, stream=stream)
+    stream.value, flags = None, 0
+    if asked & _DEVICE_USE_ONLY and asked != _DEVICE_USE_ONLY:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: DEVICE_USE_ONLY goes with no other flag, flag is {asked:#x}",
+            ee="EE1006", params=(call, f"flag {asked:#x}", "DEVICE_USE_ONLY excludes other flags"),
+            hint="leave the other flags out",
+        )
+    for bit, meaning in _FLAGS.items():
+        if asked & bit:
+            flags |= meaning
+    signed = priority & 0xFFFFFFFF
+    _create(acl, call, stream, signed - (1 << 32) if signed >> 31 else signed, flags)
+
+
+@entry(null_rt("stm"), waits_for_snapshot=True)
+def rtStreamCreate(acl: Acl, stm: Out[Handle], priority: I32) -> None:
+    """Make a stream with a priority; values outside 0 to 7 are moved to the nearest."""
+    _create(acl, "rtStreamCreate", stm, priority, 0)
+
+
+@entry(null_rt("stm"), waits_for_snapshot=True)
+def rtStreamCreateWithFlags(acl: Acl, stm: Out[Handle], priority: I32, flags: U32) -> None:
+    """Make a stream with the runtime's own flags (RT_STREAM_*)."""
+    _create(acl, "rtStreamCreateWithFlags", stm, priority, flags)
+
+
+@entry(null_rt("grp"), waits_for_snapshot=True)
+def rtDvppGroupCreate(acl: Acl, grp: Out[Handle], flags: U32) -> None:
+    """Make a DVPP group."""
+    grp.value = acl.runtime.current_context().device.create_dvpp_group().handle
+
+
+@entry()
+def rtDvppGroupDestroy(acl: Acl, grp: Handle) -> None:
+    """End a DVPP group with its streams."""
+    handle_of(acl, grp, DvppGroup).close()
+
+
+@entry(null_rt("stm", "grp"), waits_for_snapshot=True)
+def rtStreamCreateByGrp(acl: Acl, stm: Out[Handle], priority: I32, flags: U32, grp: Handle) -> None:
+    """Make a stream that shares a DVPP group's completion queue."""
+    call = "rtStreamCreateByGrp"
+    _create(acl, call, stm, priority, flags, handle_of(acl, grp, DvppGroup))
+
+
+def _create(acl: Acl, call: str, stream: Out[int], priority: int, flags: int, group: DvppGroup | None = None) -> None:
+    need(call, stream=stream)
+    context = acl.runtime.current_context()
+    stream.value = context.create_stream(priority=priority, flags=flags, group=group).handle
+
+
+@entry()
+def aclrtDestroyStream(acl: Acl, stream: Handle) -> None:
+    """Wait for a stream's tasks and end it."""
+    _destroy(acl, "aclrtDestroyStream", stream, force=False)
+
+
+@entry()
+def aclrtDestroyStreamForce(acl: Acl, stream: Handle) -> None:
+    """End a stream together with its tasks."""
+    _destroy(acl, "aclrtDestroyStreamForce", stream, force=True)
+
+
+def _destroy(acl: Acl, call: str, stream: int, *, force: bool) -> None:
+    need(call, stream=stream)
+    found = own_stream_of(acl, call, stream)
+    if found.is_default:
+        # the stream lives as long as its context; only this handle ends
+        acl.runtime.handles.remove(stream)
+        return
+    found.close(force=force)
+
+
+# -- waiting -------------------------------------------------------------------------------------------------------
+
+
+@entry()
+def aclrtSynchronizeStream(acl: Acl, stream: Handle) -> None:
+    """Wait for a stream, NULL for the default one."""
+    target = stream_of(acl, stream)
+    acl.runtime.current_context()
+    target.synchronize()
+
+
+@entry()
+def aclrtSynchronizeStreamWithTimeout(acl: Acl, stream: Handle, timeout: I32) -> None:
+    """Wait for a stream for so many milliseconds; -1 for ever."""
+    if timeout < -1:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"aclrtSynchronizeStreamWithTimeout: timeout is {timeout}", ee="EH0007",
+            params=("aclrtSynchronizeStreamWithTimeout", timeout, "timeout", "-1 or a positive number"),
+            hint="-1 waits for ever",
+        )
+    acl.runtime.current_context()
+    stream_of(acl, stream).synchronize(timeout)
+
+
+@entry(null("status"))
+def aclrtStreamQuery(acl: Acl, stream: Handle, status: Out[Enum]) -> None:
+    """Tell whether a stream is idle."""
+    acl.runtime.current_context()
+    status.value = _COMPLETE if stream_of(acl, stream).query() else _NOT_READY
+
+
+# -- what a stream is ----------------------------------------------------------------------------------------------
+
+
+@entry(null("streamId"))
+def aclrtStreamGetId(acl: Acl, stream: Handle, streamId: Out[I32]) -> None:
+    """Return the driver's number of a stream."""
+    streamId.value = stream_of(acl, stream).stream_id
+
+
+@entry(null("priority"))
+def aclrtStreamGetPriority(acl: Acl, stream: Handle, priority: Out[U32]) -> None:
+    """Return the priority that a stream was given."""
+    priority.value = stream_of(acl, stream).priority
+
+
+@entry(null("flags"))
+def aclrtStreamGetFlags(acl: Acl, stream: Handle, flags: Out[U32]) -> None:
+    """Return the ACL_STREAM_* flags that a stream was made with."""
+    found = stream_of(acl, stream)
+    flags.value = sum(bit for bit, meaning in _FLAGS.items() if found.flags & meaning)
+
+
+@entry(null("streamCount"))
+def aclrtGetStreamAvailableNum(acl: Acl, streamCount: Out[U32]) -> None:
+    """Return how many streams the device has in all; it does not count down."""
+    streamCount.value = acl.runtime.current_context().device.ids.usage("STREAM")[0]
+
+
+@entry(null("taskId"))
+def aclrtGetThreadLastTaskId(acl: Acl, taskId: Out[U32]) -> None:
+    """Return the id of the thread's last task, all ones when it has sent none."""
+    taskId.value = last_task_id()
+
+
+@entry()
+def rtNopTask(acl: Acl, stm: Handle) -> None:
+    """Queue a task that does nothing."""
+    own_stream_of(acl, "rtNopTask", stm).submit(Nop(), owner="nop")
+
+
+# -- settings ------------------------------------------------------------------------------------------------------
+
+
+@entry()
+def aclrtSetStreamFailureMode(acl: Acl, stream: Handle, mode: U64) -> None:
+    """Let the context go on (0) or stop (1) at a failed task; it can be chosen once."""
+    own_stream_of(acl, "aclrtSetStreamFailureMode", stream).set_failure_mode(mode)
+
+
+@entry(null_rt("stream", "value"))
+def aclrtSetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
+    """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority (no effect)."""
+    call = "aclrtSetStreamAttribute"
+    found = own_stream_of(acl, call, stream)
+    word = ctypes.c_uint32.from_address(value).value
+    if stmAttrType == _FAILURE_MODE:
+        found.set_failure_mode(word)
+    elif stmAttrType == _OVERFLOW:
+        found.set_overflow_check(bool(word))
+    elif stmAttrType == _USER_TAG:
+        found.user_tag = word
+    elif stmAttrType not in (_CACHE_INFO, _PRIORITY):
+        raise _unknown_attribute(call, stmAttrType)
+
+
+@entry(null_rt("value"))
+def aclrtGetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
+    """Read an attribute into a union of 16 bytes."""
+    call = "aclrtGetStreamAttribute"
+    found = stream_of(acl, stream)
+    readers: dict[int, Any] = {
+        _FAILURE_MODE: lambda: found.failure_mode, _OVERFLOW: lambda: found.overflow_check,
+        _USER_TAG: lambda: found.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: 0,
+    }  # fmt: skip
+    if stmAttrType not in readers:
+        raise _unknown_attribute(call, stmAttrType)
+    image = STREAM_VALUE.pack(int(readers[stmAttrType]()))
+    ctypes.memmove(value, image, len(image))
+
+
+def _unknown_attribute(call: str, attribute: int) -> errors.RuntimeFault:
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no stream attribute {attribute}",
+        ee="EE1003", params=(call, attribute, "stmAttrType", "[1, 5]"), hint="use an aclrtStreamAttr value",
+    )
+
+
+@entry()
+def aclrtNonBlockingLaunchBegin(acl: Acl, stream: U64) -> None:
+    """Let launches stay asynchronous until the matching end, whatever launch blocking says."""
+    blocking.begin(own_stream_of(acl, "aclrtNonBlockingLaunchBegin", stream))
+
+
+@entry()
+def aclrtNonBlockingLaunchEnd(acl: Acl, stream: U64) -> None:
+    """End a section; the end of the outermost one waits for the stream."""
+    blocking.end(own_stream_of(acl, "aclrtNonBlockingLaunchEnd", stream))
+
+
+@entry(null_rt("stream"))
+def aclrtPersistentTaskClean(acl: Acl, stream: Handle) -> None:
+    """Empty a stream that keeps its tasks for a model; one that is in no model is refused."""
+    call = "aclrtPersistentTaskClean"
+    found = own_stream_of(acl, call, stream)
+    if not found.flags & StreamFlag.PERSISTENT:
+        raise errors.fault(
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} does not keep its tasks",
+            ee="EE1011", params=(call, found.stream_id, "stream", "it was not made with PERSISTENT"),
+            hint="use a stream made with ACL_STREAM_PERSISTENT",
+        )
+    if found.bound is None:
+        raise errors.fault(
+            "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} is bound to no model",
+            ee="EE1017", params=(call, "stream", "it is bound to no model"), hint="bind the stream first",
+        )
+    found.bound.clean(found)

@@ -1,0 +1,4 @@
+"""Events, notifies, labels, and the time limits of waits.
+
+Only `runtime.capi` imports this.
+"""

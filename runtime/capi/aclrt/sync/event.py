@@ -1,0 +1,231 @@
+"""Events by name (core_spec 10.7)."""
+
+from __future__ import annotations
+
+import ctypes
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need, object_of, own_stream_of
+from runtime.capi.aclrt.kinds import F32, I32, U32, U64, Address, Enum, Handle, IpcEventHandle
+from runtime.capi.aclrt.state import Acl
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag, check_flags
+from runtime.feature.graph.execution import external
+
+_COMPLETE, _NOT_READY = 0, 1
+"""aclrtEventStatus and aclrtEventWaitStatus; aclrtEventRecordedStatus has them the other way round."""
+_IPC_HANDLE_BYTES = 64
+_EXTERNAL = 1
+"""Flag of a record or wait: it orders the graph that is captured with streams outside of it."""
+_US_PER_MS = 1000.0
+
+
+def _create(acl: Acl, call: str, event: Out[int], flags: int, *, renewed: bool) -> None:
+    need(call, event=event)
+    context = acl.runtime.current_context()
+    checked = check_flags(flags, renewed=renewed, call=call)
+    event.value = Event(context.device, checked, renewed=renewed).handle
+
+
+@entry(null("event"), waits_for_snapshot=True)
+def aclrtCreateEvent(acl: Acl, event: Out[Handle]) -> None:
+    """Make a plain event with the default flags."""
+    _create(acl, "aclrtCreateEvent", event, EventFlag.DEFAULT, renewed=False)
+
+
+@entry(null("event"), waits_for_snapshot=True)
+def aclrtCreateEventWithFlag(acl: Acl, event: Out[Handle], flag: U32) -> None:
+    """Make a plain event."""
+    _create(acl, "aclrtCreateEventWithFlag", event, flag, renewed=False)
+
+
+@entry(null("event"), waits_for_snapshot=True)
+def aclrtCreateEventExWithFlag(acl: Acl, event: Out[Handle], flag: U32) -> None:
+    """Make an event that takes a new id with each record."""
+    _create(acl, "aclrtCreateEventExWithFlag", event, flag, renewed=True)
+
+
+@entry(null_rt("evt"), waits_for_snapshot=True)
+def rtEventCreateWithFlag(acl: Acl, evt: Out[Handle], flag: U32) -> None:
+    """Make a plain event; the runtime layer's form."""
+    _create(acl, "rtEventCreateWithFlag", evt, flag, renewed=False)
+
+
+@entry()
+def aclrtDestroyEvent(acl: Acl, event: Handle) -> None:
+    """Give an event up; needs no context."""
+    _event(acl, "aclrtDestroyEvent", event).close()
+
+
+def _event(acl: Acl, call: str, event: int) -> Event:
+    return object_of(acl, call, Event, event=event)
+
+
+# -- in streams --------------------------------------------------------------------------------------------------------
+
+
+@entry(waits_for_snapshot=True)
+def aclrtRecordEvent(acl: Acl, event: Handle, stream: Handle) -> None:
+    """Record an event in a stream."""
+    _event(acl, "aclrtRecordEvent", event).record(own_stream_of(acl, "aclrtRecordEvent", stream))
+
+
+@entry(waits_for_snapshot=True)
+def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32) -> None:
+    """Record an event; with flag 1, each execution of the graph that is captured does, for streams outside of it."""
+    found = _event(acl, "aclrtRecordEventWithFlag", event)
+    target = own_stream_of(acl, "aclrtRecordEventWithFlag", stream)
+    if _is_external("aclrtRecordEventWithFlag", flag, found):
+        external.record(target, found)
+    else:
+        found.record(target)
+
+
+@entry()
+def aclrtStreamWaitEvent(acl: Acl, stream: Handle, event: Handle) -> None:
+    """Let a stream wait for the newest record."""
+    _event(acl, "aclrtStreamWaitEvent", event).wait(own_stream_of(acl, "aclrtStreamWaitEvent", stream))
+
+
+@entry(null_rt("event"))
+def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, timeout: I32) -> None:
+    """Let a stream wait at most so many seconds; 0 for ever. NULL is the runtime layer's to refuse."""
+    handle_of(acl, event, Event).wait(own_stream_of(acl, "aclrtStreamWaitEventWithTimeout", stream), timeout)
+
+
+@entry()
+def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeout: U32, flag: U32) -> None:
+    """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
+    call = "aclrtStreamWaitEventWithFlag"
+    found = _event(acl, call, event)
+    target = own_stream_of(acl, call, stream)
+    if not _is_external(call, flag, found):
+        found.wait(target, timeout)
+        return
+    if timeout:
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: timeout {timeout} with flag 1 (EXTERNAL)", ee="EH0007",
+            params=(call, timeout, "timeout", "0 with flag 1"), hint="a wait within a graph has no time limit",
+        )
+    external.wait(target, found)
+
+
+def _is_external(call: str, flag: int, event: Event) -> bool:
+    """Whether the flag is EXTERNAL, which the C API allows for one kind of event only (207000)."""
+    if flag not in (None, 0, _EXTERNAL):
+        raise errors.fault(
+            "ACL_ERROR_INVALID_PARAM", f"{call}: flag {flag:#x}", ee="EH0007", params=(call, flag, "flag", "0 or 1"),
+            hint="0 is the usual one, 1 is for events between a graph that is captured and streams outside of it",
+        )
+    if flag == _EXTERNAL and event.flags != EventFlag.SYNC:
+        raise external.unsupported(call, f"{event!r} was made with other flags than ACL_EVENT_SYNC")
+    return flag == _EXTERNAL
+
+
+@entry()
+def aclrtResetEvent(acl: Acl, event: Handle, stream: Handle) -> None:
+    """Take the newest record back when the stream gets there."""
+    _event(acl, "aclrtResetEvent", event).reset(own_stream_of(acl, "aclrtResetEvent", stream))
+
+
+# -- questions ---------------------------------------------------------------------------------------------------------
+
+
+@entry(null("status"))
+def aclrtQueryEvent(acl: Acl, event: Handle, status: Out[Enum]) -> None:
+    """Tell whether nothing is being recorded: 0 complete, 1 not ready."""
+    found = _event(acl, "aclrtQueryEvent", event)
+    need("aclrtQueryEvent", status=status)
+    status.value = _COMPLETE if found.recorded() else _NOT_READY
+
+
+@entry(null_rt("evt"))
+def rtEventQuery(acl: Acl, evt: Handle) -> None:
+    """Succeed when nothing is being recorded, else 507006."""
+    event: Event = handle_of(acl, evt, Event)
+    if not event.recorded():
+        raise errors.fault(
+            "RT_ERROR_EVENT_NOT_COMPLETE", f"{event!r} is not complete", hint="synchronize it, or ask again",
+        )
+
+
+@entry(null("status"))
+def aclrtQueryEventStatus(acl: Acl, event: Handle, status: Out[Enum]) -> None:
+    """Tell whether the newest record is done: 1 complete, 0 not ready."""
+    found = _event(acl, "aclrtQueryEventStatus", event)
+    need("aclrtQueryEventStatus", status=status)
+    status.value = int(found.status())
+
+
+@entry(null("status"))
+def aclrtQueryEventWaitStatus(acl: Acl, event: Handle, status: Out[Enum]) -> None:
+    """Tell whether all waits of streams are over: 0 complete, 1 not ready."""
+    found = _event(acl, "aclrtQueryEventWaitStatus", event)
+    need("aclrtQueryEventWaitStatus", status=status)
+    status.value = _COMPLETE if found.waits_done() else _NOT_READY
+
+
+@entry()
+def aclrtSynchronizeEvent(acl: Acl, event: Handle) -> None:
+    """Wait for the newest record; needs no context."""
+    _event(acl, "aclrtSynchronizeEvent", event).synchronize()
+
+
+@entry()
+def aclrtSynchronizeEventWithTimeout(acl: Acl, event: Handle, timeout: I32) -> None:
+    """Wait at most so many milliseconds, -1 for ever."""
+    _event(acl, "aclrtSynchronizeEventWithTimeout", event).synchronize(timeout)
+
+
+@entry(null("ms", "startEvent", "endEvent"))
+def aclrtEventElapsedTime(acl: Acl, ms: Out[F32], startEvent: Handle, endEvent: Handle) -> None:
+    """Give the milliseconds between two records; 0.0 where they cannot be told."""
+    ms.value = 0.0
+    start, end = (handle_of(acl, handle, Event) for handle in (startEvent, endEvent))
+    end.check_same_clock(start)
+    ms.value = (end.read_ticks() - start.read_ticks()) / end.ticks_per_ms
+
+
+@entry(null("timestamp"))
+def aclrtEventGetTimestamp(acl: Acl, event: Handle, timestamp: Out[U64]) -> None:
+    """Give the time of the newest record in microseconds of the device's clock."""
+    found = _event(acl, "aclrtEventGetTimestamp", event)
+    need("aclrtEventGetTimestamp", timestamp=timestamp)
+    timestamp.value = int(found.read_ticks() / (found.ticks_per_ms / _US_PER_MS))
+
+
+@entry(null("eventId"))
+def aclrtGetEventId(acl: Acl, event: Handle, eventId: Out[U32]) -> None:
+    """Give the device id of the newest record."""
+    found = _event(acl, "aclrtGetEventId", event)
+    need("aclrtGetEventId", eventId=eventId)
+    eventId.value = found.event_id
+
+
+@entry(null("eventCount"))
+def aclrtGetEventAvailNum(acl: Acl, eventCount: Out[U32]) -> None:
+    """Give how many ids for events the device has."""
+    device = acl.runtime.current_context().device
+    capacity, used = device.ids.usage(device.signals.ids.kind)
+    eventCount.value = capacity - used
+
+
+# -- other processes ---------------------------------------------------------------------------------------------------
+
+
+@entry()
+def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
+    """Write the 64 bytes by which another process opens an event."""
+    call = "aclrtIpcGetEventHandle"
+    found = _event(acl, call, event)
+    need(call, handle=handle)
+    ctypes.memmove(handle, found.share().ljust(_IPC_HANDLE_BYTES, b"\0"), _IPC_HANDLE_BYTES)
+
+
+@entry(null("handle", "event"), waits_for_snapshot=True)
+def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]) -> None:
+    """Open an event of another process by its 64 bytes."""
+    name = ctypes.string_at(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")
+    device = acl.runtime.current_context().device
+    event.value = Event(device, EventFlag.IPC, shared=name).handle

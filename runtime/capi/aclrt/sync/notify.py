@@ -1,0 +1,214 @@
+"""Notifies and count-notifies by name (core_spec 10.7.11)."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from runtime import errors
+from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need, need_rt, own_stream_of
+from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size, Text
+from runtime.capi.aclrt.memory.ipc import server_pids
+from runtime.capi.aclrt.state import Acl
+from runtime.core.sync import notify as core
+from runtime.core.sync.notify import CountNotify, Notify
+
+_DEVICE_ONLY = 1
+_CREATE_FLAGS = (0, 1)
+"""Default, or for device code only."""
+_EXPORT_FLAGS = IMPORT_FLAGS = (0, 2)
+"""Default; 2 does without a list of processes, or allows access to the other device."""
+_EVERYONE = 2
+_KEY_BYTES = 65
+_RECORD_INFO = struct.Struct("<II")
+"""aclrtCntNotifyRecordInfo: mode, value."""
+_WAIT_INFO = struct.Struct("<IIIB")
+"""aclrtCntNotifyWaitInfo: mode, value, time-out in seconds, whether the counter is cleared."""
+
+
+def _check_flags(call: str, flags: int, known: tuple[int, ...]) -> int:
+    if flags not in known:
+        names = " or ".join(map(str, known))
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags {flags:#x}; known are {names}", ee="EE1003",
+            params=(call, flags, "flags", names), hint="use 0",
+        )
+    return flags
+
+
+def _need_context(acl: Acl, call: str) -> None:
+    """Raise 107002 without a message, as these calls do."""
+    if acl.runtime.find_context() is None and acl.runtime.default_device is None:
+        raise errors.fault("ACL_ERROR_RT_CONTEXT_NULL", f"{call}: this thread has no device set")
+
+
+@entry(null("notify"), waits_for_snapshot=True)
+def aclrtCreateNotify(acl: Acl, notify: Out[Handle], flag: U64) -> None:
+    """Make a notify."""
+    _check_flags("aclrtCreateNotify", flag, _CREATE_FLAGS)
+    _need_context(acl, "aclrtCreateNotify")
+    notify.value = Notify(acl.runtime.current_context().device, device_only=flag == _DEVICE_ONLY).handle
+
+
+def _notify(acl: Acl, call: str, notify: int) -> Notify:
+    need(call, notify=notify)
+    found: Notify = handle_of(acl, notify, Notify)
+    return found
+
+
+@entry(null("notify"))
+def aclrtDestroyNotify(acl: Acl, notify: Handle) -> None:
+    """Give a notify up; needs a context."""
+    acl.runtime.current_context()
+    handle_of(acl, notify, Notify).close()
+
+
+@entry()
+def aclrtRecordNotify(acl: Acl, notify: Handle, stream: Handle) -> None:
+    """Set the flag when the stream gets there."""
+    _notify(acl, "aclrtRecordNotify", notify).record(own_stream_of(acl, "aclrtRecordNotify", stream))
+
+
+@entry()
+def aclrtWaitAndResetNotify(acl: Acl, notify: Handle, stream: Handle, timeout: U32) -> None:
+    """Wait for the flag and clear it; the time-out is in seconds, 0 for ever."""
+    _notify(acl, "aclrtWaitAndResetNotify", notify).wait(own_stream_of(acl, "aclrtWaitAndResetNotify", stream), timeout)
+
+
+@entry(null("notifies", "num"))
+def aclrtNotifyBatchReset(acl: Acl, notifies: Address, num: Size) -> None:
+    """Clear the flags of several notifies, in the default stream, and wait for that."""
+    handles = (ctypes.c_uint64 * num).from_address(notifies)
+    members = [_notify(acl, "aclrtNotifyBatchReset", handle) for handle in handles]
+    stream = own_stream_of(acl, "aclrtNotifyBatchReset", 0)
+    core.clear(members, stream)
+    stream.synchronize()
+
+
+@entry(null("notifyId"))
+def aclrtGetNotifyId(acl: Acl, notify: Handle, notifyId: Out[U32]) -> None:
+    """Give the device id."""
+    found = _notify(acl, "aclrtGetNotifyId", notify)
+    need("aclrtGetNotifyId", notifyId=notifyId)
+    notifyId.value = found.notify_id
+
+
+# -- other processes ---------------------------------------------------------------------------------------------------
+
+
+@entry()
+def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, flags: U64) -> None:
+    """Write the name by which other processes open the notify; the buffer has at least 65 bytes."""
+    call = "aclrtNotifyGetExportKey"
+    found = _notify(acl, call, notify)
+    need(call, key=key)
+    checked = _check_flags(call, flags, _EXPORT_FLAGS)
+    if len < _KEY_BYTES:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: len is {len}; a key needs {_KEY_BYTES} bytes", ee="EE1003",
+            params=(call, len, "len", f"at least {_KEY_BYTES}"), hint=f"pass a buffer of {_KEY_BYTES} bytes",
+        )
+    name = found.export(everyone=checked == _EVERYONE) + b"\0"
+    ctypes.memmove(key, name, name.__len__())
+
+
+@entry(null("notify", "key"), waits_for_snapshot=True)
+def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64) -> None:
+    """Open a notify of another process."""
+    call = "aclrtNotifyImportByKey"
+    _check_flags(call, flags, IMPORT_FLAGS)
+    name = key.encode() if isinstance(key, str) else ctypes.string_at(key)
+    if not name:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: the key is empty", hint="pass the key that the owner has exported",
+        )
+    device = acl.runtime.current_context().device
+    try:
+        notify.value = Notify(device, name).handle
+    except errors.RuntimeFault as cause:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: key {name!r} cannot be opened: {cause.message}",
+            hint="let the owner export the notify and allow this process",
+        ) from cause
+
+
+@entry()
+def aclrtNotifySetImportPid(acl: Acl, notify: Handle, pid: Address, num: Size) -> None:
+    """Let processes open the notify."""
+    call = "aclrtNotifySetImportPid"
+    found = _notify(acl, call, notify)
+    need(call, pid=pid)
+    if not num:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: num is 0", ee="EE1003", params=(call, num, "num", "at least 1"),
+            hint="pass one or more process ids",
+        )
+    found.allow((ctypes.c_int32 * num).from_address(pid))
+
+
+@entry(null_rt("notify", "serverPids"))
+def aclrtNotifySetImportPidInterServer(acl: Acl, notify: Handle, serverPids: Address, num: Size) -> None:
+    """Let processes of other servers of a super-pod open the notify; only forms of Ascend 910_93 are in one."""
+    call = "aclrtNotifySetImportPidInterServer"
+    if not num:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: num is 0", ee="EE1003", params=(call, num, "num", "at least 1"),
+        )
+    found = _notify(acl, call, notify)
+    for server, pids, count in server_pids(call, serverPids, num):
+        found.allow_server(server, (ctypes.c_int32 * count).from_address(pids))
+
+
+# -- count-notifies ----------------------------------------------------------------------------------------------------
+
+
+@entry(null("cntNotify"), waits_for_snapshot=True)
+def aclrtCntNotifyCreate(acl: Acl, cntNotify: Out[Handle], flag: U64) -> None:
+    """Make a count-notify; only STARS v2 has them."""
+    device = acl.runtime.current_context().device
+    _check_flags("aclrtCntNotifyCreate", flag, _CREATE_FLAGS)
+    cntNotify.value = CountNotify(device).handle
+
+
+def _count_notify(acl: Acl, call: str, handle: int) -> CountNotify:
+    need_rt(call, cntNotify=handle)
+    found: CountNotify = handle_of(acl, handle, CountNotify)
+    return found
+
+
+@entry()
+def aclrtCntNotifyDestroy(acl: Acl, cntNotify: Handle) -> None:
+    """Give a count-notify up."""
+    _count_notify(acl, "aclrtCntNotifyDestroy", cntNotify).close()
+
+
+@entry(null("info"))
+def aclrtCntNotifyRecord(acl: Acl, cntNotify: Handle, stream: Handle, info: Address) -> None:
+    """Change the counter: mode 0 store, 1 add, 2 set bits, 4 clear bits."""
+    found = _count_notify(acl, "aclrtCntNotifyRecord", cntNotify)
+    mode, value = _RECORD_INFO.unpack(ctypes.string_at(info, _RECORD_INFO.size))
+    found.record(own_stream_of(acl, "aclrtCntNotifyRecord", stream), value, mode)
+
+
+@entry(null("info"))
+def aclrtCntNotifyWaitWithTimeout(acl: Acl, cntNotify: Handle, stream: Handle, info: Address) -> None:
+    """Wait for the counter: mode 0 less, 1 equal, 2 greater, 3 greater or equal, 4 all bits."""
+    found = _count_notify(acl, "aclrtCntNotifyWaitWithTimeout", cntNotify)
+    mode, value, timeout, clear = _WAIT_INFO.unpack(ctypes.string_at(info, _WAIT_INFO.size))
+    target = own_stream_of(acl, "aclrtCntNotifyWaitWithTimeout", stream)
+    found.wait(target, value, mode, timeout_s=timeout, clear=bool(clear))
+
+
+@entry()
+def aclrtCntNotifyReset(acl: Acl, cntNotify: Handle, stream: Handle) -> None:
+    """Set the counter to 0."""
+    _count_notify(acl, "aclrtCntNotifyReset", cntNotify).reset(own_stream_of(acl, "aclrtCntNotifyReset", stream))
+
+
+@entry(null("notifyId"))
+def aclrtCntNotifyGetId(acl: Acl, cntNotify: Handle, notifyId: Out[U32]) -> None:
+    """Give the device id."""
+    found = _count_notify(acl, "aclrtCntNotifyGetId", cntNotify)
+    need("aclrtCntNotifyGetId", notifyId=notifyId)
+    notifyId.value = found.notify_id

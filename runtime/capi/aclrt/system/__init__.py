@@ -1,0 +1,4 @@
+"""The process: initialisation, versions, snapshots, numbers.
+
+Only `runtime.capi` imports this.
+"""

@@ -1,0 +1,315 @@
+"""Tensors between threads by name (acl_tdt.h): items, data sets of them, and channels that carry these."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from npuhal.records import dataclass, field
+from runtime import errors
+from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
+from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size, Text
+from runtime.capi.aclrt.state import Acl
+from runtime.feature.messages import SENDABLE, Channel, Item, ItemKind
+from runtime.memory.location import Location, locate
+
+Answer = TypeVar("Answer")
+_wrong = partial(wrong, hint="see the message")
+
+_MOST_DIMS = 128
+_UNDEFINED = -1
+_DEFAULT_CAPACITY = 2
+
+
+@dataclass(slots=True, eq=False)
+class DataItem:
+    """A tensor or sign: its data is the caller's, or for what was received, `held`."""
+
+    kind: int
+    data_type: int
+    dims: tuple[int, ...]
+    address: int
+    size: int
+    slices: int = 0
+    slice_number: int = 0
+    held: object = None
+
+
+@dataclass(slots=True, eq=False)
+class Dataset:
+    """Items by handle; those that were received belong to the set."""
+
+    items: list[int] = field(default_factory=list)
+    name: str = ""
+    received: bool = False
+    on_device: bool | None = None
+
+
+# -- items ---------------------------------------------------------------------------------------------------------
+
+
+@entry()
+def acltdtCreateDataItem(
+    acl: Acl, tdtType: Enum, dims: Address, dimNum: Size, dataType: Enum, data: Address,
+    size: Size,
+) -> Handle:  # fmt: skip
+    """Make an item and return its handle; NULL when dimensions and kind do not go together."""
+    call, kind, count = "acltdtCreateDataItem", tdtType, dimNum
+
+    def make() -> int:
+        if bool(dims) != bool(count) or count > _MOST_DIMS:
+            raise _wrong(call, count, "dimNum", f"[1, {_MOST_DIMS}] with dims, 0 without")
+        if kind != ItemKind.TENSOR and dims:
+            raise _wrong(call, dims, "dims", "NULL for what is no tensor")
+        if kind != ItemKind.TENSOR:
+            return acl.runtime.handles.add(DataItem(kind, _UNDEFINED, (), 0, 0))
+        sizes = tuple((ctypes.c_int64 * count).from_address(dims)) if dims else ()
+        return acl.runtime.handles.add(DataItem(kind, dataType, sizes, data, size))
+
+    return _or_null(acl, make, 0)
+
+
+@entry()
+def acltdtDestroyDataItem(acl: Acl, dataItem: Handle) -> None:
+    """Give an item up; its data stays."""
+    _item(acl, "acltdtDestroyDataItem", dataItem)
+    acl.runtime.handles.remove(dataItem)
+
+
+@entry()
+def acltdtGetTensorTypeFromItem(acl: Acl, dataItem: Handle) -> Enum:
+    """Return the kind of an item."""
+    return _or_null(acl, lambda: _item(acl, "acltdtGetTensorTypeFromItem", dataItem).kind, 0)
+
+
+@entry()
+def acltdtGetDataTypeFromItem(acl: Acl, dataItem: Handle) -> Enum:
+    """Return the type of an item's numbers."""
+    return _or_null(acl, lambda: _item(acl, "acltdtGetDataTypeFromItem", dataItem).data_type, 0)
+
+
+@entry()
+def acltdtGetDataAddrFromItem(acl: Acl, dataItem: Handle) -> Address:
+    """Return where an item's data lies."""
+    return _or_null(acl, lambda: _item(acl, "acltdtGetDataAddrFromItem", dataItem).address, 0)
+
+
+@entry()
+def acltdtGetDataSizeFromItem(acl: Acl, dataItem: Handle) -> Size:
+    """Return the bytes of an item's data."""
+    return _or_null(acl, lambda: _item(acl, "acltdtGetDataSizeFromItem", dataItem).size, 0)
+
+
+@entry()
+def acltdtGetDimNumFromItem(acl: Acl, dataItem: Handle) -> Size:
+    """Return how many dimensions an item has."""
+    return _or_null(acl, lambda: len(_item(acl, "acltdtGetDimNumFromItem", dataItem).dims), 0)
+
+
+@entry()
+def acltdtGetDimsFromItem(acl: Acl, dataItem: Handle, dims: Address, dimNum: Size) -> None:
+    """Write an item's dimensions to `dims`, which must have room for all."""
+    call, count = "acltdtGetDimsFromItem", dimNum
+    item = _item(acl, call, dataItem)
+    if bool(dims) != bool(count) or count < len(item.dims):
+        raise _wrong(call, count, "dimNum", f"{len(item.dims)} or more with dims, 0 without")
+    if dims:
+        ctypes.memmove(dims, (ctypes.c_int64 * count)(*item.dims), 8 * len(item.dims))
+
+
+@entry(null("sliceNum", "sliceId"))
+def acltdtGetSliceInfoFromItem(acl: Acl, dataItem: Handle, sliceNum: Out[Size], sliceId: Out[Size]) -> None:
+    """Return of how many parts an item is one, and which."""
+    call = "acltdtGetSliceInfoFromItem"
+    item = _item(acl, call, dataItem)
+    need(call, sliceNum=sliceNum, sliceId=sliceId)
+    sliceNum.value, sliceId.value = item.slices, item.slice_number
+
+
+# -- data sets -----------------------------------------------------------------------------------------------------
+
+
+@entry()
+def acltdtCreateDataset(acl: Acl) -> Handle:
+    """Make an empty set and return its handle."""
+    return acl.runtime.handles.add(Dataset())
+
+
+@entry()
+def acltdtDestroyDataset(acl: Acl, dataset: Handle) -> None:
+    """Give a set up, and with it the items that it received."""
+    _forget(acl, _dataset(acl, "acltdtDestroyDataset", dataset))
+    acl.runtime.handles.remove(dataset)
+
+
+@entry()
+def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
+    """Add an item to a set of one's own, all of whose data is on the host or all on a device."""
+    call = "acltdtAddDataItem"
+    target, item = _dataset(acl, call, dataset), _item(acl, call, dataItem)
+    if target.received:
+        raise errors.fault(
+            "ACL_ERROR_FEATURE_UNSUPPORTED", f"{call}: the set holds what was received",
+            hint="add items to a set of their own",
+        )
+    if item.address:
+        on_device = _is_on_device(acl, item.address)
+        if target.on_device not in (None, on_device):
+            raise _wrong(call, hex(item.address), "dataItem", "data on the side where that of the others is")
+        target.on_device = on_device
+    target.items.append(dataItem)
+
+
+@entry()
+def acltdtGetDataItem(acl: Acl, dataset: Handle, index: Size) -> Handle:
+    """Return the handle of an item of a set by its place, NULL beyond the last."""
+    call, place = "acltdtGetDataItem", index
+
+    def get() -> int:
+        items = _dataset(acl, call, dataset).items
+        if place >= len(items):
+            raise _wrong(call, place, "index", f"less than {len(items)}")
+        return items[place]
+
+    return _or_null(acl, get, 0)
+
+
+@entry()
+def acltdtGetDatasetSize(acl: Acl, dataset: Handle) -> Size:
+    """Return how many items a set has."""
+    return _or_null(acl, lambda: len(_dataset(acl, "acltdtGetDatasetSize", dataset).items), 0)
+
+
+@entry()
+def acltdtGetDatasetName(acl: Acl, dataset: Handle) -> Text:
+    """Return the name that came with what was received."""
+    return _or_null(acl, lambda: _dataset(acl, "acltdtGetDatasetName", dataset).name, "")
+
+
+# -- channels ------------------------------------------------------------------------------------------------------
+
+
+@entry()
+def acltdtCreateChannel(acl: Acl, deviceId: U32, name: Text | None) -> Handle:
+    """Make a channel of the default capacity and return its handle; NULL when it cannot be made."""
+    return _create(acl, "acltdtCreateChannel", deviceId, name, _DEFAULT_CAPACITY)
+
+
+@entry()
+def acltdtCreateChannelWithCapacity(acl: Acl, deviceId: U32, name: Text | None, capacity: Size) -> Handle:
+    """Make a channel for so many messages and return its handle; NULL when it cannot be made."""
+    return _create(acl, "acltdtCreateChannelWithCapacity", deviceId, name, capacity)
+
+
+@entry()
+def acltdtDestroyChannel(acl: Acl, handle: Handle) -> None:
+    """Give a channel up, with what is in it."""
+    _channel(acl, "acltdtDestroyChannel", handle).close()
+    acl.runtime.handles.remove(handle)
+
+
+@entry()
+def acltdtStopChannel(acl: Acl, handle: Handle) -> None:
+    """Do nothing: who waits here waits with a limit, or until the channel is destroyed."""
+    _channel(acl, "acltdtStopChannel", handle)
+
+
+@entry()
+def acltdtCleanChannel(acl: Acl, handle: Handle) -> None:
+    """Drop what is in a channel."""
+    _channel(acl, "acltdtCleanChannel", handle).clear()
+
+
+@entry()
+def acltdtSendTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) -> None:
+    """Send a set: -1 waits for room, 0 does not, else milliseconds; 207014 when there was none."""
+    call = "acltdtSendTensor"
+    channel, source = _channel(acl, call, handle), _dataset(acl, call, dataset)
+    items = [_item(acl, call, each) for each in source.items]
+    for item in items:
+        if item.kind not in SENDABLE:
+            raise _wrong(call, item.kind, "kind of an item", "a tensor, the end of a sequence, or abnormal")
+    channel.send_items(
+        [Item(ItemKind(item.kind), item.data_type, item.dims, _read(acl, item)) for item in items],
+        timeout_ms=timeout,
+    )
+
+
+@entry()
+def acltdtReceiveTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) -> None:
+    """Receive the next set in the place of what was received before; times as of acltdtSendTensor, 207013 for none."""
+    call = "acltdtReceiveTensor"
+    channel, target = _channel(acl, call, handle), _dataset(acl, call, dataset)
+    if target.items and not target.received:
+        raise _wrong(call, len(target.items), "items of dataset", "none, or received ones")
+    name, items = channel.receive_items(timeout_ms=timeout)
+    _forget(acl, target)
+    target.received, target.name = True, name
+    for item in items:
+        held = ctypes.create_string_buffer(item.data, max(len(item.data), 1))
+        address = ctypes.addressof(held) if item.data else 0
+        target.items.append(acl.runtime.handles.add(DataItem(
+            item.kind, item.data_type, item.dims, address, len(item.data), item.slices, item.slice_number, held
+        )))  # fmt: skip
+
+
+@entry(null("size"))
+def acltdtQueryChannelSize(acl: Acl, handle: Handle, size: Out[Size]) -> None:
+    """Return how many sets are in a channel."""
+    call = "acltdtQueryChannelSize"
+    channel = _channel(acl, call, handle)
+    need(call, size=size)
+    size.value = len(channel)
+
+
+def _create(acl: Acl, call: str, deviceId: int, name: str | None, capacity: int) -> int:
+    def make() -> int:
+        if name is None:
+            need(call, name=name)
+        return acl.runtime.handles.add(Channel(acl.runtime.device(deviceId), name or "", capacity))
+
+    return _or_null(acl, make, 0)
+
+
+def _read(acl: Acl, item: DataItem) -> bytes:
+    if not item.address or not item.size:
+        return b""
+    if _is_on_device(acl, item.address):
+        return bytes(acl.runtime.current_context().device.memory.read(item.address, item.size))
+    return ctypes.string_at(item.address, item.size)
+
+
+def _is_on_device(acl: Acl, address: int) -> bool:
+    return locate(acl.runtime.current_context().device.memory, address).location is Location.DEVICE
+
+
+def _forget(acl: Acl, dataset: Dataset) -> None:
+    if dataset.received:
+        for each in dataset.items:
+            if acl.runtime.handles.holds(each):
+                acl.runtime.handles.remove(each)
+    dataset.items = []
+
+
+def _or_null(acl: Acl, make: Callable[[], Answer], null: Answer) -> Answer:
+    """Return what `make` returns, or NULL when it fails: the reason is among the thread's messages."""
+    try:
+        return make()
+    except errors.RuntimeFault as fault:
+        acl.reports.post(fault)
+        return null
+
+
+def _item(acl: Acl, call: str, item: int) -> DataItem:
+    return object_of(acl, call, DataItem, dataItem=item)
+
+
+def _dataset(acl: Acl, call: str, dataset: int) -> Dataset:
+    return object_of(acl, call, Dataset, dataset=dataset)
+
+
+def _channel(acl: Acl, call: str, handle: int) -> Channel:
+    return object_of(acl, call, Channel, handle=handle)

@@ -1,4 +1,4 @@
-"""The one door to the device: an object with one typed callable per HAL function, whatever stands behind it.
+"""The one backend to the device: an object with one typed callable per HAL function, whatever stands behind it.
 
 `hal.halSqTaskSend(dev, byref(info))` is bound on first use and from then on an ordinary instance attribute, so a call
 costs what ctypes costs and nothing more.
@@ -22,7 +22,7 @@ else:
 
 
 class HalApi(HalCalls):
-    """Base of every door. A subclass says which functions it has (`has`) and how to reach one (`_bind`)."""
+    """Base of every backend. A subclass says which functions it has (`has`) and how to reach one (`_bind`)."""
 
     url: str
     """The URL it was opened by."""
@@ -45,7 +45,7 @@ class HalApi(HalCalls):
         return layouts(self.version)
 
     def has(self, name: str) -> bool:
-        """Return whether a function exists behind this door."""
+        """Return whether a function exists behind this backend."""
         raise NotImplementedError
 
     def raw(self, name: str) -> Callable[..., int]:
@@ -70,11 +70,11 @@ class HalApi(HalCalls):
         """
 
     def daemon(self) -> DeviceDaemon | None:
-        """Return the starter of device-side processes that belongs to this door, or None if it needs none."""
+        """Return the starter of device-side processes that belongs to this backend, or None if it needs none."""
         return None
 
     def close(self) -> None:
-        """Give up the door. The library stays loaded: it cannot be unloaded safely."""
+        """Give up the backend. The library stays loaded: it cannot be unloaded safely."""
 
     def require(self, generation: str = "") -> None:
         """Raise MissingSymbols if a function our runtime needs is absent (`prototypes.REQUIRED`)."""
@@ -103,7 +103,7 @@ class HalApi(HalCalls):
 
 
 class LibraryApi(HalApi):
-    """The door to a loaded libascend_hal.so."""
+    """The backend to a loaded libascend_hal.so."""
 
     def __init__(self, url: str, library: ctypes.CDLL, path: str, version: int = 0) -> None:
         super().__init__(url, version)

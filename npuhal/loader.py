@@ -1,4 +1,4 @@
-"""Opens the door that a URL names, and finds libascend_hal.so where drivers put it.
+"""Opens the backend that a URL names, and finds libascend_hal.so where drivers put it.
 
 `hal://` (the default) searches; `hal:///path/libascend_hal.so` takes that file; `fake://SOC?options`,
 `fake-abi://SOC?options` and `null://SOC` are the in-tree fake; `trace+URL` records what passes through.
@@ -35,7 +35,7 @@ _DEFAULT_PREFIX = "/usr/local/Ascend"
 
 
 class HalUrl(NamedTuple):
-    """A HAL URL taken apart. Which options there are is for the door to say: it reads them with the methods below."""
+    """A HAL URL taken apart. Which options there are is for the backend to say, which reads them with these methods."""
 
     text: str
     """The URL as given."""
@@ -128,7 +128,7 @@ class HalUrl(NamedTuple):
 
 
 def open_hal(url: str | None = None) -> HalApi:
-    """Open a door: `url`, else $NPUHAL_URL, else `hal://`. The version handshake is done before it is returned.
+    """Open a backend: `url`, else $NPUHAL_URL, else `hal://`. The version handshake is done before it is returned.
 
     Raises BadUrl, LibraryNotFound, StubLibrary, or MissingSymbols if the library lacks what every chip needs;
     for a fake ForeignPackage, if another package has the name of one that it needs.

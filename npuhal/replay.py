@@ -1,4 +1,4 @@
-"""Plays a recording of `npuhal.trace` against another door, and compares recordings.
+"""Plays a recording of `npuhal.trace` against another backend, and compares recordings.
 
 Addresses and ids that one HAL hands out mean nothing to another. So what a call handed out in the recording is kept
 together with what it hands out now, and later arguments are translated: an address keeps its offset in its block, an id

@@ -1,9 +1,9 @@
-"""A door around any other that records, and if wanted prints, every call that passes: typed and raw ones alike.
+"""A backend around any other that records, and if wanted prints, every call that passes: typed and raw ones alike.
 
 Arguments are decoded by the prototype, what pointers point to included: a struct becomes a dict of its fields, an array
 a list, text a string. What a queue entry pointer leads to is kept as bytes, so a recording shows what went to the
 device; and so is what the program wrote into memory that devices read too (`npuhal.shared_memory`). Recordings go to
-and from JSON lines; `npuhal.replay` plays them against another door and compares two of them.
+and from JSON lines; `npuhal.replay` plays them against another backend and compares two of them.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ class TraceApi(HalApi):
 
     @property
     def fake(self) -> Any:
-        """The machine behind a fake door; AttributeError for any other one."""
+        """The machine behind a fake backend; AttributeError for any other one."""
         return self.inner.fake
 
     def has(self, name: str) -> bool:
-        """Return whether the inner door has a function."""
+        """Return whether the inner backend has a function."""
         return self.inner.has(name)
 
     def raw(self, name: str) -> Callable[..., int]:
@@ -126,11 +126,11 @@ class TraceApi(HalApi):
         self.inner.remark(what, device_id, sq_id)
 
     def daemon(self) -> DeviceDaemon | None:
-        """Return the inner door's daemon; its calls are not recorded."""
+        """Return the inner backend's daemon; its calls are not recorded."""
         return self.inner.daemon()
 
     def close(self) -> None:
-        """Close the inner door; the recording stays."""
+        """Close the inner backend; the recording stays."""
         self.inner.close()
 
     def _bind(self, prototype: prototypes.Prototype) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ class AbiApi(FakeApi):
         sys.unraisablehook = self._hook = self._catch
 
     def close(self) -> None:
-        """Give up the door and stop listening for exceptions that ctypes could not pass on."""
+        """Give up the backend and stop listening for exceptions that ctypes could not pass on."""
         if sys.unraisablehook is self._hook:
             sys.unraisablehook = self._outer_hook
         super().close()

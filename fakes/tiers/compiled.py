@@ -34,7 +34,7 @@ def compiler() -> str | None:
 
 
 class CompiledNullApi(NullApi):
-    """The door of null://...?compiled=1."""
+    """The backend of null://...?compiled=1."""
 
     def __init__(self, url: str, machine: Machine) -> None:
         """Compile the library.

@@ -68,7 +68,7 @@ def converter(ctype: Any) -> Call:
 
 
 class FakeApi(HalApi):
-    """A door to a fake machine; `fake` is the machine, for tests."""
+    """A backend to a fake machine; `fake` is the machine, for tests."""
 
     listens = True
 

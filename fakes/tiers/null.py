@@ -16,7 +16,7 @@ from npuhal import constants as c
 
 
 class NullApi(DirectApi):
-    """The door of null://."""
+    """The backend of null://."""
 
     listens = False
 

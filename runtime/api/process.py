@@ -25,7 +25,7 @@ class Runtime(process.Runtime):
     """Told of each runtime that was made, before it has opened a device."""
 
     def __init__(self, url: str | None = None) -> None:
-        """Open the door and read the machine; see `runtime.core.process.runtime.Runtime`."""
+        """Open the backend and read the machine; see `runtime.core.process.runtime.Runtime`."""
         super().__init__(url)
         self.snapshot = Snapshot(self)
         """Saves what the process has on its devices, and brings it back."""

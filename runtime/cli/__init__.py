@@ -189,7 +189,7 @@ def _find(name: str) -> Command:
 def _overview_parser() -> argparse.ArgumentParser:
     parser = Parser(
         "npuhal", "Ascend NPU runtime in Python: tools for a box, for CI without a card, and for chip bring-up. Most "
-        "commands look behind the door that NPUHAL_URL names: hal:// is the driver's library and the default, "
+        "commands look behind the backend that NPUHAL_URL names: hal:// is the driver's library and the default, "
         "fake://ascend910b3 a card made of software.", _FIRST, COMMANDS[0].status, usage="npuhal [--debug] COMMAND ...",
     )  # fmt: skip
     listed = columns("commands:", [(command.name, command.summary) for command in COMMANDS])

@@ -1,4 +1,4 @@
-"""``npuhal info``: what is behind the door, device by device; or what is known about a chip, or tells two apart."""
+"""``npuhal info``: what is behind the backend, device by device; or what is known about a chip, or tells two apart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _IDENTITY = ("soc", "family", "chip_type", "chip_value", "generation", "overlay"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
-        "--url", help="door to look behind, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)"
+        "--url", help="backend to look behind, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)"
     )
     parser.add_argument("--chip", metavar="SOC", help="describe a chip, such as Ascend910B3; no device is needed")
     parser.add_argument("--diff", metavar="SOC", help="with --chip: show what differs on another chip")
@@ -152,7 +152,7 @@ def _read(hal: HalApi) -> dict[str, Any]:
     visible = read_mask(os.environ.get(VARIABLE), machine.device_count)
     chip = machine.known_chip
     return {
-        "door": hal.url,
+        "backend": hal.url, "door": hal.url,
         "library": getattr(hal, "path", "built in"),
         "driver_api": decode_version(machine.api_version),
         "known_api": f"{decode_version(BASE_VERSION)} to {decode_version(DRIFT_VERSION)}",

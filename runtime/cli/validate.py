@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--chip", metavar="NAME", help="one SoC or family (910B3, ascend950); all SoCs if not given")
     parser.add_argument("--chips", metavar="DIR", help="folder with further chip files (bring-up of a new SoC)")
-    parser.add_argument("--url", help="compare the device behind this door (hal://, fake://...) with its chip file")
+    parser.add_argument("--url", help="compare the device behind this backend (hal://, fake://...) with its chip file")
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random field values (default 0)")
 

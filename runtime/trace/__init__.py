@@ -74,7 +74,7 @@ class Tracing:
 
     @property
     def hal(self) -> HalApi | None:
-        """The door of the runtime that is watched; None before that began."""
+        """The backend of the runtime that is watched; None before that began."""
         return None if self._recorder is None else self._recorder.runtime.hal
 
     @property

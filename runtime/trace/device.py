@@ -44,7 +44,7 @@ class Replay(NamedTuple):
 
 
 def machine_of(runtime: Runtime) -> Any:
-    """Return the fake machine behind a runtime's door, or None."""
+    """Return the fake machine behind a runtime's backend, or None."""
     return getattr(runtime.hal, "fake", None) or getattr(getattr(runtime.hal, "inner", None), "fake", None)
 
 

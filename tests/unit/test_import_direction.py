@@ -18,8 +18,8 @@ RUNTIME_LAYERS = ("errors", "driver", "memory", "core", "launch", "feature", "ap
 LAYERS = ("npuhal", "chips", *(f"runtime.{name}" for name in RUNTIME_LAYERS))
 SURFACE = "runtime.api"
 # The only ways from above or beside to the stand-in device, and only inside a function.
-DOORS_TO_FAKES = ("npuhal.loader", "runtime.testing", "runtime.cli.fake", "runtime.cli.serve", "runtime.cli.shim")
-DOOR_TO_THE_COMMANDS = ("npuhal.command", "runtime.cli")  # the entry point, whose name no other package has
+WAYS_TO_FAKES = ("npuhal.loader", "runtime.testing", "runtime.cli.fake", "runtime.cli.serve", "runtime.cli.shim")
+WAY_TO_THE_COMMANDS = ("npuhal.command", "runtime.cli")  # the entry point, whose name no other package has
 # The former names of the C API and of pyACL, which only hand on what stands above.
 FORMER_NAMES = ("runtime.api.aclrt", "runtime.api.acl")
 MOST_LINES_OF_CODE = 500
@@ -91,10 +91,10 @@ def faults(module: str, source: str, is_package: bool = False) -> list[str]:
             if own == "npuhal" and found.target.split(".")[0] not in sys.stdlib_module_names:
                 wrong.append(f"{where}: npuhal uses the standard library only")
         elif target == "fakes":
-            door = module.startswith(DOORS_TO_FAKES) and (found.late or module.startswith("runtime.testing"))
-            if own != "fakes" and not door:
-                wrong.append(f"{where}: only a late import in {', '.join(DOORS_TO_FAKES)} may reach the fakes")
-        elif found.late and ((module, target) == DOOR_TO_THE_COMMANDS or module in FORMER_NAMES):
+            backend = module.startswith(WAYS_TO_FAKES) and (found.late or module.startswith("runtime.testing"))
+            if own != "fakes" and not backend:
+                wrong.append(f"{where}: only a late import in {', '.join(WAYS_TO_FAKES)} may reach the fakes")
+        elif found.late and ((module, target) == WAY_TO_THE_COMMANDS or module in FORMER_NAMES):
             continue
         elif own == "fakes":
             if target not in ("npuhal", "chips"):

@@ -132,7 +132,7 @@ def _pairing_cells(pairing: Pairing) -> tuple[str, ...]:
 
 
 def _object(measured: Row | Pairing) -> dict[str, Any]:
-    """Return a row for JSON, which has no infinity; `door` is what `backend` was called."""
+    """Return a row for JSON, which has no infinity; `backend` is what `backend` was called."""
     values = {name: None if value == math.inf else value for name, value in asdict(measured).items()}
     return values | {"door": measured.backend}
 

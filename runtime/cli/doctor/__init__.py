@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="write JSON")
     parser.add_argument("--probe", action="store_true", help="walk up step by step, from loading to a completed task")
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="probe, and write all that was found to a zip file")
-    parser.add_argument("--url", help="door to probe, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)")
+    parser.add_argument("--url", help="backend to probe, such as fake://ascend910b3 (default: $NPUHAL_URL or hal://)")
     parser.add_argument("--device", type=int, default=0, metavar="ID", help="device to probe (default: 0)")
     parser.add_argument(
         "--elf", metavar="FILE", type=Path, help="with --probe: launch a kernel of this file at the end"
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     results = _probe(args, url, machine, findings, out) if args.probe or args.bundle else []
     if args.json:
         told = {name: [finding.as_json() for finding in found] for name, found in findings.items()}
-        out.json({"door": url, "findings": told, "probe": [result.as_json() for result in results]})
+        out.json({"backend": url, "door": url, "findings": told, "probe": [result.as_json() for result in results]})
     wrong = any(finding.level is Level.PROBLEM for found in findings.values() for finding in found)
     return int(wrong or any(result.bad for result in results))
 

@@ -93,7 +93,7 @@ class Probe:
 
     def _dependencies(self) -> str:
         if not isinstance(self._inner(), npuhal.LibraryApi):
-            raise Skipped("this door needs no library")
+            raise Skipped("this backend needs no library")
         client = daemons.find_daemon()
         found = [path for name in ("libc_sec.so", "libmmpa.so") if (path := loaded_path(name))]
         if isinstance(client, daemons.Absent):
@@ -113,7 +113,7 @@ class Probe:
 
     def _nodes(self) -> str:
         if not isinstance(self._inner(), npuhal.LibraryApi):
-            raise Skipped("this door needs no device nodes")
+            raise Skipped("this backend needs no device nodes")
         for finding in nodes.check(self.machine):
             if finding.level is Level.PROBLEM:
                 raise Failed(f"{finding.situation}: {finding.evidence}", finding.cure)
@@ -282,7 +282,7 @@ class Probe:
         return True
 
     def _inner(self) -> npuhal.HalApi:
-        """The door below a tracing one."""
+        """The backend below a tracing one."""
         hal = self._hal
         inner: npuhal.HalApi = getattr(hal, "inner", hal)
         return inner

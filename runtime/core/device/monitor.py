@@ -1,7 +1,7 @@
 """Watching over open devices: do they answer, what do they report, which finished tasks does nobody fetch.
 
 core_spec 2.5 and 4.1. One thread serves all devices of a runtime. It starts with the first one, sleeps a second at a
-time, and is joined when the last one closes. A door whose machine moves only during calls (`HalApi.stepped`) gets no
+time, and is joined when the last one closes. A backend whose machine moves only during calls (`HalApi.stepped`) gets no
 thread: there a round is made by whoever calls `look`, so that results do not depend on the host's clock.
 """
 

@@ -1,4 +1,4 @@
-"""A runtime: a HAL door, the machine behind it, and the devices and contexts that its threads use."""
+"""A runtime: a HAL backend, the machine behind it, and the devices and contexts that its threads use."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Runtime:
-    """A HAL door, the machine behind it, and the devices opened on it.
+    """A HAL backend, the machine behind it, and the devices opened on it.
 
     The process has one (`get`); more can be made by tools and tests, as long as they do not open the same devices.
     """
@@ -54,7 +54,7 @@ class Runtime:
     """What opening a device makes; the public layer puts its own class here."""
 
     def __init__(self, url: str | None = None) -> None:
-        """Open the door and read the machine; no device is opened.
+        """Open the backend and read the machine; no device is opened.
 
         Raises:
             npuhal.errors.LibraryNotFound: no driver; the message names every place searched.
@@ -156,7 +156,7 @@ class Runtime:
 
     @property
     def url(self) -> str:
-        """The URL of the HAL door."""
+        """The URL of the HAL backend."""
         return self.hal.url
 
     @property

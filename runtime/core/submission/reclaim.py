@@ -9,7 +9,7 @@ is a *tick*. What a tick does is decided when the stream is made:
   started by the first wake and joined when the device closes.
 * Other streams look themselves, and only when the device is far behind: `try_recycle` takes at most 64 places.
 
-A door whose machine moves only during calls (`HalApi.stepped`, every fake but free_run) has no use for a thread: who
+A backend whose machine moves only during calls (`HalApi.stepped`, every fake but free_run) has no use for a thread: who
 polls decides how far the device gets, so a thread would make results depend on the scheduler of the host. There the
 round is made inside the wake, by the thread that submits, for its own stream. The order of all HAL calls then follows
 from the program alone; nothing but the program's own calls lets the device work.

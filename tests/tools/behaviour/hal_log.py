@@ -10,7 +10,7 @@ Call = list[Any]
 
 
 class HalLog:
-    """Listens at a door: every function it knows is wrapped, once, and noted while `calls` is read in between."""
+    """Listens at a backend: every function it knows is wrapped, once, and noted while `calls` is read in between."""
 
     def __init__(self, hal: Any) -> None:
         self.calls: list[Call] = []

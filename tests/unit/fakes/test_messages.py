@@ -16,9 +16,9 @@ from npuhal import structs as s
 
 @pytest.fixture(scope="module", params=["fake", "fake-abi"])
 def hal(request: pytest.FixtureRequest) -> Iterator[npuhal.HalApi]:
-    door = npuhal.open_hal(f"{request.param}://ascend910b3")
-    yield door
-    door.close()
+    backend = npuhal.open_hal(f"{request.param}://ascend910b3")
+    yield backend
+    backend.close()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from npuhal.loader import HalUrl, Search, loaded_path, refuse_stub
 from npuhal.trace import TraceApi
 from npuhal.version import BASE_VERSION, DRIFT_VERSION, decode_version, encode_version, shake_hands, withheld
 
-from .doors import FakeLibrary, PythonDoor
+from .backends import FakeLibrary, PythonBackend
 
 
 class Loader:
@@ -228,7 +228,7 @@ def test_a_traced_url_wraps_the_door_of_the_rest(monkeypatch):
     import fakes
 
     seen: list[HalUrl] = []
-    inner = PythonDoor()
+    inner = PythonBackend()
     monkeypatch.setattr(fakes, "open_fake", lambda url: seen.append(url) or inner)
     hal = npuhal.open_hal("trace+fake://ascend910b3?seed=7")
     assert (seen[0].text, seen[0].traced, seen[0].options) == ("fake://ascend910b3?seed=7", False, {"seed": "7"})
@@ -320,12 +320,12 @@ def test_known_versions():
     assert encode_version("7.36.24") == 0x072418 == BASE_VERSION == getattr(constants, "__HAL_API_VERSION")
 
 
-def door_of_version(version: int, told: list[int]) -> PythonDoor:
+def backend_of_version(version: int, told: list[int]) -> PythonBackend:
     def answer(pointer):
         pointer._obj.value = version
         return 0
 
-    return PythonDoor(halGetAPIVersion=answer, halSetRuntimeApiVer=lambda v: told.append(v) or 0)
+    return PythonBackend(halGetAPIVersion=answer, halSetRuntimeApiVer=lambda v: told.append(v) or 0)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def door_of_version(version: int, told: list[int]) -> PythonDoor:
 )
 def test_handshake_tells_our_version_and_follows_the_librarys_layouts(library, client):
     told: list[int] = []
-    hal = door_of_version(library, told)
+    hal = backend_of_version(library, told)
     assert shake_hands(hal) == (library, client)
     assert told == [client]
     assert hal.version == library
@@ -342,7 +342,7 @@ def test_handshake_tells_our_version_and_follows_the_librarys_layouts(library, c
 
 
 def test_handshake_with_a_library_that_cannot():
-    assert shake_hands(PythonDoor()) == (0, 0)
+    assert shake_hands(PythonBackend()) == (0, 0)
 
 
 def test_what_an_old_client_misses():

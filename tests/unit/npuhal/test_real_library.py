@@ -1,4 +1,4 @@
-"""The loader and the typed door on real shared objects, compiled here: dependencies, the stub, by-value structs."""
+"""The loader and the typed backend on real shared objects, compiled here: dependencies, the stub, by-value structs."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from npuhal import structs
 from npuhal.replay import diff, replay
 from npuhal.trace import Record, TraceApi, decode, format_record, load, save
 
-from .doors import PythonDoor, pointee
+from .backends import PythonBackend, pointee
 
 
-class SmallHal(PythonDoor):
+class SmallHal(PythonBackend):
     """A few calls with state: blocks of memory and queues, both numbered from where the test wants."""
 
     def __init__(self, first_address: int = 0x10_0000, first_sq: int = 5) -> None:

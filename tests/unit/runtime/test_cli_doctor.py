@@ -427,7 +427,7 @@ def test_the_old_name_loses_against_the_new_one(build: Build) -> None:
     [
         ("ASCEND_RT_LAUNCH_BLOCKING", "1", "makes every launch wait"),
         ("ASCEND_MODULE_LOG_LEVEL", "RUNTIME=1:GE=2", "log level per module"),
-        ("NPUHAL_URL", "fake://ascend910b3?devices=2", "which door"),
+        ("NPUHAL_URL", "fake://ascend910b3?devices=2", "which backend"),
         ("ASCEND_VISIBLE_DEVICES", "0", "has no effect here: it is read by the container tool"),
         ("ASCEND_WORK_PATH", "/tmp/made/later", "where logs and dumps go"),
     ],

@@ -1,4 +1,4 @@
-"""`npuhal info`: a machine behind a door, a chip without one, and what differs between two chips."""
+"""`npuhal info`: a machine behind a backend, a chip without one, and what differs between two chips."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from runtime.cli.output import Output
 from runtime.errors import fault, from_hal
 
 (KERNEL,) = (Path(__file__).parents[2] / "data" / "kernels" / "ascend910b").glob("*.o")
-DOORS = ("fake://ascend910b3", "fake://ascend950?seed=5")
+BACKENDS = ("fake://ascend910b3", "fake://ascend950?seed=5")
 LOW_STEPS = ("load", "dependencies", "versions", "nodes", "enumerate", "daemon", "open")
 STEPS = (*LOW_STEPS, "memory", "copy", "stream", "no-op", "event")
 
@@ -131,7 +131,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, url: str, name: str, answer: Callabl
     return Probe(url)
 
 
-@pytest.mark.parametrize("url", DOORS)
+@pytest.mark.parametrize("url", BACKENDS)
 def test_a_healthy_device_is_climbed_to_the_top_and_everything_is_given_back(url: str) -> None:
     results = probed(Probe(url))
     assert tuple(result.step for result in results) == (*STEPS, "close")
@@ -141,7 +141,7 @@ def test_a_healthy_device_is_climbed_to_the_top_and_everything_is_given_back(url
     }
 
 
-@pytest.mark.parametrize("url", DOORS)
+@pytest.mark.parametrize("url", BACKENDS)
 @pytest.mark.parametrize(
     ("name", "code", "step", "cure"),
     [
@@ -168,7 +168,7 @@ def test_the_first_call_that_fails_is_named_with_code_and_cure(
 
 
 def test_memory_that_answers_other_bytes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    *_, last, _ = probed(broken(monkeypatch, DOORS[0], "drvMemcpy", lambda *_: 0))
+    *_, last, _ = probed(broken(monkeypatch, BACKENDS[0], "drvMemcpy", lambda *_: 0))
     assert last.step == "copy"
     assert last.told.startswith("what was read back differs from what was written, first at byte ")
 
@@ -183,7 +183,7 @@ def test_a_device_that_is_not_there() -> None:
 
 
 def test_what_cannot_be_given_back_is_a_warning_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    results = probed(broken(monkeypatch, DOORS[0], "halMemFree", lambda *_: 13))
+    results = probed(broken(monkeypatch, BACKENDS[0], "halMemFree", lambda *_: 13))
     assert results[-1].state is State.WARNING
     assert results[-1].told.startswith("could not give back: memory (")
 
@@ -194,7 +194,7 @@ def test_a_head_that_does_not_move_is_told_with_tail_and_state(monkeypatch: pyte
     def swallow(device: int, info: Any) -> int:
         return 0  # accepted, never executed
 
-    *_, last, _ = probed(broken(monkeypatch, DOORS[0], "halSqTaskSend", swallow))
+    *_, last, _ = probed(broken(monkeypatch, BACKENDS[0], "halSqTaskSend", swallow))
     assert last.step == "no-op"
     assert last.told.startswith("the head stays at 0 instead of 1")
     assert "tail 0, queue enabled" in last.told
@@ -207,7 +207,7 @@ def test_a_completion_that_never_comes(monkeypatch: pytest.MonkeyPatch) -> None:
         ctypes.cast(info, ctypes.POINTER(npuhal.structs.halReportRecvInfo)).contents.report_cqe_num = 0
         return 0
 
-    *_, last, _ = probed(broken(monkeypatch, DOORS[0], "halCqReportRecv", nothing))
+    *_, last, _ = probed(broken(monkeypatch, BACKENDS[0], "halCqReportRecv", nothing))
     assert last.step == "event"
     assert "no completion entry came" in last.told
     assert "interrupts" in last.cure
@@ -248,7 +248,7 @@ def test_a_kernel_needs_the_probe() -> None:
 
 
 def arguments(**given: Any) -> argparse.Namespace:
-    usual = {"json": False, "probe": True, "bundle": None, "url": DOORS[0], "device": 0, "elf": None, "kernel": None}
+    usual = {"json": False, "probe": True, "bundle": None, "url": BACKENDS[0], "device": 0, "elf": None, "kernel": None}
     return argparse.Namespace(**{**usual, **given})
 
 
@@ -272,7 +272,7 @@ def test_json_has_findings_and_steps() -> None:
 
 
 def test_a_failed_step_makes_the_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken(monkeypatch, DOORS[0], "halDeviceOpen", lambda *_: 10)
+    broken(monkeypatch, BACKENDS[0], "halDeviceOpen", lambda *_: 10)
     assert doctor.run(arguments(), Output(io.StringIO())) == 1
 
 

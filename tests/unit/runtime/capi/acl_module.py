@@ -11,10 +11,10 @@ from unittest import mock
 from runtime.capi import pyacl
 from runtime.capi.pyacl.binding import process
 
-URLS = tuple(f"{door}://{soc}?devices=2" for door in ("fake", "fake-abi") for soc in ("ascend910b3", "ascend310b1"))
+URLS = tuple(f"{tier}://{soc}?devices=2" for tier in ("fake", "fake-abi") for soc in ("ascend910b3", "ascend310b1"))
 
 PAIR = URLS[0], URLS[-1]
-"""Each chip and each door once."""
+"""Each chip and each backend once."""
 
 
 @contextmanager

@@ -16,20 +16,20 @@ from tests.unit.runtime.machines import OpenMachine
 def test_a_boot_that_fails_half_way_gives_the_door_back(monkeypatch: pytest.MonkeyPatch) -> None:
     import npuhal
 
-    doors: list[npuhal.HalApi] = []
+    backends: list[npuhal.HalApi] = []
     closed: list[npuhal.HalApi] = []
     real = npuhal.open_hal
 
     def opened(url: str | None = None) -> npuhal.HalApi:
-        doors.append(real(url))
-        doors[-1].fake.faults.on_call("halGetSocVersion", "DRV_ERROR_INNER_ERR")
-        monkeypatch.setattr(type(doors[-1]), "close", lambda self: closed.append(self))
-        return doors[-1]
+        backends.append(real(url))
+        backends[-1].fake.faults.on_call("halGetSocVersion", "DRV_ERROR_INNER_ERR")
+        monkeypatch.setattr(type(backends[-1]), "close", lambda self: closed.append(self))
+        return backends[-1]
 
     monkeypatch.setattr(npuhal, "open_hal", opened)
     with pytest.raises(errors.RuntimeFault, match="halGetSocVersion"):
         Runtime("fake://ascend910b1")
-    assert closed == doors
+    assert closed == backends
 
 
 def test_a_machine_without_devices_boots_and_says_so(open_machine: OpenMachine) -> None:

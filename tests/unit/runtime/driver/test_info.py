@@ -20,9 +20,9 @@ Answer = Callable[..., int]
 
 @pytest.fixture
 def hal(request: pytest.FixtureRequest) -> Any:
-    door = npuhal.open_hal(f"fake://{getattr(request, 'param', V100)}?devices=3&seed=4")
-    yield door
-    door.close()
+    backend = npuhal.open_hal(f"fake://{getattr(request, 'param', V100)}?devices=3&seed=4")
+    yield backend
+    backend.close()
 
 
 def answer(hal: Any, monkeypatch: pytest.MonkeyPatch, name: str, code: int = 0, value: int | None = None,

@@ -1,4 +1,4 @@
-"""A door for tests: HAL functions given as Python callables, called with whatever the caller passed."""
+"""A backend for tests: HAL functions given as Python callables, called with whatever the caller passed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def pointee(argument: Any) -> Any:
     return getattr(argument, "_obj", argument)
 
 
-class PythonDoor(HalApi):
+class PythonBackend(HalApi):
     """Answers with the given callables; a name that is not given does not exist."""
 
     def __init__(self, **functions: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""The doors: URLs, what is refused, the C ABI, and the null door."""
+"""The backends: URLs, what is refused, the C ABI, and the null backend."""
 
 from __future__ import annotations
 

@@ -8,18 +8,18 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from runtime.launch.recorder import (
+from runtime.launch.recorder import Recorder
+from runtime.launch.task_records import (
     ADDRESS,
     CAPTURED,
     PHASES,
     REST,
     WAIT,
     Lane,
-    Marks,
-    Recorder,
     Report,
     Sent,
     Span,
+    Stamps,
     Waited,
 )
 
@@ -39,9 +39,9 @@ class LaunchLog:
         """By lane: (number, end of its place in the ring) of launches that no wait has seen done."""
         self._lock = threading.Lock()
 
-    def sent(self, marks: Marks) -> None:
+    def sent(self, stamps: Stamps) -> None:
         """Write a launch, or another task, with the phases that have passed."""
-        one = Sent(marks)
+        one = Sent(stamps)
         phases, number = one.phases(), next(self._numbers)
         times = [f"{index + 1} {PHASES[index]} {phases[index] / _NS:.1f}" for index in range(ADDRESS + 1, WAIT)]
         if one.is_launch:

@@ -10,14 +10,33 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
-from npuhal.records import dataclass, field
 from runtime.core.submission.route import NORMAL, RouteRank, Verdict
+from runtime.launch.task_records import (
+    AT_BUILT,
+    AT_DESCRIBED,
+    AT_END,
+    AT_MOVED,
+    AT_PENDING,
+    AT_POSITION,
+    AT_SENT,
+    AT_SQES,
+    AT_TAKEN,
+    CAPTURED,
+    NOT_SENT,
+    PROGRAM,
+    Lane,
+    Report,
+    Sink,
+    Span,
+    Stamps,
+    Waited,
+    place_of,
+)
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
@@ -26,185 +45,17 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
 
-PHASES = (
-    "function address", "task slot", "description", "arguments to the device", "build the SQE",
-    "advance the tail, ring the driver", "wait for the SQ head",
-)  # fmt: skip
-"""The seven phases in order. Only the sixth may enter the kernel, only the seventh may block."""
-
-ADDRESS, SLOT, DESCRIBE, ARGUMENTS, BUILD, SEND, WAIT = range(7)
-REST = 7
-"""Index after the phases: what a launch does when its SQE was sent."""
-
-NOT_SENT, CAPTURED = -1, -2
-"""Instead of a position: the launch failed, or a graph has kept it."""
-
-CAPACITY = 200_000
-"""Tasks that are kept by default, the newest; about 0.6 KB each."""
-
 _PACKAGE = "runtime"
 _BETWEEN = frozenset({"contextlib", "functools", "threading", "weakref"})
 """Modules of the standard library through which this package calls itself: nobody submits a task from there."""
 _clock = time.perf_counter_ns
 
-PROGRAM = {"named by": "the program"}
-"""Facts of a stretch that the program has named itself."""
-
-Marks = list[Any]
-"""One launch or other task, by the indices below. Times are of `time.perf_counter_ns`; 0: did not happen."""
-
-(_LANE, _LABEL, _CODE, _AT, _POSITION, _PENDING, _THREAD, _SQES,
- _CALLED, _DESCRIBED, _MOVED, _TAKEN, _BUILT, _SENT, _END) = range(15)  # fmt: skip
-_STAMPS = ((DESCRIBE, _DESCRIBED), (ARGUMENTS, _MOVED), (SLOT, _TAKEN), (BUILD, _BUILT), (SEND, _SENT), (REST, _END))
-"""What the time before each stamp was spent on, in the order in which they are set."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lane:
-    """One watched stream, as it was when watching began.
-
-    Attributes:
-        device_id: the driver's number of the device.
-        way: how SQEs reach the queue.
-        arguments: how kernel arguments reach the device: dma, bar or copy.
-        submitted: SQEs that had been submitted when watching began.
-        pending: those of them that were not reclaimed.
-        places: the marks of the newest task at each ring position.
-    """
-
-    stream: Stream
-    device_id: int
-    user_id: int
-    stream_id: int
-    name: str
-    way: str
-    arguments: str
-    submitted: int
-    pending: int
-    places: list[Marks | None] = field(repr=False)
-
-
-class Sent:
-    """One launch, or another task, made readable.
-
-    Attributes:
-        place: "file:line" of the caller.
-        position: absolute position of the (first) SQE in the ring, NOT_SENT or CAPTURED.
-        pending: SQEs in the ring right after it.
-        sqes: the entries of a task that no launcher has sent, else empty.
-    """
-
-    __slots__ = ("_marks", "label", "lane", "pending", "position", "sqes", "thread")
-
-    def __init__(self, marks: Marks) -> None:
-        self._marks = marks
-        self.lane: Lane = marks[_LANE]
-        self.label: TaskInfo = marks[_LABEL]
-        self.position: int = marks[_POSITION]
-        self.pending: int = marks[_PENDING]
-        self.thread: int = marks[_THREAD]
-        self.sqes: bytes = marks[_SQES]
-
-    @property
-    def place(self) -> str:
-        """Where in the user's program it was submitted, "file:line"."""
-        return place_of(self._marks)
-
-    @property
-    def began_ns(self) -> int:
-        """When it was called."""
-        return int(self._marks[_CALLED])
-
-    @property
-    def end_ns(self) -> int:
-        """When the call was over."""
-        return int(self._marks[_END])
-
-    @property
-    def is_launch(self) -> bool:
-        """Whether a launcher sent it."""
-        return not self.sqes
-
-    def stretches(self) -> Iterator[tuple[int, int, int]]:
-        """Yield (phase, began, ended) in the order in which the phases ran; REST is what came after the send."""
-        before = self.began_ns
-        for phase, index in _STAMPS:
-            if after := self._marks[index]:
-                yield phase, before, after
-                before = after
-
-    def phases(self) -> tuple[int, ...]:
-        """Return nanoseconds by phase, and at the end those of REST; waiting (phase 7) is no part of it."""
-        spent = [0] * (REST + 1)
-        for phase, began, ended in self.stretches():
-            spent[phase] += ended - began
-        return tuple(spent)
-
-
-class Waited(NamedTuple):
-    """One wait of a host thread: for a stream, or for an event recorded in it."""
-
-    lane: Lane
-    what: str
-    began_ns: int
-    end_ns: int
-    thread: int
-    reclaimed: int
-
-
-class Span(NamedTuple):
-    """Work of the host that belongs to no stream."""
-
-    name: str
-    facts: dict[str, Any]
-    began_ns: int
-    end_ns: int
-    thread: int
-
-
-class Report(NamedTuple):
-    """A completion entry: which task of which stream, and the device's time stamp in ticks."""
-
-    lane: Lane
-    position: int | None
-    ticks: int
-    seen_ns: int
-
-
-class Sink(Protocol):
-    """Takes what was noted, as it comes. Called from any thread; `sent` is called by every launch."""
-
-    def sent(self, marks: Marks) -> None:
-        """A launch or task is over; `Sent` makes it readable."""
-
-    def waited(self, record: Waited) -> None:
-        """A wait is over."""
-
-    def span(self, record: Span) -> None:
-        """Work of the host is over."""
-
-    def report(self, record: Report) -> None:
-        """A completion entry was read."""
-
-
-class Kept:
-    """A sink that keeps the newest records."""
-
-    def __init__(self, capacity: int = CAPACITY) -> None:
-        self.tasks: deque[Marks] = deque(maxlen=capacity)
-        self.waits: deque[Waited] = deque(maxlen=capacity)
-        self.spans: deque[Span] = deque(maxlen=capacity)
-        self.reports: deque[Report] = deque(maxlen=capacity)
-        self.sent, self.waited = self.tasks.append, self.waits.append
-        self.span, self.report = self.spans.append, self.reports.append
-
-
 class _Here(threading.local):
     """What each thread has on its way."""
 
     def __init__(self) -> None:
-        self.mine: list[Any] = [[0] * _END + [1], threading.get_ident()]
-        """Marks of a launch or task, whose end is stamped when it is over, and the thread. Read faster than it is set.
+        self.mine: list[Any] = [[0] * AT_END + [1], threading.get_ident()]
+        """Stamps of a launch or task, whose end is stamped when it is over, and the thread. Read faster than it is set.
         """
 
 
@@ -287,15 +138,15 @@ class Recorder:
             if id(frame.f_code) not in outside:
                 frame = caller(frame)
             mine = here.mine
-            mine[0] = marks = [
+            mine[0] = stamps = [
                 lane, label, frame.f_code, frame.f_lasti, nowhere, 0, mine[1], b"", clock(), 0, 0, 0, 0, 0, 0
             ]  # fmt: skip
             try:
                 launch(*arguments)
             finally:
-                marks[_END] = clock()
-                marks[_PENDING] = ring.submitted - ring.reclaimed
-                done(marks)
+                stamps[AT_END] = clock()
+                stamps[AT_PENDING] = ring.submitted - ring.reclaimed
+                done(stamps)
 
         return watched
 
@@ -305,12 +156,12 @@ class Recorder:
         here, clock = self._here, _clock
 
         def popped() -> Any:
-            here.mine[0][_DESCRIBED] = clock()
+            here.mine[0][AT_DESCRIBED] = clock()
             return pop()
 
         def moved(block: Any) -> None:
             move(block)
-            here.mine[0][_MOVED] = clock()
+            here.mine[0][AT_MOVED] = clock()
 
         return popped, moved
 
@@ -319,10 +170,10 @@ class Recorder:
         here, clock = self._here, _clock
 
         def written(block: Any, image: bytes) -> None:
-            marks = here.mine[0]  # of a task that no launcher sends: those of the one before, and not read any more
-            marks[_DESCRIBED] = clock()
+            stamps = here.mine[0]  # of a task that no launcher sends: those of the one before, and not read any more
+            stamps[AT_DESCRIBED] = clock()
             write(block, image)
-            marks[_MOVED] = clock()
+            stamps[AT_MOVED] = clock()
 
         return written
 
@@ -332,20 +183,20 @@ class Recorder:
         here, ring, depth, clock = self._here, stream.ring, stream.ring.depth, _clock
         places = self._by_stream[id(stream)].places
 
-        marks: Marks = []
+        stamps: Stamps = []
 
         def packed(*values: Any) -> None:
-            nonlocal marks
-            marks = here.mine[0]
-            marks[_TAKEN] = clock()
+            nonlocal stamps
+            stamps = here.mine[0]
+            stamps[AT_TAKEN] = clock()
             pack(*values)
-            marks[_BUILT] = clock()
-            marks[_POSITION] = position = ring.submitted
-            places[position % depth] = marks
+            stamps[AT_BUILT] = clock()
+            stamps[AT_POSITION] = position = ring.submitted
+            places[position % depth] = stamps
 
         def sent(device_id: int, reference: Any) -> Any:
             rc = send(device_id, reference)
-            marks[_SENT] = clock()
+            stamps[AT_SENT] = clock()
             return rc
 
         return packed, sent
@@ -363,8 +214,8 @@ class Recorder:
 
     def place(self, stream: Stream, position: int | None) -> str:
         """Return "file:line" of who submitted the newest task at a ring position, or ""."""
-        marks = None if position is None else self._by_stream[id(stream)].places[position]
-        return "" if marks is None else place_of(marks)
+        stamps = None if position is None else self._by_stream[id(stream)].places[position]
+        return "" if stamps is None else place_of(stamps)
 
     @contextmanager
     def span(self, name: str, **facts: Any) -> Iterator[None]:
@@ -410,7 +261,7 @@ class _WatchedRoute:
         """Take places, and note where the task comes from."""
         recorder = self._recorder
         mine = recorder._here.mine
-        self._own = bool(mine[0][_END])
+        self._own = bool(mine[0][AT_END])
         if self._own:
             frame = recorder._caller(sys._getframe(1))
             mine[0] = [
@@ -421,19 +272,19 @@ class _WatchedRoute:
         except BaseException:
             self._done(stream, b"")
             raise
-        marks = mine[0]
-        marks[_TAKEN] = _clock()
-        marks[_POSITION] = position = stream.ring.submitted - count
+        stamps = mine[0]
+        stamps[AT_TAKEN] = _clock()
+        stamps[AT_POSITION] = position = stream.ring.submitted - count
         for offset in range(count):
-            self._lane.places[(position + offset) % stream.ring.depth] = marks
+            self._lane.places[(position + offset) % stream.ring.depth] = stamps
         return ids
 
     def commit(self, stream: Stream, sqes: bytes) -> None:
         """Send, and note how long building and sending took."""
-        marks = self._recorder._here.mine[0]
-        marks[_BUILT] = _clock()
+        stamps = self._recorder._here.mine[0]
+        stamps[AT_BUILT] = _clock()
         NORMAL.commit(stream, sqes)
-        marks[_SENT] = _clock()
+        stamps[AT_SENT] = _clock()
         self._done(stream, bytes(sqes))
 
     def rollback(self, stream: Stream, count: int) -> bool:
@@ -445,11 +296,11 @@ class _WatchedRoute:
         if not self._own:
             return
         self._own = False
-        marks, ring = self._recorder._here.mine[0], stream.ring
-        marks[_END] = _clock()
+        stamps, ring = self._recorder._here.mine[0], stream.ring
+        stamps[AT_END] = _clock()
         if sqes:
-            marks[_SQES], marks[_PENDING] = sqes, ring.submitted - ring.reclaimed
-            self._recorder.sink.sent(marks)
+            stamps[AT_SQES], stamps[AT_PENDING] = sqes, ring.submitted - ring.reclaimed
+            self._recorder.sink.sent(stamps)
 
 
 def _release(stream: Stream) -> None:
@@ -458,10 +309,3 @@ def _release(stream: Stream) -> None:
         stream.install_route(NORMAL)
     else:
         stream.launchers.clear()
-
-
-def place_of(marks: Marks) -> str:
-    """Return "file:line" of whoever made a launch or sent a task."""
-    code, instruction = marks[_CODE], marks[_AT]
-    line = next((line for start, end, line in code.co_lines() if start <= instruction < end), None)
-    return f"{code.co_filename}:{line or code.co_firstlineno}"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.api.process import start
 from runtime.core.process.runtime import Runtime
-from runtime.launch.recorder import CAPACITY, Kept, Recorder
+from runtime.launch.recorder import Recorder
+from runtime.launch.task_records import CAPACITY, Kept
 from runtime.trace import chrome, verdict
 from runtime.trace.device import Replay, machine_of, newest
 from runtime.trace.model import Task, Trace, collect

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runtime.launch.recorder import PHASES, REST
+from runtime.launch.task_records import PHASES, REST
 from runtime.trace.device import Executed
 from runtime.trace.model import Bar, Task, Trace
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
-    from runtime.launch.recorder import Kept, Lane
+    from runtime.launch.task_records import Kept, Lane
     from runtime.trace.model import Task
 
 _NS = 1000.0

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuhal.records import dataclass, field
-from runtime.launch.recorder import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
+from runtime.launch.task_records import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from npuhal.records import dataclass
 from runtime.core.stream.stream import Stream
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import PLAIN, LaunchOptions
-from runtime.launch.recorder import PHASES, REST
+from runtime.launch.task_records import PHASES, REST
 from runtime.trace import tracing
 
 __all__ = ["PHASES", "LaunchTrace", "trace_launch"]

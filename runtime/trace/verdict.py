@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import NamedTuple
 
-from runtime.launch.recorder import ADDRESS, ARGUMENTS, BUILD, DESCRIBE, PHASES, REST, SEND, SLOT, WAIT
+from runtime.launch.task_records import ADDRESS, ARGUMENTS, BUILD, DESCRIBE, PHASES, REST, SEND, SLOT, WAIT
 from runtime.trace.model import Bar, Task, Trace
 
 _CURES = {

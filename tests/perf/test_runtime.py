@@ -16,7 +16,8 @@ from runtime.api import Device, Runtime
 from runtime.cli.bench.measure import calibration
 from runtime.cli.sample import minimal_kernel
 from runtime.feature import graph
-from runtime.launch.recorder import Kept, Recorder
+from runtime.launch.recorder import Recorder
+from runtime.launch.task_records import Kept
 
 pytestmark = pytest.mark.perf
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from runtime.launch.recorder import PHASES, REST, SEND, WAIT
+from runtime.launch.task_records import PHASES, REST, SEND, WAIT
 from runtime.trace import verdict
 from runtime.trace.chrome import threads_of
 from runtime.trace.model import Bar, Task, Trace

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.api import Runtime
-from runtime.launch.recorder import ADDRESS, ARGUMENTS, DESCRIBE, SEND, SLOT, WAIT
+from runtime.launch.task_records import ADDRESS, ARGUMENTS, DESCRIBE, SEND, SLOT, WAIT
 from runtime.trace import Tracing, chrome, page, verdict
 from runtime.trace.model import Task, Trace, Track
 from tests.unit.runtime.machines import OpenMachine

@@ -16,7 +16,7 @@ from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.core.diagnostics import hang
 from runtime.launch.launch_log import log_launches
-from runtime.launch.recorder import SEND, SLOT, WAIT
+from runtime.launch.task_records import SEND, SLOT, WAIT
 from runtime.trace import Tracing, tracing
 from tests.unit.runtime.machines import MakeKernel
 

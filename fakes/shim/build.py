@@ -3,46 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from fakes.errors import FakeError
 from fakes.shim.exports import c_daemon, c_source
+from npuhal.compiler import c_text, compile_library
 from npuhal.loader import LIBRARY
 
-COMPILERS = ("cc", "gcc", "clang")
 _SOURCES = ("client.c", "post.c", "serve.c", "site.c")
-_FLAGS = ("-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
 _DAEMON = "libtsdclient.so"
-
-
-class BuildError(FakeError):
-    """A library cannot be made; the text says what is missing, or what the compiler said."""
-
-
-def compiler() -> str:
-    """Return the C compiler; BuildError names packages that bring one."""
-    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
-    if found is None:
-        raise BuildError(
-            f"there is no C compiler ({', '.join(COMPILERS)}) on the PATH; it is needed only to write the library: "
-            "install gcc (apt-get install gcc libc6-dev, dnf install gcc, apk add build-base)"
-        )
-    return found
-
-
-def compile_library(target: Path, sources: list[Path], *options: str) -> None:
-    """Compile C sources to a shared library, which takes the place of an older one at once; BuildError if it fails."""
-    made = target.with_name(f".{target.name}.new")
-    command = [compiler(), *_FLAGS, "-o", str(made), f"-Wl,-soname,{target.name}", *map(str, sources), *options]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        made.unlink(missing_ok=True)
-        raise BuildError(f"{shlex.join(command)} failed: {ran.stderr.strip()}")
-    made.replace(target)
 
 
 def write(out: Path, url: str) -> list[Path]:
@@ -60,8 +30,8 @@ def write(out: Path, url: str) -> list[Path]:
         functions.write_text(c_source(generation), encoding="ascii")
         daemon.write_text(c_daemon(generation), encoding="ascii")
         settings = (
-            f"-I{here}", f"-DSHIM_PYTHON={_c_text(sys.executable)}",
-            f"-DSHIM_ROOT={_c_text(repr(str(here.parents[1])))}",
+            f"-I{here}", f"-DSHIM_PYTHON={c_text(sys.executable)}",
+            f"-DSHIM_ROOT={c_text(repr(str(here.parents[1])))}",
         )  # fmt: skip
         compile_library(out / LIBRARY, [functions, *(here / name for name in _SOURCES)], *settings, "-ldl", "-lpthread")
         compile_library(out / _DAEMON, [daemon], f"-I{here}", f"-L{out}", f"-l{LIBRARY[3:-3]}")
@@ -84,8 +54,3 @@ def _generation(url: str) -> str:
         return str(api.fake.plugin.name)
     finally:
         api.close()
-
-
-def _c_text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -23,6 +23,7 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
         UsageError: there is no such file.
     """
     from runtime.capi import pyacl as acl
+    from runtime.capi.shim import build
 
     path = Path(script)
     if not path.is_file():
@@ -31,6 +32,7 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
     if url:
         os.environ["NPUHAL_URL"] = url
     acl.install()
+    build.install()
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(path.resolve().parent))
     try:

@@ -11,19 +11,20 @@ from pathlib import Path
 import pytest
 
 from fakes.shim import build
+from npuhal import compiler
 
 HERE = Path(__file__).parent
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 pytestmark = pytest.mark.skipif(
-    not any(shutil.which(name) for name in build.COMPILERS), reason="there is no C compiler on this machine"
+    not any(shutil.which(name) for name in compiler.COMPILERS), reason="there is no C compiler on this machine"
 )
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder for what is compiled."""
-    if not any(shutil.which(name) for name in build.COMPILERS):
+    if not any(shutil.which(name) for name in compiler.COMPILERS):
         pytest.skip("there is no C compiler on this machine")
     return tmp_path_factory.mktemp("shim")
 
@@ -49,7 +50,7 @@ def run_driver(driver: Callable[[str], Path], folder: Path) -> Run:
         libraries = driver(url.removeprefix("fake://").partition("?")[0])
         program = folder / "driver"
         if not program.exists():
-            command = [build.compiler(), "-Wall", "-O1", "-o", str(program), str(HERE / "driver.c")]
+            command = [compiler.compiler(), "-Wall", "-O1", "-o", str(program), str(HERE / "driver.c")]
             subprocess.run([*command, f"-L{libraries}", "-lascend_hal", "-lpthread"], check=True)
         environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries), "NPUHAL_URL": url, **variables}
         done = subprocess.run(

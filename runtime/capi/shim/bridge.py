@@ -1,0 +1,233 @@
+"""Carries calls of a C program to the entries of the C API: numbers, addresses and text become what they take.
+
+An output is written through the caller's pointer when the entry has written it. Functions that the program gives are
+called without the interpreter's lock. Text that is returned stays valid for the life of the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib
+import inspect
+import logging
+import os
+import struct
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from runtime import errors
+from runtime.api.process import Runtime
+from runtime.capi.aclrt import Out
+from runtime.capi.aclrt.entry import UNTOUCHED, find
+from runtime.capi.pyacl.binding import process
+from runtime.capi.shim import declarations as c
+from runtime.capi.shim.stubs import by_value
+from runtime.core.callbacks.exceptions import ExceptionInfo
+from runtime.errors import tables
+
+_LOG = logging.getLogger(__name__)
+_BRIDGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p)
+_END = 0xFFFFFFFF
+_ALL_ONES = 0xFFFFFFFF
+"""What functions that return a number without a code answer when they fail."""
+_kept: list[Any] = []
+
+Reader = Callable[[Any], Any]
+
+
+def start(address: int, own: bool) -> None:
+    """Write the address of the C function that carries calls to `address`; `own`: the interpreter is the library's."""
+    bound: dict[int, Callable[[int], int]] = {_END: lambda _args: _finish()}
+
+    def call(number: int, args: int | None) -> int:
+        function = bound.get(number)
+        if function is None:
+            function = bound[number] = bind(c.functions()[number])
+        return function(args or 0)
+
+    pointer = _BRIDGE(call)
+    _kept.append(pointer)
+    ctypes.c_void_p.from_address(address).value = ctypes.cast(pointer, ctypes.c_void_p).value
+    if own:
+        logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
+    if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
+        _set_up(setup)
+
+
+def bind(function: c.CFunction) -> Callable[[int], int]:
+    """Return what carries a call of a C function, given the address of its words."""
+    entry = find(function.name)
+    assert entry is not None, function.name
+    notes = [str(each.annotation) for each in inspect.signature(entry.function).parameters.values()][1:]
+    rows = list(zip(entry.parameters, notes, function.parameters, strict=True))
+    layout = struct.Struct("<" + "".join(_format(field.type) for field in function.parameters))
+    readers = [(index, name, _reader(note, field.type)) for index, (name, note, field) in enumerate(rows)
+               if not _is_output(note, field.type)]  # fmt: skip
+    outputs = [(index, name, _writer(field.type)) for index, (name, note, field) in enumerate(rows)
+               if _is_output(note, field.type)]  # fmt: skip
+    answer = _answer(function.result)
+    failed = tables.public_names()["ACL_ERROR_INTERNAL_ERROR"] if function.result == "aclError" else _ALL_ONES
+    name, size = function.name, layout.size
+
+    def call(args: int) -> int:
+        try:
+            words = layout.unpack(ctypes.string_at(args, size)) if size else ()
+            given = {key: read(words[index]) for index, key, read in readers}
+            outs = {key: Out() if words[index] else None for index, key, _ in outputs}
+            result = process().call(name, **given, **outs)
+            for index, key, write in outputs:
+                if (out := outs[key]) is not None and out.value is not UNTOUCHED:
+                    write(words[index], out.value)
+            return answer(result)
+        except Exception:
+            _LOG.exception("%s failed in npuhal itself", name)
+            return failed
+
+    return call
+
+
+def _format(kind: str) -> str:
+    made = c.ctype(kind)
+    if by_value(kind):
+        return "Q"
+    letters = {1: "b", 2: "h", 4: "i", 8: "q"}
+    if made is ctypes.c_float:
+        return "f4x"
+    size = ctypes.sizeof(made)
+    signed = made in (ctypes.c_int8, ctypes.c_int16, ctypes.c_int32, ctypes.c_int64)
+    letter = letters[size] if signed else letters[size].upper()
+    return f"{letter}{8 - size}x"
+
+
+def _is_output(note: str, kind: str) -> bool:
+    return note.startswith("Out") and "int" not in note
+
+
+def _reader(note: str, kind: str) -> Reader:
+    """Return what makes an entry's argument of a word."""
+    bare = kind.removeprefix("const ")
+    if bare in c.callbacks():
+        return (lambda address: address) if "int" in note else lambda address: _function(bare, address)
+    if "ExceptionInfo" in note:
+        return _exceptions.get
+    if note.startswith("str"):
+        return _text
+    if note == "Dim3":
+        return lambda address: tuple((ctypes.c_uint32 * 3).from_address(address))
+    if by_value(kind) and "int" not in note:
+        made = c.ctype(kind)
+        return lambda address: made.from_address(address)
+    return lambda value: value
+
+
+def _text(address: int) -> str | None:
+    return ctypes.string_at(address).decode(errors="surrogateescape") if address else None
+
+
+def _writer(kind: str) -> Callable[[int, Any], None]:
+    """Return what stores an output through a pointer of a C type."""
+    target = c.ctype(kind.removeprefix("const ").removesuffix("*"))
+
+    def write(address: int, value: Any) -> None:
+        if isinstance(value, str):
+            value = _lasting(value.encode())
+        elif isinstance(value, (list, tuple)):
+            value = _lasting(b"".join(number.to_bytes(4, "little", signed=True) for number in value))
+        elif callable(value):
+            value = value.address
+        target.from_address(address).value = value or 0
+
+    return write
+
+
+@cache
+def _lasting(data: bytes) -> int:
+    """Return the address of bytes that stay as long as the process; equal ones are there once."""
+    buffer = ctypes.create_string_buffer(data)
+    _kept.append(buffer)
+    return ctypes.addressof(buffer)
+
+
+def _answer(result: str) -> Callable[[Any], int]:
+    """Return what makes the C result of what a call gives."""
+    if result == "float":
+        return lambda value: int.from_bytes(struct.pack("<f", value), "little")
+    if result in ("const char*", "char*"):
+        return lambda value: _lasting(value.encode()) if value is not None else 0
+    return lambda value: int(value or 0)
+
+
+class _Exceptions:
+    """Events that callbacks are being told of, by the numbers that the program sees as their addresses."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, ExceptionInfo] = {}
+
+    def add(self, info: ExceptionInfo) -> int:
+        self._known[id(info)] = info
+        return id(info)
+
+    def remove(self, number: int) -> None:
+        del self._known[number]
+
+    def get(self, number: int) -> ExceptionInfo | None:
+        return self._known.get(number)
+
+
+_exceptions = _Exceptions()
+
+
+class CallbackFunction:
+    """A function of the program as the runtime calls it; equal for equal functions, so that it can be taken back."""
+
+    def __init__(self, kind: str, address: int) -> None:
+        parameters, result = c.callbacks()[kind]
+        self.address = address
+        self._function = ctypes.CFUNCTYPE(c.ctype(result), *(c.ctype(each.type) for each in parameters))(address)
+
+    def __call__(self, *given: Any) -> Any:
+        """Call it, without the interpreter's lock; an exception it is told of is known by number meanwhile."""
+        told = [each for each in given if isinstance(each, ExceptionInfo)]
+        try:
+            return self._function(*(_exceptions.add(each) if each in told else _word(each) for each in given))
+        finally:
+            for each in told:
+                _exceptions.remove(id(each))
+
+
+def _word(value: Any) -> int:
+    return 0 if value is None else int(value)
+
+
+@cache
+def _function(kind: str, address: int) -> CallbackFunction | None:
+    return CallbackFunction(kind, address) if address else None
+
+
+def _set_up(text: str) -> None:
+    """Call module:function with the machine when it is opened, as `NPUHAL_SHIM_SETUP` says."""
+    module, separator, function = text.partition(":")
+    if not separator:
+        raise ValueError(f"NPUHAL_SHIM_SETUP={text!r} is not of the form module:function")
+    sys.path += [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), os.getcwd()]
+    called = getattr(importlib.import_module(module), function)
+    Runtime.started.register("NPUHAL_SHIM_SETUP", lambda opened: called(opened.hal.fake))
+
+
+def _finish() -> int:
+    """The program ends: run what is to run at the interpreter's end; returns the status it must have, 0 for its own."""
+    failed = 0
+    try:
+        process().close()
+    except errors.RuntimeFault as fault:
+        print(f"npuhal: {fault}", file=sys.stderr)
+    except Exception as found:  # what the checkers of a fake have to say
+        failed = 1
+        print(*(f"npuhal: {line}" for line in str(found).splitlines()), sep="\n", file=sys.stderr)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return failed if os.environ.get("NPUHAL_SHIM_STRICT", "0") not in ("", "0") else 0

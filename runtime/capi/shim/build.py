@@ -1,0 +1,89 @@
+"""Compiles libascendcl.so (`npuhal shim runtime`), and finds or makes one for scripts that load it by name."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from npuhal.compiler import BuildError, c_text, compile_library
+from runtime.capi.shim import stubs
+
+LIBRARY = "libascendcl.so"
+ALIAS = "libacl_rt.so"
+"""Under this name the runtime's part of the C API is linked."""
+_HERE = Path(__file__).parent
+
+
+def write(out: Path) -> list[Path]:
+    """Write the library and its alias into a folder; returns both.
+
+    Raises:
+        BuildError: there is no compiler, it fails, or this Python has no shared libpython.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    paths = list(dict.fromkeys([str(_HERE.parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]))
+    settings = (
+        f"-DSHIM_LIBPYTHON={c_text(str(libpython()))}", f"-DSHIM_PATHS={c_text(repr(paths))}",
+        f"-DSHIM_PYTHON=L{c_text(sys.executable)}",
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="npuhal-shim-") as folder:
+        text = Path(folder) / "functions.c"
+        text.write_text(stubs.source(), encoding="ascii")
+        compile_library(out / LIBRARY, [text, _HERE / "library.c"], *settings, "-ldl", "-lpthread")
+    alias = out / ALIAS
+    alias.unlink(missing_ok=True)
+    alias.symlink_to(LIBRARY)
+    return [out / LIBRARY, alias]
+
+
+def libpython() -> Path:
+    """Return the shared library of this interpreter; BuildError where there is none."""
+    folders = [sysconfig.get_config_var("LIBDIR") or "", str(Path(sys.base_prefix) / "lib")]
+    multiarch = sysconfig.get_config_var("MULTIARCH")
+    folders += [f"/usr/lib/{multiarch}"] if multiarch else []
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    names = [sysconfig.get_config_var("INSTSONAME") or "", f"libpython{version}.so.1.0"]
+    for folder in folders:
+        for name in names:
+            if ".so" in name and (found := Path(folder) / name).is_file():
+                return found
+    raise BuildError(
+        f"Python {version} at {sys.executable} has no shared libpython{version}.so, which programs in C need: install "
+        f"it (apt-get install libpython{version}), or use an interpreter that was built with --enable-shared"
+    )
+
+
+def provide() -> Path:
+    """Return a library for this interpreter, made on first use in the user's cache.
+
+    Raises:
+        BuildError: it cannot be made.
+    """
+    files = sorted(path for path in _HERE.iterdir() if path.is_file())
+    parts = [sys.executable.encode(), *(path.read_bytes() for path in files)]
+    mark = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "npuhal" / f"acl-{mark}"
+    library = cache / LIBRARY
+    if not library.exists():
+        write(cache)
+    return library
+
+
+def install() -> None:
+    """Let `ctypes.CDLL("libascendcl.so")` in this process find the library, made on first use."""
+    loader = ctypes.CDLL.__init__
+
+    def load(self: ctypes.CDLL, name: str | None, *rest: object, **options: object) -> None:
+        if name in (LIBRARY, ALIAS):
+            try:
+                name = str(provide())
+            except BuildError as problem:
+                raise OSError(f"{name}: {problem}") from None
+        loader(self, name, *rest, **options)  # type: ignore[arg-type]
+
+    ctypes.CDLL.__init__ = load  # type: ignore[method-assign]

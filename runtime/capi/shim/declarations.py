@@ -1,0 +1,136 @@
+"""The C API's functions, types and values, read from the tables of this folder."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_ROW = re.compile(r"(\w+)\((.*)\)(?: -> (.+))?\Z")
+_FIELD = re.compile(r"(?P<type>(?:const )?\w+\**) (?P<name>\w+)(?:\[(?P<count>\d+)\])?\Z")
+_SCALARS: dict[str, Any] = {
+    "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
+    "int32_t": ctypes.c_int32, "int": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
+    "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_uint64, "float": ctypes.c_float, "char": ctypes.c_char,
+    "void": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A parameter, or a field of a struct; a field without a name is an anonymous union."""
+
+    type: str
+    name: str
+    count: int = 0
+    """Elements, where it is an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class CFunction:
+    """One function: the header it stands in, its parameters in order, and its result."""
+
+    name: str
+    header: str
+    parameters: tuple[Field, ...]
+    result: str
+
+
+def _fields(text: str) -> tuple[Field, ...]:
+    made = []
+    for piece in filter(None, text.split(", ")):
+        match = _FIELD.match(piece)
+        made.append(Field(match["type"], match["name"], int(match["count"] or 0)) if match else Field(piece, ""))
+    return tuple(made)
+
+
+@cache
+def _load(name: str) -> Any:
+    return yaml.load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+@cache
+def functions() -> tuple[CFunction, ...]:
+    """Return all functions, header by header; the position of one is its number at the boundary."""
+    made = []
+    for header, rows in _load("functions").items():
+        for row in rows:
+            match = _ROW.match(row)
+            if match is None:
+                raise ValueError(f"functions.yaml: {row!r} is no function")
+            made.append(CFunction(match[1], header, _fields(match[2]), match[3] or "aclError"))
+    return tuple(made)
+
+
+def enumerations() -> dict[str, dict[str, int]]:
+    """Return the enumerations: their constants with values."""
+    found: dict[str, dict[str, int]] = _load("values")["enums"]
+    return found
+
+
+def macros() -> dict[str, int]:
+    """Return the numbers that are macros."""
+    found: dict[str, int] = _load("values")["macros"]
+    return found
+
+
+def handles() -> tuple[str, ...]:
+    """Return the types that are void*."""
+    return tuple(_load("types")["handles"].split())
+
+
+def opaque() -> tuple[str, ...]:
+    """Return the structs of which there are only pointers."""
+    return tuple(_load("types")["opaque"].split())
+
+
+def numbers() -> dict[str, str]:
+    """Return other names of numbers."""
+    found: dict[str, str] = _load("types")["numbers"]
+    return found
+
+
+@cache
+def structs() -> dict[str, tuple[bool, tuple[Field, ...]]]:
+    """Return the structs: whether one is a union, and its fields; each after those it contains."""
+    return {
+        name: (text.startswith("union "), _fields(text.removeprefix("union ")))
+        for name, text in _load("types")["structs"].items()
+    }
+
+
+@cache
+def callbacks() -> dict[str, tuple[tuple[Field, ...], str]]:
+    """Return the types of functions that a program gives: parameters and result."""
+    made = {}
+    for name, text in _load("types")["callbacks"].items():
+        arguments, _, result = text.partition(") -> ")
+        made[name] = _fields(arguments.removeprefix("(")), result
+    return made
+
+
+@cache
+def ctype(text: str) -> Any:
+    """Return the ctypes type of a C type; pointers, handles and callbacks are addresses, None is void."""
+    text = text.removeprefix("const ")
+    if text.endswith("*") or text in handles() or text in callbacks():
+        return ctypes.c_uint64
+    if text in _SCALARS:
+        return _SCALARS[text]
+    if text in numbers():
+        return _SCALARS[numbers()[text]]
+    if text in enumerations():
+        return ctypes.c_int32
+    union, fields = structs()[text]
+    members = [(field.name or "_anonymous", ctype(field.type) * field.count if field.count else ctype(field.type))
+               for field in fields]  # fmt: skip
+    content: dict[str, Any] = {"_fields_": members}
+    if any(not field.name for field in fields):
+        content["_anonymous_"] = ["_anonymous"]
+    base: Any = ctypes.Union if union else ctypes.Structure
+    return type(base)(text, (base,), content)

@@ -137,7 +137,7 @@ class Executor:
             self.machine.problem(f"{self.describe(task)} hangs: {hang}")
             return True
         except NotModelled as gap:
-            if self.machine.foreign:
+            if not self.machine.raises:
                 self._fail(task, TaskFault(str(gap)))
                 return True
             sq.hung = str(gap)
@@ -146,7 +146,7 @@ class Executor:
             self._fail(task, fault)
             return True
         except Exception as error:
-            if not self.machine.foreign:
+            if self.machine.raises:
                 raise
             self._fail(task, TaskFault(f"{type(error).__name__}: {error}"))
             self.machine.defect(error)

@@ -98,11 +98,10 @@ class Machine:
         self._runner: threading.Thread | None = None
         self._stop = False
         self._pid = os.getpid()
-        self.foreign = 0
-        """Process id of the program, where that is another process (`fakes.shim`); 0: it is this one.
-
-        It gets no exceptions: what cannot be executed fails as a task.
-        """
+        self.program = 0
+        """Process id of the program, where that is another process (`fakes.shim`); 0: it is this one."""
+        self.raises = True
+        """Whether exceptions on the device reach the program; if not, as from C, what cannot be executed fails."""
         self.forked = False
         """Whether this is the copy in a forked child of a machine of which a card was open."""
         if options.free_run:
@@ -133,7 +132,7 @@ class Machine:
     @property
     def pid(self) -> int:
         """The process that the program is, as it knows itself."""
-        return self.foreign or os.getpid()
+        return self.program or os.getpid()
 
     def device(self, index: int = 0) -> Device:
         """Return a card by its logic id."""

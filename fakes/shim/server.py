@@ -51,7 +51,7 @@ class Server:
         self._pid = _peer(wire)
         self.api = open_machine(url)
         self.machine = machine = self.api.fake
-        machine.foreign = self._pid
+        machine.program, machine.raises = self._pid, False
         machine.memory.caller = CallerMemory(self._pid)
         self.region = Region(
             machine.memory.base, machine.memory.end - machine.memory.base, c.DRV_ERROR_NOT_SUPPORT,

@@ -60,3 +60,35 @@ def run_driver(driver: Callable[[str], Path], folder: Path) -> Run:
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def acl(folder: Path) -> Path:
+    """Return where libascendcl.so and its headers are."""
+    from runtime.capi.shim import build as acl_build
+    from runtime.capi.shim import headers
+
+    out = folder / "acl"
+    acl_build.write(out)
+    headers.write(out / "include")
+    return out
+
+
+@pytest.fixture
+def run_acl(acl: Path, folder: Path) -> Run:
+    """Run tests/shim/runtime.c on a machine: run_acl(url, mode, word, **environment)."""
+
+    def run(url: str, *words: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+        program = folder / "runtime"
+        if not program.exists():
+            command = [compiler.compiler(), "-Wall", "-Wextra", "-Werror", f"-I{acl}/include", "-o", str(program)]
+            link = [f"-L{acl}", "-lacl_rt", "-lpthread", f"-Wl,-rpath,{acl}"]
+            subprocess.run([*command, str(HERE / "runtime.c"), *link], check=True)
+        environment = {**os.environ, "NPUHAL_URL": url, "PYTHONPATH": str(HERE), **variables}
+        done = subprocess.run(
+            [str(program), *words], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done
+
+    return run

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
+
+from fakes import kernels
 
 CODE = b"code of a kernel".ljust(256, b"\x90")
 
@@ -19,3 +22,13 @@ def work(context: Any) -> None:
 
 def broken(context: Any) -> None:
     raise ZeroDivisionError("this kernel cannot count")
+
+
+def attach_add(machine: Any) -> None:
+    """Let the kernel of `runtime.cli.sample` add."""
+    machine.attach(hashlib.sha512(b"add_custom").digest(), kernels.add(), name="add")
+
+
+def attach_broken(machine: Any) -> None:
+    """Let the kernel of `runtime.cli.sample` break."""
+    machine.attach(hashlib.sha512(b"add_custom").digest(), broken, name="broken")

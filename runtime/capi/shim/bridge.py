@@ -53,8 +53,15 @@ def start(address: int, own: bool) -> None:
     ctypes.c_void_p.from_address(address).value = ctypes.cast(pointer, ctypes.c_void_p).value
     if own:
         logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
+    Runtime.started.register(__name__, _answer_in_c)
     if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
         _set_up(setup)
+
+
+def _answer_in_c(opened: Runtime) -> None:
+    """Let a fake fail tasks instead of raising what functions attached to it have raised."""
+    if (machine := getattr(opened.hal, "fake", None)) is not None:
+        machine.raises = False
 
 
 def bind(function: c.CFunction) -> Callable[[int], int]:

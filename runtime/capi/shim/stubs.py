@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from runtime.capi.shim import declarations as c
 
-
 _HEAD = """#include <stddef.h>
 #include <stdint.h>
 #include <string.h>

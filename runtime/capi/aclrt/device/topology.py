@@ -134,7 +134,7 @@ def aclrtDeviceGetUuid(acl: Acl, deviceId: I32, uuid: Address) -> None:
 
 
 @entry(null("pciBusId"))
-def aclrtDeviceGetPCIBusId(acl: Acl, pciBusId: Address, len: I32, deviceId: I32) -> None:
+def aclrtDeviceGetPCIBusId(acl: Acl, deviceId: I32, pciBusId: Address, len: I32) -> None:
     """Write a device's place on the PCIe bus as text."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceGetPCIBusId")
     _write_text("aclrtDeviceGetPCIBusId", pciBusId, len, acl.runtime.ask(slot.index).pci_address())
@@ -148,7 +148,7 @@ def _write_text(call: str, where: int, room: int, text: str) -> None:
 
 
 @entry(null("deviceId", "pciBusId"))
-def aclrtDeviceGetByPCIBusId(acl: Acl, deviceId: Out[I32], pciBusId: Text) -> None:
+def aclrtDeviceGetByPCIBusId(acl: Acl, pciBusId: Text, deviceId: Out[I32]) -> None:
     """Return the device at a place on the PCIe bus."""
     for slot in acl.runtime.slots:
         if acl.runtime.ask(slot.index).pci_address() == str(pciBusId).lower():

@@ -145,6 +145,12 @@ static void graphs(void) {
         CHECK(aclrtMemcpy(back, 64, to, 64, ACL_MEMCPY_DEVICE_TO_HOST));
         printf("%c", back[63]);
     }
+    aclrtStream streams[4] = {NULL};
+    uint32_t count = 0;
+    CHECK(aclmdlRIGetStreams(model, NULL, &count));
+    uint32_t wanted = count;
+    CHECK(aclmdlRIGetStreams(model, streams, &wanted));
+    printf(" %d", count && wanted == count && streams[0] && streams[count - 1]);
     CHECK(aclmdlRIDestroy(model));
     printf(" replayed, status %d\n", status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE);
 }

@@ -15,6 +15,7 @@ import pytest
 from npuhal import compiler
 from runtime.capi.aclrt import names
 from runtime.capi.aclrt.entry import find
+from runtime.capi.aclrt.kinds import KINDS
 from runtime.capi.shim import build, declarations, headers
 from runtime.cli.sample import minimal_kernel
 from tests.shim.conftest import Run
@@ -27,7 +28,7 @@ def test_copies_events_callbacks_graphs_and_threads(run_acl: Run, soc: str) -> N
     assert run_acl(f"fake://{soc}", "all").stdout.splitlines() == [
         f"1 cards of {CHIPS[soc]}", "from the program, from the program", "memory 1", "freed twice: 1",
         "107001: EE1003: set_device: device is ; the name stays", "recorded 1, time 1", "called 2 in another thread",
-        "called 7 in the subscribed thread", "abc replayed, status 1", "threads 8",
+        "called 7 in the subscribed thread", "abc 1 replayed, status 1", "threads 8",
     ]  # fmt: skip
 
 
@@ -93,7 +94,10 @@ def test_the_table_has_every_function_with_its_parameters() -> None:
     for name, row in rows.items():
         entry = find(name)
         assert entry is not None
-        assert [field.name for field in row.parameters] == list(entry.parameters), name
+        assert [field.name for field in row.parameters] == [each.name for each in entry.arguments], name
+        for field, each in zip(row.parameters, entry.arguments, strict=True):
+            kind = declarations.ctype(field.type.removesuffix("*") if each.output else field.type)
+            assert ctypes.sizeof(kind or ctypes.c_uint64) == KINDS[each.kind].size_bytes, (name, field)
 
 
 HELPERS = {"aclrtNonBlockingLaunchBegin", "aclrtNonBlockingLaunchEnd"}

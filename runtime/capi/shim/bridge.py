@@ -9,19 +9,19 @@ from __future__ import annotations
 import atexit
 import ctypes
 import importlib
-import inspect
 import logging
 import os
 import struct
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.aclrt import Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
+from runtime.capi.aclrt.kinds import KINDS, Parameter
 from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
 from runtime.capi.shim.stubs import by_value
@@ -33,6 +33,8 @@ _BRIDGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p)
 _END = 0xFFFFFFFF
 _ALL_ONES = 0xFFFFFFFF
 """What functions that return a number without a code answer when they fail."""
+_ARRAYS = {"aclmdlRIGetStreams": {"streams"}, "aclmdlRIGetTasksByStream": {"tasks"}}
+"""Outputs that are arrays of the caller's: their addresses are what the entries fill."""
 _kept: list[Any] = []
 
 Reader = Callable[[Any], Any]
@@ -68,13 +70,11 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
     """Return what carries a call of a C function, given the address of its words."""
     entry = find(function.name)
     assert entry is not None, function.name
-    notes = [str(each.annotation) for each in inspect.signature(entry.function).parameters.values()][1:]
-    rows = list(zip(entry.parameters, notes, function.parameters, strict=True))
+    rows = list(enumerate(zip(entry.arguments, function.parameters, strict=True)))
     layout = struct.Struct("<" + "".join(_format(field.type) for field in function.parameters))
-    readers = [(index, name, _reader(note, field.type)) for index, (name, note, field) in enumerate(rows)
-               if not _is_output(note, field.type)]  # fmt: skip
-    outputs = [(index, name, _writer(field.type)) for index, (name, note, field) in enumerate(rows)
-               if _is_output(note, field.type)]  # fmt: skip
+    read_in = {each.name for _, (each, _) in rows if not each.output} | _ARRAYS.get(function.name, set())
+    readers = [(index, each.name, _reader(each, field.type)) for index, (each, field) in rows if each.name in read_in]
+    outputs = [(index, each.name, _writer(field.type)) for index, (each, field) in rows if each.name not in read_in]
     answer = _answer(function.result)
     failed = tables.public_names()["ACL_ERROR_INTERNAL_ERROR"] if function.result == "aclError" else _ALL_ONES
     name, size = function.name, layout.size
@@ -83,7 +83,7 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
         try:
             words = layout.unpack(ctypes.string_at(args, size)) if size else ()
             given = {key: read(words[index]) for index, key, read in readers}
-            outs = {key: Out() if words[index] else None for index, key, _ in outputs}
+            outs: dict[str, Out[Any] | None] = {key: Out() if words[index] else None for index, key, _ in outputs}
             result = process().call(name, **given, **outs)
             for index, key, write in outputs:
                 if (out := outs[key]) is not None and out.value is not UNTOUCHED:
@@ -109,22 +109,17 @@ def _format(kind: str) -> str:
     return f"{letter}{8 - size}x"
 
 
-def _is_output(note: str, kind: str) -> bool:
-    return note.startswith("Out") and "int" not in note
-
-
-def _reader(note: str, kind: str) -> Reader:
+def _reader(parameter: Parameter, kind: str) -> Reader:
     """Return what makes an entry's argument of a word."""
-    bare = kind.removeprefix("const ")
-    if bare in c.callbacks():
-        return (lambda address: address) if "int" in note else lambda address: _function(bare, address)
-    if "ExceptionInfo" in note:
+    if parameter.kind == "Callback":
+        return partial(_function, kind)
+    if parameter.kind == "Info":
         return _exceptions.get
-    if note.startswith("str"):
+    if parameter.kind == "Text":
         return _text
-    if note == "Dim3":
+    if parameter.kind == "Dim3":
         return lambda address: tuple((ctypes.c_uint32 * 3).from_address(address))
-    if by_value(kind) and "int" not in note:
+    if by_value(kind) and not KINDS[parameter.kind].number:
         made = c.ctype(kind)
         return lambda address: made.from_address(address)
     return lambda value: value
@@ -141,7 +136,7 @@ def _writer(kind: str) -> Callable[[int, Any], None]:
     def write(address: int, value: Any) -> None:
         if isinstance(value, str):
             value = _lasting(value.encode())
-        elif isinstance(value, (list, tuple)):
+        elif isinstance(value, (list, tuple)):  # enumerators, in an array that stays ours
             value = _lasting(b"".join(number.to_bytes(4, "little", signed=True) for number in value))
         elif callable(value):
             value = value.address

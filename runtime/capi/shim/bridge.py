@@ -111,6 +111,8 @@ def _format(kind: str) -> str:
 
 def _reader(parameter: Parameter, kind: str) -> Reader:
     """Return what makes an entry's argument of a word."""
+    if parameter.output:  # an array that the entry fills by its address
+        return lambda address: address or None
     if parameter.kind == "Callback":
         return partial(_function, kind)
     if parameter.kind == "Info":

@@ -173,6 +173,7 @@ class Checks:
     def heard(self, device: Device, kind: int, cq_id: int) -> None:
         """The host has received what lay in a completion queue."""
         if kind == constants.DRV_CALLBACK_TYPE:
+            self._waits.called((device.index, cq_id))
             for stamp in self._calls.pop((device.index, cq_id), ()):
                 self._learn(stamp)
             return
@@ -393,6 +394,11 @@ class Checks:
     def calls(self, task: Task, cq_id: int) -> None:
         """A task asks the host to call a function."""
         self._calls.setdefault((task.device.index, cq_id), []).append(self._queue(task.sq).stamp())
+        self._waits.asked(task.sq, (task.device.index, cq_id))
+
+    def listens(self) -> None:
+        """This thread listens for calls of host functions."""
+        self._waits.listens()
 
     def idle(self) -> None:
         """A poll of the host has found nothing that can run; CheckFailed when it has waited long enough."""

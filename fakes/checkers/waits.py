@@ -6,6 +6,7 @@ report is made when the program asks for reports, gives the waiting queue up, or
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 PATIENCE = 8000
 """Polls in a row without any progress after which the caller is told instead of waiting on."""
 _HOST_KINDS = frozenset({"host_callback"})
+_CALL = "host function"
 
 Key = tuple[str, int, int]
-"""("event" | "notify" | "count notify" | "value", device, number or address)."""
+"""("event" | "notify" | "count notify" | "value" | "host function", device, number or address)."""
 
 
 class Standing(NamedTuple):
@@ -82,6 +84,29 @@ class Waits:
         self._checks = checks
         self._polls = 0
         self._past: dict[Key, Past] = {}
+        self._asked: dict[SubmissionQueue, tuple[int, int]] = {}
+        """The callback queue, (device, number), through which a stream has last asked for a function."""
+        self._calling: dict[int, tuple[int, int]] = {}
+        """Threads that have taken a call and listen to their queue no more, by the queue."""
+        self._pollers: set[int] = set()
+        """Threads that have polled since something went on."""
+
+    def asked(self, sq: SubmissionQueue, queue: tuple[int, int]) -> None:
+        """A stream asks for a host function."""
+        self._asked[sq] = queue
+
+    def called(self, queue: tuple[int, int]) -> None:
+        """This thread has taken the calls of a queue."""
+        self._calling[threading.get_ident()] = queue
+
+    def listens(self) -> None:
+        """This thread listens for calls."""
+        self._calling.pop(threading.get_ident(), None)
+
+    def _caller_waits(self, sq: SubmissionQueue) -> bool:
+        """Whether the thread that takes the calls of a stream polls instead of returning from one."""
+        queue = self._asked.get(sq)
+        return any(self._calling.get(thread) == queue for thread in self._pollers)
 
     def happened(self, key: Key, what: str, task: Task | None, place: Place | None) -> None:
         """A signal was recorded, reset or used up; kept for messages."""
@@ -91,6 +116,7 @@ class Waits:
     def moved(self) -> None:
         """The program did something other than polling, or a card went on."""
         self._polls = 0
+        self._pollers.clear()
 
     def idle(self) -> None:
         """A poll has found nothing that can run.
@@ -99,6 +125,7 @@ class Waits:
             CheckFailed: that has been so for very long, and for a reason that can be named.
         """
         self._polls += 1
+        self._pollers.add(threading.get_ident())
         if self._polls % PATIENCE == 0 and (found := self.look()):
             raise CheckFailed(tuple(found))
 
@@ -139,6 +166,8 @@ class Waits:
                     return
                 task = checks.machine.executor.decode(device, sq)
                 if checks.last_kind(sq) in _HOST_KINDS:
+                    if self._caller_waits(sq):
+                        yield Standing(sq, task, ((_CALL, device.index, sq.stream_id),))
                     continue  # waits for a function of the host
                 yield Standing(sq, task, self._keys(device, task))
 
@@ -192,6 +221,9 @@ class Waits:
         if queued:
             text += f", which is recorded only by {self._entry(queued[0])}, behind such a wait: the waits form a cycle"
             return Report(DEADLOCK, text, "Record it before the wait that leads back to it", tuple(parties))
+        if chain[-1].keys[0][0] == _CALL:
+            text += ", whose thread waits inside of such a function for what comes behind it"
+            return Report(DEADLOCK, text, "Return from the function, and wait in another thread", tuple(parties))
         text += f", which {self._history(chain[-1].keys)}, and nothing that was submitted records it"
         cure = "Missing edge: submit the record before the host waits for this stream"
         return Report(DEADLOCK, text, cure, tuple(parties))
@@ -202,6 +234,8 @@ class Waits:
 
     def _signal(self, key: Key) -> str:
         kind, device, number = key
+        if kind == _CALL:
+            return f"the {kind} of {self._checks.names.stream(number, device)}"
         if kind == "value":
             return f"a value at {number:#x}{self._checks.names.name('mem', number)}"
         return f"{kind} {number}{self._checks.names.name(kind, number)} of device {device}"

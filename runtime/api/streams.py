@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from chips.programs.wait import WaitFor
 from chips.tasks import MemWaitValue, WriteValue
 from runtime import errors
+from runtime.core.callbacks.subscription import name_of
 from runtime.core.device.limits import CoreKind, Cores
 from runtime.core.stream import abort
 from runtime.core.stream import stream as core
@@ -286,10 +287,15 @@ class Stream(core.Stream):
     def host_function(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a Python function when the stream gets there, on a thread of the runtime; the stream waits for it.
 
-        The thread has no device set, and must not wait for this stream. What the function raises becomes a failure of
-        the stream, reported by the next `synchronize`.
+        The thread has no device set. What the function raises becomes a failure of the stream, reported by the next
+        `synchronize`. A wait inside it that could only end after it has returned raises Timeout 507046. A graph
+        keeps the function and its arguments, and calls it with each execution.
         """
-        self.device.runtime.callbacks.host_function(self, lambda _: function(*arguments))
+        def call(_: int) -> object:
+            return function(*arguments)
+
+        call.__qualname__ = name_of(function)
+        self.device.runtime.callbacks.host_function(self, call)
 
 
 def _holding(target: DeviceBuffer) -> Any:

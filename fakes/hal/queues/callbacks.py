@@ -26,6 +26,8 @@ class CallbackCalls(Chapter):
         device = self.device(devid)
         if device is None or in_ is None or out is None or in_.type != c.DRV_CALLBACK_TYPE or not out.cqIdBitmap:
             return c.DRV_ERROR_INVALID_VALUE
+        if self.machine.checks is not None:
+            self.machine.checks.listens()
         size = out.cqIdBitmapSize
         ctypes.memset(out.cqIdBitmap, 0, size)
 

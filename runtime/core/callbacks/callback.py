@@ -10,206 +10,24 @@ has returned, and the clearing of that signal.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chips.tasks import HostCallback, NotifyWait
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.sync.signals import IdSignal
-from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
+from runtime.core.callbacks.subscription import Function, Group, Subscription
+from runtime.core.sync.signals import IdSignal, Signal
+from runtime.driver.queues.callbacks import CallbackDriver
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
 
-Function = Callable[[int], Any]
-
 _SLICE_MS = 200
 """Longest wait inside the driver, so that a waiting thread can be interrupted and stopped."""
-
-_NO_EVENT = 0xFFFFFFFF
-_IDLE_TRIES = 3000
-_TRY_S = 1e-3
-
-
-class Subscription:
-    """One stream whose calls a thread takes; `signal` is what blocking calls wait for."""
-
-    __slots__ = ("_counting", "group", "lock", "open", "pending", "signal", "stream")
-
-    def __init__(self, group: Group, stream: Stream, signal: IdSignal) -> None:
-        self.group, self.stream, self.signal = group, stream, signal
-        self.lock = threading.Lock()
-        """Held while the steps of one call are queued."""
-        self._counting = threading.Lock()
-        self.pending = 0
-        """Requests that the device has not passed on yet."""
-        self.open = 0
-        """Calls that were queued and not made yet."""
-
-    def launch(self, function: Function | int, data: int, *, block: bool, fails: bool = False) -> None:
-        """Queue a call: of a Python function, or of the C function at an address."""
-        token = function if isinstance(function, int) else self.group.keep(function, self, fails)
-        with self.lock:
-            self._count(opened=1)
-            try:
-                self._request(token, data, block)
-                if block:
-                    self._wait()
-            except BaseException:
-                self.made()
-                self.group.functions.pop(token, None)
-                raise
-
-    def _count(self, *, opened: int = 0, pending: int = 0) -> None:
-        with self._counting:
-            self.open += opened
-            self.pending += pending
-
-    def made(self) -> None:
-        """One call was made."""
-        self._count(opened=-1)
-
-    def _request(self, token: int, data: int, block: bool) -> None:
-        signal = self.signal
-        signal.hold()
-        self._count(pending=1)
-        task = HostCallback(
-            function=token, data=data, event_id=signal.number if block else _NO_EVENT, block=block
-        )
-        self.stream.submit(task, owner="host callback", finished=self._passed)
-
-    def _passed(self) -> None:
-        self._count(pending=-1)
-        self.signal.drop()
-
-    def _wait(self) -> None:
-        """Queue the wait for the signal, and its clearing: on STARS v2 a notify, whose wait clears it."""
-        stream, signal = self.stream, self.signal
-        signal.hold()
-        if stream.device.chip.generation != "v100":
-            stream.submit(NotifyWait(notify_id=signal.number), owner="host callback", finished=signal.drop)
-            return
-        signal.wait(stream, signal.drop, 0)
-        signal.hold()
-        signal.reset(stream, signal.drop)
-
-    def fail(self, problem: BaseException) -> None:
-        """Keep what a host function raised as a failure of the stream."""
-        fault = errors.fault(
-            "RT_ERROR_HOST_FUNC_EXE_FAILED", f"a host function of stream {self.stream.stream_id} failed: {problem!r}",
-            hint="look at the cause of this fault",
-        )
-        fault.__cause__ = problem
-        self.stream.failure.keep(fault)
-
-    def wait_passed(self) -> None:
-        """Wait until the device has passed all requests on; Timeout 507046 when it does not."""
-        for _ in range(_IDLE_TRIES):
-            if not self.pending:
-                return
-            self.stream.drain()
-            if self.pending:
-                time.sleep(_TRY_S)
-        raise errors.fault(
-            "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
-            f"stream {self.stream.stream_id} still has {self.pending} callbacks that did not reach the host",
-            hint="call process_report in the subscribed thread until they are done, or close the stream by force",
-        )
-
-
-class Group:
-    """The callback queue of one thread and the streams that it serves, all of one device."""
-
-    __slots__ = (
-        "_keeping", "_newest", "_receiving", "device", "driver", "functions", "group_id", "internal", "queues",
-        "streams", "thread_id",
-    )  # fmt: skip
-
-    def __init__(self, device: Device, thread_id: int, group_id: int, *, internal: bool) -> None:
-        self.device, self.thread_id, self.group_id, self.internal = device, thread_id, group_id, internal
-        self.driver = CallbackDriver(device.ids)
-        self.queues = (0, 0)
-        self.streams: dict[int, Subscription] = {}
-        self.functions: dict[int, tuple[Function, Subscription, bool]] = {}
-        """Python functions that are to be called, by what stands for their address in the request."""
-        self._receiving = threading.Lock()
-        """Held while the queue is listened to: its number may be another one's as soon as it was given back."""
-        self._keeping = threading.Lock()
-        self._newest = 0
-        """The last number that was given to a Python function."""
-
-    def keep(self, function: Function, subscription: Subscription, fails: bool) -> int:
-        """Remember a function until it was called; returns a number that is no address."""
-        with self._keeping:
-            self._newest = token = self._newest + 1
-        self.functions[token] = (function, subscription, fails)
-        return token
-
-    @property
-    def open(self) -> bool:
-        """Whether calls are queued that were not made yet."""
-        return any(subscription.open for subscription in list(self.streams.values()))
-
-    def receive(self, timeout_ms: int) -> CallbackReport | None:
-        """Return the next request, or None."""
-        if self.open:  # a stream may wait for the call, and who locks the process for that stream
-            return self._receive(timeout_ms)
-        with self.device.runtime.lock.round():
-            return self._receive(timeout_ms)
-
-    def _receive(self, timeout_ms: int) -> CallbackReport | None:
-        with self._receiving:
-            return self.driver.receive(self.queues[1], timeout_ms) if self.streams else None
-
-    def free(self) -> None:
-        """Give the queue back, when nobody listens to it; its last stream has gone."""
-        with self._receiving:
-            self.driver.free(*self.queues)
-
-    def reopen(self) -> None:
-        """Make the queue anew, on a device that was opened again; nothing is under way."""
-        self.queues = self.driver.create(self.group_id)
-        for subscription in self.streams.values():
-            subscription.stream.change_environment(callback_cq_id=self.queues[1])
-
-    def run(self, report: CallbackReport) -> None:
-        """Call the function of a request, then let a stream that waits for it go on, whatever the function did.
-
-        What a host function raises becomes a failure of its stream; what another one raises goes to the caller.
-        """
-        subscription = self.streams.get(report.stream_id)
-        try:
-            kept = self.functions.pop(report.function, None)
-            if kept is None and report.function <= self._newest:
-                pass  # a stream that has gone meanwhile had asked for it
-            elif kept is None:
-                ctypes.CFUNCTYPE(None, ctypes.c_void_p)(report.function)(report.data)
-            elif kept[0](report.data) and kept[2]:
-                raise RuntimeError("the host function returned a failure")
-        except BaseException as problem:
-            if not self.internal:
-                raise
-            if subscription is not None:
-                subscription.fail(problem)
-        finally:
-            if subscription is not None:
-                subscription.made()
-                if report.block:
-                    self.device.ids.fire(self.device.signals.ids.kind, subscription.signal.number)
-
-    def leave(self, subscription: Subscription) -> None:
-        """Take a stream out; what it still wanted called is forgotten."""
-        del self.streams[subscription.stream.stream_id]
-        for token, (_, owner, _) in list(self.functions.items()):
-            if owner is subscription:
-                self.functions.pop(token, None)
-        subscription.signal.drop()
 
 
 class HostCallbacks:
@@ -351,6 +169,9 @@ class HostCallbacks:
         stream.check_open()
         with self._lock:
             subscription = self._streams.get(stream)
+            target = stream.target
+            if subscription is not None and target is not stream:  # a captured call is the graph's
+                subscription = self._streams.get(target) or self.subscribe(subscription.group.thread_id, target)
         if subscription is None:
             reason = f"no thread has subscribed to stream {stream.stream_id}"
             posted = stream.device.chip.generation == "v100"
@@ -390,6 +211,23 @@ class HostCallbacks:
                 group.run(report)
                 return
 
+    def group_of(self, stream: Stream, signal: Any = None) -> Group | None:
+        """Return the queue of whoever takes the calls of a stream, or of the call that sets a signal."""
+        subscription = self._streams.get(stream)
+        return None if subscription is None or signal not in (None, subscription.signal) else subscription.group
+
+    def standing(self, stream: Stream, signal: Signal) -> str:
+        """Say in words where the call stands that sets the signal which a stream waits for; "" if none does."""
+        subscription = self._streams.get(stream)
+        if subscription is None or subscription.signal is not signal:
+            return ""
+        group = subscription.group
+        if group.making is None:
+            return f"a host function, which thread {group.thread_id:#x} has not taken yet"
+        if group.making.stream is stream:
+            return f"the {group.making}, which has not returned"
+        return f"a host function, whose thread still makes another call: the {group.making}"
+
     # -- host functions --------------------------------------------------------------------------------------------
 
     def host_function(
@@ -412,6 +250,7 @@ class HostCallbacks:
             runner = self._runner(stream.context)
             if subscription is None:
                 subscription = self.subscribe(runner.thread_id, stream, internal=True)
+                subscription.wake = runner.wake
         subscription.launch(function, data, block=True, fails=fails)
         runner.wake()
 

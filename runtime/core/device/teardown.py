@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import Maintenance, MaintenanceKind
 from runtime import errors
+from runtime.core.callbacks import inside
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.submission import completion
@@ -67,6 +68,7 @@ def _wait_idle(stream: Stream) -> None:
         stream.drain()
         if not stream.ring.pending:
             return
+        inside.check_wait(stream, "close")
         if attempt:
             stream.device.recycler.look_around()
             time.sleep(_TRY_S)

@@ -81,8 +81,10 @@ def awaited(stream: Stream) -> list[str]:
         told = getattr(finished, "__self__", None)
         if isinstance(told, Waiting):
             found.append(_source(stream, told.signal))
-        elif isinstance(told, Signal) and ring.owners[(end - 1) % ring.depth].type is TaskType.STREAM_WAIT_EVENT:
-            found.append(_source(stream, told))
+        elif isinstance(told, Signal):
+            owner = ring.owners[(end - 1) % ring.depth]
+            if owner.type in (TaskType.STREAM_WAIT_EVENT, TaskType.NOTIFY_WAIT):
+                found.append(stream.device.runtime.callbacks.standing(stream, told) or _source(stream, told))
     return found
 
 

@@ -14,6 +14,7 @@ from chips.tasks import Flip
 from npuhal import constants as c
 from npuhal.errors import HalError
 from runtime import errors
+from runtime.core.callbacks import inside
 from runtime.core.submission import completion
 from runtime.core.submission.reclaim import reclaim
 from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, tell
@@ -213,6 +214,8 @@ def make_room(stream: Stream, count: int) -> None:
             reclaim(stream)
             if looks_late:
                 completion.drain(stream)  # a failure may have come after the reports were read, and before the head was
+            if tries % _FREE_TRIES == 1:
+                inside.check_wait(stream, "a wait for room in the queue")
             if tries > _FREE_TRIES:
                 stream.device.recycler.look_around()
                 time.sleep(_PAUSE_S)

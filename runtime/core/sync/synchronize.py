@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from runtime import errors
+from runtime.core.callbacks import inside
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.device import time_limits
 from runtime.core.diagnostics import hang
@@ -120,6 +121,7 @@ def pauses(
     hang_at = began + stream.device.runtime.hang_s
     if free_polls is None:
         free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
+    inside_after = max(free_polls, 1)
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
     while True:
         stream.drain()
@@ -146,6 +148,9 @@ def pauses(
                 params=(f"stream {stream.stream_id}, {timeout_ms} ms",) if timeout_code == STREAM_TIMEOUT else (),
                 hint=time_limits.hint(stream, timeout_ms),
             )
+        if polls % inside_after == 0:
+            inside.check_wait(stream, "a wait for an event" if timeout_code == EVENT_TIMEOUT else "synchronize",
+                              timeout_code)
         polls += 1
         if polls % _POLLS_PER_CHECK == 0:
             submit.check_device(stream)

@@ -160,9 +160,8 @@ class Captured(Model):
         """Make a stream of the graph that takes tasks of a user's; see `Model.bind` for `head`."""
         flags = StreamFlag.DEFAULT if self.device.chip.generation == "v100" else StreamFlag.PERSISTENT
         create = creation.create_software if self.software else creation.create
-        made = create(
-            self.context, flags=flags, priority=user.priority, name=f"capture of {user.name or user.stream_id}"
-        )
+        name = f"capture of {user.name or user.stream_id}"
+        made = create(self.context, flags=flags, priority=user.priority, name=name)
         try:
             self.enlist(made, head=head)
         except BaseException:
@@ -359,6 +358,11 @@ class Captured(Model):
         self.loaded = False
         if not self.software:
             super().load_again()
+
+    @property
+    def root(self) -> Any:
+        """The graph whose executions execute it: itself, but for branches of conditional nodes."""
+        return self if self.parent is None else self.parent.graph.root
 
     def tree(self) -> list[Model]:
         """Return the graph, the branches of its conditional nodes, and so on."""

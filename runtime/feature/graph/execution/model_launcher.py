@@ -19,6 +19,8 @@ from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.two_tasks import TwoTaskSend
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import Finished
     from runtime.feature.graph.model.model import Model
@@ -57,6 +59,27 @@ class ModelLauncher:
     def running(self) -> bool:
         """Whether an execution is not known to be over."""
         return bool(self._sends) and any(both.pending for both in tuple(self._sends.values()))
+
+    def runs_in(self, stream: Stream) -> bool:
+        """Whether a stream waits for an execution."""
+        pair = self._pairs.get(stream)
+        return pair is not None and pair.pending
+
+    def idle(self) -> bool:
+        """Whether no execution is queued or being queued; False where that is not known yet. Never waits."""
+        lock = self._model.lock
+        if not lock.acquire(blocking=False):
+            return False
+        try:
+            return not self.running
+        finally:
+            lock.release()
+
+    def before_each(self, call: Callable[[], None]) -> None:
+        """Call something on the host before each execution."""
+        with self._model.lock:
+            self._model.before.append(call)
+            self.look()
 
     def settled(self) -> bool:
         """Let each execution be looked at from now on; returns whether all that were queued before are over.

@@ -67,6 +67,10 @@ class AicpuLauncher(ModelLauncher):
         """Whether an execution is not known to be over."""
         return bool(self._live)
 
+    def runs_in(self, stream: Stream) -> bool:
+        """Whether a stream may wait for an execution."""
+        return self.running
+
     @property
     def ended(self) -> bool:
         """Whether the model has an end."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import ModelOperation, NotifyRecord
 from runtime import errors
+from runtime.core.callbacks import inside
 from runtime.core.process.handles import dead_handle
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import StreamFlag
@@ -44,8 +45,7 @@ class Model(ModelStreams):
 
     __slots__ = (
         "__weakref__", "_end", "before", "cache_ids", "closed", "end_notify", "handle", "name", "noted", "operators",
-        "ready", "resources", "texts", "watchers",
-    )  # fmt: skip
+        "ready", "resources", "texts", "watchers")  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
     """Who executes it, as the task scheduler is told."""
@@ -433,6 +433,7 @@ class Model(ModelStreams):
                     return
                 if stream.ring.pending:
                     stream.drain()
+            inside.check_model(self.root, "close")
             time.sleep(_CLOSE_TRY_S)
         raise errors.fault(
             "RT_ERROR_MODEL_RUNNING", f"model {self.model_id} is being executed and does not end",

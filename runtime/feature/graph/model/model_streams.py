@@ -47,6 +47,16 @@ class ModelStreams:
         self._counters: dict[Stream, int] = {}
         self._lock = threading.RLock()
 
+    @property
+    def lock(self) -> threading.RLock:
+        """Held while an execution is queued."""
+        return self._lock
+
+    @property
+    def root(self) -> Members:
+        """The model whose executions execute it: itself, but for branches of conditional nodes."""
+        return self
+
     def check_open(self) -> None:
         """Raise where the model was closed."""
         raise NotImplementedError

@@ -136,6 +136,11 @@ class Condition:
         graph.conditions.append(self)
         graph.before.append(self.assign_default)
 
+    @property
+    def graph(self) -> Captured:
+        """The graph that the node is in."""
+        return self._handle.graph
+
     def write(self) -> None:
         """Write the programs for the queues that all streams have now."""
         stream, handle, ids = self._stream, self._handle, self._ids

@@ -8,9 +8,9 @@ that calls one. A wait for anything else is none of this module's business.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from npuhal.records import dataclass
 from runtime import errors
 
 if TYPE_CHECKING:

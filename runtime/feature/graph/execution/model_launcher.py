@@ -62,8 +62,8 @@ class ModelLauncher:
 
     def runs_in(self, stream: Stream) -> bool:
         """Whether a stream waits for an execution."""
-        pair = self._pairs.get(stream)
-        return pair is not None and pair.pending
+        both = self._sends.get(stream)
+        return both is not None and both.pending
 
     def idle(self) -> bool:
         """Whether no execution is queued or being queued; False where that is not known yet. Never waits."""

@@ -53,7 +53,7 @@ class ModelStreams:
         return self._lock
 
     @property
-    def root(self) -> Members:
+    def root(self) -> ModelStreams:
         """The model whose executions execute it: itself, but for branches of conditional nodes."""
         return self
 

@@ -51,9 +51,14 @@ def described(task: CoreKernel, lead: int) -> Callable[[int], CoreKernel]:
     return with_context
 
 
+def context_template(stream: Stream, task: CoreKernel) -> Template:
+    """Return the context of a mix kernel with the address of its arguments left open, once for each kind of core."""
+    assert isinstance(task, MixKernel)
+    return ffts.mix_template(replace(task, args=0), stream.env)
+
+
 def context_packer(stream: Stream, task: CoreKernel) -> Callable[[int], bytes]:
     """Return what packs the context of a mix kernel whose arguments have an address on the device."""
-    assert isinstance(task, MixKernel)
-    template = ffts.mix_template(replace(task, args=0), stream.env)
-    pack, (head, middle, tail) = template.struct.pack, template.runs
-    return lambda args: pack(head, args, middle, args, tail)
+    template = context_template(stream, task)
+    pack, (head, middle, tail), (first, second) = template.struct.pack, template.runs, template.bias
+    return lambda args: pack(head, args + first, middle, args + second, tail)

@@ -125,7 +125,7 @@ def empty(stream: Stream) -> None:
     _take_back(stream)
     with stream.lock:
         if not stream.routes[0].immediate:
-            stream.ring.submitted = stream.ring.reclaimed = 0
+            stream.ring.start_over()
             return
         queues, sq_id = stream.device.queues, stream.queues.sq_id
         queues.set_tail(sq_id, 0)
@@ -156,7 +156,7 @@ def release(stream: Stream) -> bool:
     completion.give_up_reports(stream)
     stream.expected.clear()  # of tasks that only models execute
     stream.drop_prepared()  # kernels that only these hold end now, not with the collector
-    stream.ring.owners[:] = [None] * stream.ring.depth
+    stream.ring.forget()
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
         if stream.flags & stream.flags.HOST_ONLY:
             steps.callback(device.host_stream_ids.discard, stream.stream_id)

@@ -10,10 +10,13 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.env import TaskIds
 from chips.tasks import TaskType
+
+if TYPE_CHECKING:
+    from runtime.memory.arguments import ArgumentBlock
 
 NO_TASK = 0xFFFF
 """The id that v100 never gives to a task."""
@@ -127,6 +130,18 @@ class TaskRing:
     def position_of(self, task_id: int) -> int | None:
         """Return the first position of a pending task, or None."""
         raise NotImplementedError
+
+    def attach(self, position: int, block: ArgumentBlock | None) -> None:
+        """Let the task at a position have another argument block; the one that it had is the caller's."""
+        self.arguments[position] = block
+
+    def start_over(self) -> None:
+        """Go on at position 0 of a queue that the host keeps; everything has been reclaimed."""
+        self.submitted = self.reclaimed = 0
+
+    def forget(self) -> None:
+        """Forget what tasks were called: kernels that only these hold end then."""
+        self.owners[:] = [None] * self.depth
 
     def restart(self) -> None:
         """Go on at position 0 of a queue that was made anew; everything has been reclaimed, counts go on growing."""

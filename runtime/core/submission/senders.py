@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
+    from runtime.core.submission.runs import RunSender
     from runtime.driver.queues import QueuePair
 
 
@@ -20,7 +21,7 @@ class Senders:
         """The ring that SQEs are built in, or None where the driver copies them."""
         self._make = partial(device.queues.sender, pair.sq_id, ring=self.ring)
         self._by_count = {1: self._make(1)}
-        self.runs: Any = None
+        self.runs: RunSender | None = None
         """What batches are sent with, once there was one."""
 
     @property

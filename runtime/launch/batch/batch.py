@@ -16,15 +16,15 @@ from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TaskInfo
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, room_of
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots
 from runtime.launch.batch.many import table
-from runtime.launch.batch.multi_sqe import Kind, Run, Step, run_sender, send_run
+from runtime.launch.batch.multi_sqe import Arguments, Kind, Run, Step, batch_sender, send_run
 from runtime.launch.copy.copy import copy_in_stream, plain_copy
 from runtime.launch.copy.endpoints import ends
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.slow_path import info_of
-from runtime.launch.unrolled import OtherTypes, packer
+from runtime.launch.unrolled import OtherTypes, packer_for
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -40,22 +40,22 @@ def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -
     Raises:
         InvalidArgument: one that cannot be an argument, or a freed buffer.
     """
-    before, behind = kind.hidden
-    if not before and not behind:
+    how = kind.arguments
+    assert how is not None
+    try:
         try:
-            try:
-                kind.pack(image, at, arguments)
-            except OtherTypes:
-                kind.pack = pack = packer(tuple(map(type, arguments)))
-                pack(image, at, arguments)
+            how.pack(image, at, arguments)
         except OtherTypes:
-            pass
-        else:
-            return True
-    own = all_slots(arguments)
-    if len(own) == len(arguments):
-        struct.pack_into(f"<{len(before) + len(own) + len(behind)}Q", image, at, *before, *own, *behind)
-    return len(own) == len(arguments)
+            how.pack = pack = packer_for(arguments, how.count, 1, how.frame)
+            pack(image, at, arguments)
+    except OtherTypes:
+        lead, before, behind = how.frame
+        own = all_slots(arguments)
+        if len(own) != len(arguments):
+            return False
+        words = (*before, *own, *behind)
+        struct.pack_into(f"<{len(words)}Q", image, at + lead, *words)
+    return True
 
 
 class Batch:
@@ -95,9 +95,10 @@ class Batch:
     def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Note a launch; the same checks, and later the same effect, as `kernel[blocks](..., stream=stream)`."""
         kind = self._kind_of(kernel, blocks, len(arguments), options)
+        assert kind.arguments is not None
         image = self._image
         at = len(image)
-        image += kind.room
+        image += kind.arguments.image
         try:
             if _packed(kind, image, at, arguments):
                 self._add(kind, at, arguments)
@@ -122,13 +123,13 @@ class Batch:
         kernel.check_launch(stream, blocks, count)
         words = sum(map(len, kernel.hidden_words())) + count
         task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
-        varied = ("args", "tasks that lead it") if options.prefetch_blocks else ("args",)  # no template has both
-        room = bytes(room_of(words))
+        varied = ("tasks that lead it",) if options.prefetch_blocks else ()
+        arguments = Arguments(stream, kernel, task, count)
 
-        def alone(_: Any, arguments: tuple[Any, ...]) -> None:
-            kernel.launch(stream, blocks, *arguments, options=options)
+        def alone(_: Any, given: tuple[Any, ...]) -> None:
+            kernel.launch(stream, blocks, *given, options=options)
 
-        return Kind(task, info_of(kernel, task), alone, *varied, kernel=kernel, room=room)
+        return Kind(task, info_of(kernel, task), alone, *varied, kernel=kernel, arguments=arguments)
 
     def launch_many(self, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are looked at now only."""
@@ -139,14 +140,20 @@ class Batch:
             return
         count = rows.shape[1]
         kind = self._kind_of(kernel, blocks, count, options)
-        before, behind = kind.hidden
-        image = np.zeros((len(rows), len(kind.room) // SLOT_BYTES), np.uint64)
-        image[:, : len(before)] = before
-        image[:, len(before) : len(before) + count] = rows
-        image[:, len(before) + count : len(before) + count + len(behind)] = behind
+        how = kind.arguments
+        assert how is not None
+        lead, before, behind = how.frame
+        image = np.tile(np.frombuffer(bytes(how.image), np.uint64), (len(rows), 1))
+        first = lead // SLOT_BYTES
+        for column, word in enumerate(before, first):
+            image[:, column] = word
+        first += len(before)
+        image[:, first : first + count] = rows
+        for column, word in enumerate(behind, first + count):
+            image[:, column] = word
         at = len(self._image)
         self._image += image.tobytes()
-        starts = range(at, len(self._image), len(kind.room))
+        starts = range(at, len(self._image), kind.size)
         self._steps += [(kind, start, tuple(row)) for start, row in zip(starts, rows.tolist(), strict=True)]
         self._parts = None
 
@@ -159,7 +166,7 @@ class Batch:
             self._add(None, partial(copy_in_stream, stream, dst, src, size), (dst, src))
             return
         plain, count = found
-        kinds = run_sender(stream).kinds
+        kinds = batch_sender(stream).kinds
         kind = kinds.get(plain.kind)
         if kind is None:
             task = MemcpyAsync(src=src.address, dst=dst.address, size=1, kind=plain.kind)
@@ -248,8 +255,9 @@ class Batch:
         largest = max((pool.size for pool in stream.device.arguments.pools), default=STORE_BYTES)
         parts: list[Callable[[], object]] = []
         steps: list[Step] = []
-        number = place = (0, 0)
-        room = 0
+        number: tuple[int, int] = (0, 0)
+        places: tuple[tuple[int, int], ...] = ()
+        space = 0
 
         def close() -> None:
             if steps:
@@ -262,13 +270,13 @@ class Batch:
                 close()
                 parts.append(_by_itself(step))
                 continue
-            size = len(like.room)
-            if steps and (room < size or like.number != number or (size and place[1] and like.place != place)):
+            size = like.size
+            if steps and (space < size or like.number != number or (size and places and like.places != places)):
                 close()
             if not steps:
-                room, number, place = largest, like.number, (0, 0)
+                space, number, places = largest, like.number, ()
             if size:
-                room, place = room - size, like.place
+                space, places = space - size, like.places
             steps.append(step)
         close()
         return parts

@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chips.generations.v200.generation import with_head_update
-from chips.tasks import CoreKernel, MixKernel
+from chips.tasks import CoreKernel
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
-from runtime.core.submission.ring import TICK, TaskInfo
-from runtime.launch.args import SLOT_BYTES, all_slots, mover, room_of, take_block
-from runtime.launch.batch.multi_sqe import LONGEST_RUN, RunSender
+from runtime.core.submission.ring import TICK
+from runtime.core.submission.runs import LONGEST_RUN, RunSender
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, room_of, take_block
+from runtime.launch.slow_path import info_of
+from runtime.launch.templates import context_template, launch_template, lead_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from runtime.launch.options import LaunchOptions
     from runtime.memory.arguments import ArgumentBlock, ArgumentPool
 
-_ID_AND_ARGUMENTS = 2
 _ROWS_AND_COLUMNS = 2
 
 
@@ -59,7 +60,7 @@ def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: La
     task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
     template = _template(stream, task, options)
     if template is not None:
-        return _Runs(stream, kernel, template, count, TaskInfo(task.type, f"kernel {kernel.name}", kernel)).send
+        return _Runs(stream, kernel, task, template, count).send
     launch = kernel.bind(stream, blocks, options, count=count)
 
     def one_by_one(table: NDArray[np.uint64]) -> None:
@@ -71,12 +72,9 @@ def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: La
 
 def _template(stream: Stream, task: CoreKernel, options: LaunchOptions) -> Template | None:
     """Return what the launches are made from; None where each has to go its own way."""
-    if isinstance(task, MixKernel) or options.prefetch_blocks or not stream.route.immediate or waits(stream):
+    if options.prefetch_blocks or not stream.route.immediate or waits(stream) or stream.tracer is not None:
         return None
-    if stream.tracer is not None:
-        return None
-    template = stream.plugin.template(task, stream.env)
-    return template if template is not None and len(template.names) == _ID_AND_ARGUMENTS else None
+    return launch_template(stream, task)
 
 
 def table(arguments: Any) -> NDArray[np.uint64]:
@@ -110,34 +108,47 @@ class _Runs:
     """Sends rows of arguments, run by run; all that is the same for each run is made once."""
 
     __slots__ = (
-        "_add", "_addresses", "_arguments", "_block", "_filled", "_ids", "_kernel", "_label", "_movers", "_own",
-        "_published", "_runs", "_staged", "_stream", "_stride",
+        "_add", "_contexts", "_filled", "_ids", "_info", "_kernel", "_movers", "_own", "_published", "_runs",
+        "_stream", "_stride", "_words",
     )  # fmt: skip
 
-    def __init__(self, stream: Stream, kernel: Kernel, template: Template, count: int, label: TaskInfo) -> None:
+    def __init__(self, stream: Stream, kernel: Kernel, task: CoreKernel, template: Template, count: int) -> None:
         import numpy as np
 
-        self._stream, self._kernel, self._label = stream, kernel, label
+        self._stream, self._kernel, self._info = stream, kernel, info_of(kernel, task)
         before, behind = kernel.hidden_words()
-        words = len(before) + count + len(behind)
-        self._stride = room_of(words)
-        self._staged = np.zeros((LONGEST_RUN, self._stride // SLOT_BYTES), np.uint64)
-        self._staged[:, : len(before)] = before
-        self._staged[:, len(before) + count : words] = behind
-        self._own = self._staged[:, len(before) : len(before) + count]
-        self._filled = self._staged.data.cast("B")
-        self._add = np.add
-        places = np.arange(LONGEST_RUN, dtype=np.uint64)
-        self._addresses = places * np.uint64(self._stride) + np.uint64(template.bias[1])
+        lead = lead_of(stream, task)
+        first = lead // SLOT_BYTES + len(before)
+        self._stride = stride = room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
+        staged = np.zeros((LONGEST_RUN, stride // SLOT_BYTES), np.uint64)
+        staged[:, first - len(before) : first] = before
+        staged[:, first + count : first + count + len(behind)] = behind
+        self._own = staged[:, first : first + count]
+        self._filled = staged.data.cast("B")
         self._runs = RunSender(stream)
         self._runs.rows[:] = template.render_many(LONGEST_RUN, **dict.fromkeys(template.names, 0))
-        self._ids, self._arguments = (template.column(self._runs.rows, name) for name in template.names)
+        number, *words = template.names
+        self._ids = template.column(self._runs.rows, number)
+        starts = np.arange(LONGEST_RUN, dtype=np.uint64) * np.uint64(stride)
+        self._words = [
+            (template.column(self._runs.rows, name), starts + np.uint64(bias))
+            for name, bias in zip(words, template.bias[1:], strict=True)
+        ]
+        """The words of the SQEs with the address of a launch's block, and what each adds to that of the first."""
+        self._contexts: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]] = []
+        """The same of the contexts of mix kernels, which point to the arguments behind them."""
+        if lead:
+            context = context_template(stream, task)
+            staged[:, : lead // SLOT_BYTES] = np.frombuffer(context.row, np.uint64)
+            self._contexts = [
+                (staged[:, word.offset // SLOT_BYTES], starts + np.uint64(lead + bias))
+                for word, bias in zip(context.words, context.bias, strict=True)
+            ]
         self._published = None
         if stream.env.ub_connected:
             self._published = (template.row[1], with_head_update(template).row[1])
-        self._movers: dict[tuple[ArgumentPool, int], Callable[[ArgumentBlock], None]] = {}
-        self._block: ArgumentBlock | None = None
-        """The block that belongs to no task yet."""
+        self._movers: dict[tuple[ArgumentPool | None, int], Callable[[ArgumentBlock], None]] = {}
+        self._add = np.add
 
     def send(self, table: NDArray[np.uint64]) -> None:
         """Send all rows; what was sent before a failure stays sent, as with single launches."""
@@ -149,37 +160,37 @@ class _Runs:
             block = take_block(stream, pool, stride)
             most = min(len(table) - at, LONGEST_RUN, block.size // stride)
             with stream.lock:
-                self._block = block
+                blocks = [block]
                 try:
-                    count = self._run(table[at : at + most], block)
+                    count = self._run(table[at : at + most], blocks)
                 finally:
-                    unused, self._block = self._block is not None, None
-                    if unused:
-                        device.release_arguments([block])
+                    if blocks:
+                        device.release_arguments(blocks)
             at += count
             if stream.ring.submitted // TICK != (stream.ring.submitted - count) // TICK:
                 stream.tick()
 
-    def _run(self, rows: NDArray[np.uint64], block: ArgumentBlock) -> int:
-        """Send as many of the rows as find room; the stream's lock is held. Returns how many were sent."""
-        runs = self._runs
-        count = runs.room(self._label, len(rows))
+    def _run(self, rows: NDArray[np.uint64], blocks: list[ArgumentBlock]) -> int:
+        """Send as many of the rows as find space; the stream's lock is held. Returns how many were sent.
+
+        Args:
+            blocks: where the arguments go; it is taken out once it belongs to the last of the tasks.
+        """
+        runs, block = self._runs, blocks[0]
+        count = runs.space(self._info, len(rows))
         self._kernel.check_loaded()
         self._own[:count] = rows[:count]
+        for words, offsets in self._contexts:
+            self._add(offsets[:count], block.address, out=words[:count])
         self._write(block, count * self._stride)
-        runs.name([self._label] * count, self._ids)
-        self._add(self._addresses[:count], block.address, out=self._arguments[:count])
+        runs.name([self._info] * count, self._ids)
+        for words, offsets in self._words:
+            self._add(offsets[:count], block.address, out=words[:count])
         if self._published is not None:
             plain, published = self._published
             runs.rows[:count, 1] = plain
             runs.rows[runs.publishing(count), 1] = published
-
-        def sent(position: int) -> None:
-            """Let the block go back with the last launch."""
-            self._stream.ring.arguments[position + count - 1] = block
-            self._block = None
-
-        runs.send(count, sent)
+        runs.send(count, blocks)
         return count
 
     def _write(self, block: ArgumentBlock, size: int) -> None:

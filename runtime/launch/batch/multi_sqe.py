@@ -1,26 +1,25 @@
-"""Runs: neighbouring tasks of one SQE each that the driver gets with one call.
+"""Runs of a batch: neighbouring tasks of one SQE each, put together as columns and sent with one call of the driver.
 
-The device sees what single sends would give it, in the same order. How long a run is depends on the free places of the
-ring, the ids, and the staging buffer; a full ring makes the next run wait, as it makes a single send wait.
+How many go with one call is decided by `runtime.core.submission.runs`.
 """
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from itertools import chain, islice
+from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from chips.generations.v200.generation import HEAD_UPDATE_EVERY, with_head_update
-from chips.tasks import MixKernel
-from runtime.core.submission.repair import was_sent
-from runtime.core.submission.ring import NO_TASK, TICK, RingV100, RingV200, TaskInfo
-from runtime.core.submission.submit import flip, make_room, send_again
+from chips.generations.v200.generation import with_head_update
+from chips.tasks import CoreKernel
+from runtime.core.submission.prepared import template_of
+from runtime.core.submission.ring import TICK, TaskInfo
+from runtime.core.submission.runs import LONGEST_RUN, RunSender
 from runtime.driver.queues import SQE_BYTES
-from runtime.launch.args import mover, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, room_of, take_block
 from runtime.launch.slow_path import writer
-from runtime.launch.unrolled import packer
+from runtime.launch.templates import context_template, launch_template, lead_of
+from runtime.launch.unrolled import Frame, packer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,58 +32,86 @@ if TYPE_CHECKING:
     from runtime.launch.kernel import Kernel
     from runtime.memory.arguments import ArgumentBlock
 
-LONGEST_RUN = 256
 _MOST_WRITERS = 64
 _PUBLISHES = 1
 """The byte of an SQE that asks for the queue's head to be published."""
-RAMP = array("H", range(1 << 16))
-"""All ids and positions in order: a slice of it names a run."""
+
+
+class Arguments:
+    """How the arguments of launches of one kind lie in the image of a batch."""
+
+    __slots__ = ("context", "count", "frame", "image", "pack")
+
+    def __init__(self, stream: Stream, kernel: Kernel, task: CoreKernel, count: int) -> None:
+        """Args:
+            count: arguments that each launch gives.
+        """
+        lead = lead_of(stream, task)
+        self.count = count
+        self.frame = Frame(lead, *kernel.hidden_words())
+        self.image = bytearray(room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES))
+        """What each launch adds to the image: the context of a mix kernel that has one, and space."""
+        self.context: tuple[tuple[int, int], ...] = ()
+        """Of each address of the arguments in the context: its first byte, and what is added to the address."""
+        if lead:
+            context = context_template(stream, task)
+            self.image[:lead] = context.row
+            self.context = tuple(
+                (word.offset, bias + lead) for word, bias in zip(context.words, context.bias, strict=True)
+            )
+        self.pack = packer((), 1, self.frame)
+        """What has packed the arguments of the last launch."""
 
 
 class Kind:
     """What steps have in common whose SQEs differ in their number and a few words.
 
-    `alone(values, things)` sends one by itself, `keeps` says whether its things live until it is done.
+    `alone(values, things)` sends one by itself; `keeps` says whether its things live until it is done.
     """
 
-    __slots__ = ("_epoch", "alone", "bias", "fixed", "hidden", "keeps", "kernel", "label", "number", "order", "pack",
-                 "place", "published", "room", "task", "template", "varied")  # fmt: skip
+    __slots__ = ("_epoch", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel", "number", "order",
+                 "places", "published", "task", "template", "varied")  # fmt: skip
 
-    def __init__(self, task: Task, label: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
-                 kernel: Kernel | None = None, room: bytes = b"") -> None:
-        self.task, self.label, self.alone, self.varied, self.kernel = task, label, alone, varied, kernel
-        self.room = room
-        """What is added to the image of the batch for the arguments of a launch."""
+    def __init__(self, task: Task, info: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
+                 kernel: Kernel | None = None, arguments: Arguments | None = None) -> None:
+        self.task, self.info, self.alone, self.varied, self.kernel = task, info, alone, varied, kernel
+        self.arguments = arguments
         self.keeps = kernel is None
-        self.pack = packer(())
-        """What has packed the arguments of the last launch."""
-        self.hidden = ((), ()) if kernel is None else kernel.hidden_words()
         self.template: Template | None = None
-        self.number = self.place = (0, 0)
-        """First byte and bytes of the words for the number and for the address of arguments."""
+        self.number = (0, 0)
+        """First byte and bytes of the word for the number."""
+        self.places: tuple[tuple[int, int], ...] = ()
+        """The same of the words for the address of a launch's block; each adds one of `biases` to it."""
+        self.biases: tuple[int, ...] = ()
         self.order: tuple[int, ...] = ()
         """Which of the values that vary comes first, second and so on in the SQE."""
         self.fixed = b""
         """The SQE, where nothing of it varies but the number and the address of arguments."""
-        self.bias = self.published = 0
+        self.published = 0
         self._epoch: Epoch | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that a launch takes in the image of a batch."""
+        return 0 if self.arguments is None else len(self.arguments.image)
 
     def cut(self, stream: Stream) -> None:
         """Encode the task and cut it at what varies; there is no template for what cannot be part of a run."""
         if self._epoch is stream.epoch.now:
             return
         self._epoch = stream.epoch.now  # before the facts that it stands for are looked at
-        made = None if isinstance(self.task, MixKernel) else stream.plugin.template(self.task, stream.env)
-        self.template = None
-        if made is not None and made.names[0].startswith("task_") and not any("_copy" in name for name in made.names):
-            found = made.varying(made.names[0], *self.varied)
-            self.template = found if set(found.names[1:]) == set(self.varied) else None
+        if self.kernel is None:
+            self.template = template_of(stream, self.task, *self.varied)
+        else:
+            assert isinstance(self.task, CoreKernel)
+            self.template = None if self.varied else launch_template(stream, self.task)
         if self.template is not None:
-            self.order = tuple(map(self.varied.index, self.template.names[1:]))
             words = [(word.offset, word.width // 8) for word in self.template.words]
             self.number = words[0]
             if self.kernel is not None:
-                self.place, self.bias = words[1], self.template.bias[1]
+                self.places, self.biases = tuple(words[1:]), self.template.bias[1:]
+            else:
+                self.order = tuple(map(self.varied.index, self.template.names[1:]))
             if self.kernel is not None or not self.varied:
                 self.fixed = self.template.row
             self.published = with_head_update(self.template).row[_PUBLISHES] if stream.env.ub_connected else 0
@@ -104,114 +131,32 @@ Step = tuple[Kind | None, Any, tuple[Any, ...]]
 Without a kind the second is a function that sends the task."""
 
 
-class RunSender:
-    """Sends runs in one stream from a staging buffer of its own; each method is called with the stream's lock held."""
+class BatchSender(RunSender):
+    """Sends the runs of a stream's batches."""
 
-    __slots__ = ("_columns", "_ramp", "_sender", "_stream", "kinds", "rows", "writers")
+    __slots__ = ("kinds", "writers")
 
     def __init__(self, stream: Stream) -> None:
-        import numpy as np
-
-        self._stream = stream
-        self._sender = stream.senders.for_runs(LONGEST_RUN)
-        self._ramp = np.frombuffer(RAMP, np.uint16)
-        self.rows: NDArray[np.uint8] = np.frombuffer(self._sender.buffer, np.uint8).reshape(LONGEST_RUN, SQE_BYTES)
-        """The SQEs of the next run."""
-        self._columns: dict[tuple[int, int], NDArray[Any]] = {}
+        super().__init__(stream)
         self.kinds: dict[Any, Kind] = {}
         """What batches of the stream send besides launches."""
         self.writers: dict[Any, Callable[..., None]] = {}
-        """What writes arguments into a block of a pool, by pool and size; for who has no place of its own for that."""
-
-    def column(self, word: tuple[int, int]) -> NDArray[Any]:
-        """Return a word of all rows, given by its first byte and its bytes."""
-        found = self._columns.get(word)
-        if found is None:
-            import numpy as np
-
-            offset, size = word
-            found = np.ndarray((LONGEST_RUN,), f"<u{size}", self.rows.data, offset, (SQE_BYTES,))
-            self._columns[word] = found
-        return found
-
-    def room(self, label: TaskInfo, wanted: int) -> int:
-        """Return how many tasks may go with the next send, at least one.
-
-        Raises:
-            RuntimeFault: what keeps a task from being sent.
-        """
-        stream, ring = self._stream, self._stream.ring
-        if stream.blocked:
-            stream.check_send(label.type)
-        if not ring.fits(1):
-            make_room(stream, 1)
-        count = min(wanted, LONGEST_RUN, ring.limit - ring.submitted, ring.depth - ring.tail)
-        return min(count, NO_TASK - ring.next_id) if isinstance(ring, RingV100) else count
-
-    def name(self, labels: Sequence[TaskInfo], ids: NDArray[Any]) -> None:
-        """Write down who comes next, and the numbers of these tasks into their SQEs."""
-        ring, count = self._stream.ring, len(labels)
-        position = ring.tail
-        end = position + count
-        ring.owners[position:end] = labels
-        if isinstance(ring, RingV100):
-            ring.ids[position:end] = RAMP[ring.next_id : ring.next_id + count]
-            ids[:count] = self._ramp[ring.next_id : ring.next_id + count]
-            return
-        import numpy as np
-
-        assert isinstance(ring, RingV200)
-        ring.firsts[position:end] = RAMP[position:end]
-        serials = islice(iter(self._stream.device.next_serial, None), count)
-        ids[:count] = np.fromiter(serials, np.uint64, count)
-
-    def publishing(self, count: int) -> slice:
-        """Return which of the next tasks ask the hardware to publish the queue's head (devices over UB)."""
-        ring = self._stream.ring
-        assert isinstance(ring, RingV200)
-        return slice(-(ring.allocations + 1) % HEAD_UPDATE_EVERY, count, HEAD_UPDATE_EVERY)
-
-    def send(self, count: int, sent: Callable[[int], None]) -> None:
-        """Send the first `count` rows; `sent(position)` is called once they have left, with the place of the first."""
-        stream, sender, ring = self._stream, self._sender, self._stream.ring
-        sender.info.sqe_num = count
-        try:
-            if rc := sender.send(sender.device_id, sender.reference):
-                send_again(stream, sender, rc)
-        except BaseException:
-            if was_sent(stream, ring.submitted + count):
-                self._settle(count, sent)
-            stream.senders.seek(ring.tail)
-            raise
-        self._settle(count, sent)
-
-    def _settle(self, count: int, sent: Callable[[int], None]) -> None:
-        """Make the run part of the ring."""
-        ring = self._stream.ring
-        sent(ring.tail)
-        ring.submitted += count
-        if isinstance(ring, RingV200):
-            ring.allocations += count
-        elif isinstance(ring, RingV100):
-            ring.next_id += count
-            if ring.next_id == NO_TASK:
-                ring.wrap_ids()
-                flip(self._stream)
+        """What writes arguments into a block of a pool, by pool and size."""
 
 
-def run_sender(stream: Stream) -> RunSender:
+def batch_sender(stream: Stream) -> BatchSender:
     """Return what sends the runs of a stream's batches."""
-    runs: RunSender | None = stream.senders.runs
-    if runs is None:
-        runs = stream.senders.runs = RunSender(stream)
-    return runs
+    sender = stream.senders.runs
+    if not isinstance(sender, BatchSender):
+        sender = stream.senders.runs = BatchSender(stream)
+    return sender
 
 
 class Run:
     """Neighbours with everything that each send needs of them, as columns."""
 
-    __slots__ = ("image", "indexes", "keep", "labels", "launches", "number", "offsets", "place", "published", "rows",
-                 "starts")  # fmt: skip
+    __slots__ = ("contexts", "image", "indexes", "infos", "keep", "launches", "number", "offsets", "places",
+                 "published", "rows", "starts")  # fmt: skip
 
     def __init__(self, steps: list[Step], image: bytearray) -> None:
         import numpy as np
@@ -219,7 +164,7 @@ class Run:
         kinds: tuple[Any, ...]
         kinds, values, things = zip(*steps, strict=True)
         self.image = image
-        self.labels = [kind.label for kind in kinds]
+        self.infos = [kind.info for kind in kinds]
         self.keep = [kept if kind.keeps else None for kind, kept in zip(kinds, things, strict=True)]
         rows = b"".join([kind.fixed or kind.row(value) for kind, value in zip(kinds, values, strict=True)])
         self.rows: NDArray[np.uint8] = np.frombuffer(rows, np.uint8).reshape(-1, SQE_BYTES)
@@ -229,53 +174,58 @@ class Run:
         if kinds[0].published:
             self.published = np.array([kind.published for kind in kinds], np.uint8)
         self.launches = [n for n, kind in enumerate(kinds) if kind.kernel is not None]
-        """Which of them have arguments, where in the image those begin, and what their SQEs add to that."""
-        self.indexes = np.array(self.launches, np.intp)
+        """Which of them have arguments, and where in the image those begin."""
         self.starts = [values[n] for n in self.launches]
-        self.offsets = np.array([kinds[n].bias for n in self.launches], np.uint64) + np.array(self.starts, np.uint64)
-        self.place = kinds[self.launches[0]].place if self.launches else (0, 0)
+        self.indexes = np.array(self.launches, np.intp)
+        leading = kinds[self.launches[0]] if self.launches else kinds[0]
+        self.places = leading.places
+        begins = np.array(self.starts, np.uint64)
+        self.offsets = [
+            np.array([kinds[n].biases[word] for n in self.launches], np.uint64) + begins
+            for word in range(len(self.places))
+        ]
+        """What each launch adds to the address of the image, for each of the words with it."""
+        self.contexts: list[tuple[int, NDArray[np.uint64]]] = []
+        """Of each address in the contexts of launches: its first byte, and what each adds to that of the image."""
+        if self.launches and leading.arguments.context:
+            self.contexts = [
+                (leading.arguments.context[word][0],
+                 begins + np.array([kinds[n].arguments.context[word][1] for n in self.launches], np.uint64))
+                for word in range(len(leading.arguments.context))
+            ]
         if self.launches:
-            self.starts.append(self.starts[-1] + len(kinds[self.launches[-1]].room))
+            self.starts.append(self.starts[-1] + kinds[self.launches[-1]].size)
 
 
 def send_run(stream: Stream, run: Run) -> None:
     """Send a run, in as many pieces as it takes."""
-    runs, at = run_sender(stream), 0
-    while at < len(run.labels):
+    runs, at = batch_sender(stream), 0
+    while at < len(run.infos):
         count = _send_piece(stream, runs, run, at)
         at += count
         if stream.ring.submitted // TICK != (stream.ring.submitted - count) // TICK:
             stream.tick()
 
 
-def _send_piece(stream: Stream, runs: RunSender, run: Run, at: int) -> int:
-    """Send tasks of a run from number `at` on, as many as find room; returns how many."""
-    wanted = min(len(run.labels) - at, LONGEST_RUN)
+def _send_piece(stream: Stream, runs: BatchSender, run: Run, at: int) -> int:
+    """Send tasks of a run from number `at` on, as many as find space; returns how many."""
+    wanted = min(len(run.infos) - at, LONGEST_RUN)
     first, last = bisect_left(run.launches, at), bisect_left(run.launches, at + wanted)
     size, blocks = run.starts[last] - run.starts[first] if last > first else 0, list["ArgumentBlock"]()
     try:
         if size:
             blocks.append(take_block(stream, stream.device.arguments.pool_for(size, stream), size))
         with stream.lock:
-            count = runs.room(run.labels[at], wanted)
+            count = runs.space(run.infos[at], wanted)
             last = bisect_left(run.launches, at + count)
             runs.rows[:count] = run.rows[at : at + count]
             if blocks:
                 _bring(stream, runs, run, blocks[0], first, last, at)
-            runs.name(run.labels[at : at + count], runs.column(run.number))
+            runs.name(run.infos[at : at + count], runs.column(run.number))
             if run.published is not None:
                 asking = runs.publishing(count)
                 runs.rows[asking, _PUBLISHES] = run.published[at : at + count][asking]
-            keep = run.keep[at : at + count]
-
-            def sent(position: int) -> None:
-                """Let the block go back with the last task, and what the tasks need live as long as they."""
-                if any(keep):
-                    stream.ring.keep()[position : position + count] = keep
-                if blocks:
-                    stream.ring.arguments[position + count - 1] = blocks.pop()
-
-            runs.send(count, sent)
+            runs.send(count, blocks, run.keep[at : at + count])
     finally:
         if blocks:
             stream.device.release_arguments(blocks)
@@ -283,7 +233,7 @@ def _send_piece(stream: Stream, runs: RunSender, run: Run, at: int) -> int:
 
 
 def _bring(
-    stream: Stream, runs: RunSender, run: Run, block: ArgumentBlock, first: int, last: int, at: int
+    stream: Stream, runs: BatchSender, run: Run, block: ArgumentBlock, first: int, last: int, at: int
 ) -> None:
     """Write the arguments of launches number `first` to `last` into a block, and where they lie into the SQEs."""
     if last == first:
@@ -294,8 +244,23 @@ def _bring(
         if len(runs.writers) >= _MOST_WRITERS:
             runs.writers.clear()
         write = runs.writers[block.pool, end - begin] = writer(stream, mover(stream, block.pool, end - begin))
-    write(block, run.image[begin:end])
-    indexes, offsets = run.indexes, run.offsets
-    if last - first < len(indexes):
-        indexes, offsets = indexes[first:last] - at, offsets[first:last]
-    runs.column(run.place)[indexes] = offsets + (block.address - begin)
+    image = run.image[begin:end]
+    if run.contexts:
+        _point_contexts(image, run, first, last, block.address)
+    write(block, image)
+    indexes = run.indexes
+    part = last - first < len(indexes)
+    if part:
+        indexes = indexes[first:last] - at
+    for place, offsets in zip(run.places, run.offsets, strict=True):
+        runs.column(place)[indexes] = (offsets[first:last] if part else offsets) + (block.address - begin)
+
+
+def _point_contexts(image: bytearray, run: Run, first: int, last: int, address: int) -> None:
+    """Let the contexts of launches point to the arguments behind them, in a piece that will lie at an address."""
+    import numpy as np
+
+    begin, words = run.starts[first], np.frombuffer(image, np.uint64)
+    begins = np.array(run.starts[first:last], np.intp) - begin
+    for offset, added in run.contexts:
+        words[(begins + offset) // SLOT_BYTES] = added[first:last] + (address - begin)

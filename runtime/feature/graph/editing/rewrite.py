@@ -44,7 +44,7 @@ def replace_task(
     old, node.template, node.label = node.arguments, task, label
     node.arguments, graph.repointer = arguments, None
     graph.argument_slots.pop(node, None)
-    node.stream.ring.arguments[node.position] = arguments
+    node.stream.ring.attach(node.position, arguments)
     done = partial(graph.retire, old) if old is not None and old is not arguments else None
     write(graph, node, sqes, stream, done)
 

@@ -1,0 +1,130 @@
+"""Runs: neighbouring tasks of one SQE each that the driver gets with one call.
+
+The device sees what single sends would give it, in the same order. How long a run is depends on the free positions of
+the ring, the ids, and the staging buffer; a full ring makes the next run wait, as it makes a single send wait.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from chips.generations.v200.generation import HEAD_UPDATE_EVERY
+from runtime.core.submission.repair import was_sent
+from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo
+from runtime.core.submission.submit import flip, make_room, send_again
+from runtime.driver.queues import SQE_BYTES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from runtime.core.stream.stream import Stream
+    from runtime.memory.arguments import ArgumentBlock
+
+LONGEST_RUN = 256
+RAMP = array("H", range(1 << 16))
+"""All ids and positions in order: a slice of it names a run."""
+
+
+class RunSender:
+    """Sends runs in one stream from a staging buffer of its own; each method is called with the stream's lock held."""
+
+    __slots__ = ("_columns", "_ramp", "_sender", "_stream", "rows")
+
+    def __init__(self, stream: Stream) -> None:
+        import numpy as np
+
+        self._stream = stream
+        self._sender = stream.senders.for_runs(LONGEST_RUN)
+        self._ramp = np.frombuffer(RAMP, np.uint16)
+        self.rows: NDArray[np.uint8] = np.frombuffer(self._sender.buffer, np.uint8).reshape(LONGEST_RUN, SQE_BYTES)
+        """The SQEs of the next run."""
+        self._columns: dict[tuple[int, int], NDArray[Any]] = {}
+
+    def column(self, word: tuple[int, int]) -> NDArray[Any]:
+        """Return a word of all rows, given by its first byte and its bytes."""
+        found = self._columns.get(word)
+        if found is None:
+            import numpy as np
+
+            offset, size = word
+            found = np.ndarray((LONGEST_RUN,), f"<u{size}", self.rows.data, offset, (SQE_BYTES,))
+            self._columns[word] = found
+        return found
+
+    def space(self, info: TaskInfo, wanted: int) -> int:
+        """Return how many tasks may go with the next send, at least one.
+
+        Raises:
+            RuntimeFault: what keeps a task from being sent.
+        """
+        stream, ring = self._stream, self._stream.ring
+        if stream.blocked:
+            stream.check_send(info.type)
+        if not ring.fits(1):
+            make_room(stream, 1)
+        count = min(wanted, LONGEST_RUN, ring.limit - ring.submitted, ring.depth - ring.tail)
+        return min(count, NO_TASK - ring.next_id) if isinstance(ring, RingV100) else count
+
+    def name(self, infos: Sequence[TaskInfo], ids: NDArray[Any]) -> None:
+        """Write down who comes next, and the numbers of these tasks into their SQEs."""
+        ring, count = self._stream.ring, len(infos)
+        position = ring.tail
+        end = position + count
+        ring.owners[position:end] = infos
+        if isinstance(ring, RingV100):
+            ring.ids[position:end] = RAMP[ring.next_id : ring.next_id + count]
+            ids[:count] = self._ramp[ring.next_id : ring.next_id + count]
+            return
+        import numpy as np
+
+        assert isinstance(ring, RingV200)
+        ring.firsts[position:end] = RAMP[position:end]
+        serials = islice(iter(self._stream.device.next_serial, None), count)
+        ids[:count] = np.fromiter(serials, np.uint64, count)
+
+    def publishing(self, count: int) -> slice:
+        """Return which of the next tasks ask the hardware to publish the queue's head (devices over UB)."""
+        ring = self._stream.ring
+        assert isinstance(ring, RingV200)
+        return slice(-(ring.allocations + 1) % HEAD_UPDATE_EVERY, count, HEAD_UPDATE_EVERY)
+
+    def send(self, count: int, blocks: list[ArgumentBlock], keep: Sequence[Any] = ()) -> None:
+        """Send the first `count` rows.
+
+        Args:
+            blocks: at most one; it goes back with the last task, and is taken out of the list once they have left.
+            keep: what has to live until each of the tasks was reclaimed; None where there is nothing.
+        """
+        stream, sender, ring = self._stream, self._sender, self._stream.ring
+        sender.info.sqe_num = count
+        try:
+            if rc := sender.send(sender.device_id, sender.reference):
+                send_again(stream, sender, rc)
+        except BaseException:
+            if was_sent(stream, ring.submitted + count):
+                self._settle(count, blocks, keep)
+            stream.senders.seek(ring.tail)
+            raise
+        self._settle(count, blocks, keep)
+
+    def _settle(self, count: int, blocks: list[ArgumentBlock], keep: Sequence[Any]) -> None:
+        """Make the run part of the ring."""
+        ring = self._stream.ring
+        position = ring.tail
+        if any(keep):
+            ring.keep()[position : position + count] = keep
+        if blocks:
+            ring.arguments[position + count - 1] = blocks[0]
+            del blocks[:]
+        ring.submitted += count
+        if isinstance(ring, RingV200):
+            ring.allocations += count
+        elif isinstance(ring, RingV100):
+            ring.next_id += count
+            if ring.next_id == NO_TASK:
+                ring.wrap_ids()
+                flip(self._stream)

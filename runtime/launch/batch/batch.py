@@ -143,14 +143,14 @@ class Batch:
         how = kind.arguments
         assert how is not None
         lead, before, behind = how.frame
-        image = np.tile(np.frombuffer(bytes(how.image), np.uint64), (len(rows), 1))
+        image = np.zeros((len(rows), kind.size // SLOT_BYTES), np.uint64)
         first = lead // SLOT_BYTES
-        for column, word in enumerate(before, first):
-            image[:, column] = word
+        if lead:
+            image[:, :first] = np.frombuffer(how.image, np.uint64, first)
+        image[:, first : first + len(before)] = before
         first += len(before)
         image[:, first : first + count] = rows
-        for column, word in enumerate(behind, first + count):
-            image[:, column] = word
+        image[:, first + count : first + count + len(behind)] = behind
         at = len(self._image)
         self._image += image.tobytes()
         starts = range(at, len(self._image), kind.size)

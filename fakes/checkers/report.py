@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from fakes.errors import FakeError
+from npuhal.exit_status import call_at_last, end_with
 from npuhal.records import dataclass, field
 
 RACE, UAF, BOUNDS, SOURCE, DEADLOCK, STALE, UPDATE, LEAK = (
@@ -34,12 +37,24 @@ class Report:
 class CheckFailed(FakeError):
     """The program made mistakes that checkers have found; `reports` has them."""
 
+    exit_status = 86
+    """What a process exits with whose reports nobody has taken: neither Python nor the shell uses this number."""
+
     def __init__(self, reports: tuple[Report, ...]) -> None:
         self.reports = reports
         super().__init__(reports)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.reports))
+
+
+def _tell(found: list[Report]) -> None:
+    """Print the reports of a machine that nobody has closed, and let the process fail for them."""
+    if found:
+        failed = CheckFailed(tuple(found))
+        with suppress(Exception):  # standard error may be gone
+            print(f"CheckFailed on a machine that was dropped without a close: {failed}", file=sys.stderr)
+        end_with(failed.exit_status)
 
 
 class Expected:
@@ -52,11 +67,23 @@ class Expected:
         return "\n".join(map(str, self.reports))
 
 
+_untold: weakref.WeakSet[Reports] = weakref.WeakSet()
+"""The reports of all machines; what is left of them at the exit is told then."""
+
+
+@call_at_last
+def _tell_all() -> None:
+    for reports in list(_untold):
+        _tell(list(reports.take()))
+
+
 class Reports:
     """The reports of one machine, in the order in which they were found; the same mistake is told once."""
 
     def __init__(self) -> None:
         self._found: list[Report] = []
+        _untold.add(self)
+        weakref.finalize(self, _tell, self._found).atexit = False
         self._told: set[object] = set()
 
     def add(self, report: Report, same: object) -> bool:

@@ -11,6 +11,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from npuhal.exit_status import end_with
 from runtime import errors
 from runtime.core.diagnostics import leaks
 
@@ -81,13 +82,16 @@ def _at_exit() -> None:
         leaks.tell([one for one in alive if not one.closed and one.pid == os.getpid()])
     for one in list(alive):
         one.leaving = True
-    try:
-        shutdown(force=True)
-    except errors.RuntimeFault:
-        pass  # the process ends anyway, and the driver cleans up behind it
-    except Exception as problem:  # what stands below has something to say: a checker of the fake, for one
-        with contextlib.suppress(Exception):
-            print(f"{type(problem).__name__} at the exit: {problem}", file=sys.stderr)
+    for one in list(alive):
+        try:
+            one.close(force=True)
+        except errors.RuntimeFault:
+            pass  # the process ends anyway, and the driver cleans up behind it
+        except Exception as problem:  # what stands below has something to say: a checker of the fake, for one
+            with contextlib.suppress(Exception):
+                print(f"{type(problem).__name__} at the exit: {problem}", file=sys.stderr)
+            if status := getattr(problem, "exit_status", 0):
+                end_with(status)
 
 
 def _before_fork() -> None:

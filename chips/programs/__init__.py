@@ -6,7 +6,17 @@ each (streams, labels, waits, model execution, captured conditions, data queues)
 
 from __future__ import annotations
 
-from chips.programs.isa import CondError, Instruction
-from chips.programs.program import Program, assemble, disassemble, parse
+from typing import TYPE_CHECKING
+
+from npuhal import late
+
+if TYPE_CHECKING:
+    from chips.programs.isa import CondError, Instruction
+    from chips.programs.program import Program, assemble, disassemble, parse
+else:
+    __getattr__, __dir__ = late.names(__name__, {
+        "chips.programs.isa": "CondError Instruction",
+        "chips.programs.program": "Program assemble disassemble parse",
+    })  # fmt: skip
 
 __all__ = ["CondError", "Instruction", "Program", "assemble", "disassemble", "parse"]

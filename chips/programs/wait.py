@@ -11,11 +11,10 @@ Sources: ``RtStarsMemWaitValueLastInstrFc``, ``...FcEx``, ``...FcWithDynamicProf
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from chips.programs.isa import CondError
 from chips.programs.program import Program, parse
 from chips.programs.stream import PHYSICAL_ACCESS
+from chips.tasks import WaitFor
 from npuhal.records import dataclass
 
 MAX_POLLS = 15
@@ -24,15 +23,6 @@ MAX_POLLS = 15
 _LOG_ENABLE = 0x4000  # bit 14 of a queue's profiling word in the swap buffer
 _WAIT_BYTE = 0  # awsize code of 8 bits; other sizes are read as 64 bits
 _ALL = (1 << 64) - 1
-
-
-class WaitFor(IntEnum):
-    """Condition of a memory wait; all but the first two ignore bits the value does not name."""
-
-    GREATER_OR_EQUAL = 0
-    EQUAL = 1
-    AND = 2
-    NOR = 3
 
 
 # (operation with the first constant, branch to success, branch to another poll)

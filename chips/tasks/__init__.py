@@ -89,6 +89,7 @@ from chips.tasks.memory import (
     UbDoorbell,
     UbJob,
     UpdateAddress,
+    WaitFor,
     WriteValue,
     WriteValuePointer,
 )
@@ -215,6 +216,7 @@ __all__ = [
     "UbDoorbell",
     "UbJob",
     "UpdateAddress",
+    "WaitFor",
     "WriteValue",
     "WriteValuePointer",
 ]

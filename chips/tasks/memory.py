@@ -33,6 +33,15 @@ class Report(enum.IntEnum):
     ALWAYS = 2
 
 
+class WaitFor(enum.IntEnum):
+    """Condition of a memory wait; all but the first two ignore bits the value does not name."""
+
+    GREATER_OR_EQUAL = 0
+    EQUAL = 1
+    AND = 2
+    NOR = 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyConfig:
     """QoS of one copy as the caller asked for it; ``cross_device`` when it leaves the device."""
@@ -202,7 +211,7 @@ class IpcRecord(MemWriteValue):
 
 @described
 class MemWaitValue(Task):
-    """Wait until memory compares with a value: ``flag`` 0 >=, 1 ==, 2 and, 3 nor.
+    """Wait until memory compares with a value as ``flag`` says (WaitFor).
 
     Runs as a small program: ``function`` (256-byte aligned) of ``function_bytes`` in device memory, a private flag at
     ``flag_addr`` (size code as for writes) and a mark that it paused its queue at ``pause_addr``.  A wait in a graph

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.api import foreign
-from runtime.api.generator import RandomGenerator
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
 from runtime.core.device.limits import CoreKind, Cores
@@ -17,10 +16,13 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import CountNotify, Notify
-from runtime.feature.messages import Channel, MessageQueue
-from runtime.launch.producers.library import Library
-from runtime.launch.producers.triton import TritonKernel, load_triton
 from runtime.launch.program import Program
+
+if TYPE_CHECKING:
+    from runtime.api.generator import RandomGenerator
+    from runtime.feature.messages import Channel, MessageQueue
+    from runtime.launch.producers.library import Library
+    from runtime.launch.producers.triton import TritonKernel
 
 
 class Device(DeviceMemory):
@@ -60,6 +62,8 @@ class Device(DeviceMemory):
         Raises:
             NotSupported 207000: this chip has none.
         """
+        from runtime.api.generator import RandomGenerator
+
         self.check_open()
         return RandomGenerator(self, seed)
 
@@ -149,11 +153,15 @@ class Device(DeviceMemory):
         Raises:
             NotSupported 207000: the driver has no message queues.
         """
+        from runtime.feature.messages import Channel
+
         self.check_open()
         return Channel(self, name, capacity)
 
     def create_message_queue(self, name: str = "", depth: int = 8) -> MessageQueue:
         """Return a new queue of messages of bytes; see `create_channel`."""
+        from runtime.feature.messages import MessageQueue
+
         self.check_open()
         return MessageQueue(self, name, depth)
 
@@ -163,6 +171,8 @@ class Device(DeviceMemory):
 
     def load_library(self, source: str | Path | bytes) -> Library:
         """Return the kernels inside a host library (AscendC, TileLang), by their names in the source; see `Library`."""
+        from runtime.launch.producers.library import Library
+
         return Library(self, source)
 
     def load_triton(
@@ -189,6 +199,8 @@ class Device(DeviceMemory):
                 IR and ELF do not fit each other; the message says which, and what to do.
             NotSupported 207000: the environment asks for printing on the device.
         """
+        from runtime.launch.producers.triton import load_triton
+
         return load_triton(
             self, source, signature, name=name, metadata=metadata, layout=layout, cap_blocks=cap_blocks, strict=strict,
         )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
 
 from runtime.api.devices import Device
 from runtime.core.callbacks.observers import Observers
 from runtime.core.diagnostics.annotations import Marks
 from runtime.core.process import lifetime
 from runtime.core.process import runtime as process
-from runtime.feature.snapshot import Snapshot
-from runtime.launch.launch_log import log_launches
+
+if TYPE_CHECKING:
+    from runtime.feature.snapshot import Snapshot
 
 shutdown = lifetime.shutdown
 
@@ -27,13 +29,20 @@ class Runtime(process.Runtime):
     def __init__(self, url: str | None = None) -> None:
         """Open the backend and read the machine; see `runtime.core.process.runtime.Runtime`."""
         super().__init__(url)
-        self.snapshot = Snapshot(self)
-        """Saves what the process has on its devices, and brings it back."""
         self.marks = Marks(self)
         """Moments and stretches that the program names."""
         if self.logs.launches:
+            from runtime.launch.launch_log import log_launches
+
             log_launches(self)
         self.started.tell(self)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """Saves what the process has on its devices, and brings it back."""
+        from runtime.feature.snapshot import Snapshot
+
+        return Snapshot(self)
 
     def device(self, index: int = 0) -> Device:
         """Return a device by its index, opening it on first use.

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from chips.programs.wait import WaitFor
-from chips.tasks import MemWaitValue, WriteValue
+from chips.tasks import MemWaitValue, WaitFor, WriteValue
 from runtime import errors
 from runtime.core.callbacks.subscription import name_of
 from runtime.core.device.limits import CoreKind, Cores
 from runtime.core.stream import abort
 from runtime.core.stream import stream as core
-from runtime.core.sync import awaiting
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
-from runtime.feature.graph.execution import external
-from runtime.feature.graph.recording.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
-from runtime.launch.batch.batch import Batch
 from runtime.launch.copy.copy import copy_in_stream
 from runtime.launch.copy.direction import inferred
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
-from runtime.launch.copy.planes import queue_plane
-from runtime.launch.copy.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.memory.device import DeviceBuffer
 
@@ -31,6 +24,8 @@ if TYPE_CHECKING:
     from runtime.core.sync.event import Event
     from runtime.core.sync.notify import Notify
     from runtime.feature.graph import TaskGroup
+    from runtime.feature.graph.recording.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
+    from runtime.launch.batch.batch import Batch
     from runtime.launch.kernel import Kernel
     from runtime.memory.host import HostBuffer
 
@@ -50,6 +45,8 @@ class Stream(core.Stream):
 
     def __await__(self) -> Generator[Any, None, None]:
         """`await stream`: `synchronize` for asyncio, without a thread; cancelling only ends the wait."""
+        from runtime.core.sync import awaiting
+
         return awaiting.finish(self).__await__()
 
     async def __aenter__(self) -> Stream:
@@ -122,6 +119,8 @@ class Stream(core.Stream):
     def copy_rows(self, dst: DeviceBuffer | HostBuffer, dst_pitch: int, src: DeviceBuffer | HostBuffer, src_pitch: int,
                   width: int, height: int) -> None:
         """Queue a copy of `height` rows of `width` bytes, whose starts lie a pitch apart in each buffer."""
+        from runtime.launch.copy.planes import queue_plane
+
         for end, pitch, role in ((dst, dst_pitch, "target"), (src, src_pitch, "source")):
             end.check_open()
             if (height - 1) * pitch + width > end.size:
@@ -141,6 +140,8 @@ class Stream(core.Stream):
             operation: "add", "max", "min" or "equal".
             dtype: int8, int16, int32, uint32, float16, float32 or bfloat16.
         """
+        from runtime.launch.copy.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
+
         target.check_open()
         source.check_open()
         kind, data_type = REDUCTIONS.get(operation), REDUCIBLE.get(dtype)
@@ -174,6 +175,8 @@ class Stream(core.Stream):
 
         Nothing is sent when the block is left by an error. See `runtime.launch.batch.batch.Batch`.
         """
+        from runtime.launch.batch.batch import Batch
+
         self.check_open()
         return Batch(self)
 
@@ -204,10 +207,14 @@ class Stream(core.Stream):
             NotSupported 207000: it is the default stream. CaptureError 107027: it is being captured.
             ResourceExhausted: no model, stream or queue left; the stream stays usable.
         """
+        from runtime.feature.graph.recording.section import CaptureSection, RehearsalSection
+
         return RehearsalSection(self, mode) if dry_run else CaptureSection(self, mode, places)
 
     def task_group(self) -> GroupSection:
         """Group kernels of a capture that are to be changed later: `with stream.task_group() as group: ...`."""
+        from runtime.feature.graph.recording.section import GroupSection
+
         return GroupSection(self)
 
     def update(self, group: TaskGroup) -> UpdateSection:
@@ -216,6 +223,8 @@ class Stream(core.Stream):
         The change takes place in the stream, like a copy: an execution that reaches the kernels behind it takes the new
         parameters, also one that was queued before. Order both by an event where that matters.
         """
+        from runtime.feature.graph.recording.section import UpdateSection
+
         return UpdateSection(self, group)
 
     # -- events ----------------------------------------------------------------------------------------------------
@@ -238,11 +247,15 @@ class Stream(core.Stream):
         Streams do not record the event then, whose records belong to graphs. Errors: see
         `runtime.feature.graph.execution.external.record`.
         """
+        from runtime.feature.graph.execution import external
+
         external.record(self, event)
         return event
 
     def wait_external(self, event: Event) -> None:
         """Let each execution of the graph that the stream is captured into wait for the record that is newest then."""
+        from runtime.feature.graph.execution import external
+
         external.wait(self, event)
 
     def write_value(self, target: DeviceBuffer, value: int, size_bytes: int = 8) -> None:

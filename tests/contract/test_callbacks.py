@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from chips.programs.wait import WaitFor
+from chips.tasks import WaitFor
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
 from runtime.core.sync.notify import CountNotify, Notify, RecordMode, WaitMode, clear

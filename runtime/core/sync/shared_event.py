@@ -12,8 +12,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
-from chips.programs.wait import WaitFor
-from chips.tasks import MemWaitValue, MemWriteValue
+from chips.tasks import MemWaitValue, MemWriteValue, WaitFor
 from npuhal import constants as c
 from runtime.core.sync import value
 from runtime.core.sync.signals import Finished, Report, Signal

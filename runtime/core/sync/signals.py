@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chips.programs.wait import WaitFor
-from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task
+from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task, WaitFor
 from npuhal.records import replace
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from chips.blocks import FLAG_BYTES, blocks
 from chips.env import EncodeEnv, TaskIds
 from chips.memory_rules import internal_flags
-from chips.programs.wait import WaitFor
-from chips.tasks import MemWaitValue, MemWriteValue
+from chips.tasks import MemWaitValue, MemWriteValue, WaitFor
 from npuhal.records import replace
 from runtime import errors
 from runtime.driver.memory import MemoryDriver

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chips.programs.wait import WaitFor
+from chips.tasks import WaitFor
 from runtime import errors
 from runtime.capi.aclrt.checks import null
 from runtime.capi.aclrt.entry import entry, own_stream_of

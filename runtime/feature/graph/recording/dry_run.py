@@ -6,8 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from chips.env import TaskIds
-from chips.programs.wait import WaitFor
-from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue
+from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, WaitFor
 from runtime import errors
 from runtime.core.submission.route import CAPTURE, RouteRank
 from runtime.core.submission.submit import unsent

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from fakes.checkers.race import ARGUMENTS, READ, WRITE
+from fakes.checkers.access import ARGUMENTS, READ, WRITE
 from fakes.errors import FakeError, MemoryFault, TaskFault
 from fakes.errors import Hang as Hang
 from fakes.faults import Effect
@@ -136,7 +136,7 @@ KernelFunction = Callable[[Context], object]
 
 
 def _views() -> Views:
-    from fakes.checkers.bare import Views  # loads NumPy
+    from fakes.checkers.bare import Views
 
     return Views()
 

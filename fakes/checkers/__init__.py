@@ -14,7 +14,19 @@ leak      something is in use on a card that is closed
 ========  =====================================================================================
 """
 
-from fakes.checkers.hub import Checks
-from fakes.checkers.report import CHECKS, CheckFailed, Report, Reports
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuhal import late
+
+if TYPE_CHECKING:
+    from fakes.checkers.hub import Checks
+    from fakes.checkers.report import CHECKS, CheckFailed, Report, Reports
+else:
+    __getattr__, __dir__ = late.names(__name__, {
+        "fakes.checkers.hub": "Checks",
+        "fakes.checkers.report": "CHECKS CheckFailed Report Reports",
+    })  # fmt: skip
 
 __all__ = ["CHECKS", "CheckFailed", "Checks", "Report", "Reports"]

@@ -8,12 +8,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fakes.checkers.race import WRITE
-from fakes.checkers.tracked import Tracked, track
+from fakes.checkers.access import WRITE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fakes.checkers.tracked import Tracked
     from fakes.executor import Task
 
 _LOG = logging.getLogger("npuhal.fake.check")
@@ -40,6 +40,8 @@ class Views:
         self, array: NDArray[Any], slot: int, address: int, task: Task, silent: dict[tuple[int, int], Silent]
     ) -> Tracked:
         """Return a view that tells; until one of this argument has, what was in it is noted in `silent` too."""
+        from fakes.checkers.tracked import track  # loads NumPy
+
         if slot in self._telling or not array.nbytes:
             return track(array, address, task.touch)
         if (slot, address) not in silent:

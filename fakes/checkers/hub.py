@@ -8,11 +8,12 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fakes.checkers import leaks
+from fakes.checkers.access import ARGUMENTS, LOAD, READ, RELEASE, WRITE
 from fakes.checkers.lifetime import Lifetimes
 from fakes.checkers.names import Names, at, place
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.parts import Parts
-from fakes.checkers.race import ARGUMENTS, LOAD, NOTHING, READ, RELEASE, WRITE, Known, Races
+from fakes.checkers.race import NOTHING, Known, Races
 from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, SOURCE, CheckFailed, Report, Reports
 from fakes.checkers.shadow import Work
 from fakes.checkers.signals import Handover

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from fakes.checkers.access import READ, RELEASE
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.report import RACE, UPDATE, Report
 from fakes.checkers.shadow import Segment, Shadow, Work
@@ -17,11 +18,6 @@ from fakes.checkers.shadow import Segment, Shadow, Work
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.machine.blocks import Block
-
-READ, WRITE, RELEASE, LOAD, ARGUMENTS = range(5)
-"""How bytes are touched: read, written, written for others that wait for the value, looked at by such a wait, read as
-the arguments of a graph's kernel."""
-
 
 Known = Mapping[int, int]
 """The last step that is known to be over, by actor."""

@@ -10,7 +10,7 @@ from chips.env import EncodeEnv
 from chips.programs.device import CondDevice, generation_of
 from chips.programs.execute import execute
 from chips.programs.stream import ENABLE_OFFSET, HEAD_OFFSET
-from fakes.checkers.race import LOAD, RELEASE
+from fakes.checkers.access import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS

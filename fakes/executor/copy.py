@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fakes.checkers.race import READ, WRITE
+from fakes.checkers.access import READ, WRITE
 from fakes.errors import MemoryFault, TaskFault
 from fakes.faults import Effect
 from fakes.machine.blocks import Kind

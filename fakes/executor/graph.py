@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from chips.generations.v100 import ffts
-from fakes.checkers.race import RELEASE
+from fakes.checkers.access import RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import copy, kernel, sync
 from fakes.faults import Effect

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
 from chips.generations.v201.notify import IPC_BY_ADDRESS, notify_at
-from fakes.checkers.race import READ, RELEASE
+from fakes.checkers.access import READ, RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor.copy import carry, engine_for
 from fakes.faults import Effect
+from fakes.machine.wqe import WQE, WQE_MARK
 from fakes.schedule.scheduler import copy_ns
 
 if TYPE_CHECKING:
     from fakes.executor import Task
-
-WQE = struct.Struct("<8sQQ40x")
-"""A work queue element of the fake: a mark, where its chain of copies is kept, how many bytes it moves. What a real one
-looks like only driver and hardware know; the runtime carries its bytes."""
-WQE_MARK = b"NPU-WQE1"
-
 
 def _follow(task: Task, address: int) -> None:
     chain = task.device.dma.get(address)

@@ -6,8 +6,8 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import MemoryFault
-from fakes.executor.ub import WQE, WQE_MARK
 from fakes.hal.chapter import Chapter
+from fakes.machine.wqe import WQE, WQE_MARK
 from npuhal import constants as c
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from chips.chip import Chip
 from chips.registry import plugin
 from fakes import kernels
-from fakes.checkers import Checks, Reports
 from fakes.errors import FakeError
-from fakes.executor import Executor
+from fakes.executor import check_generation
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
@@ -31,9 +31,15 @@ from fakes.machine.missions import MissionFunction
 from fakes.schedule import plans
 from fakes.schedule.plans import Planned
 from fakes.schedule.scheduler import POLICIES, Policy, RoundRobin
-from fakes.shared import Imports, Names, Shared, Source
+from fakes.shared.imports import Imports
+from fakes.shared.names import Names, Source
 from fakes.url.options import FakeOptions
 from npuhal.records import replace
+
+if TYPE_CHECKING:
+    from fakes.checkers import Checks, Reports
+    from fakes.executor import Executor
+    from fakes.shared.card import Shared
 
 _LOG = logging.getLogger("npuhal.fake")
 _LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
@@ -63,7 +69,7 @@ class Machine:
         hbm = options.hbm or _soc_number(chip, "memory_size", 32 << 30)
         page = identity.draw_page_size(options.seed)
         sizes = id_counts(chip, options.limits)
-        self.shared = Shared(options.shared, options.devices, sizes, options.alike(chip)) if options.shared else None
+        self.shared = self._join(sizes) if options.shared else None
         """What it has in common with the machines of other processes, if it is shared."""
         self.names = Names() if self.shared is None else self.shared.names
         self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
@@ -73,7 +79,7 @@ class Machine:
         self.imports = Imports(self.memory, self.names)
         self._finalizer = weakref.finalize(self, self.memory.close)
         self._finalizer.atexit = False
-        self.checks = self.memory.watch = Checks(self, options.check) if options.check else None
+        self.checks = self.memory.watch = self._watch() if options.check else None
         """The checkers that are on; None when none is."""
         self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
         self.dies = 2 if chip.generation != "v100" else 1
@@ -85,7 +91,7 @@ class Machine:
         self.on_close: list[Callable[[int], None]] = []
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
         self.closing = False
-        self.executor = Executor(self)
+        check_generation(self.plugin.name)
         self.planned: list[Planned] = []
         """Per card what was decided, where a plan was given."""
         self.devices = [self._make_device(index) for index in range(options.devices)]
@@ -107,6 +113,23 @@ class Machine:
         if options.free_run:
             self._start()
         forks.alive.add(self)
+
+    @cached_property
+    def executor(self) -> Executor:
+        """Decodes and executes tasks; made for the first one."""
+        from fakes.executor import Executor
+
+        return Executor(self)
+
+    def _join(self, sizes: dict[str, int]) -> Shared:
+        from fakes.shared.card import Shared
+
+        return Shared(self.options.shared, self.options.devices, sizes, self.options.alike(self.chip))
+
+    def _watch(self) -> Checks:
+        from fakes.checkers import Checks
+
+        return Checks(self, self.options.check)
 
     def _start(self) -> None:
         self._runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)

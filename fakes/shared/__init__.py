@@ -7,8 +7,21 @@ the memory of a process that was killed, as soon as nobody has it mapped any mor
 process is wiped by whoever needs it next.
 """
 
-from fakes.shared.card import Shared
-from fakes.shared.imports import Imports
-from fakes.shared.names import Export, Names, Source
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuhal import late
+
+if TYPE_CHECKING:
+    from fakes.shared.card import Shared
+    from fakes.shared.imports import Imports
+    from fakes.shared.names import Export, Names, Source
+else:
+    __getattr__, __dir__ = late.names(__name__, {
+        "fakes.shared.card": "Shared",
+        "fakes.shared.imports": "Imports",
+        "fakes.shared.names": "Export Names Source",
+    })  # fmt: skip
 
 __all__ = ["Export", "Imports", "Names", "Shared", "Source"]

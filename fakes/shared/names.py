@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from fakes.shared.table import Table
 from npuhal.records import asdict, dataclass, field, names_of
 
 if TYPE_CHECKING:
     from fakes.machine.blocks import Block
+    from fakes.shared.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,297 @@
+"""Executing a queue: its head is decoded, handed to what executes such a task, and reported."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING
+
+from chips import credit
+from chips.env import EncodeEnv
+from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
+from fakes.executor import (
+    aicpu,
+    check_generation,
+    condition,
+    control,
+    copy,
+    coscheduled,
+    graph,
+    kernel,
+    random,
+    scheduled,
+    sync,
+    ub,
+)
+from fakes.executor.reader import Reader
+from fakes.faults import Effect
+from fakes.machine.journal import Executed
+from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
+from fakes.schedule.scheduler import CONTROL_NS
+from npuhal.records import dataclass
+
+if TYPE_CHECKING:
+    from chips.completion import Cqe
+    from chips.layout import Layout
+    from fakes.machine.card import Device
+    from fakes.machine.machine import Machine
+
+WAIT = 0
+"""What a handler returns when the task cannot run yet; else it returns how many SQEs the task took."""
+
+
+Handler = Callable[["Task"], int]
+
+_INVALID = 63
+_ORDERING = frozenset({
+    "event_record", "event_wait", "event_reset", "notify_record", "notify_wait", "notify_reset", "write_value",
+    "memory_wait", "mem_wait", "host_callback", "model_execute", "stream_active",
+})  # fmt: skip
+"""Kinds of tasks that order queues among each other."""
+_NO_LIMIT = 255
+"""Kernel credit that means: no time-out."""
+_STOPPED = 0x5B
+"""What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One SQE on its way: where it lies, what it says, and what executing it produced."""
+
+    machine: Machine
+    device: Device
+    sq: SubmissionQueue
+    position: int
+    raw: bytes
+    layout: str
+    fields: dict[str, int]
+    kind: str
+    handler: Handler
+    start: int = -1
+    end: int = 0
+    detail: str = ""
+    kernel_name: str = ""
+    error_code: int = 0
+    warning: bool = False
+    parts: list[Generator[object, None, object]] | None = None
+    """What kernel functions have yet to do that have yielded."""
+    touched: list[tuple[int, int, int]] | None = None
+    """Address, bytes and how (fakes.checkers.race) of what it has touched; kept only while that is watched."""
+
+    def touch(self, address: int, size: int, how: int) -> None:
+        """Note that the task reads or writes memory."""
+        if self.touched is not None:
+            self.touched.append((address, size, how))
+
+    def occupy(self, cost: int, *engines: str) -> None:
+        """Spend `cost` virtual nanoseconds on the engines, all at once; none means the queue alone."""
+        self.start, self.end = self.device.engines.occupy(self.sq, engines, cost)
+
+    def following(self, index: int) -> bytes:
+        """Return the SQE `index` places behind this one."""
+        sq = self.sq
+        return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
+
+
+_MODULES = (kernel, aicpu, scheduled, coscheduled, graph, copy, ub, random, sync, condition, control)
+
+
+def handlers(generation: str) -> Mapping[str, tuple[str, Handler]]:
+    """Return layout name -> (kind in the log, handler) for a chip generation; NotModelled for the other ones."""
+    check_generation(generation)
+    table: dict[str, tuple[str, Handler]] = {}
+    for module in _MODULES:
+        table.update(module.V1 if generation == "v100" else module.V2)
+    return table
+
+
+class Executor:
+    """Decodes and executes the head of a queue; the same for all cards of a machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.handlers = handlers(machine.plugin.name)
+        self.layouts = machine.plugin.layouts
+        self.header = self.layouts["header"]
+        self.wr_cqe = 1 << self.header.field("wr_cqe").offset
+        counted = EncodeEnv(
+            chip=machine.chip, ts_features=frozenset({"OP_EXEC_TIMEOUT_MS"}),
+            credit_interval_us=machine.options.op_interval_ns / 1000,
+        )
+        self.credit_ns = int(credit.interval_us(counted) * 1000)
+        """Virtual time of one unit of kernel credit; 0 when the chip states none."""
+        self.identify = Reader(machine.plugin.layouts).identify
+        self.stream_ids = "stream_id" in self.header
+        """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
+
+    def execute(self, device: Device, sq: SubmissionQueue) -> bool:
+        """Execute the task at the head of the queue; False when it has to wait.
+
+        Raises NotModelled, with the task's name, for what the fake cannot do; the queue then stands still.
+        """
+        arrivals = sq.arrivals
+        while arrivals and arrivals[0][0] <= sq.done:
+            sq.clock = max(sq.clock, arrivals.popleft()[1])
+        task = self.decode(device, sq)
+        checks = self.machine.checks
+        if checks is not None:
+            checks.begin(task)
+        try:
+            lost = bool(self.machine.faults.tasks) and self.machine.faults.strike(task)
+            taken = 1 if lost else task.handler(task)
+        except Hang as hang:
+            sq.hung = str(hang)
+            sq.hang_limit = self._credit_limit(task)
+            self.machine.problem(f"{self.describe(task)} hangs: {hang}")
+            return True
+        except NotModelled as gap:
+            if not self.machine.raises:
+                self._fail(task, TaskFault(str(gap)))
+                return True
+            sq.hung = str(gap)
+            raise NotModelled(f"{self.describe(task)} ({gap.name})", gap.detail) from None
+        except (TaskFault, MemoryFault) as fault:
+            self._fail(task, fault)
+            return True
+        except Exception as error:
+            if self.machine.raises:
+                raise
+            self._fail(task, TaskFault(f"{type(error).__name__}: {error}"))
+            self.machine.defect(error)
+            return True
+        if taken == WAIT:
+            if checks is not None:
+                checks.waits(task)
+            return False
+        self._finish(task, taken)
+        return True
+
+    def decode(self, device: Device, sq: SubmissionQueue) -> Task:
+        """Read and decode the SQE at the head of a queue."""
+        return self.decode_at(device, sq, sq.head)
+
+    def decode_at(self, device: Device, sq: SubmissionQueue, position: int) -> Task:
+        """Read and decode the SQE at a position of a queue."""
+        raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
+        layout: Layout | None = self.identify(raw)
+        name = "" if layout is None else layout.name
+        known = self.handlers.get(name)
+        if known is not None and layout is not None:
+            if known[1] is not control.accepted:
+                fields = layout.decode(raw)
+            else:
+                fields = {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}
+            return Task(self.machine, device, sq, position, raw, name, fields, *known)
+        if layout is None or layout.when.get("type") == _INVALID:
+            fields = self.header.decode(raw[:8])
+            return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
+        kind = layout.task or layout.name
+        return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), kind, control.unmodelled)
+
+    def near(self, device: Device) -> bool:
+        """Whether a queue that could run is about to record or wait: points where the order of queues matters."""
+        for sq in device.active.values():
+            if sq.runnable:
+                raw = ctypes.string_at(sq.ring.pointer + sq.head * SQE_BYTES, SQE_BYTES)
+                layout = self.identify(raw)
+                if layout is not None and self.handlers.get(layout.name, ("",))[0] in _ORDERING:
+                    return True
+        return False
+
+    def peek(self, device: Device, sq: SubmissionQueue, position: int) -> Task | None:
+        """Return the entry at a position if it is a copy, decoded; None for everything else."""
+        layout = self.identify(ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES))
+        return None if layout is None or layout.name not in copy.COPIES else self.decode_at(device, sq, position)
+
+    def describe(self, task: Task) -> str:
+        """Name a task for a message."""
+        name = f" '{task.kernel_name}'" if task.kernel_name else ""
+        return (
+            f"task {task.kind}{name} at position {task.position} of stream {task.sq.stream_id} "
+            f"on device {task.device.index}"
+        )
+
+    def _credit_limit(self, task: Task) -> int:
+        """Idle time at which a hanging kernel runs out of credit; -1 when it has no limit."""
+        units = task.fields.get("kernel_credit", 0)
+        limited = 0 < units < _NO_LIMIT and self.credit_ns
+        return task.device.passed + units * self.credit_ns if limited else -1
+
+    def expire(self, device: Device, sq: SubmissionQueue) -> None:
+        """Stop the hanging task at the head of a queue with a time-out."""
+        sq.hung, sq.hang_limit = "", -1
+        self._fail(self.decode(device, sq), TaskFault("ran out of its time credit", Effect.TIMEOUT.value))
+        self.machine.changed.notify_all()
+
+    def stop(self, device: Device, sq: SubmissionQueue) -> None:
+        """End the task at the head of a queue on request; what is behind it stays."""
+        if sq.pending and sq.enabled:
+            sq.hung, sq.hang_limit = "", -1
+            self._fail(self.decode(device, sq), TaskFault("stopped on request", Effect.SOFTWARE.value, _STOPPED))
+            self.machine.changed.notify_all()
+
+    def fail_head(self, device: Device, sq: SubmissionQueue, error_type: int, code: int) -> None:
+        """End the task at the head of a queue with an error that the scheduler has decided on."""
+        self._fail(self.decode(device, sq), TaskFault("stopped by the scheduler", error_type, code))
+        self.machine.changed.notify_all()
+
+    def _finish(self, task: Task, taken: int) -> None:
+        sq = task.sq
+        if (caller := self.machine.memory.caller) is not None:
+            caller.settle()
+        if task.start < 0:
+            task.occupy(CONTROL_NS)
+        sq.wait_since = -1
+        if self.machine.checks is not None:
+            self.machine.checks.done(task)
+        sq.head = (sq.head + taken) % sq.depth
+        sq.done += taken
+        self._log(task)
+        if task.fields.get("wr_cqe") or task.warning:
+            error_type = Effect.WARNING.value if task.warning else 0
+            task.device.deliver(sq, self._cqe(task, error_type, task.error_code))
+
+    def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
+        """Report a failed task and stop its queue, as the hardware does; the host moves on and enables it again."""
+        sq = task.sq
+        if task.start < 0:
+            task.occupy(CONTROL_NS)
+        error_type, code = Effect.EXCEPTION.value, 0
+        if isinstance(fault, TaskFault):
+            error_type, code = fault.error_type, fault.code
+        self.machine.problem(f"{self.describe(task)} failed: {fault}")
+        if self.machine.checks is not None:
+            self.machine.checks.failed(task, fault)
+        sq.enabled = False
+        task.detail = f"error {error_type:#x}"
+        self._log(task)
+        model = task.device.models.of_queue(sq)
+        if model is None or model.executing is None:
+            task.device.deliver(sq, self._cqe(task, error_type, code))
+            return
+        # the entry that executes the model is the one that fails; its code names stream and task inside
+        runner, model.executing = model.executing, None
+        runner.enabled = False
+        if self.machine.checks is not None:
+            self.machine.checks.passes_on(sq, runner)
+        inner = self._cqe(task, error_type, code)
+        entry = self.decode_at(task.device, runner, model.position)
+        entry.end = task.end
+        task.device.deliver(runner, self._cqe(entry, error_type, inner.task_id | (inner.stream_id & 0xFFF) << 16))
+
+    def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
+        fields, sq = self.header.decode(task.raw[:8]), task.sq
+        if self.stream_ids:
+            stream_id, task_id = fields["stream_id"], fields["task_id"]
+            match, stream_id = bool(stream_id & 0x8000), stream_id & 0x7FFF
+        else:
+            stream_id, task_id, match = fields["task_sn"] & 0xFFFF, fields["task_sn"] >> 16, False
+        return completion(
+            stream_id, task_id, sq.sq_id, task.position, fields["type"], error_type, error_code, match,
+            task.device.ticks(task.end),
+        )  # fmt: skip
+
+    def _log(self, task: Task) -> None:
+        self.machine.log.append(
+            Executed(task.start, task.end, task.device.index, task.sq.stream_id, task.position, task.kind, task.detail)
+        )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
+from npuhal.records import replace
 from runtime.capi.aclrt.checks import Action, Check
 from runtime.capi.aclrt.kinds import Parameter
 from runtime.core.process.current import foreign_stream

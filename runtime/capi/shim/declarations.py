@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from npuhal.records import dataclass
 
 _ROW = re.compile(r"(\w+)\((.*)\)(?: -> (.+))?\Z")
 _FIELD = re.compile(r"(?P<type>(?:const )?\w+\**) (?P<name>\w+)(?:\[(?P<count>\d+)\])?\Z")

@@ -20,6 +20,7 @@ from runtime import errors
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.prepared import prepare
+from runtime.core.sync.behind import free_behind
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
@@ -84,12 +85,13 @@ class _Signal:
             stream.check_open()
 
     def close(self) -> None:
-        """Give the id back, also while a stream waits for it. Closing twice does nothing."""
+        """Give it up; its id goes back when what is queued is done, waits for it included. Closing twice does nothing.
+        """
         if not self.closed:
             self.closed = True
             self.device.runtime.handles.remove(self._handle)
             self.device.signals.events.remove(self)
-            self._give_back()
+            free_behind(self.device, self._give_back)
 
     def _give_back(self) -> None:
         raise NotImplementedError
@@ -298,6 +300,11 @@ def clear(notifies: Iterable[Notify], stream: Stream) -> None:
 
 
 def _take(device: Device, kind: str, flags: int = 0) -> int:
+    try:
+        return device.ids.alloc(kind, flags=flags)
+    except errors.ResourceExhausted:
+        for stream in device.streams():  # what was closed goes back with the tasks that use it
+            stream.drain()
     try:
         return device.ids.alloc(kind, flags=flags)
     except errors.ResourceExhausted as fault:

@@ -12,6 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task, WaitFor
@@ -20,6 +21,7 @@ from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
 from runtime.core.submission.prepared import prepare
 from runtime.core.sync import value
+from runtime.core.sync.behind import free_behind
 from runtime.core.sync.event_pool import EventBytes, EventIds
 from runtime.core.sync.value import WaitSlots
 from runtime.driver import resources as id_kinds
@@ -168,10 +170,12 @@ class IdSignal(Signal):
 class Counter:
     """The count-notify of one stream: each record in the stream stores the next number in it (STARS v2)."""
 
-    __slots__ = ("device", "number", "value", "wait_key")
+    __slots__ = ("closed", "device", "number", "value", "wait_key")
 
     def __init__(self, device: Device, number: int) -> None:
         self.device, self.number = device, number
+        self.closed = False
+        """Whether its stream has ended, with all of its records."""
         self.value = 0
         """The last number that was taken; it grows under the lock of the stream, so that the device sees it grow."""
         self.wait_key = f"{_WAIT} {number}"
@@ -181,9 +185,16 @@ class Counter:
         self.value += 1
         return self.value
 
+    def close(self) -> None:
+        """Give the id back when the waits are over that other streams hold; no further one is sent."""
+        self.closed, self.wait_key = True, ""
+        free_behind(self.device, partial(self.device.ids.free, id_kinds.COUNT_NOTIFY, self.number))
+
 
 class CountSignal(Signal):
-    """A number that the counter of the recording stream reaches; the counter itself goes with its stream."""
+    """A number that the counter of the recording stream reaches; the counter itself goes with its stream, but not
+    before the waits that were queued for it are over.
+    """
 
     __slots__ = ("_counter", "value")
 
@@ -214,7 +225,10 @@ class CountSignal(Signal):
         return 0 if send is None else send(self)
 
     def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
-        """Queue the wait for the number or a later one."""
+        """Queue the wait for the number or a later one; nothing is left to wait for when the recording stream ended."""
+        if self._counter.closed:
+            finished()
+            return
         task = EventWait(event_id=self.number, counted=True, count=self.value, timeout_s=timeout_s)
         stream.submit(task, owner="event wait", finished=finished)
         if not timeout_s:
@@ -395,10 +409,9 @@ class Signals:
         with self._lock:
             counter = self._counters.get(stream.stream_id)
             if counter is None:
-                ids = self._device.ids
-                counter = Counter(self._device, ids.alloc(id_kinds.COUNT_NOTIFY))
+                counter = Counter(self._device, self._device.ids.alloc(id_kinds.COUNT_NOTIFY))
                 self._counters[stream.stream_id] = counter
-                stream.resources.callback(ids.free, id_kinds.COUNT_NOTIFY, counter.number)
+                stream.resources.callback(counter.close)
                 stream.resources.callback(self._counters.pop, stream.stream_id)
             return counter
 

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 HELP = (
     "Decode 64-byte submission queue entries field by field, or encode every vector of recorded files and compare. "
-    "check: exit status 1 on any difference; kinds that are not covered are counted and named."
+    "check: exit status 1 on any difference; kinds that are not covered are counted and named. "
+    "send: print the function that the runtime has written for a shape of task."
 )
 EXAMPLES = (
     ("npuhal sqe decode --chip 910b3 ring.bin --head 5 --tail 9", "four entries of a dumped ring"),
     ("npuhal sqe decode --diff good.hex bad.hex", "in which fields do entries differ?"),
     ("npuhal sqe check sqe_910B1.json", "encode recorded vectors and compare"),
+    ("npuhal sqe send --chip 910b3 --shape launch", "the function that a launch ends in"),
 )
 
 _GUESSES = ("Ascend910B1", "Ascend950PR_9599", "Ascend5162A")
@@ -41,7 +43,7 @@ _IN_TRACE = re.compile(r"\bsqe\d+=([0-9a-fA-F]{128})\b")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="check|decode")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|decode|send")
     check = actions.add_parser("check", help="encode every vector of a file and compare")
     check.add_argument("files", nargs="+", metavar="FILE", help="sqe_*.json, api_*.json or builders.yaml")
     check.add_argument("--json", action="store_true", help="write JSON")
@@ -57,11 +59,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     decode.add_argument("--tail", type=int, metavar="N", help="the input is a whole ring: entry to stop before")
     decode.add_argument("--all-fields", action="store_true", help="show fields that are 0 as well")
     decode.add_argument("--json", action="store_true", help="write JSON")
+    send = actions.add_parser("send", help="print the function that the runtime sends a task with")
+    send.add_argument("--chip", metavar="NAME", required=True, help="SoC or family")
+    send.add_argument("--shape", metavar="NAME", default="launch", help="what is sent, or all; launch if not given")
+    send.add_argument("--ub", action="store_true", help="as on a device that is connected over UB")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run one action; 1 when a vector differs or an entry is invalid."""
-    return _check(args, out) if args.action == "check" else _decode(args, out)
+    return {"check": _check, "decode": _decode, "send": _send}[args.action](args, out)
+
+
+# ---------------------------------------------------------------- send
+
+
+def _send(args: argparse.Namespace, out: Output) -> int:
+    from runtime.cli.sqe_send import SENDS, text_of  # late: it loads the runtime
+
+    if args.shape not in (*SENDS, "all"):
+        raise UsageError(f"--shape {args.shape}: known are {', '.join(SENDS)} and all")
+    for name in SENDS if args.shape == "all" else (args.shape,):
+        out.line(text_of(name, find_chip(args.chip), ub=args.ub))
+    return 0
 
 
 # ---------------------------------------------------------------- check

@@ -70,12 +70,14 @@ class Kind:
     """
 
     __slots__ = ("_epoch", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel", "number", "order",
-                 "places", "published", "task", "template", "varied")  # fmt: skip
+                 "places", "published", "size", "task", "template", "varied")  # fmt: skip
 
     def __init__(self, task: Task, info: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
                  kernel: Kernel | None = None, arguments: Arguments | None = None) -> None:
         self.task, self.info, self.alone, self.varied, self.kernel = task, info, alone, varied, kernel
         self.arguments = arguments
+        self.size = 0 if arguments is None else len(arguments.image)
+        """Bytes that a launch takes in the image of a batch."""
         self.keeps = kernel is None
         self.template: Template | None = None
         self.number = (0, 0)
@@ -89,11 +91,6 @@ class Kind:
         """The SQE, where nothing of it varies but the number and the address of arguments."""
         self.published = 0
         self._epoch: Epoch | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes that a launch takes in the image of a batch."""
-        return 0 if self.arguments is None else len(self.arguments.image)
 
     def cut(self, stream: Stream) -> None:
         """Encode the task and cut it at what varies; there is no template for what cannot be part of a run."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime.cli import main
+from runtime.cli.sqe_send import SENDS
 from tests.golden.vectors import DATA, sample
 
 KERNEL = (
@@ -148,3 +149,33 @@ def test_decode_reads_traces(name: str, packed: bool, tmp_path: Path, capsys: py
 def test_decode_refuses_bad_input(arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sqe", "decode", *arguments]) == 2
     assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("chip", "number"), [("910b3", "task_id"), ("ascend950", "serial()")])
+def test_send_prints_the_functions_that_are_compiled(
+    capsys: pytest.CaptureFixture[str], chip: str, number: str
+) -> None:
+    assert main(["sqe", "send", "--chip", chip, "--shape", "all"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("def try_send(") == len(SENDS)
+    compile(text, "printed", "exec")
+    assert main(["sqe", "send", "--chip", chip]) == 0
+    launch = capsys.readouterr().out
+    assert launch in text
+    assert f"pack(buffer, 0, run_0, {number}, run_1, args, run_2)" in launch
+
+
+def test_send_over_ub_asks_for_the_head_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "send", "--chip", "ascend950", "--ub"]) == 0
+    assert "run_0 if (ring.allocations + 1) % 64 else asking_0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--chip", "910b3", "--shape", "nothing"], "known are launch"),
+    (["--chip", "ascend910a"], "takes commands"),
+])  # fmt: skip
+def test_send_says_what_it_cannot_print(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["sqe", "send", *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 REGISTER_PAGE = 0x1000
 """Bytes of one queue's register page."""
 _PROGRAM_OFFSET = 16
+_EVENT_TABLES, _EVENTS_PER_TABLE = 16, 4096
+_EVENT_TABLE_STRIDE, _EVENT_BYTES = 0x10000, 4
+"""Bytes between tables and entries of event registers of STARS v1."""
 _POLLING = ("memory_wait", "mem_wait")
 
 
@@ -35,6 +38,19 @@ def facts(device: Device) -> CondDevice:
     return CondDevice.of(env)
 
 
+def event_tables(device: Device) -> list[tuple[int, Device]]:
+    """Return where a card of STARS v1 reads the events of each card, its own first; other chips have no tables."""
+    from chips.generations.v100.tables import by_device_info, chip_offset
+
+    if device.machine.plugin.name != "v100":
+        return []
+    base, tables = int(device.chip.prop("eventBase")), []
+    for card in (device, *(other for other in device.machine.devices if other is not device)):
+        env = EncodeEnv(chip=card.chip, phy_chip_id=card.identity.chip_id, phy_die_id=card.identity.die_id)
+        tables.append((base + (chip_offset(env) if by_device_info(env) else 0), card))
+    return tables
+
+
 class Registers:
     """What a card shows besides its memory: a register page per queue, the selector, and words nobody reads back."""
 
@@ -43,6 +59,7 @@ class Registers:
         self._facts = facts(device)
         self._selected = 0
         self._words: dict[int, bytes] = {}
+        self._tables: list[tuple[int, Device]] | None = None
 
     def load(self, address: int, size: int, physical: bool) -> bytes:
         """Read registers or memory."""
@@ -52,6 +69,10 @@ class Registers:
             return self._words.get(address, b"").ljust(size, b"\0")[:size]
         found = self._queue(address)
         if found is None:
+            if (event := self.event(address)) is not None:
+                card, number = event
+                values = (card.signal(card.events, number + step).value for step in range(-(-size // _EVENT_BYTES)))
+                return b"".join(value.to_bytes(_EVENT_BYTES, "little") for value in values)[:size]
             memory = self._device.machine.memory
             return ctypes.string_at(memory.device_pointer(address, size, "load by a condition"), size)
         sq, offset = found
@@ -80,6 +101,17 @@ class Registers:
         elif offset == HEAD_OFFSET:
             sq.head = int.from_bytes(data[:2], "little") % sq.depth
 
+    def event(self, address: int) -> tuple[Device, int] | None:
+        """Return the card and the number of the event whose state a card reads at an address, if there is one."""
+        if self._tables is None:
+            self._tables = event_tables(self._device)
+        for base, card in self._tables:
+            if base <= address < base + _EVENT_TABLES * _EVENT_TABLE_STRIDE:
+                table, place = divmod(address - base, _EVENT_TABLE_STRIDE)
+                number = table * _EVENTS_PER_TABLE + place // _EVENT_BYTES
+                return (card, number) if place < _EVENTS_PER_TABLE * _EVENT_BYTES else None
+        return None
+
     def _queue(self, address: int) -> tuple[SubmissionQueue, int] | None:
         number, offset = divmod(address - self._device.identity.rtsq_base, REGISTER_PAGE)
         sq = self._device.queues.get(number)
@@ -98,7 +130,18 @@ class _Reach:
         """Read registers or memory."""
         data = self._registers.load(address, size, physical)
         self._note(address, size, physical, LOAD)
+        if not physical and (event := self._registers.event(address)) is not None:
+            self._seen(*event)
         return data
+
+    def _seen(self, card: Device, number: int) -> None:
+        """The program has read an event: when it is set, what was done before that is done."""
+        signal, task = card.signal(card.events, number), self._task
+        if not signal.value:
+            return
+        if task.machine.checks is not None:
+            task.machine.checks.takes(task, signal)
+        task.sq.clock = max(task.sq.clock, signal.time)
 
     def store(self, address: int, data: bytes, physical: bool) -> None:
         """Write registers or memory."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.errors import NotModelled, TaskFault
+from fakes.executor import error_ring
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
@@ -54,10 +55,14 @@ def ring_buffer(task: Task) -> int:
     """The host hands the error ring over, or takes it back; the scheduler writes its capabilities at the end of it."""
     fields, machine = task.fields, task.machine
     capability = machine.options.ts_capability
-    if fields["delete"] or not capability:
+    task.device.error_ring = 0
+    if fields["delete"]:
         return 1
     size = int(machine.chip.properties["ringbufSize"])
     start = fields["addr"] if "addr" in fields else machine.virtual(fields["offset"], task.device.index)
+    error_ring.begin(task.device, start)
+    if not capability:
+        return 1
     where = start + size - _SNAPSHOT_BYTES - _CAPABILITY_BYTES
     block = _CAPABILITY.pack(_CAPABILITY_MAGIC, 0, len(capability), _CAPABILITY_BYTES - _CAPABILITY.size) + capability
     ctypes.memmove(machine.memory.device_pointer(where, len(block), "error ring"), block, len(block))

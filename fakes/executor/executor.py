@@ -16,6 +16,7 @@ from fakes.executor import (
     control,
     copy,
     coscheduled,
+    error_ring,
     graph,
     kernel,
     random,
@@ -265,16 +266,17 @@ class Executor:
         sq.enabled = False
         task.detail = f"error {error_type:#x}"
         self._log(task)
+        inner = self._cqe(task, error_type, code)
+        error_ring.report(task, error_type, code, inner.stream_id, inner.task_id)
         model = task.device.models.of_queue(sq)
         if model is None or model.executing is None:
-            task.device.deliver(sq, self._cqe(task, error_type, code))
+            task.device.deliver(sq, inner)
             return
         # the entry that executes the model is the one that fails; its code names stream and task inside
         runner, model.executing = model.executing, None
         runner.enabled = False
         if self.machine.checks is not None:
             self.machine.checks.passes_on(sq, runner)
-        inner = self._cqe(task, error_type, code)
         entry = self.decode_at(task.device, runner, model.position)
         entry.end = task.end
         task.device.deliver(runner, self._cqe(entry, error_type, inner.task_id | (inner.stream_id & 0xFFF) << 16))

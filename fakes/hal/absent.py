@@ -44,9 +44,9 @@ _ABSENT: Mapping[str, Absence] = {
          "halQueueUnimport", "halQueueGetDqsQueInfo"), Absence(_MESSAGES),
     ),
     **dict.fromkeys(
-        ("halParseSDID", "halShmemSetPodPid", "halShrIdSetPodPid", "halShmemMapRouteCheck", "halShmemOpenHandleV2"),
-        Absence(_SUPER_POD),
+        ("halParseSDID", "halShmemSetPodPid", "halShrIdSetPodPid", "halShmemMapRouteCheck"), Absence(_SUPER_POD),
     ),
+    "halShmemOpenHandleV2": Absence(_SUPER_POD, exported=False),
     **dict.fromkeys(("drvBindHostPid", "drvUnbindHostPid", "drvQueryProcessHostPid"), Absence(_BINDING)),
     **dict.fromkeys(
         ("halCentreNotifyGet", "halCentreNotifySet", "halMemPoolFree", "halMemPoolMalloc", "halResourceIdInfoGet",
@@ -54,7 +54,7 @@ _ABSENT: Mapping[str, Absence] = {
     ),
     **dict.fromkeys(
         ("halRepairFault", "halResMap", "halResUnmap", "halSetMemSharing", "halDrvEventThreadInit",
-         "halDrvEventThreadUninit", "halDeviceEnableP2PNotify", "halDeviceDisableP2PNotify"), Absence(_BUILD),
+         "halDrvEventThreadUninit"), Absence(_BUILD),
     ),
     "halGetMemModuleName": Absence("components are named by halGetMemUsageInfo", exported=False),
     "halMemRegUbSegment": Absence("memory segments of the UB driver; copies name their memory by address"),
@@ -62,7 +62,6 @@ _ABSENT: Mapping[str, Absence] = {
     "halGetCapabilityGroupInfo": Absence("cards are not divided into compute groups"),
     "halSetDeviceInfoByBuff": Absence("no fact of a card can be set from a host"),
     "halMemGetAddressReserveRange": Absence("no addresses are set aside for the data cache of the cores"),
-    "drvCloseIpcNotify": Absence("replaced by halShrIdClose"),
 }  # fmt: skip
 _STARS_V1 = (
     "halMemManagedAdvise", "halMemManagedPrefetch", "halMemManagedPrefetchBatch", "halMemManagedRangeGetAttributes",

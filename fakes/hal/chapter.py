@@ -31,6 +31,15 @@ class Chapter:
         """Return a card by its physical id, or None."""
         return next((device for device in self.machine.devices if device.identity.physical == number), None)
 
+    def fire(self, device: Device, kind: str, number: int, value: int = 1) -> None:
+        """Set an event, notify or count notify of a card from the host, or clear it (`value` 0)."""
+        signal = device.signal(device.signals[kind], number)
+        signal.value = value
+        if self.machine.checks is not None:
+            self.machine.checks.fired((kind.replace("cnt_", "count "), device.index, number), signal, value)
+        if value:
+            device.wake()
+
     def schedulers(self, device: Device) -> int:
         """Return how many task schedulers a card has."""
         return int(device.chip.properties["tsCount"])

@@ -53,6 +53,15 @@ class PeerCalls(Chapter):
         device.peers[peer] -= 1
         return 0
 
+    def halDeviceEnableP2PNotify(self, dev: int, peer_dev: int, _flag: int) -> int:
+        """Let one card set notifies of another, both by physical ids: cards that are linked can from the start."""
+        one, two = self._physical(dev), self._physical(peer_dev)
+        return c.DRV_ERROR_INVALID_DEVICE if one is None or two is None or one == two else 0
+
+    def halDeviceDisableP2PNotify(self, dev: int, peer_dev: int, flag: int) -> int:
+        """Undo halDeviceEnableP2PNotify."""
+        return self.halDeviceEnableP2PNotify(dev, peer_dev, flag)
+
     def halDeviceCanAccessPeer(self, can: Any, dev: int, peer_dev: int) -> int:
         """Say whether two cards could reach each other: any two different ones can, unless PCIe joins them."""
         if can is None:

@@ -25,6 +25,7 @@ _EXHAUSTED = {
     "model": c.DRV_ERROR_NO_MODEL_RESOURCES, "notify": c.DRV_ERROR_NO_NOTIFY_RESOURCES,
 }  # fmt: skip
 _SPECIFIED = 2
+_ALL = 0xFFFFFFFF
 _MANY_IDS_SINCE = 0x072418
 _FEW_IDS = 2048
 _RTSQ_PAGE = 0x1000
@@ -76,6 +77,8 @@ class ResourceCalls(Chapter):
             return c.DRV_ERROR_IOCRL_FAIL
         if not device.ids[kind].give(in_.resourceId):
             return c.DRV_ERROR_IOCRL_FAIL
+        if kind == "stream":
+            device.stream_memory.pop(in_.resourceId, None)
         device.forget_signal(kind, in_.resourceId)
         return 0
 
@@ -102,24 +105,16 @@ class ResourceCalls(Chapter):
             return 0
         if para.prop == c.DRV_STREAM_ENABLE_EVENT:
             return 0 if kind == "stream" else c.DRV_ERROR_INVALID_VALUE
-        tables = {"event": device.events, "notify": device.notifies, "cnt_notify": device.counters}
-        if kind not in tables:
+        if kind not in device.signals:
             return c.DRV_ERROR_INVALID_VALUE
         if para.prop == c.DRV_ID_RECORD:
-            signal = device.signal(tables[kind], number)
-            signal.value = 1
-            if self.machine.checks is not None:
-                self.machine.checks.fired((kind.replace("cnt_", "count "), devid, number), signal, 1)
-            device.wake()
+            self.fire(device, kind, number)
             return 0
         if para.prop == c.DRV_ID_RESET:
-            if number == 0xFFFFFFFF:
-                tables[kind].clear()
-                return 0
-            signal = device.signal(tables[kind], number)
-            signal.value = 0
-            if self.machine.checks is not None:
-                self.machine.checks.fired((kind.replace("cnt_", "count "), devid, number), signal, 0)
+            if number == _ALL:
+                device.signals[kind].clear()
+            else:
+                self.fire(device, kind, number, 0)
             return 0
         return c.DRV_ERROR_INVALID_VALUE
 

@@ -73,15 +73,17 @@ class SharedIdCalls(NamedChapter):
         self._open_ids[text] -= 1
         return 0
 
+    def drvCloseIpcNotify(self, name: int, _info: Any) -> int:
+        """Undo halShrIdOpen under its older name."""
+        return self.halShrIdClose(name)
+
     def halShrIdRecord(self, name: int) -> int:
         """Fire a named notify or event."""
         export = self.find(name, memory=False)
         if export is None or not self._open_ids[export.name]:
             return c.DRV_ERROR_IOCRL_FAIL
         device = self.machine.devices[export.device]
-        table = device.notifies if export.kind == c.SHR_ID_NOTIFY_TYPE else device.events
-        device.signal(table, export.number).value = 1
-        device.wake()
+        self.fire(device, "notify" if export.kind == c.SHR_ID_NOTIFY_TYPE else "event", export.number)
         return 0
 
     def halShrIdInfoGet(self, name: int, info: Any) -> int:

@@ -13,7 +13,7 @@ from chips.completion import Cqe
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool
 from fakes.machine.models import Models
-from fakes.machine.queues import LogicQueue, SubmissionQueue
+from fakes.machine.queues import LogicQueue, StreamMemory, SubmissionQueue
 from fakes.schedule.scheduler import POLL, Engines, Policy
 
 if TYPE_CHECKING:
@@ -71,6 +71,8 @@ class Device:
         self.rng = random.Random(f"{machine.options.seed}/transient/{index}")
         self.status = _WORKING
         self.sticky = False
+        self.error_ring = 0
+        """Where the host wants to read what failed; 0: nowhere."""
         self.failed_memory: list[tuple[int, int]] = []
         """Ranges (address, bytes) that memory errors beyond correction have hit; a repair takes them out."""
         self.opened = False
@@ -96,6 +98,9 @@ class Device:
         self.events, self.notifies, self.counters = (
             {} if shared is None else shared.signals(index, kind) for kind in ("event", "notify", "cnt_notify")
         )
+        self.signals = {"event": self.events, "notify": self.notifies, "cnt_notify": self.counters}
+        self.stream_memory: dict[int, StreamMemory] = {}
+        """By stream id: the memory that its tasks are written to (halStreamTaskFill)."""
         self.dma: dict[int, list[tuple[int, int, int]]] = {}
         self.jetties: dict[int, list[int]] = {}
         self.callbacks: dict[int, deque[bytes]] = {}
@@ -124,7 +129,7 @@ class Device:
 
     def forget_signal(self, kind: str, number: int) -> None:
         """A notify or event id changes hands: its state starts at 0."""
-        table = {"event": self.events, "notify": self.notifies, "cnt_notify": self.counters}.get(kind)
+        table = self.signals.get(kind)
         if table is not None:
             table.pop(number, None)
 
@@ -138,10 +143,14 @@ class Device:
         """Let the device work as much as the policy allows at a host call of this kind."""
         if self.active and not self.machine.options.free_run:
             budget = min(self.policy.budget(occasion), _MOST_PER_TURN)
-            if budget and not self.run(budget) and occasion == POLL:
+            if budget and not self.run(budget) and not self._others(budget) and occasion == POLL:
                 self.pass_time(IDLE_POLL_NS)
                 if self.machine.checks is not None:
                     self.machine.checks.idle()
+
+    def _others(self, budget: int) -> int:
+        """The card waits: let the others work, which may do what it waits for; returns how many tasks they executed."""
+        return sum(other.run(budget) for other in self.machine.devices if other is not self and other.active)
 
     def pass_time(self, nanoseconds: int) -> None:
         """Time goes by while nothing can run: waits and hanging tasks with a limit run into it."""
@@ -258,7 +267,7 @@ class Device:
         """
         with self.machine.lock:
             self.machine.memory.blank(self.index)
-            for table in (self.events, self.notifies, self.counters):
+            for table in self.signals.values():
                 table.clear()
             for sq in self.queues.values():
                 sq.reset()
@@ -334,6 +343,7 @@ class Device:
         if not self.sticky:
             self.status = _WORKING
         self.exchanged = False
+        self.error_ring = 0
         if self.machine.shared is not None:
             self.machine.shared.table.close_card(self.index)
         self.queues.clear()
@@ -343,9 +353,9 @@ class Device:
         self.active.clear()
         self.waiting.clear()
         self.spinning.clear()
-        self.events.clear()
-        self.notifies.clear()
-        self.counters.clear()
+        for table in self.signals.values():
+            table.clear()
+        self.stream_memory.clear()
         self.dma.clear()
         self.jetties.clear()
         self.callbacks.clear()

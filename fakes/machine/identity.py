@@ -9,6 +9,7 @@ from npuhal.records import dataclass
 
 _STREAM_CEILING = 2048
 _PAGE_SIZES = (4096, 65536)
+_CHIPS, _DIES = 4, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,13 @@ class Identity:
 
 def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
     """Draw the identity of card `index` of `count`."""
-    rng = random.Random(f"{seed}/{chip.soc}/{index}")
+    rng, local, _ = _begin(chip, seed, index)
+    place = _places(chip, seed, count)[index]
     return Identity(
         physical=(index + 1 + seed % (count - 1)) % count if count > 1 else 1 + seed % 7,
-        local=2 * count + 4 * index + rng.randrange(4),
-        chip_id=rng.randrange(4),
-        die_id=rng.randrange(2),
+        local=2 * count + 4 * index + local,
+        chip_id=place // _DIES,
+        die_id=place % _DIES,
         stars_base=0x5_0000_0000 + (rng.randrange(64) << 24),
         rtsq_base=0x5001_0000_0000 + (index << 32) + (rng.randrange(64) << 20),
         swap_base=0x5_3000_0000 + (rng.randrange(64) << 20),
@@ -62,6 +64,25 @@ def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
             "cq": rng.randrange(1, 96), "cmo": rng.randrange(1, 8),
         },
     )  # fmt: skip
+
+
+def _begin(chip: Chip, seed: int, index: int) -> tuple[random.Random, int, int]:
+    """Return what a card's facts are drawn with, its share of the local id, and the place it would like to have."""
+    rng = random.Random(f"{seed}/{chip.soc}/{index}")
+    local, chip_id, die_id = rng.randrange(4), rng.randrange(_CHIPS), rng.randrange(_DIES)
+    return rng, local, chip_id * _DIES + die_id
+
+
+def _places(chip: Chip, seed: int, count: int) -> list[int]:
+    """Return the die of each card, counted over the chips: no two cards have the same, or they would share tables."""
+    taken: list[int] = []
+    dies = max(_CHIPS * _DIES, count)
+    for index in range(count):
+        place = _begin(chip, seed, index)[2]
+        while place in taken:
+            place = (place + 1) % dies
+        taken.append(place)
+    return taken
 
 
 def draw_memory_base(seed: int) -> int:

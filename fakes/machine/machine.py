@@ -81,6 +81,7 @@ class Machine:
         self._finalizer.atexit = False
         self.checks = self.memory.watch = self._watch() if options.check else None
         """The checkers that are on; None when none is."""
+        self.memory.exact = "bounds" in options.check
         self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
         self.dies = 2 if chip.generation != "v100" else 1
         self.chip_revision = _REVISIONS.get(chip.soc, 0)

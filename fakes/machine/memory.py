@@ -71,6 +71,8 @@ class Memory:
         """Whether other processes have the bytes of a block open."""
         self.watch: Checks | None = None
         """Who wants to know when blocks come and go."""
+        self.exact = False
+        """Whether blocks end behind the last byte that was asked for (check=bounds), not with the page of it."""
         self.caller: CallerMemory | None = None
         """Memory of the program where that is another process; None: it is this one's."""
 
@@ -319,8 +321,7 @@ class Memory:
             block = self._blocks[self._bases[index]]
             offset = address - block.base
             if offset < block.span:
-                if offset + size > block.size:
-                    behind = offset + size - block.size
+                if offset + size > block.size and (behind := offset + size - self._limit(block)) > 0:
                     raise MemoryFault(
                         f"{use} of {size} bytes at {address:#x} ends {behind} bytes behind {block}",
                         use, address, size, block, behind,
@@ -339,6 +340,10 @@ class Memory:
             reason = "no memory of this process is there"
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         return address
+
+    def _limit(self, block: Block) -> int:
+        """Return how many bytes of a block can be reached: as on a card, all of its last page."""
+        return block.size if self.exact or block.kind is Kind.REGISTERED else block.span
 
     def device_pointer(self, address: int, size: int, use: str) -> int:
         """Like `pointer`, for an access by a core: plain host memory is not reachable and is refused by name."""

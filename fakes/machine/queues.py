@@ -87,6 +87,15 @@ class LogicQueue:
         return run
 
 
+@dataclass(slots=True)
+class StreamMemory:
+    """The memory that a stream's tasks are written to: where it begins and ends, and how far it is written."""
+
+    base: int
+    end: int
+    tail: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class SubmissionQueue:
     """One SQ and its paired hardware CQ.
@@ -136,6 +145,7 @@ class SubmissionQueue:
     staging: Lent | None = None
     """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
     reserved: int = 0
+    priority: int = 0
 
     @property
     def pending(self) -> int:

@@ -14,11 +14,9 @@ class SchedulerCalls(Chapter):
     """halTsdrvCtl of ascend_hal_base.h."""
 
     def halTsdrvCtl(self, devid: int, command: int, param: int, size: int, out: int, out_size: Any) -> int:
-        """Callback group number, and messages to the task scheduler.
+        """Callback group number, and messages to the task scheduler (see `fakes.machine.aborts`).
 
-        A message begins with a 32-bit operation: 5 asks for the STARS register base, 6 for the firmware version, 16 for
-        the swap buffer, 0 to 2 are about ending tasks; the answer repeats it and goes on with what was asked for, cut
-        to the room the caller states.
+        The answer of a message begins with the operation that was asked for, and is as long as the message was.
         """
         device, memory = self.device(devid), self.machine.memory
         if command == c.TSDRV_CTL_CMD_CB_GROUP_NUM_GET:
@@ -36,21 +34,11 @@ class SchedulerCalls(Chapter):
         if not message or not 4 <= length <= 256:
             return c.DRV_ERROR_INVALID_VALUE
         operation, *_ = struct.unpack("<I", memory.read(message, 4, "halTsdrvCtl from"))
-        identity = device.identity
-        interval = self.machine.options.op_interval_ns
-        answers = {
-            5: (identity.stars_base,), 6: (identity.ts_version,), 16: (identity.swap_base, identity.swap_size),
-            11: (interval >> 32 | (interval & 0xFFFFFFFF) << 32,),  # the high word first
-        }  # fmt: skip
-        if operation in answers:
-            data = struct.pack(f"<I{len(answers[operation])}Q", operation, *answers[operation])
-        else:
-            body = memory.read(message + 4, length - 4, "halTsdrvCtl from")
-            answer = aborts.answer(device, operation, body)
-            if answer is None:
-                return c.DRV_ERROR_NOT_SUPPORT
-            data = struct.pack("<I", operation) + answer
-        data = data[: out_size.value]
+        body = memory.read(message + 4, length - 4, "halTsdrvCtl from").ljust(aborts.BODY_BYTES, b"\0")
+        answer = aborts.answer(device, operation, body)
+        if answer is None:
+            return c.DRV_ERROR_NOT_SUPPORT
+        data = (struct.pack("<I", operation) + answer).ljust(length, b"\0")[: min(length, out_size.value)]
         memory.write(out, data, "halTsdrvCtl to")
         out_size.value = len(data)
         return 0

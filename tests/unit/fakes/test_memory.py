@@ -111,7 +111,22 @@ def test_a_double_free_is_refused(rig: Rig) -> None:
     assert rig.hal.halMemFree(rig.alloc(64) + 1) != 0
 
 
-def test_a_copy_past_the_end_is_refused_by_name(rig: Rig) -> None:
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_memory_ends_with_its_page_unless_bounds_are_checked(
+    open_rig: Callable[..., Rig], soc: str, scheme: str
+) -> None:
+    rig = open_rig(soc, scheme, seed=3)
+    page = rig.fake.memory.page
+    for address in (rig.alloc(100), rig.alloc_host(100)):
+        data = ctypes.create_string_buffer(page + 1)
+        assert rig.hal.drvMemcpy(address, page, ctypes.addressof(data), page) == 0
+        assert rig.hal.drvMemcpy(address, page + 1, ctypes.addressof(data), page + 1) == c.DRV_ERROR_INVALID_VALUE
+        assert "ends 1 bytes behind" in rig.fake.problems[-1]
+
+
+def test_a_copy_past_the_end_is_refused_by_name_where_bounds_are_checked(open_rig: Callable[..., Rig]) -> None:
+    rig = open_rig(check="bounds")
     address = rig.alloc(100)
     data = ctypes.create_string_buffer(200)
     assert rig.hal.drvMemcpy(address, 101, ctypes.addressof(data), 101) == c.DRV_ERROR_INVALID_VALUE

@@ -179,7 +179,8 @@ def test_a_queue_runs_what_lies_in_its_streams_memory(rig: Rig) -> None:
     value = {"value": 9} if rig.v1 else {"value[0]": 9}
     tasks = ctypes.create_string_buffer(rig.sqe("write_value", own, 1, addr=data, awsize=3, va=1, **value), 64)
     assert rig.hal.halStreamTaskFill(0, 777, memory, tasks, 1) == 0
-    assert rig.hal.halStreamTaskFill(0, 777, memory + 64 * 64, tasks, 1) == c.DRV_ERROR_NO_RESOURCES
+    beyond = memory + 64 * 64
+    assert rig.hal.halStreamTaskFill(0, 777, beyond, tasks, 1) == c.DRV_ERROR_INVALID_VALUE
     assert rig.hal.halStreamTaskFill(0, 778, memory, tasks, 1) == c.DRV_ERROR_INVALID_VALUE
     assert own.config(c.DRV_SQCQ_PROP_SQ_TAIL, 1) == 0
     own.drain()

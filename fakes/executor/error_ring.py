@@ -1,0 +1,83 @@
+"""The error ring: device memory that the host hands over, where the task scheduler writes what failed, and where.
+
+A header of 32 bytes (magic, read and write position, number of elements, process, bytes of an element), then the
+elements: 32 bytes that say what kind of failure it is, and what there is to say about it. The host moves the read
+position; what does not fit is lost.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING
+
+from fakes.faults import Effect
+
+if TYPE_CHECKING:
+    from fakes.executor import Task
+    from fakes.machine.card import Device
+
+_MAGIC = 0xA55A2020
+_HEADER = struct.Struct("<4IQII")
+_POSITIONS = struct.Struct("<II")
+_ELEMENT = struct.Struct("<QIIQH6x")
+_CORE = struct.Struct("<HHHBBIIHH")
+_SQE = struct.Struct("<4HII64s")
+_WAIT = struct.Struct("<BxHHHIIII")
+_SHAPES = {"v100": (10, 12288)}
+_LATER = (30, 48128)
+"""Elements, and bytes of one."""
+_CUBE, _VECTOR, _SDMA, _AICPU, _BAD_ENTRY, _WAITED, _FUSION, _CCU = 0, 1, 2, 3, 9, 10, 15, 16
+_KINDS = {"copy": _SDMA, "memset": _SDMA, "aicpu": _AICPU, "aicpu_message": _AICPU, "fusion": _FUSION, "ccu": _CCU}
+_NOTIFY, _EVENT = 0, 1
+_WAITS = {"notify_wait": _NOTIFY, "event_wait": _EVENT}
+
+
+def begin(device: Device, address: int) -> None:
+    """Write the header of a ring that was handed over."""
+    machine = device.machine
+    count, size = _SHAPES.get(machine.plugin.name, _LATER)
+    header = _HEADER.pack(_MAGIC, 0, 0, count, machine.pid, size, 0)
+    ctypes.memmove(machine.memory.device_pointer(address, len(header), "error ring"), header, len(header))
+    device.error_ring = address
+
+
+def report(task: Task, error_type: int, code: int, stream_id: int, task_id: int) -> None:
+    """Write an element about a failed task, if the host has handed a ring over and there is room."""
+    device = task.device
+    start, memory = device.error_ring, task.machine.memory
+    if not start:
+        return
+    count, size = _SHAPES.get(task.machine.plugin.name, _LATER)
+    block = memory.find(start)
+    if block is None:
+        return  # the host has freed it
+    header = block.pointer + start - block.base
+    head, tail = _POSITIONS.unpack(ctypes.string_at(header + 4, _POSITIONS.size))
+    behind = (tail + 1) % count
+    if behind == head or tail >= count:
+        return
+    kind, text = _payload(task, error_type, stream_id, task_id)
+    data = _ELEMENT.pack(task.machine.pid, len(text), kind, code, 0) + text
+    where = header + _HEADER.size + tail * size
+    ctypes.memset(where, 0, size)
+    ctypes.memmove(where, data, len(data))
+    ctypes.memmove(header + 8, behind.to_bytes(4, "little"), 4)
+
+
+def _payload(task: Task, error_type: int, stream_id: int, task_id: int) -> tuple[int, bytes]:
+    identity, sq = task.device.identity, task.sq
+    if error_type == Effect.TIMEOUT.value and task.kind in _WAITS:
+        number = task.fields.get("notify_id", task.fields.get("event_id", 0))
+        limit = task.fields.get("timeout", 0)
+        return _WAITED, _WAIT.pack(
+            _WAITS[task.kind], stream_id, sq.sq_id, task_id, identity.chip_id, identity.die_id, number, limit
+        )
+    kind = _KINDS.get(task.kind)
+    if task.kind == "kernel":
+        kind = _VECTOR if "aiv" in task.layout else _CUBE
+    if kind is None or error_type == Effect.SQE_ERROR.value:
+        return _BAD_ENTRY, _SQE.pack(
+            stream_id, sq.sq_id, task.position, task_id, identity.chip_id, identity.die_id, task.raw
+        )
+    return kind, _CORE.pack(0, 0, 0, 0, 0, identity.chip_id, identity.die_id, stream_id, task_id)

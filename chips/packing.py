@@ -80,7 +80,7 @@ def encode({parameters}):
     codes = (_CODES[run.width] if value else f"{run.width // 8}x" for run, value in zip(runs, values, strict=True))
     packer = struct.Struct("<" + "".join(codes))
     scope: dict[str, object] = {"pack": packer.pack, "error": struct.error, "complain": complain}
-    exec(text, scope)  # the text holds nothing but field names of our tables and numbers
+    _run(text, "encode", scope)
     encode: Encode = scope["encode"]  # type: ignore[assignment]
     return encode
 
@@ -100,7 +100,7 @@ def decode(raw):
     return {{{values}}}
 """
     scope: dict[str, object] = {"unpack": struct.Struct(form).unpack}
-    exec(text, scope)
+    _run(text, "decode", scope)
     decode: Callable[[bytes], dict[str, int]] = scope["decode"]  # type: ignore[assignment]
     return decode
 
@@ -143,3 +143,12 @@ def _word(bits: Sequence[_Bits], fixed: int, run: _Run) -> str:
             term = f"({term}) & {(1 << run.end - max(field.offset, run.offset)) - 1}"
         terms.append(f"({term}) << {shift}" if shift > 0 else f"({term})")
     return " | ".join(terms)
+
+
+def _run(text: str, name: str, scope: dict[str, object]) -> None:
+    """Define what a text says, which holds nothing but field names of our tables and numbers.
+
+    It is compiled first: `exec` of a text makes the interpreter forget that Ctrl-C is what the process ends by, and
+    entries are encoded up to the very end.
+    """
+    exec(compile(text, f"<chips/packing.py: {name}>", "exec"), scope)

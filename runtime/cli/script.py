@@ -8,13 +8,13 @@ import sys
 import traceback
 from pathlib import Path
 
-from runtime.cli import UsageError
+from runtime.cli import EXIT_INTERRUPTED, UsageError
 
 
 def run_script(script: str, arguments: list[str], url: str | None = None) -> int:
     """Run a script as `__main__`, for which `import acl` gives this runtime's pyACL; returns its exit status.
 
-    A script that raises shows its own traceback and gives 1.
+    A script that raises shows its own traceback and gives 1, one that Ctrl-C ends 130.
 
     Args:
         url: machine that it runs on unless it says so itself.
@@ -44,13 +44,13 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
         return 1
     except BrokenPipeError:
         raise  # whoever read the output went away: no mistake of the script's
-    except Exception as failure:
+    except (Exception, KeyboardInterrupt) as failure:
         _show(failure, script)
-        return 1
+        return EXIT_INTERRUPTED if isinstance(failure, KeyboardInterrupt) else 1
     return 0
 
 
-def _show(failure: Exception, script: str) -> None:
+def _show(failure: BaseException, script: str) -> None:
     """Print a traceback as `python SCRIPT` does: from the script's first line on, without what started it."""
     frames = failure.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != script:

@@ -94,7 +94,7 @@ def packed(view, offset, arguments):
         "pack": layout.pack, "pack_into": layout.pack_into, "OtherTypes": OtherTypes,
         "failures": (AttributeError, ValueError, struct.error), **{f"kind{n}": kind for n, kind in enumerate(kinds)},
     }
-    exec(source, scope)
+    exec(compile(source, "<runtime/launch/unrolled.py>", "exec"), scope)
     made: Pack = scope["packed"]
     return made
 

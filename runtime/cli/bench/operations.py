@@ -99,7 +99,7 @@ def watching(device: Device) -> Iterator[Loop]:
 def _program(call: Callable[..., object], *arguments: Any) -> Loop:
     """Return the loop of `again` as a user's program: a trace notes its line, and would look behind one of ours."""
     scope: dict[str, Any] = {"__name__": "program", "call": call, "arguments": arguments}
-    exec("def loop(calls):\n for _ in range(calls):\n  call(*arguments)", scope)
+    exec(compile("def loop(calls):\n for _ in range(calls):\n  call(*arguments)", "<bench>", "exec"), scope)
     loop: Loop = scope["loop"]
     return loop
 

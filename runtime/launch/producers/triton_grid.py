@@ -185,7 +185,7 @@ def grid_function(plan: Plan, arranged: Arranged, original: tuple[int, int, int]
         "scratch": _scratch(plan.device, locks, space_bytes), "whole": struct.Struct(f"<{count}Q").unpack,
         **{f"elements{number}": _fitting(plan.parameters[number].element) for number in pointers},
     }
-    exec("\n".join(lines), scope)
+    exec(compile("\n".join(lines), "<runtime/launch/producers/triton_grid.py>", "exec"), scope)
     made: Callable[..., None] = scope["launch"]
     return made
 

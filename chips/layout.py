@@ -128,10 +128,14 @@ class Template:
 
     def varying(self, *names: str) -> Template:
         """Return the template with only these words left open; the others keep the values of the row."""
-        return Template(self.row, {
-            word: int.from_bytes(self.row[word.offset : word.offset + word.width // 8], "little") - bias
-            for word, bias in zip(self.words, self.bias, strict=True) if word.name in names
-        })
+        return Template(
+            self.row,
+            {
+                word: int.from_bytes(self.row[word.offset : word.offset + word.width // 8], "little") - bias
+                for word, bias in zip(self.words, self.bias, strict=True)
+                if word.name in names
+            },
+        )
 
     def render(self, **values: int) -> bytes:
         """Return the row with the words filled in; every name is required, FieldOverflow for a value too wide."""
@@ -163,7 +167,6 @@ class Template:
             if bias:
                 column += column.dtype.type(bias % (1 << word.width))
         return rows
-
 
     def column(self, rows: NDArray[np.uint8], name: str) -> NDArray[Any]:
         """Return one word of all rows as a view; values in it have the word's bias added."""

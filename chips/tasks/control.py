@@ -1,4 +1,4 @@
-"""Messages to the task scheduler, the AICPU scheduler and the host: maintenance, profiling, debugging, callbacks."""
+"""Messages to the task scheduler: maintenance, profiling, debugging, overflow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,44 @@ import enum
 from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
-from npuhal.records import dataclass
+
+__all__ = [
+    "AicpuInfoLoad",
+    "ClearFloatStatus",
+    "DataDumpLoadInfo",
+    "DebugRegister",
+    "DebugRegisterForStream",
+    "DebugUnregister",
+    "DebugUnregisterForStream",
+    "Flip",
+    "GetDeviceMessage",
+    "GetFloatStatus",
+    "GetStarsVersion",
+    "Maintenance",
+    "MaintenanceKind",
+    "Nop",
+    "NotifyClear",
+    "OverflowSwitch",
+    "ProfilerDynamic",
+    "ProfilerTraceEx",
+    "ProfilingDisable",
+    "ProfilingEnable",
+    "RingBufferControl",
+    "SqLock",
+    "StreamClear",
+    "StreamTag",
+]
+
+
+@described
+class GetFloatStatus(Task):
+    """Store the overflow status at ``addr`` (64 bytes); ``debug`` reads the debug flag instead."""
+
+    type: ClassVar[TaskType] = TaskType.NPU_GET_FLOAT_STATUS
+    addr: int
+    size: int = 64
+    check_mode: int = 0
+    debug: bool = False
 
 
 class MaintenanceKind(enum.IntEnum):
@@ -15,13 +52,6 @@ class MaintenanceKind(enum.IntEnum):
     STREAM_DESTROY = 0
     EVENT_DESTROY = 1
     STREAM_RECYCLE = 2
-
-
-class TimeoutKind(enum.IntEnum):
-    """Which time limit a time-out task sets."""
-
-    WAIT = 0
-    EXECUTE = 1
 
 
 @described
@@ -231,69 +261,3 @@ class StreamTag(Task):
     type: ClassVar[TaskType] = TaskType.SET_STREAM_GE_OP_TAG
     stream_id: int
     tag: int
-
-
-@described
-class TimeoutSet(Task):
-    """Set time limits for waits and for operators, in seconds; None leaves one alone."""
-
-    type: ClassVar[TaskType] = TaskType.TASK_TIMEOUT_SET
-    wait_s: int | None = None
-    execute_s: int | None = None
-
-
-@described
-class HostCallback(Task):
-    """Call a host function: its address and argument, and whether the stream waits for it (``block``)."""
-
-    type: ClassVar[TaskType] = TaskType.HOSTFUNC_CALLBACK
-    function: int
-    data: int
-    event_id: int = 0
-    block: bool = False
-
-
-@described
-class AicpuMessageVersion(Task):
-    """Agree with the AICPU scheduler on the message format."""
-
-    type: ClassVar[TaskType] = TaskType.TSFW_AICPU_MSG_VERSION
-
-
-@described
-class StarsCommon(Task):
-    """An SQE the caller wrote (VPC, JPEG, DSA, ...): 64 bytes of which the runtime sets only the header."""
-
-    type: ClassVar[TaskType] = TaskType.STARS_COMMON
-    sqe: bytes
-    flags: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DvppPart:
-    """One accelerator command of a multiple task: its 64 bytes, its place among the parts."""
-
-    sqe: bytes
-    position: int = 0
-    credit: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AicpuPart:
-    """One AICPU kernel of a multiple task."""
-
-    so_name: int
-    func_name: int
-    args: int
-    block_dim: int = 1
-    kind: int = 2
-    flags: int = 0
-    timeout_us: int = 0
-
-
-@described
-class MultipleTask(Task):
-    """Accelerator commands and AICPU kernels that belong together."""
-
-    type: ClassVar[TaskType] = TaskType.MULTIPLE_TASK
-    parts: tuple[DvppPart | AicpuPart, ...]

@@ -6,6 +6,11 @@ from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
 
+__all__ = [
+    "DataQueueEnd",
+    "DataQueueStep",
+]
+
 
 @described
 class DataQueueStep(Task):

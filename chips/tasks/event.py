@@ -6,6 +6,18 @@ from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
 
+__all__ = [
+    "CountNotifyRecord",
+    "CountNotifyWait",
+    "EventRecord",
+    "EventReset",
+    "EventWait",
+    "NotifyRecord",
+    "NotifyRecordIpc",
+    "NotifyReset",
+    "NotifyWait",
+]
+
 
 @described
 class EventRecord(Task):

@@ -1,4 +1,4 @@
-"""Kernels: work for the AI cores, for both kinds at once (mix), and for the AICPU."""
+"""Kernels for the AI cores: cube, vector, and both kinds at once (mix)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import enum
 from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
-from npuhal.records import dataclass
+
+__all__ = [
+    "AicKernel",
+    "AivKernel",
+    "CoreKernel",
+    "KernelFlag",
+    "MixKernel",
+    "MixKind",
+    "NEVER_TIMEOUT_US",
+    "SIMT_MEMORY_BYTES",
+]
 
 NEVER_TIMEOUT_US = (1 << 64) - 1
 """A kernel time limit that asks for none (core_spec 8.2)."""
@@ -32,18 +42,6 @@ class MixKind(enum.IntEnum):
     AIV = 2
     MAIN_AIC = 3
     MAIN_AIV = 4
-
-
-class AicpuKind(enum.IntEnum):
-    """Who executes an AICPU kernel (ts_aicpu_kernel types)."""
-
-    CCE = 0
-    FMK = 1
-    AICPU = 2
-    DATA_DUMP = 3
-    CUSTOM = 4
-    KFC = 5
-    NONE = 127
 
 
 @described
@@ -117,104 +115,3 @@ class MixKernel(CoreKernel):
     def args2(self) -> int:
         """Argument address of the vector half: both halves share one block."""
         return self.args
-
-
-@described
-class AicpuKernel(Task):
-    """A kernel on the AICPU: library and function by the device addresses of their names.
-
-    ``head_offset`` is added to ``args``; ``block_dim`` is the number of AICPU threads asked for.
-    """
-
-    type: ClassVar[TaskType] = TaskType.KERNEL_AICPU
-    so_name: int
-    func_name: int
-    args: int
-    block_dim: int = 1
-    head_offset: int = 0
-    kind: int = AicpuKind.AICPU
-    flags: int = 0
-    timeout_us: int = 0
-
-
-@described
-class FftsPlus(Task):
-    """A ready FFTS+ graph: ``contexts`` is the device address of its context blocks, ``sqe`` the caller's words.
-
-    ``dump``: the graph has dynamic shapes and is dumped, which wraps it in two placeholder SQEs.
-    """
-
-    type: ClassVar[TaskType] = TaskType.FFTS_PLUS
-    contexts: int
-    total_contexts: int
-    ready_contexts: int = 1
-    preload_contexts: int = 1
-    sub_type: int = 0
-    timeout: int = 0
-    prefetch_limit: int = 0
-    maintenance_limit: int = 0
-    aic_prefetch: tuple[int, int] = (0, 0)
-    aiv_prefetch: tuple[int, int] = (0, 0)
-    dump: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusionAic:
-    """The AI-core part of a fusion task; ``vector`` picks the AIV type for a single-core kernel."""
-
-    kernel: CoreKernel
-    vector: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FusionAicpu:
-    """An AICPU part of a fusion task; ``args_format_offset`` is the offset its argument format starts at."""
-
-    so_name: int
-    func_name: int
-    args: int
-    block_dim: int = 1
-    kind: int = AicpuKind.KFC
-    flags: int = 0
-    timeout_us: int = 0
-    args_format_offset: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CcuPart:
-    """One CCU mission: instruction range, token key and arguments (64-bit each, up to 13).
-
-    ``short`` is a mission of one argument, which takes 32 bytes where others take 128.
-    """
-
-    mission_id: int
-    die_id: int = 0
-    timeout_s: int = 0
-    start_id: int = 0
-    instruction_count: int = 0
-    key: int = 0
-    args: tuple[int, ...] = ()
-    short: bool = False
-
-
-@described
-class CcuLaunch(Task):
-    """One CCU mission on its own: two SQEs, whatever its size."""
-
-    type: ClassVar[TaskType] = TaskType.CCU_LAUNCH
-    part: CcuPart
-
-
-@described
-class FusionKernel(Task):
-    """Several engines started by one task (core_spec 15): AICPU or CCU parts first, the AI cores last.
-
-    ``sqe_count`` is what the launch reserved, ``sub_type`` the engine bits of the first SQE.
-    """
-
-    type: ClassVar[TaskType] = TaskType.FUSION_KERNEL
-    sub_type: int
-    sqe_count: int
-    aicpu: tuple[FusionAicpu, ...] = ()
-    ccu: tuple[CcuPart, ...] = ()
-    aic: FusionAic | None = None

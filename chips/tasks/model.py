@@ -7,6 +7,20 @@ from typing import ClassVar
 
 from chips.tasks.types import Task, TaskType, described
 
+__all__ = [
+    "CaptureCondition",
+    "ConditionKind",
+    "LabelSet",
+    "LabelSwitchByIndex",
+    "ModelExecute",
+    "ModelMaintenance",
+    "ModelOperation",
+    "ModelTaskUpdate",
+    "SerialSchedule",
+    "StreamActive",
+    "StreamSwitch",
+]
+
 
 class ModelOperation(enum.IntEnum):
     """What a model maintenance task does (task_info.hpp, MMT_*)."""
@@ -64,29 +78,6 @@ class ModelExecute(Task):
     head_sq_ids: tuple[int, ...] = ()
     exec_times_addrs: tuple[int, ...] = ()
     trace_addr: int = 0
-
-
-@described
-class EndGraph(Task):
-    """Mark the end of a model's graph for the AICPU: argument and kernel name by device address."""
-
-    type: ClassVar[TaskType] = TaskType.MODEL_END_GRAPH
-    model_id: int
-    args: int
-    func_name: int
-    executor_flag: int = 0
-    flags: int = 0
-
-
-@described
-class ModelToAicpu(Task):
-    """Hand a model command to the AICPU scheduler; ``info`` is the device address of the model description."""
-
-    type: ClassVar[TaskType] = TaskType.MODEL_TO_AICPU
-    model_id: int
-    command: int
-    info: int
-    executor_flag: int = 0
 
 
 @described
@@ -178,32 +169,6 @@ class CaptureCondition(Task):
     jump_function: int = 0
     jump_function_bytes: int = 0
     timeout_s: int = 0
-
-
-@described
-class RdmaPiValueModify(Task):
-    """Correct the producer indices of RDMA queues before a replay: device addresses of the doorbell values.
-
-    ``table_addr`` is where the list of addresses goes, ``trace_addr`` room for the old values.
-    """
-
-    type: ClassVar[TaskType] = TaskType.RDMA_PI_VALUE_MODIFY
-    addresses: tuple[int, ...]
-    function: int = 0
-    function_bytes: int = 0
-    table_addr: int = 0
-    trace_addr: int = 0
-
-
-@described
-class GetFloatStatus(Task):
-    """Store the overflow status at ``addr`` (64 bytes); ``debug`` reads the debug flag instead."""
-
-    type: ClassVar[TaskType] = TaskType.NPU_GET_FLOAT_STATUS
-    addr: int
-    size: int = 64
-    check_mode: int = 0
-    debug: bool = False
 
 
 @described

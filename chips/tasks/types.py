@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from npuhal.records import dataclass
 
+__all__ = ["BareTask", "Task", "TaskType"]
+
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:

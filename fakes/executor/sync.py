@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
-from chips.generations.v201.notify import IPC_BY_ADDRESS, notify_at
+from chips.generations.v201.event import IPC_BY_ADDRESS, notify_at
 from fakes.checkers.access import READ, RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect

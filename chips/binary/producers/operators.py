@@ -21,8 +21,16 @@ if TYPE_CHECKING:
     from chips.binary.kernels import Kernel
     from chips.chip import Chip
 
-__all__ = ["InitialValue", "OperatorFile", "Slot", "TensorEntry", "read_operator", "slots_of", "tensor_list",
-           "workspace_reserve"]
+__all__ = [
+    "InitialValue",
+    "OperatorFile",
+    "Slot",
+    "TensorEntry",
+    "read_operator",
+    "slots_of",
+    "tensor_list",
+    "workspace_reserve",
+]
 
 _RESERVED_IN_TILING: Final = 8
 _WORKSPACE: Final = 16 << 20
@@ -163,8 +171,14 @@ def workspace_reserve(chip: Chip) -> int:
 
 
 def slots_of(
-    kernel: Kernel, chip: Chip, file: OperatorFile, inputs: Sequence[str], outputs: Sequence[str], *,
-    contexts: int = 0, shapes: int = 0,
+    kernel: Kernel,
+    chip: Chip,
+    file: OperatorFile,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    *,
+    contexts: int = 0,
+    shapes: int = 0,
 ) -> tuple[Slot, ...]:
     """Return the slots of a kernel's block: as its compiler listed them, else by the side file.
 
@@ -181,7 +195,12 @@ def slots_of(
 
 
 def _by_file(
-    kernel: Kernel, chip: Chip, file: OperatorFile, inputs: Sequence[str], outputs: Sequence[str], contexts: int,
+    kernel: Kernel,
+    chip: Chip,
+    file: OperatorFile,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    contexts: int,
     shapes: int,
 ) -> Iterator[Slot]:
     if kernel.ffts_arg:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chips.generations.hwts import flow, service, work
+from chips.generations.hwts import aicpu, control, doorbell, event, fusion, kernel, memory, model
 from chips.generations.hwts.command import MAX_SQE, HwtsEnv, HwtsFacts, layouts, make_ops
 from chips.generations.hwts.completion import classify, parse_cqe
 from chips.registry import Plugin
@@ -14,13 +14,19 @@ if TYPE_CHECKING:
 
 __all__ = ["HwtsEnv", "HwtsFacts", "make_plugin"]
 
+RULES = (
+    *kernel.RULES, *aicpu.RULES, *fusion.RULES, *memory.RULES, *doorbell.RULES, *event.RULES, *model.RULES,
+    *control.RULES,
+)  # fmt: skip
+"""Every builder of these chips."""
+
 
 def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in; all these chips take the same commands."""
     return Plugin(
         "hwts",
         layouts(),
-        make_ops((*work.RULES, *flow.RULES, *service.RULES)),
+        make_ops(RULES),
         max_sqe=MAX_SQE,
         parse_cqe=parse_cqe,
         classify=classify,

@@ -1,5 +1,9 @@
 """How a builder for chips without STARS is called, and the header every command carries.
 
+No recorded bytes exist for these chips; each builder follows the rule of the runtime's toCommand callback for its type.
+A topic module also describes the kinds of work that only these chips have a command for, and what they want to know
+besides; device addresses are those of the memory as the scheduler sees it (halMemAddressTranslate).
+
 Source: ToCommand (task_manager.cc), struct tagTsCommand (hwts.hpp), task flags of task_base.hpp.
 """
 
@@ -18,6 +22,9 @@ from npuhal.records import dataclass, field
 
 MAX_SQE = 1
 """Commands of one task."""
+
+DUMP_FLAGS = 0x6
+"""Launch flags that a command passes on: dump the kernel, dump the fusion group."""
 
 _TYPE_BIT = 48
 

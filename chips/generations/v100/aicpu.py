@@ -8,17 +8,8 @@ from __future__ import annotations
 
 from chips import credit
 from chips.env import EncodeEnv, TaskIds
-from chips.generations.v100.tables import DEFAULT_CREDIT, LAYOUTS, watched_after
-from chips.tasks import (
-    AicpuKernel,
-    AicpuKind,
-    AicpuPart,
-    EndGraph,
-    HostCallback,
-    KernelFlag,
-    ModelToAicpu,
-    TimeoutSet,
-)
+from chips.generations.v100.tables import DEFAULT_CREDIT, LAYOUTS, ops, watched_after
+from chips.tasks import AicpuKernel, AicpuKind, AicpuPart, EndGraph, HostCallback, KernelFlag, ModelToAicpu, TimeoutSet
 
 # plain numbers: flag arithmetic would cost more than the rest of a builder
 _DUMP_FLAG, _DEVICE_FIRST_FLAG = int(KernelFlag.DUMP), int(KernelFlag.DEVICE_FIRST)
@@ -28,7 +19,6 @@ _HOST_CONTROL, _DEVICE_CONTROL = 4, 6  # topic types of callbacks
 _TS_NEVER_AICPU = 35  # task schedulers before this version know no unlimited AICPU kernel
 _DEFAULT_EXECUTE_S = 28
 _POINTER_BITS = 0xFFFFFFFFFFFF
-
 _KERNEL = LAYOUTS["aicpu"]
 _ENCODE_KERNEL = _KERNEL.encoder(
     "stream_id", "task_id", "wr_cqe", "post_p", "block_dim", "kernel_kind", "topic_type", "qos", "kernel_credit",
@@ -137,3 +127,13 @@ def host_callback(task: HostCallback, env: EncodeEnv, ids: TaskIds) -> bytes:
         data=task.data & _POINTER_BITS,
         dest_pid=0 if env.online else env.host_pid,
     )
+
+
+OPS = (
+    ops(aicpu_kernel, "aicpu", AicpuKernel),
+    ops(end_graph, "aicpu", EndGraph),
+    ops(model_to_aicpu, "aicpu_model", ModelToAicpu),
+    ops(timeout_set, "aicpu_timeout", TimeoutSet(wait_s=1)),
+    ops(host_callback, "host_callback", HostCallback),
+)
+"""Builders of this module."""

@@ -6,7 +6,7 @@ Source: stars_sqe.hpp (RtStarsPhSqe); sqe_fill_rules 6.
 from __future__ import annotations
 
 from chips.env import EncodeEnv, TaskIds
-from chips.generations.v100.tables import LAYOUTS, sync_stream_id
+from chips.generations.v100.tables import LAYOUTS, head, ops, sync_stream_id
 from chips.tasks import (
     AicpuInfoLoad,
     BareTask,
@@ -18,39 +18,31 @@ from chips.tasks import (
     DebugUnregisterForStream,
     Flip,
     GetDeviceMessage,
+    GetFloatStatus,
     GetStarsVersion,
-    LabelSet,
     Maintenance,
     MaintenanceKind,
-    ModelMaintenance,
-    ModelOperation,
-    ModelTaskUpdate,
     Nop,
     NotifyClear,
     OverflowSwitch,
     ProfilerTraceEx,
+    ProfilingDisable,
     ProfilingEnable,
     RingBufferControl,
     SqLock,
     StreamClear,
     StreamTag,
+    TaskType,
 )
 
 _FORCE_RECYCLE = 0x67
 _DUMP_LOAD = 0x20
 _FLIP_ALL = 0xFFFF
 _STREAM_CLEAR, _NOTIFY_RESET = 0, 1
-_ANSWERED = frozenset(
-    {ModelOperation.STREAM_ADD, ModelOperation.STREAM_DELETE, ModelOperation.PRE_PROCESS, ModelOperation.ABORT}
-)
-
 _BARE = LAYOUTS["bare"]
 _NOP = LAYOUTS["nop"]
-_LABEL = LAYOUTS["label_set"]
 _LOCK = LAYOUTS["sq_lock"]
 _MAINTENANCE = LAYOUTS["maintenance"]
-_MODEL = LAYOUTS["model_maintenance"]
-_UPDATE = LAYOUTS["model_update"]
 _PROF_ON = LAYOUTS["profiling_enable"]
 _PROF_OFF = LAYOUTS["profiling_disable"]
 _TRACE = LAYOUTS["profiler_trace_ex"]
@@ -68,10 +60,7 @@ _CLEAR = LAYOUTS["clear_float_status"]
 _FLIP = LAYOUTS["flip"]
 _VERSION = LAYOUTS["stars_version"]
 _COMMAND = LAYOUTS["common_command"]
-
-
-def _head(env: EncodeEnv, ids: TaskIds) -> dict[str, int]:
-    return {"stream_id": env.stream_id, "task_id": ids.task_id, "wr_cqe": env.dvpp_group}
+_FLOAT_STATUS = LAYOUTS["float_status"]
 
 
 def bare(task: BareTask, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -82,11 +71,6 @@ def bare(task: BareTask, env: EncodeEnv, ids: TaskIds) -> bytes:
 def nop(task: Nop, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the SQE that does nothing and reports nothing."""
     return _NOP.encode(stream_id=env.stream_id, task_id=ids.task_id)
-
-
-def label_set(task: LabelSet, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build the SQE that stands where a label is."""
-    return _LABEL.encode(**_head(env, ids))
 
 
 def sq_lock(task: SqLock, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -109,60 +93,25 @@ def stars_version(task: GetStarsVersion, env: EncodeEnv, ids: TaskIds) -> bytes:
     )
 
 
-def model_maintenance(task: ModelMaintenance, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build the message about a model; what it carries depends on the operation."""
-    fields = {}
-    if task.operation is ModelOperation.STREAM_ADD:
-        fields = {"exec_times_addr": task.exec_times_addr}
-    elif task.operation is ModelOperation.PRE_PROCESS:
-        fields = {"executor_flag": task.executor_flag, "endgraph_notify_id": task.endgraph_notify_id}
-    return _MODEL.encode(
-        **_head(env, ids),
-        pre_p=task.operation in _ANSWERED,
-        model_id=task.model_id,
-        op_stream_id=task.stream_id,
-        operation=task.operation,
-        stream_type=task.stream_type,
-        first_task_id=task.first_task_id,
-        **fields,
-    )
-
-
-def model_update(task: ModelTaskUpdate, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build the message that changes a task of a model."""
-    return _UPDATE.encode(
-        stream_id=env.stream_id,
-        task_id=ids.task_id,
-        descriptor_offset=task.descriptor_offset,
-        tiling_key_offset=task.tiling_key_offset,
-        block_dim_offset=task.block_dim_offset,
-        tiling_table_offset=task.tiling_table_offset,
-        tiling_table_length=task.tiling_table_length,
-        target_stream_id=task.target_stream_id,
-        target_task_id=task.target_task_id,
-        execute_stream_id=task.execute_stream_id,
-    )
-
-
 def profiling_enable(task: ProfilingEnable, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that starts profiling; STARS v1 only tells the process."""
-    return _PROF_ON.encode(**_head(env, ids), pid=task.pid)
+    return _PROF_ON.encode(**head(env, ids), pid=task.pid)
 
 
 def profiling_disable(task: ProfilingEnable, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that stops profiling."""
-    return _PROF_OFF.encode(**_head(env, ids), pid=task.pid)
+    return _PROF_OFF.encode(**head(env, ids), pid=task.pid)
 
 
 def profiler_trace(task: ProfilerTraceEx, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build a mark for the profiling trace."""
-    return _TRACE.encode(**_head(env, ids), trace_id=task.trace_id, model_id=task.model_id, tag_id=task.tag_id)
+    return _TRACE.encode(**head(env, ids), trace_id=task.trace_id, model_id=task.model_id, tag_id=task.tag_id)
 
 
 def dump_load_info(task: DataDumpLoadInfo, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message with the dump description."""
     return _DUMP.encode(
-        **_head(env, ids),
+        **head(env, ids),
         info=task.info,
         length=task.length,
         dump_stream_id=env.stream_id,
@@ -175,7 +124,7 @@ def dump_load_info(task: DataDumpLoadInfo, env: EncodeEnv, ids: TaskIds) -> byte
 def aicpu_info_load(task: AicpuInfoLoad, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message with an AICPU information block."""
     return _INFO.encode(
-        **_head(env, ids),
+        **head(env, ids),
         info=task.info,
         length=task.length,
         load_stream_id=env.stream_id,
@@ -185,49 +134,49 @@ def aicpu_info_load(task: AicpuInfoLoad, env: EncodeEnv, ids: TaskIds) -> bytes:
 
 def debug_register(task: DebugRegister, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that registers a model's debugger."""
-    return _DEBUG.encode(**_head(env, ids), addr=task.addr, model_id=task.model_id, flag=task.flag)
+    return _DEBUG.encode(**head(env, ids), addr=task.addr, model_id=task.model_id, flag=task.flag)
 
 
 def debug_unregister(task: DebugUnregister, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that removes a model's debugger."""
-    return _DEBUG_OFF.encode(**_head(env, ids), model_id=task.model_id)
+    return _DEBUG_OFF.encode(**head(env, ids), model_id=task.model_id)
 
 
 def debug_register_stream(task: DebugRegisterForStream, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that registers a stream's debugger."""
-    return _DEBUG_STREAM.encode(**_head(env, ids), addr=task.addr, target_stream_id=task.stream_id, flag=task.flag)
+    return _DEBUG_STREAM.encode(**head(env, ids), addr=task.addr, target_stream_id=task.stream_id, flag=task.flag)
 
 
 def debug_unregister_stream(task: DebugUnregisterForStream, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that removes a stream's debugger."""
-    return _DEBUG_STREAM_OFF.encode(**_head(env, ids), target_stream_id=task.stream_id)
+    return _DEBUG_STREAM_OFF.encode(**head(env, ids), target_stream_id=task.stream_id)
 
 
 def ring_buffer(task: RingBufferControl, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that hands over the error ring buffer or takes it back."""
     if task.delete:
-        return _RING.encode(**_head(env, ids), delete=1)
-    return _RING.encode(**_head(env, ids), offset=task.phy_addr, length=task.length)
+        return _RING.encode(**head(env, ids), delete=1)
+    return _RING.encode(**head(env, ids), offset=task.phy_addr, length=task.length)
 
 
 def overflow_switch(task: OverflowSwitch, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that switches a stream's overflow detection."""
-    return _OVERFLOW.encode(**_head(env, ids), target_stream_id=task.stream_id, on=task.on)
+    return _OVERFLOW.encode(**head(env, ids), target_stream_id=task.stream_id, on=task.on)
 
 
 def stream_tag(task: StreamTag, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that tags a stream."""
-    return _TAG.encode(**_head(env, ids), target_stream_id=task.stream_id, tag=task.tag)
+    return _TAG.encode(**head(env, ids), target_stream_id=task.stream_id, tag=task.tag)
 
 
 def device_message(task: GetDeviceMessage, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the request for a device message."""
-    return _MESSAGE.encode(**_head(env, ids), addr=task.addr, offset=task.phy_addr, length=task.length, kind=task.kind)
+    return _MESSAGE.encode(**head(env, ids), addr=task.addr, offset=task.phy_addr, length=task.length, kind=task.kind)
 
 
 def clear_float_status(task: ClearFloatStatus, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that clears the overflow status."""
-    return _CLEAR.encode(**_head(env, ids), debug=task.debug)
+    return _CLEAR.encode(**head(env, ids), debug=task.debug)
 
 
 def flip(task: Flip, env: EncodeEnv, ids: TaskIds) -> bytes:
@@ -247,3 +196,65 @@ def common_command(task: StreamClear | NotifyClear, env: EncodeEnv, ids: TaskIds
     if isinstance(task, StreamClear):
         return _COMMAND.encode(**head, command=_STREAM_CLEAR, target_stream_id=task.stream_id, step=task.step)
     return _COMMAND.encode(**head, command=_NOTIFY_RESET, notify_id=task.notify_id)
+
+
+def float_status(task: GetFloatStatus, env: EncodeEnv, ids: TaskIds) -> bytes:
+    """Build the SQE that stores the overflow status."""
+    return _FLOAT_STATUS.encode(
+        stream_id=env.stream_id,
+        task_id=ids.task_id,
+        wr_cqe=env.dvpp_group,
+        debug=task.debug,
+        addr_high=task.addr >> 32,
+        addr_low=task.addr & 0xFFFFFFFF,
+    )
+
+
+BARE_TYPES = (
+    TaskType.FUSION_ISSUE,
+    TaskType.CREATE_STREAM,
+    TaskType.REMOTE_EVENT_WAIT,
+    TaskType.CREATE_L2_ADDR,
+    TaskType.RDMA_SEND,
+    TaskType.LABEL_SWITCH,
+    TaskType.LABEL_GOTO,
+    TaskType.PROFILER_TRACE,
+    TaskType.ACTIVE_AICPU_STREAM,
+    TaskType.STREAM_SWITCH_N,
+    TaskType.ONLINEPROF_START,
+    TaskType.ONLINEPROF_STOP,
+    TaskType.STREAM_LABEL_GOTO,
+    TaskType.FUSIONDUMP_ADDR_SET,
+    TaskType.MODEL_EXIT_GRAPH,
+    TaskType.ADCPROF,
+    TaskType.REDUCE_ASYNC_V2,
+    TaskType.SET_STREAM_MODE,
+)
+"""Types that have only a placeholder on STARS v1 (registry entry ConstructSqeBase)."""
+
+
+OPS = (
+    ops(float_status, "float_status", GetFloatStatus),
+    ops(nop, "nop", Nop),
+    ops(sq_lock, "sq_lock", SqLock),
+    ops(maintenance, "maintenance", Maintenance),
+    ops(stars_version, "stars_version", GetStarsVersion),
+    ops(profiling_enable, "profiling_enable", ProfilingEnable),
+    ops(profiling_disable, "profiling_disable", ProfilingDisable),
+    ops(profiler_trace, "profiler_trace_ex", ProfilerTraceEx),
+    ops(dump_load_info, "dump_load_info", DataDumpLoadInfo),
+    ops(aicpu_info_load, "aicpu_info_load", AicpuInfoLoad),
+    ops(debug_register, "debug_register", DebugRegister),
+    ops(debug_unregister, "debug_unregister", DebugUnregister),
+    ops(debug_register_stream, "debug_register_stream", DebugRegisterForStream),
+    ops(debug_unregister_stream, "debug_unregister_stream", DebugUnregisterForStream),
+    ops(ring_buffer, "ring_buffer", RingBufferControl),
+    ops(overflow_switch, "overflow_switch", OverflowSwitch),
+    ops(stream_tag, "stream_tag", StreamTag),
+    ops(device_message, "device_message", GetDeviceMessage),
+    ops(clear_float_status, "clear_float_status", ClearFloatStatus),
+    ops(flip, "flip", Flip),
+    ops(common_command, "common_command", StreamClear, NotifyClear),
+    *(ops(bare, "bare", BareTask(kind), placeholder=True) for kind in BARE_TYPES),
+)
+"""Builders of this module."""

@@ -6,14 +6,14 @@ Sources: stars_kernel.hpp (RtStarsEventSqe, RtStarsNotifySqe), stars_sqe.hpp (Rt
 from __future__ import annotations
 
 from chips.env import EncodeEnv, TaskIds
-from chips.generations.v100.tables import LAYOUTS, by_device_info, chip_offset, sync_stream_id
+from chips.generations.v100.tables import LAYOUTS, by_device_info, chip_offset, ops, sync_stream_id
+from chips.registry import Later
 from chips.tasks import EventRecord, EventReset, EventWait, NotifyRecord, NotifyRecordIpc, NotifyWait
 
 _EVENTS_PER_TABLE = 4096
 _TABLE_STRIDE = 0x10000
 _ENTRY = 4
 _FLAT_AWCACHE = 0xF
-
 _RECORD = LAYOUTS["event_record"]
 _UNWAITED = LAYOUTS["bare"]
 _WAIT = LAYOUTS["event_wait"]
@@ -93,3 +93,19 @@ def _record_remote(task: NotifyRecordIpc, env: EncodeEnv, ids: TaskIds) -> bytes
         addr=base + table * _TABLE_STRIDE + entry * _ENTRY,
         awcache=_FLAT_AWCACHE if env.flat_addresses else 0,
     )
+
+
+OPS = (
+    ops(event_record, "event_record bare", EventRecord, Later(EventRecord, waited=False)),
+    ops(event_wait, "event_wait", EventWait),
+    ops(event_reset, "event_reset", EventReset),
+    ops(
+        notify_record,
+        "notify_record notify_remote notify_remote_pcie",
+        NotifyRecord,
+        NotifyRecordIpc,
+        Later(NotifyRecordIpc, pcie=True),
+    ),
+    ops(notify_wait, "notify_wait", NotifyWait),
+)
+"""Builders of this module."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from chips.env import EncodeEnv, TaskIds
 from chips.generations.v100.aicpu import aicpu_kernel
-from chips.generations.v100.tables import DEFAULT_CREDIT, LAYOUTS
+from chips.generations.v100.tables import DEFAULT_CREDIT, LAYOUTS, ops
 from chips.layout import SQE_BYTES
 from chips.tasks import DvppPart, KernelFlag, MultipleTask, StarsCommon
 
@@ -70,3 +70,17 @@ def _command(part: DvppPart, env: EncodeEnv, ids: TaskIds) -> bytes:
         task_pos=part.position,
     )
     return front[: _HEADER.size] + sqe[_HEADER.size : _CREDIT] + front[_CREDIT:_BODY] + sqe[_BODY:]
+
+
+_MEDIA_SQE = bytes([12]) + bytes(63)
+
+OPS = (
+    ops(stars_common, "vpc jpege jpegd dsa", StarsCommon(sqe=_MEDIA_SQE)),
+    ops(
+        multiple_task,
+        "vpc jpege jpegd aicpu",
+        MultipleTask(parts=(DvppPart(sqe=_MEDIA_SQE),)),
+        sqes=multiple_task_sqes,
+    ),
+)
+"""Builders of this module."""

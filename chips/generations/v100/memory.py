@@ -1,29 +1,25 @@
-"""Copies, cache operations and value writes on STARS v1.
+"""Copies and cache operations on STARS v1.
 
 Sources: stars_dma.hpp (RtStarsMemcpyAsyncSqe, RtStarsMemcpyAsyncPtrSqe, RtStarsPcieDmaSqe), stars_kernel.hpp
-(RtCmoKernelSqe, RtBarrierKernelSqe), stars_sqe.hpp (RtStarsWriteValueSqe); sqe_fill_rules 4, 5 and 8.
+(RtCmoKernelSqe, RtBarrierKernelSqe); sqe_fill_rules 4 and 8.
 """
 
 from __future__ import annotations
 
 from chips import credit
 from chips.env import EncodeEnv, TaskIds
-from chips.generations.v100.tables import DEFAULT_CREDIT, DESCRIPTORS, LAYOUTS, watched_after
+from chips.generations.v100.tables import DEFAULT_CREDIT, DESCRIPTORS, LAYOUTS, ops, watched_after
+from chips.registry import Later
 from chips.tasks import (
     Barrier,
-    CaptureRecordExternal,
     Cmo,
     CmoDescriptor,
     CopyConfig,
     CopyKind,
     MemcpyAsync,
     MemcpyDescriptor,
-    MemWriteValue,
-    Report,
     SqeUpdate,
     UpdateAddress,
-    WriteValue,
-    WriteValuePointer,
 )
 
 _OVER_PCIE = frozenset({CopyKind.HOST_TO_DEVICE, CopyKind.DEVICE_TO_HOST, CopyKind.PCIE})
@@ -35,13 +31,9 @@ _DSA_OFFSET = 16
 _CMO_QOS, _CMO_PART = 6, 63
 _CMO_V2 = "CMO_SQE_VERSION_V2"
 _FFTS_STREAM = 0x1F
-_FFTS_CMO_TYPES = {6: 2, 7: 1, 8: 0, 9: 3}
 _SDMA_LENGTH = 0xFFFFFFFF
-_AWCACHE_VALUE = 2
-_EXTERNAL_SIZE = 0  # one byte
 _QOS_UNSET = 0xFFFFFFFF
 _NO_CONFIG = CopyConfig()
-
 _SDMA = LAYOUTS["sdma"]
 _COPY_FIELDS = (
     "stream_id", "task_id", "wr_cqe", "pre_p", "post_p", "kernel_credit", "opcode", "qos", "part_id", "length", "src",
@@ -56,10 +48,7 @@ _PCIE = LAYOUTS["pcie_dma"]
 _BY_CPU = LAYOUTS["memcpy_cpu"]
 _CMO = LAYOUTS["cmo"]
 _BARRIER = LAYOUTS["barrier"]
-_WRITE = LAYOUTS["write_value"]
-_WRITE_POINTER = LAYOUTS["write_value_pointer"]
 _UPDATE = LAYOUTS["update_address"]
-_NOP = LAYOUTS["nop"]
 _INVALID_TYPE = LAYOUTS["invalid"].when["type"]
 _DESCRIPTOR = DESCRIPTORS["sdma_descriptor"]
 
@@ -248,54 +237,24 @@ def barrier(task: Barrier, env: EncodeEnv, ids: TaskIds) -> bytes:
     )
 
 
-def wants_report(report: Report, env: EncodeEnv) -> bool:
-    """Whether a value write asks for a completion entry."""
-    return env.dvpp_group if report is Report.DEFAULT else report is Report.ALWAYS
-
-
-def write_value(task: WriteValue | WriteValuePointer, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build the SQE of a value write, direct or through a block in memory."""
-    if isinstance(task, WriteValuePointer):
-        return _WRITE_POINTER.encode(
-            stream_id=env.stream_id, task_id=ids.task_id, wr_cqe=wants_report(task.report, env), pointer=task.pointer
-        )
-    return _WRITE.encode(
-        stream_id=env.stream_id,
-        task_id=ids.task_id,
-        wr_cqe=wants_report(task.report, env),
-        addr=task.addr,
-        awsize=task.size_code,
-        awcache=_AWCACHE_VALUE,
-        value=int.from_bytes(task.data, "little"),
-    )
-
-
-def mem_write_value(task: MemWriteValue, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build the SQE of a 64-bit value write (user values, captured and inter-process records)."""
-    fields = {} if task.addr else {"type": _INVALID_TYPE}
-    return _WRITE.encode(
-        stream_id=env.stream_id,
-        task_id=ids.task_id,
-        wr_cqe=env.dvpp_group,
-        addr=task.addr,
-        awsize=task.size_code,
-        value=task.value,
-        **fields,
-    )
-
-
-def record_external(task: CaptureRecordExternal, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build the SQE of an external event record: a no-op until its memory is attached."""
-    head = {"stream_id": env.stream_id, "task_id": ids.task_id}
-    if task.pointer:
-        return _WRITE_POINTER.encode(**head, wr_cqe=env.dvpp_group, pointer=task.pointer)
-    if task.addr:
-        return _WRITE.encode(**head, wr_cqe=env.dvpp_group, addr=task.addr, awsize=_EXTERNAL_SIZE, value=task.value)
-    return _NOP.encode(**head)
-
-
 def update_address(task: UpdateAddress, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Build the message that a memory range changed."""
     return _UPDATE.encode(
         stream_id=env.stream_id, task_id=ids.task_id, wr_cqe=env.dvpp_group, addr=task.addr, length=task.length
     )
+
+
+OPS = (
+    ops(
+        memcpy,
+        "sdma sdma_pointer pcie_dma memcpy_cpu invalid",
+        MemcpyAsync,
+        Later(MemcpyAsync, kind=CopyKind.HOST_TO_DEVICE),
+        MemcpyDescriptor,
+        SqeUpdate,
+    ),
+    ops(cmo, "sdma sdma_pointer cmo", Cmo, CmoDescriptor),
+    ops(barrier, "barrier", Barrier(ids=((1, 1),))),
+    ops(update_address, "update_address", UpdateAddress),
+)
+"""Builders of this module."""

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 from chips import credit
 from chips.generations.v200.generation import Generation, Rule
-from chips.tasks import AicpuKernel, AicpuKind, AicpuMessageVersion, EndGraph, KernelFlag, ModelToAicpu, TimeoutSet
+from chips.tasks import (
+    AicpuKernel,
+    AicpuKind,
+    AicpuMessageVersion,
+    EndGraph,
+    HostCallback,
+    KernelFlag,
+    ModelToAicpu,
+    TimeoutSet,
+)
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds
@@ -22,6 +31,7 @@ FUSED_HCOM = 1
 """Fusion sub type of a kernel that the communication CPU takes alone."""
 
 _EXECUTE_DEFAULT_S = 28  # what "no limit for operators" means to the AICPU scheduler
+_POINTER_48 = (1 << 48) - 1  # the builder keeps 16 bits of the upper half of callback pointers
 
 
 def topic_type(flags: int, forced: int | None) -> int:
@@ -121,11 +131,31 @@ def message_version(at: Generation, task: AicpuMessageVersion, env: EncodeEnv, i
     return at.encode("aicpu_msg_version", env, ids, topic_type=at.topic_type or 0, qos=env.tsd_qos)
 
 
+def host_callback(at: Generation, task: HostCallback, env: EncodeEnv, ids: TaskIds) -> bytes:
+    """Encode a call of a host function; its pointers are cut to 48 bits."""
+    return at.encode(
+        "host_callback",
+        env,
+        ids,
+        cq_id=env.callback_cq_id,
+        group_id=env.callback_group_id,
+        device_id=env.device_id,
+        stream_id=env.stream_id,
+        notify_id=task.event_id,
+        task_id=ids.task_id,
+        is_block=task.block,
+        is_online=env.online,
+        callback=task.function & _POINTER_48,
+        data=task.data & _POINTER_48,
+    )
+
+
 RULES = (
     Rule(AicpuKernel, kernel, ("aicpu", "aicpu_host", "aicpu_fused")),
     Rule(EndGraph, end_graph, ("aicpu",)),
     Rule(ModelToAicpu, model_to_aicpu, ("aicpu_model_operate",)),
     Rule(TimeoutSet, timeout_set, ("aicpu_timeout_set",), samples=(TimeoutSet(wait_s=1, execute_s=0),)),
     Rule(AicpuMessageVersion, message_version, ("aicpu_msg_version",)),
+    Rule(HostCallback, host_callback, ("host_callback",)),
 )
 """Builders of this module."""

@@ -14,16 +14,7 @@ from chips.generations.v200.aicpu import DUMP, HOST_TOPICS, kernel_credit, topic
 from chips.generations.v200.generation import MAX_SQE, Generation, Rule
 from chips.generations.v200.kernel import kernel_fields, layout_of
 from chips.layout import SQE_BYTES
-from chips.tasks import (
-    AicKernel,
-    CcuLaunch,
-    CcuPart,
-    FusionAic,
-    FusionAicpu,
-    FusionKernel,
-    MixKernel,
-    MixKind,
-)
+from chips.tasks import AicKernel, CcuLaunch, CcuPart, FusionAic, FusionAicpu, FusionKernel, MixKernel, MixKind
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chips import credit
+from chips.generations.v200.doorbell import doorbell, wqe_bytes
 from chips.generations.v200.generation import Generation, Rule, direct
-from chips.generations.v200.ub import doorbell, wqe_bytes
 from chips.tasks import Cmo, CmoDescriptor, CopyKind, MemcpyAsync, MemcpyDescriptor, Memset, SqeUpdate, UbJob
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from chips.generations.v200 import (
     aicpu,
     arch9201,
-    condition,
+    control,
+    doorbell,
     event,
     fusion,
     kernel,
     media,
     memory,
-    placeholder,
-    ub,
-    write,
+    model,
+    value,
 )
 from chips.generations.v200.generation import Generation, Rule, bare_ops, make_ops
 from chips.generations.v200.generation import make_plugin as _make_plugin
@@ -32,12 +32,12 @@ LAYOUTS = Path(__file__).with_name("sqe.yaml")
 SHARED: tuple[Rule, ...] = (
     *kernel.RULES,
     *aicpu.RULES,
-    *event.RULES,
-    *write.RULES,
-    *condition.RULES,
-    *placeholder.RULES,
-    *ub.RULES,
     *fusion.RULES,
+    *value.RULES,
+    *doorbell.RULES,
+    *event.RULES,
+    *model.RULES,
+    *control.RULES,
     *media.RULES,
 )
 """Builders that all STARS v2 generations have."""
@@ -54,5 +54,5 @@ ARCH9201 = Generation(
 def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in for a chip of this generation, with the overlay the chip asks for."""
     generation = ARCH9201 if chip.overlay == "arch9201" else V200
-    rules = (*SHARED, *memory.RULES, *write.EXTERNAL)
-    return _make_plugin(generation, make_ops(generation, rules) + bare_ops(generation, placeholder.BARE), event.ALIASES)
+    rules = (*SHARED, *memory.RULES, *value.EXTERNAL)
+    return _make_plugin(generation, make_ops(generation, rules) + bare_ops(generation, control.BARE), event.ALIASES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chips.generations.v200.condition import call, program
 from chips.generations.v200.generation import Generation, Rule
+from chips.generations.v200.model import call, program
 from chips.programs.body import schedule_end
 from chips.tasks import DataQueueEnd, DataQueueStep, TaskType
 

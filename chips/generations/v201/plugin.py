@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chips.generations.v200 import event, memory, placeholder
+from chips.generations.v200 import control, memory
+from chips.generations.v200 import event as v200_event
 from chips.generations.v200.generation import Generation, bare_ops, make_ops
 from chips.generations.v200.generation import make_plugin as _make_plugin
 from chips.generations.v200.plugin import LAYOUTS, SHARED
-from chips.generations.v201 import dqs, kernel, notify, serial
+from chips.generations.v201 import dqs, event, kernel, model
 from chips.layout import load_layouts
 from chips.tasks import NotifyRecordIpc
 
@@ -31,5 +32,5 @@ V201 = Generation(
 def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in for a chip of this generation."""
     shared = (rule for rule in SHARED if rule.kind is not NotifyRecordIpc)
-    rules = (*shared, *memory.SDMA_ONLY, *notify.RULES, *serial.RULES, *dqs.RULES)
-    return _make_plugin(V201, make_ops(V201, rules) + bare_ops(V201, placeholder.BARE), event.ALIASES)
+    rules = (*shared, *memory.SDMA_ONLY, *event.RULES, *model.RULES, *dqs.RULES)
+    return _make_plugin(V201, make_ops(V201, rules) + bare_ops(V201, control.BARE), v200_event.ALIASES)

@@ -13,18 +13,13 @@ from chips.catalog import Catalog
 from chips.completion import OutcomeKind
 from chips.env import EncodeEnv, TaskIds
 from chips.generations.hwts import HwtsEnv, HwtsFacts
+from chips.generations.hwts.aicpu import SizedAicpuKernel
 from chips.generations.hwts.command import layouts
 from chips.generations.hwts.completion import ReportKind, classify, parse_cqe
-from chips.generations.hwts.tasks import (
-    CreateStream,
-    DmaAddress,
-    DmaCopy,
-    ModelExit,
-    OnlineProfiling,
-    QueueMaintenance,
-    SizedAicpuKernel,
-    TimedEventRecord,
-)
+from chips.generations.hwts.control import CreateStream, OnlineProfiling, QueueMaintenance
+from chips.generations.hwts.event import TimedEventRecord
+from chips.generations.hwts.memory import DmaAddress, DmaCopy
+from chips.generations.hwts.model import ModelExit
 from chips.layout import FieldOverflow
 from chips.registry import plugin
 from chips.tasks import (

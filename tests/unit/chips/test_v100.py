@@ -10,9 +10,8 @@ import pytest
 from chips import find_chip
 from chips.env import CoreQos, EncodeEnv, TaskIds
 from chips.generations.v100 import memory
-from chips.generations.v100.condition import BadFunction
 from chips.generations.v100.media import BadCommand
-from chips.generations.v100.tables import LAYOUTS
+from chips.generations.v100.tables import LAYOUTS, BadFunction
 from chips.layout import FieldOverflow
 from chips.registry import plugin
 from chips.tasks import (

@@ -57,7 +57,11 @@ def passes_sync_address(chip: Chip) -> bool:
 
 
 def layout_of(
-    parameters: Sequence[Parameter], version: LayoutVersion, *, sync_address: bool, pure_simt: bool = False,
+    parameters: Sequence[Parameter],
+    version: LayoutVersion,
+    *,
+    sync_address: bool,
+    pure_simt: bool = False,
     original_grid: bool = False,
 ) -> KernelLayout:
     """Lay out the block of a kernel.

@@ -170,7 +170,9 @@ def _grid(fields: Mapping[str, Any], mode: str, version: LayoutVersion) -> GridR
         rule = "the factor is at least 1, the axis -1 to 2"
         raise BadMetadata("coalesce_factor and coalesce_axis", (factor, axis), rule)
     found = GridRule(
-        factor=factor, axis=axis, ceil=fields.get("coalesce_grid_ceil_div") is True,
+        factor=factor,
+        axis=axis,
+        ceil=fields.get("coalesce_grid_ceil_div") is True,
         may_cap=False if fields.get("has_auto_blockify_blacklist_op") is True else None,
     )
     return rewritten_grid(fields, mode, found) if version is LayoutVersion.NEW else found

@@ -87,7 +87,11 @@ def _transform(number: int, row: Any) -> tuple[int, int, bool]:
     _check(isinstance(row, Mapping) and row.get("kind") == "ceil_div", part, row, "its kind is ceil_div")
     _check(row.get("order") == number, f"{part}.order", row.get("order"), "transforms are in order")
     loops = row.get("persistent_coverage")
-    _check(isinstance(loops, bool) and row.get("grid_stride_abi_verified") is loops, part, row,
-           "persistent_coverage and grid_stride_abi_verified are booleans, and agree")
+    _check(
+        isinstance(loops, bool) and row.get("grid_stride_abi_verified") is loops,
+        part,
+        row,
+        "persistent_coverage and grid_stride_abi_verified are booleans, and agree",
+    )
     _check(all(type(row.get(key)) is int for key in ("axis", "factor")), part, row, "axis and factor are whole numbers")
     return row["axis"], row["factor"], row["persistent_coverage"]

@@ -1,4 +1,7 @@
-"""Condition entries: calls of programs in device memory (RtDavidStarsFunctionCallSqe and its neighbours)."""
+"""Models: condition entries, which call programs in device memory, and messages about models.
+
+Sources: RtDavidStarsFunctionCallSqe and its neighbours, RtDavidPlaceHolderSqe.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from chips.generations.v200.generation import Generation, Rule
-from chips.programs.body import float_status, function_call
+from chips.generations.v200.generation import Generation, Rule, direct
+from chips.programs.body import function_call
 from chips.tasks import (
     CaptureCondition,
     ConditionKind,
-    GetFloatStatus,
+    LabelSet,
     LabelSwitchByIndex,
     ModelExecute,
+    ModelMaintenance,
+    ModelOperation,
+    ModelTaskUpdate,
     StreamActive,
     StreamSwitch,
 )
@@ -24,6 +30,9 @@ if TYPE_CHECKING:
 _PROGRAM = struct.Struct("<12I")
 _SINGLE_WAIT = 1  # notify sub type
 _WORDS = tuple(f"program[{index}]" for index in range(12))
+_STOPPING = frozenset(
+    {ModelOperation.STREAM_ADD, ModelOperation.STREAM_DELETE, ModelOperation.PRE_PROCESS, ModelOperation.ABORT}
+)
 
 
 def program(code: bytes) -> dict[str, int]:
@@ -70,11 +79,6 @@ def label_switch(at: Generation, task: LabelSwitchByIndex, env: EncodeEnv, ids: 
     return call(at, "label_switch_by_index", env, ids, task.function, task.function_bytes)
 
 
-def get_float_status(at: Generation, task: GetFloatStatus, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode the storing of the overflow status."""
-    return at.encode("float_status", env, ids, debug_flag=task.debug, **program(float_status(task.addr)))
-
-
 def capture_condition(at: Generation, task: CaptureCondition, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode a conditional node: the choice, the wait for the chosen graph's end, for loops the jump back."""
     rows = call(at, "capture_condition", env, ids, task.function, task.function_bytes)
@@ -99,6 +103,28 @@ def _condition_sqes(task: CaptureCondition, env: EncodeEnv) -> int:
 _BLOCK: dict[str, Any] = {"function": 0x1000, "function_bytes": 64}
 _JUMP: dict[str, Any] = {"jump_function": 0x2000, "jump_function_bytes": 64}
 
+
+def model_maintenance(at: Generation, task: ModelMaintenance, env: EncodeEnv, ids: TaskIds) -> bytes:
+    """Encode a step in the life of a model."""
+    prepares = task.operation == ModelOperation.PRE_PROCESS
+    return at.encode(
+        "model_maintain",
+        env,
+        ids,
+        pre_p=task.operation in _STOPPING,
+        model_id=task.model_id,
+        stream_id=task.stream_id,
+        operation=task.operation,
+        stream_type=task.stream_type,
+        first_task_id=task.first_task_id,
+        endgraph_notify_id=task.endgraph_notify_id if prepares else 0,
+        executor_flag=task.executor_flag if prepares else 0,
+        exec_times_addr=task.exec_times_addr,
+        op_sq_id=task.sq_id,
+        sq_id=env.sq_id,
+    )
+
+
 RULES = (
     Rule(ModelExecute, model_execute, ("model_execute",), samples=(ModelExecute(model_id=1, **_BLOCK),)),
     Rule(
@@ -117,7 +143,6 @@ RULES = (
         ("label_switch_by_index",),
         samples=(LabelSwitchByIndex(index_addr=8, max_index=1, labels_addr=16, **_BLOCK),),
     ),
-    Rule(GetFloatStatus, get_float_status, ("float_status",)),
     Rule(
         CaptureCondition,
         capture_condition,
@@ -128,6 +153,20 @@ RULES = (
             CaptureCondition(kind=ConditionKind.IF, notify_id=1, **_BLOCK),
             CaptureCondition(kind=ConditionKind.WHILE, notify_id=1, **_BLOCK, **_JUMP),
         ),
+    ),
+    Rule(ModelMaintenance, model_maintenance, ("model_maintain",)),
+    direct(LabelSet, "label_set"),
+    direct(
+        ModelTaskUpdate,
+        "model_task_update",
+        verified="rule",
+        tiling_key_addr="tiling_key_offset",
+        block_dim_addr="block_dim_offset",
+        tiling_table_addr="tiling_table_offset",
+        tiling_table_length="tiling_table_length",
+        des_stream_id="target_stream_id",
+        des_task_id="target_task_id",
+        exe_stream_id="execute_stream_id",
     ),
 )
 """Builders of this module."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chips.generations.v200.generation import Generation, Rule, direct
+from chips.generations.v200.model import program
+from chips.programs.body import float_status
 from chips.tasks import (
     AicpuInfoLoad,
     ClearFloatStatus,
@@ -14,13 +16,9 @@ from chips.tasks import (
     DebugUnregister,
     DebugUnregisterForStream,
     GetDeviceMessage,
-    HostCallback,
-    LabelSet,
+    GetFloatStatus,
     Maintenance,
     MaintenanceKind,
-    ModelMaintenance,
-    ModelOperation,
-    ModelTaskUpdate,
     Nop,
     OverflowSwitch,
     ProfilerTraceEx,
@@ -36,10 +34,6 @@ if TYPE_CHECKING:
 
 _FORCE_RECYCLE = 0x67
 _RING_ELEMENT_BYTES = 48128
-_POINTER_48 = (1 << 48) - 1  # the builder keeps 16 bits of the upper half of callback pointers
-_STOPPING = frozenset(
-    {ModelOperation.STREAM_ADD, ModelOperation.STREAM_DELETE, ModelOperation.PRE_PROCESS, ModelOperation.ABORT}
-)
 
 BARE = (
     TaskType.FUSION_ISSUE,
@@ -78,27 +72,6 @@ def maintenance(at: Generation, task: Maintenance, env: EncodeEnv, ids: TaskIds)
     return at.encode("maintenance", env, ids, wr_cqe=1)
 
 
-def model_maintenance(at: Generation, task: ModelMaintenance, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode a step in the life of a model."""
-    prepares = task.operation == ModelOperation.PRE_PROCESS
-    return at.encode(
-        "model_maintain",
-        env,
-        ids,
-        pre_p=task.operation in _STOPPING,
-        model_id=task.model_id,
-        stream_id=task.stream_id,
-        operation=task.operation,
-        stream_type=task.stream_type,
-        first_task_id=task.first_task_id,
-        endgraph_notify_id=task.endgraph_notify_id if prepares else 0,
-        executor_flag=task.executor_flag if prepares else 0,
-        exec_times_addr=task.exec_times_addr,
-        op_sq_id=task.sq_id,
-        sq_id=env.sq_id,
-    )
-
-
 def data_dump_load(at: Generation, task: DataDumpLoadInfo, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode the description of what to dump."""
     return at.encode(
@@ -126,25 +99,6 @@ def aicpu_info_load(at: Generation, task: AicpuInfoLoad, env: EncodeEnv, ids: Ta
     )
 
 
-def host_callback(at: Generation, task: HostCallback, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode a call of a host function; its pointers are cut to 48 bits."""
-    return at.encode(
-        "host_callback",
-        env,
-        ids,
-        cq_id=env.callback_cq_id,
-        group_id=env.callback_group_id,
-        device_id=env.device_id,
-        stream_id=env.stream_id,
-        notify_id=task.event_id,
-        task_id=ids.task_id,
-        is_block=task.block,
-        is_online=env.online,
-        callback=task.function & _POINTER_48,
-        data=task.data & _POINTER_48,
-    )
-
-
 def ring_buffer(at: Generation, task: RingBufferControl, env: EncodeEnv, ids: TaskIds) -> bytes:
     """Encode the place of the error ring buffer, or its end."""
     if task.delete:
@@ -152,6 +106,11 @@ def ring_buffer(at: Generation, task: RingBufferControl, env: EncodeEnv, ids: Ta
     return at.encode(
         "ring_buffer", env, ids, addr=task.addr, total_length=task.length, element_size=_RING_ELEMENT_BYTES
     )
+
+
+def get_float_status(at: Generation, task: GetFloatStatus, env: EncodeEnv, ids: TaskIds) -> bytes:
+    """Encode the storing of the overflow status."""
+    return at.encode("float_status", env, ids, debug_flag=task.debug, **program(float_status(task.addr)))
 
 
 RULES = (
@@ -162,14 +121,11 @@ RULES = (
         ("maintenance",),
         samples=(Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=1, flag=True), Maintenance()),
     ),
-    Rule(ModelMaintenance, model_maintenance, ("model_maintain",)),
-    direct(LabelSet, "label_set"),
     direct(ProfilerTraceEx, "profiler_trace", trace_id="trace_id", model_id="model_id", tag_id="tag_id"),
     direct(ProfilingEnable, "profiling_enable", pid="pid", task_based_en="task_based", soc_log_en="soc_log"),
     direct(ProfilingDisable, "profiling_disable", pid="pid", task_based_en="task_based", soc_log_en="soc_log"),
     Rule(DataDumpLoadInfo, data_dump_load, ("data_dump_load",)),
     Rule(AicpuInfoLoad, aicpu_info_load, ("aicpu_info_load",)),
-    Rule(HostCallback, host_callback, ("host_callback",)),
     # the debugger's buffer is named by its physical address where the chip lacks TASK_DEBUG_REGISTER_WITH_VA_ADDR
     direct(DebugRegister, "debug_register", addr="addr", model_id="model_id", flag="flag"),
     direct(DebugUnregister, "debug_unregister", model_id="model_id"),
@@ -180,17 +136,6 @@ RULES = (
     direct(ClearFloatStatus, "clear_float_status", debug_flag="debug"),
     direct(OverflowSwitch, "overflow_switch", stream_id="stream_id", switch_on="on"),
     direct(StreamTag, "stream_tag", stream_id="stream_id", tag="tag"),
-    direct(
-        ModelTaskUpdate,
-        "model_task_update",
-        verified="rule",
-        tiling_key_addr="tiling_key_offset",
-        block_dim_addr="block_dim_offset",
-        tiling_table_addr="tiling_table_offset",
-        tiling_table_length="tiling_table_length",
-        des_stream_id="target_stream_id",
-        des_task_id="target_task_id",
-        exe_stream_id="execute_stream_id",
-    ),
+    Rule(GetFloatStatus, get_float_status, ("float_status",)),
 )
 """Builders of this module."""

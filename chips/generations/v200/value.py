@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from chips.generations.v200.condition import call
 from chips.generations.v200.generation import Generation, Rule
+from chips.generations.v200.model import call
 from chips.tasks import (
     CaptureRecord,
     CaptureRecordExternal,

@@ -1,84 +1,65 @@
-"""Kernels and copies of chips without STARS.
+"""Copies and reductions of chips without STARS.
 
-No recorded bytes exist for these chips; every builder follows the rule of the runtime's toCommand callback for its type
-(ToCommandBodyForAicAivTask, ...AicpuTask, ...MemcpyAsyncTask, ...ReduceAsyncV2Task and neighbours).
+Source: ToCommandBodyForMemcpyAsyncTask, ...ReduceAsyncV2Task and neighbours.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from chips.generations.hwts.command import Fields, HwtsFacts, Rule, named
-from chips.generations.hwts.tasks import (
-    ActiveAicpuStream,
-    CreateL2Addr,
-    DmaAddress,
-    DmaCopy,
-    FusionIssue,
-    KernelUpdate,
-    RdmaSend,
-    ReduceAsync,
-    SizedAicpuKernel,
-)
-from chips.tasks import AicKernel, AicpuKernel, AivKernel, CopyKind, CoreKernel, MemcpyAsync, RdmaDoorbell
+from chips.tasks import CopyKind, MemcpyAsync, Task, TaskType
+from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv
 
-_DUMP_FLAGS = 0x6  # of the launch flags: dump the kernel, dump the fusion group
 _CONVERTED, _BY_ADDRESS = 1, 2  # address conversion of a copy: a prepared transfer, plain addresses
 _NO_ADDRESS = (1 << 64) - 1
 _LOCAL_COPIES = frozenset({CopyKind.SDMA, CopyKind.ADD, CopyKind.SDMA_BY_ADDRESS})
 _LOW_32 = 0xFFFF_FFFF
 
 
-def _kernel(task: CoreKernel, env: EncodeEnv, facts: HwtsFacts) -> Fields:
-    return {
-        "func": task.pc,
-        "args": task.args,
-        "literal_src": task.block_offset,
-        "block_dim": task.block_dim,
-        "schem": task.schem_mode,
-        "priority": facts.priority,
-        "dump": task.flags & _DUMP_FLAGS,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DmaAddress:
+    """A prepared PCIe transfer: addresses, bytes, kind of list and its offset (struct DMA_ADDR, ascend_hal_base.h)."""
+
+    src: int
+    dst: int
+    length: int
+    flag: int = 0
+    offset: int = 0
 
 
-def _aicpu_kernel(task: AicpuKernel, env: EncodeEnv, facts: HwtsFacts) -> Fields:
-    return {
-        "func": task.func_name,
-        "args": task.args + task.head_offset,
-        "literal_src": task.so_name,
-        "literal_dst": task.kind,
-        "literal_size": task.args_size if isinstance(task, SizedAicpuKernel) else 0,
-        "block_dim": task.block_dim,
-        "priority": facts.priority,
-        "dump": task.flags & _DUMP_FLAGS,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DmaCopy(MemcpyAsync):
+    """A copy over PCIe with its prepared transfer."""
+
+    type: ClassVar[TaskType] = TaskType.MEMCPY
+    dma: DmaAddress
 
 
-def _active_aicpu_stream(task: ActiveAicpuStream, env: EncodeEnv, facts: HwtsFacts) -> Fields:
-    return {
-        "func": task.func_name,
-        "args": task.args,
-        "literal_dst": task.kind,
-        "literal_size": task.args_size,
-        "block_dim": 1,
-        "priority": facts.priority,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReduceAsync(Task):
+    """Reduce ``size`` bytes into ``dst``; overflow is noted at ``overflow_addr``.  ``kind`` as ``CopyKind``."""
+
+    type: ClassVar[TaskType] = TaskType.REDUCE_ASYNC_V2
+    src: int
+    dst: int
+    size: int
+    overflow_addr: int
+    kind: int = 10
+    data_type: int = 0
 
 
-def _kernel_update(task: KernelUpdate, env: EncodeEnv, facts: HwtsFacts) -> Fields:
-    return {
-        "func": task.pc,
-        "args": task.args,
-        "literal_src": task.block_dim_offset,
-        "literal_size": task.saturation_mode,
-        "block_dim": task.block_dim,
-        "target_stream_id": task.target_stream_id,
-        "target_task_id": task.target_task_id,
-        "schem": task.schem_mode,
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateL2Addr(Task):
+    """Give the device the page table of a process's L2 buffer."""
+
+    type: ClassVar[TaskType] = TaskType.CREATE_L2_ADDR
+    l2_base: int
+    page_table: int
+    pid: int
 
 
 def _copy_layout(task: MemcpyAsync) -> str:
@@ -131,13 +112,6 @@ def _reduce(task: ReduceAsync, env: EncodeEnv, facts: HwtsFacts) -> Fields:
 
 
 RULES = (
-    Rule(AicKernel, _kernel, quiet=True),
-    Rule(AivKernel, _kernel, quiet=True),
-    Rule(AicpuKernel, _aicpu_kernel, quiet=True),
-    Rule(SizedAicpuKernel, _aicpu_kernel, quiet=True),
-    Rule(ActiveAicpuStream, _active_aicpu_stream),
-    Rule(KernelUpdate, _kernel_update),
-    Rule(FusionIssue, named("flag")),
     Rule(
         MemcpyAsync,
         _copy,
@@ -157,6 +131,5 @@ RULES = (
     ),
     Rule(ReduceAsync, _reduce, quiet=True),
     Rule(CreateL2Addr, named("l2_base", "page_table", "pid")),
-    Rule(RdmaSend, named("sq_index", "wqe_index")),
-    Rule(RdmaDoorbell, named("info", "index")),
 )
+"""Builders of this module."""

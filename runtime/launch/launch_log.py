@@ -8,7 +8,6 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from runtime.launch.recorder import Recorder
 from runtime.launch.task_records import (
     ADDRESS,
     CAPTURED,
@@ -22,6 +21,7 @@ from runtime.launch.task_records import (
     Stamps,
     Waited,
 )
+from runtime.launch.watching import Watch
 
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
@@ -92,4 +92,4 @@ def _where(lane: Lane) -> str:
 
 def log_launches(runtime: Runtime) -> None:
     """Have all launches of a runtime logged from now on."""
-    Recorder(runtime, LaunchLog()).start()
+    Watch(runtime, LaunchLog()).start()

@@ -60,23 +60,24 @@ class _Here(threading.local):
 
 
 class Recorder:
-    """A `Tracer` that notes everything in a sink. Make it, then `start`; `stop` leaves the runtime as it was."""
+    """A `Tracer` that tells everything to its sinks; `runtime.launch.watching` starts and stops it."""
 
-    def __init__(self, runtime: Runtime, sink: Sink) -> None:
-        self.runtime, self.sink = runtime, sink
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.sinks: tuple[Sink, ...] = ()
+        """Who is told; replaced as a whole, because any thread may be telling them."""
         self.lanes: list[Lane] = []
         self._here = _Here()
         self._by_stream: dict[int, Lane] = {}
         self._outside: dict[int, CodeType] = {}
         """Code of the user's that has submitted something, by id: to hash a code object takes longer than a launch."""
-        self._before: Any = None
         self.stopped = False
 
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Watch all streams that there are, and those to come; whoever watched before is pushed aside."""
-        self._before, self.runtime.tracer = self.runtime.tracer, self
+        """Watch all streams that there are, and those to come."""
+        self.runtime.tracer = self
         for stream in self._streams():
             _release(stream)
             stream.drain()
@@ -89,12 +90,10 @@ class Recorder:
     def stop(self) -> None:
         """Watch no more; launchers that were bound meanwhile make themselves anew when they are called."""
         self.stopped = True
-        self.runtime.tracer = self._before
+        self.runtime.tracer = None
         for stream in self._streams():
             if stream.tracer is self:
                 _release(stream)
-                if self._before is not None:
-                    self._before.attach(stream)
 
     def _streams(self) -> list[Stream]:
         return [stream for device in self.runtime.open_devices() for stream in device.streams() if not stream.closed]
@@ -125,7 +124,7 @@ class Recorder:
         """Return a launcher that notes when it was called, from where, and what was pending."""
         unwatched: Callable[..., Any] | None = None
         here, lane, ring = self._here, self._by_stream[id(stream)], stream.ring
-        done, clock, nowhere = self.sink.sent, _clock, NOT_SENT if stream.branch is None else CAPTURED
+        clock, nowhere = _clock, NOT_SENT if stream.branch is None else CAPTURED
         outside, caller, getframe = self._outside, self._caller, sys._getframe
 
         def watched(*arguments: Any) -> None:
@@ -146,7 +145,8 @@ class Recorder:
             finally:
                 stamps[AT_END] = clock()
                 stamps[AT_PENDING] = ring.submitted - ring.reclaimed
-                done(stamps)
+                for sink in self.sinks:
+                    sink.sent(stamps)
 
         return watched
 
@@ -206,11 +206,15 @@ class Recorder:
     def waited(self, stream: Stream, began_ns: int, what: str) -> None:
         """Note a wait that ends now."""
         lane = self._by_stream[id(stream)]
-        self.sink.waited(Waited(lane, what, began_ns, _clock(), threading.get_ident(), stream.ring.reclaimed))
+        record = Waited(lane, what, began_ns, _clock(), threading.get_ident(), stream.ring.reclaimed)
+        for sink in self.sinks:
+            sink.waited(record)
 
     def reported(self, stream: Stream, position: int | None, ticks: int) -> None:
         """Note a completion entry."""
-        self.sink.report(Report(self._by_stream[id(stream)], position, ticks, _clock()))
+        record = Report(self._by_stream[id(stream)], position, ticks, _clock())
+        for sink in self.sinks:
+            sink.report(record)
 
     def place(self, stream: Stream, position: int | None) -> str:
         """Return "file:line" of who submitted the newest task at a ring position, or ""."""
@@ -224,11 +228,15 @@ class Recorder:
         try:
             yield
         finally:
-            self.sink.span(Span(name, facts, began, _clock(), threading.get_ident()))
+            self._span(Span(name, facts, began, _clock(), threading.get_ident()))
 
     def noted(self, name: str, began_ns: int) -> None:
         """Note a mark or stretch of the program's own."""
-        self.sink.span(Span(name, PROGRAM, began_ns, _clock(), threading.get_ident()))
+        self._span(Span(name, PROGRAM, began_ns, _clock(), threading.get_ident()))
+
+    def _span(self, record: Span) -> None:
+        for sink in self.sinks:
+            sink.span(record)
 
     def _caller(self, frame: FrameType) -> FrameType:
         """Return the nearest frame outside of this package, and remember its code."""
@@ -300,7 +308,8 @@ class _WatchedRoute:
         stamps[AT_END] = _clock()
         if sqes:
             stamps[AT_SQES], stamps[AT_PENDING] = sqes, ring.submitted - ring.reclaimed
-            self._recorder.sink.sent(stamps)
+            for sink in self._recorder.sinks:
+                sink.sent(stamps)
 
 
 def _release(stream: Stream) -> None:

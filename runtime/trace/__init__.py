@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runtime import errors
 from runtime.api.process import start
 from runtime.core.process.runtime import Runtime
-from runtime.launch.recorder import Recorder
 from runtime.launch.task_records import CAPACITY, Kept
+from runtime.launch.watching import Watch
 from runtime.trace import chrome, verdict
 from runtime.trace.device import Replay, machine_of, newest
 from runtime.trace.model import Task, Trace, collect
@@ -27,7 +28,11 @@ __all__ = ["Tracing", "tracing"]
 
 
 class Tracing:
-    """A trace in the making: a context manager, and afterwards what was seen."""
+    """A trace in the making: a context manager, and afterwards what was seen.
+
+    Several may be made at a time, in any order and by any thread: each sees everything from its begin to its end. Used
+    again it is made anew.
+    """
 
     def __init__(self, path: str | Path | None = None, *, runtime: Runtime | None = None, capacity: int = CAPACITY,
                  ) -> None:
@@ -40,43 +45,54 @@ class Tracing:
         """
         self.path = None if path is None else Path(path)
         self._runtime = runtime
+        self._capacity = capacity
         self._kept = Kept(capacity)
-        self._recorder: Recorder | None = None
+        self._watch: Watch | None = None
+        self._watching = False
         self._began_ns = 0
         self._last: Any = None
         self._made: Trace | None = None
 
     def __enter__(self) -> Tracing:
+        if self._watching:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", "tracing: this trace is being made already",
+                hint="make another one with runtime.tracing(...); several can be made at a time",
+            )
         runtime = self._runtime or start()
-        self._recorder = Recorder(runtime, self._kept)
-        self._recorder.start()
+        self._kept, self._made = Kept(self._capacity), None
+        self._watch = Watch(runtime, self._kept)
+        self._watch.start()
+        self._watching = True
         self._last = newest(machine_of(runtime))
         self._began_ns = time.perf_counter_ns()
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._recorder is not None
-        self._recorder.stop()
-        self._made = self._collect(self._recorder)
+        assert self._watch is not None
+        self._watch.stop()
+        self._watching = False
+        self._made = self._collect(self._watch)
         if self.path is not None:
             self.write(self.path)
 
-    def _collect(self, recorder: Recorder) -> Trace:
-        return collect(recorder.runtime, recorder.lanes, self._kept, self._began_ns, self._last)
+    def _collect(self, watch: Watch) -> Trace:
+        lanes, numbers = watch.lanes()
+        return collect(watch.runtime, lanes, numbers, self._kept, self._began_ns, self._last)
 
     @property
     def result(self) -> Trace:
         """What was seen: all of it after the `with` block, what there is so far within."""
         if self._made is not None:
             return self._made
-        if self._recorder is None:
+        if self._watch is None:
             raise ValueError("tracing has not begun: use `with runtime.tracing(path) as trace:`")
-        return self._collect(self._recorder)
+        return self._collect(self._watch)
 
     @property
     def hal(self) -> HalApi | None:
         """The backend of the runtime that is watched; None before that began."""
-        return None if self._recorder is None else self._recorder.runtime.hal
+        return None if self._watch is None else self._watch.runtime.hal
 
     @property
     def launches(self) -> list[Task]:

@@ -129,6 +129,6 @@ def add_time_stamps(tasks: list[Task], numbers: dict[int, int], kept: Kept) -> s
 def _stamps(by_place: dict[tuple[int, int], Task], numbers: dict[int, int], kept: Kept,
             ) -> Iterator[tuple[Task, Lane, int]]:
     for report in kept.reports:
-        task = by_place.get((numbers[id(report.lane)], report.position if report.position is not None else -1))
+        task = by_place.get((numbers.get(id(report.lane), -1), report.position if report.position is not None else -1))
         if task is not None and task.kind == "EVENT_RECORD":
             yield task, report.lane, report.ticks

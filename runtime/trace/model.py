@@ -135,17 +135,22 @@ class Trace:
         return sum(track.unseen for track in self.tracks)
 
 
-def collect(runtime: Runtime, lanes: list[Lane], kept: Kept, began_ns: int, last: Any) -> Trace:
-    """Make a trace of what was kept.
+def collect(
+    runtime: Runtime, lanes: list[Lane], numbers: dict[int, int], kept: Kept, began_ns: int, last: Any
+) -> Trace:
+    """Make a trace of what was kept; what had begun before is left out.
 
     Args:
+        lanes: the streams, as they were when the trace began.
+        numbers: their places in the list, by the id of the lane that records name.
         began_ns: when tracing began, by `time.perf_counter_ns`.
         last: the newest entry of a fake device's log then.
     """
-    numbers = {id(lane): index for index, lane in enumerate(lanes)}
-    sent = sorted(map(Sent, kept.tasks), key=lambda one: one.began_ns)
+    ours = (one for one in map(Sent, kept.tasks) if one.began_ns >= began_ns and id(one.lane) in numbers)
+    sent = sorted(ours, key=lambda one: one.began_ns)
+    waits = [one for one in kept.waits if one.began_ns >= began_ns and id(one.lane) in numbers]
     tasks = [_task(number, one, numbers[id(one.lane)], began_ns) for number, one in enumerate(sent)]
-    _add_waits(tasks, numbers, kept, began_ns)
+    _add_waits(tasks, numbers, waits, began_ns)
     clock, replays, machine = "", list[Replay](), machine_of(runtime)
     if machine is not None:
         clock, replays = add_log(machine, lanes, tasks, last)
@@ -156,9 +161,9 @@ def collect(runtime: Runtime, lanes: list[Lane], kept: Kept, began_ns: int, last
 
     bars = [
         bar(one, f"wait for {one.what}", "wait", {"stream": one.lane.stream_id, "device": one.lane.user_id})
-        for one in kept.waits
+        for one in waits
     ]
-    bars += [bar(one, one.name, "span", one.facts) for one in kept.spans]
+    bars += [bar(one, one.name, "span", one.facts) for one in kept.spans if one.began_ns >= began_ns]
     facts = runtime.machine
     return Trace(
         runtime.url, facts.soc_name or (facts.known_chip.soc if facts.known_chip else "no device"),
@@ -179,13 +184,13 @@ def _task(number: int, one: Sent, lane: int, began_ns: int) -> Task:
     )
 
 
-def _add_waits(tasks: list[Task], numbers: dict[int, int], kept: Kept, began_ns: int) -> None:
+def _add_waits(tasks: list[Task], numbers: dict[int, int], waits: list[Waited], began_ns: int) -> None:
     """Give each task the first wait that saw it done."""
     open_tasks: dict[int, deque[Task]] = defaultdict(deque)
     for task in sorted(tasks, key=lambda task: task.position):
         if task.position >= 0:
             open_tasks[task.lane].append(task)
-    for one in sorted(kept.waits, key=lambda wait: wait.end_ns):
+    for one in sorted(waits, key=lambda wait: wait.end_ns):
         waiting = open_tasks[numbers[id(one.lane)]]
         began, ended = (one.began_ns - began_ns) / _NS, (one.end_ns - began_ns) / _NS
         while waiting and waiting[0].position < one.reclaimed:

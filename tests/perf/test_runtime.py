@@ -16,8 +16,8 @@ from runtime.api import Device, Runtime
 from runtime.cli.bench.measure import calibration
 from runtime.cli.sample import minimal_kernel
 from runtime.feature import graph
-from runtime.launch.recorder import Recorder
 from runtime.launch.task_records import Kept
+from runtime.launch.watching import Watch
 
 pytestmark = pytest.mark.perf
 
@@ -80,7 +80,7 @@ def test_watching_a_launch(device: Device) -> None:
     plain, watched = device.create_stream(), device.create_stream()
     kernel = device.load(minimal_kernel("perf", 4)).only
     buffers = [device.alloc(4096) for _ in range(4)]
-    recorder = Recorder(device.runtime, Kept())
+    recorder = Watch(device.runtime, Kept())
     launches = [kernel.bind(plain, 8)]
     recorder.start()
     launches.append(kernel.bind(watched, 8))

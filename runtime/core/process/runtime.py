@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -66,6 +67,8 @@ class Runtime:
         """Seconds of waiting after which a stream is described; infinity never does."""
         self.tracer: Tracer | None = None
         """Who watches streams and devices of this runtime."""
+        self.watch_lock = threading.Lock()
+        """Held while somebody begins or ends to watch."""
         self.hal = npuhal.open_hal(url)
         self.clock = time.monotonic
         """What the opening of devices is measured with."""

@@ -74,7 +74,7 @@ class Recycler:
     def _round(self) -> None:
         for stream in self._streams():
             if stream.ring.pending and not stream.closed:
-                _look(stream)
+                look(stream)
 
     def _start(self) -> None:
         with self._starting:
@@ -102,7 +102,7 @@ class Recycler:
             thread.join()
 
 
-def _look(stream: Stream) -> None:
+def look(stream: Stream) -> None:
     """Make one stream's part of a round; a failure is kept for the stream's next synchronize."""
     try:
         reclaim(stream)

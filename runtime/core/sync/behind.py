@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from runtime.core.submission.reclaim import look
+
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
     from runtime.core.stream.stream import Stream
@@ -21,6 +23,7 @@ def free_behind(device: Device, free: Callable[[], None]) -> None:
     for each in device.runtime.open_devices():
         for stream in each.streams():
             if stream.ring.pending and not stream.keeps_tasks:
+                look(stream)
                 behind.follow(stream)
     behind.one_less()
 

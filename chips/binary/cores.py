@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from chips.chip import Chip
 
-__all__ = ["Core", "core_of"]
+__all__ = ["Core", "core_of", "flags_of"]
 
 
 class Core(NamedTuple):
@@ -43,3 +43,8 @@ _BY_FLAGS: Final = {
 def core_of(elf_flags: int) -> Core | None:
     """Return the core that e_flags name, None when they name none that is known."""
     return _BY_FLAGS.get(elf_flags >> 16)
+
+
+def flags_of(chip: Chip) -> int:
+    """Return the e_flags of a binary for a chip's cube cores; 0 where no core is known that it has."""
+    return next((number << 16 for number, core in _BY_FLAGS.items() if core.runs_on(chip)), 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from runtime.cli.script import run_script
+from runtime.cli import UsageError
+from runtime.cli.script import check_script, run_script
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -17,16 +18,36 @@ HELP = (
 EXAMPLES = (
     ("npuhal run --url fake://ascend910b3 train.py --epochs 1", "on a fake"),
     ("NPUHAL_STRICT=1 npuhal run script.py", "warn of misuse, by line"),
+    ("npuhal run --triton --interpret --url fake://ascend910b3 add.py", "@triton.jit kernels, computed without a card"),
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("--url", metavar="URL", help="machine to run on, e.g. fake://ascend910b3?devices=2")
+    parser.add_argument(
+        "--triton", action="store_true", help="be the driver of Triton-Ascend, so that @triton.jit kernels run here"
+    )
+    parser.add_argument(
+        "--interpret", action="store_true",
+        help="with --triton, on a fake: let Triton's own interpreter compute what kernels compute; needs no device "
+        "compiler",
+    )
     parser.add_argument("script", help="path of the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run the script as `__main__`; its exit status is ours."""
-    return run_script(args.script, args.arguments, args.url)
+    if args.interpret and not args.triton:
+        raise UsageError("--interpret is for kernels of Triton", "add --triton")
+    if not args.triton:
+        return run_script(args.script, args.arguments, args.url)
+    import runtime.triton
+
+    check_script(args.script)
+    runtime.triton.install(args.url, interpret=args.interpret)
+    try:
+        return run_script(args.script, args.arguments, args.url)
+    finally:
+        runtime.triton.uninstall()

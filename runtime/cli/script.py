@@ -25,10 +25,7 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
     from runtime.capi import pyacl as acl
     from runtime.capi.shim import build
 
-    path = Path(script)
-    if not path.is_file():
-        what = f"{script!r} is no file" if path.exists() else f"there is no script {script!r}"
-        raise UsageError(what, "give the path of a Python file")
+    path = check_script(script)
     if url:
         os.environ["NPUHAL_URL"] = url
     acl.install()
@@ -48,6 +45,15 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
         _show(failure, script)
         return EXIT_INTERRUPTED if isinstance(failure, KeyboardInterrupt) else 1
     return 0
+
+
+def check_script(script: str) -> Path:
+    """Return a script's path; raises UsageError where there is no such file."""
+    path = Path(script)
+    if not path.is_file():
+        what = f"{script!r} is no file" if path.exists() else f"there is no script {script!r}"
+        raise UsageError(what, "give the path of a Python file")
+    return path
 
 
 def _show(failure: BaseException, script: str) -> None:

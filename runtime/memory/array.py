@@ -56,6 +56,35 @@ class DeviceArray(DeviceBuffer):
         given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return as_array(self.bytes, self.dtype, given)
 
+    def data_ptr(self) -> int:
+        """Return the device address, as tensors do; raises InvalidArgument where the memory was freed."""
+        self.check_open()
+        return self.address
+
+    def zero_(self) -> DeviceArray:
+        """Queue the clearing of the memory in the device's default stream, as tuners ask of tensors."""
+        self.device.context.default_stream.fill(self, 0)
+        return self
+
+    def copy_(self, source: DeviceArray) -> DeviceArray:
+        """Queue a copy of another array's contents in the device's default stream; the sizes are equal.
+
+        Raises:
+            InvalidArgument 107000: the other is larger or smaller.
+        """
+        if source.size != self.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"copy_ of {source.size} bytes to {self.size}",
+                hint="copy between arrays of one size",
+            )
+        self.device.context.default_stream.copy(self, source)
+        return self
+
+    def clone(self) -> DeviceArray:
+        """Return new memory with the same contents, copied in the device's default stream."""
+        made: DeviceArray = self.device.empty(self.shape, self.dtype)
+        return made.copy_(self)
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the contents as a new array; waits for everything that was submitted to the device.
 

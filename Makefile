@@ -9,7 +9,7 @@ PY     := $(VENV)/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test lint ruff mypy pytest schedules bench soak soak-long soak-machines \
-	soak-schedules test-browser clean
+	soak-schedules test-browser test-triton clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
@@ -18,6 +18,7 @@ help:
 	@echo "make soak    the long runs that make test leaves out: soak-long (stress, fuzz, many graphs), soak-machines"
 	@echo "             (the contract on all machines), soak-schedules (the contract in many orders)"
 	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
+	@echo "make test-triton    @triton.jit kernels with the front end of Triton-Ascend, if its wheel is to be had"
 	@echo "make clean   remove the virtual environment and all caches"
 	@echo "PYTHON=... picks the interpreter, VENV=... the folder of the virtual environment"
 
@@ -65,6 +66,18 @@ soak-schedules: $(VENV)/.ready
 test-browser: $(VENV)/.ready
 	$(PY) -m pytest tests/browser -rs
 
+# An environment of its own, because Triton-Ascend pins what others must not have: its wheels are for Python 3.11.
+TRITON_PYTHON ?= python3.11
+TRITON_VENV   ?= .venv-triton
+TRITON_WHEEL  ?= triton-ascend==3.2.0
+test-triton:
+	@command -v $(TRITON_PYTHON) > /dev/null || { echo "test-triton skipped: there is no $(TRITON_PYTHON)"; exit 0; }; \
+	test -x $(TRITON_VENV)/bin/python || $(TRITON_PYTHON) -m venv $(TRITON_VENV); \
+	if ! $(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(TRITON_WHEEL) pybind11; then \
+		echo "test-triton skipped: the wheel $(TRITON_WHEEL) is not to be had here"; exit 0; fi; \
+	$(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' && \
+	$(TRITON_VENV)/bin/python -m pytest tests/triton -rs
+
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "npuhal needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
@@ -73,4 +86,4 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRITON_VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import struct
+import sys
 import threading
+import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,8 +30,8 @@ _READS, _WRITES = (0, 2), (1, 2)
 """Kinds of tensors that a kernel reads, and that it writes (`tensor_kinds`)."""
 
 
-class InterpreterFailure(Exception):
-    """A kernel's source did something that the interpreter, or the device's memory, does not allow."""
+class OutOfBounds(Exception):
+    """A kernel's source reaches memory that none of its arguments leads to."""
 
 
 class Interpreter:
@@ -99,9 +101,11 @@ class Interpreter:
                 if parameter.is_pointer:
                     value = memory.host_address(value, slots[number], context)
                 arguments[parameter.name] = self._tensor(parameter.type, value)
-            self._programs(kernel.name, self.rewritten(function), arguments, grid)
+            run, file = self.rewritten(function), function.__code__.co_filename
+            self._programs(kernel.name, file, run, arguments, grid, _device_failure(context))
 
-    def _programs(self, name: str, run: Callable[..., Any], arguments: dict[str, Any], grid: tuple[int, ...]) -> None:
+    def _programs(self, name: str, file: str, run: Callable[..., Any], arguments: dict[str, Any],
+                  grid: tuple[int, ...], failed: Callable[[str], Exception]) -> None:
         builder = self.module.interpreter_builder
         builder.set_grid_dim(*grid)
         for z in range(grid[2]):
@@ -110,8 +114,11 @@ class Interpreter:
                     builder.set_grid_idx(x, y, z)
                     try:
                         run(**arguments)
-                    except InterpreterFailure as failure:
-                        raise InterpreterFailure(f"kernel {name}, program ({x}, {y}, {z}): {failure}") from failure
+                    except Exception as failure:
+                        what = failure if isinstance(failure, OutOfBounds) else repr(failure)
+                        text = f"kernel {name}, program ({x}, {y}, {z}){_line_of(failure, file)}: {what}"
+                        print(text, file=sys.stderr)  # as asserts on devices do: the error report has numbers only
+                        raise failed(text) from failure
 
     def _tensor(self, kind: str, value: Any) -> Any:
         """Return a parameter as the source sees it."""
@@ -198,6 +205,19 @@ class Interpreter:
         return call
 
 
+def _line_of(failure: BaseException, file: str) -> str:
+    """Return which line of the kernel's file an exception comes from."""
+    frames = [frame for frame in traceback.extract_tb(failure.__traceback__) if frame.filename == file]
+    return f", {file}:{frames[-1].lineno}" if frames else ""
+
+
+def _device_failure(context: Any) -> Callable[[str], Exception]:
+    """Return what makes an exception that fails the kernel as a device does, and not the fake itself."""
+    module = sys.modules[type(context).__module__]  # runtime imports no fakes; a kernel's context comes from there
+    made: Callable[[str], Exception] = module.Fail
+    return made
+
+
 def _put(holder: Any, name: str, value: Any) -> None:
     if value is _MISSING:
         delattr(holder, name)
@@ -277,9 +297,9 @@ class _Memory:
             return
         wrong = int(addresses[~inside].ravel()[0])
         if not self._ranges:
-            raise InterpreterFailure(f"it {what} {size} bytes through a null pointer")
+            raise OutOfBounds(f"it {what} {size} bytes through a null pointer")
         start, end, device = min(self._ranges, key=lambda each: min(abs(wrong - each[0]), abs(wrong - each[1])))
-        raise InterpreterFailure(
+        raise OutOfBounds(
             f"it {what} {size} bytes at {device + wrong - start:#x}, outside of its arguments: the nearest has "
             f"{end - start} bytes at {device:#x}; is a mask missing?"
         )

@@ -39,3 +39,29 @@ def test_ctrl_c_with_an_open_device(tmp_path: Path, way: tuple[str, ...], status
     assert ended.returncode == status
     assert "loop.py" in ended.stderr
     assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
+
+
+STANDING = """
+import threading
+import runtime
+stream = runtime.device(0).create_stream(name="work")
+inside = threading.Event()
+
+def stands():
+    inside.set()
+    threading.Event().wait()
+
+stream.host_function(stands)
+inside.wait()
+"""
+
+
+@pytest.mark.parametrize("url", ["fake://ascend910b3", "fake://ascend950"])
+def test_the_exit_does_not_wait_for_ever_for_a_host_function(url: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STANDING], env={**os.environ, "NPUHAL_URL": url}, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0
+    assert "stands" in ended.stderr
+    assert "3 s" in ended.stderr

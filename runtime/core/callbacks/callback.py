@@ -10,6 +10,7 @@ has returned, and the clearing of that signal.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
 
 _SLICE_MS = 200
+_EXIT_PATIENCE_S = 3.0
 """Longest wait inside the driver, so that a waiting thread can be interrupted and stopped."""
 
 
@@ -266,7 +268,7 @@ class HostCallbacks:
 class HostFunctions:
     """The thread that makes the calls of one context's host functions; it sleeps while none is queued."""
 
-    __slots__ = ("_changed", "_find", "_stopping", "_thread", "thread_id")
+    __slots__ = ("_changed", "_find", "_runtime", "_served", "_stopping", "_thread", "thread_id")
 
     def __init__(self, find: Callable[[int], Group | None], context: Context) -> None:
         """Start the thread.
@@ -275,6 +277,9 @@ class HostFunctions:
             find: returns the group of a thread.
         """
         self._find = find
+        self._runtime = context.device.runtime
+        self._served: Group | None = None
+        """The group whose call was made last."""
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(
@@ -290,11 +295,16 @@ class HostFunctions:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """End the thread after the call that it makes now."""
+        """End the thread after the call that it makes now; the exit waits for that a few seconds only."""
         self._stopping = True
         self.wake()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        if threading.current_thread() is self._thread:
+            return
+        self._thread.join(_EXIT_PATIENCE_S if self._runtime.leaving else None)
+        if self._thread.is_alive():
+            call = None if self._served is None else self._served.making
+            print(f"npuhal: the process exits without the end of the {call or 'host function'}, "
+                  f"which was waited for {_EXIT_PATIENCE_S:.0f} s", file=sys.stderr)
 
     def _group(self) -> Group | None:
         """Return the group of this very thread if calls are queued there."""
@@ -310,4 +320,5 @@ class HostFunctions:
                 return
             report = None if group is None else group.receive(_SLICE_MS)
             if group is not None and report is not None:
+                self._served = group
                 group.run(report)

@@ -7,9 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from chips.tasks import TaskType
+from npuhal import yaml_file
 
 _ALWAYS = frozenset({"type", "stream_id", "task_id", "task_sn"})
 _AROUND = re.compile(r"^(?:aic_|aiv_|src_|dst_|tail_)|(?:_low|_mid|_high|_top|_lower|_upper|_\d|\[\d+\])$")
@@ -18,7 +17,7 @@ _SIDES = {"aic_": "cube cores", "aiv_": "vector cores", "src_": "source", "dst_"
 
 @cache
 def _tables() -> tuple[dict[str, str], dict[str, dict[int, str]]]:
-    data: dict[str, Any] = yaml.load(Path(__file__).with_name("fields.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+    data: dict[str, Any] = yaml_file.load(Path(__file__).with_name("fields.yaml"))
     return data["fields"], data["values"]
 
 

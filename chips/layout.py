@@ -25,9 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import yaml
-
 from chips.packing import Encode, compile_decoder, compile_encoder
+from npuhal import yaml_file
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
@@ -428,7 +427,7 @@ def load_layouts(path: Path, parent: Path | None = None) -> LayoutSet:
     """
     inherited = load_layouts(parent) if parent else {}
     layouts: dict[str, Layout] = {}
-    tables: dict[str, Any] = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader) or {}
+    tables: dict[str, Any] = yaml_file.load(path) or {}
     for name, entry in tables.items():
         try:
             layouts[name] = make_layout(name, entry, {**inherited, **layouts})

@@ -24,6 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from npuhal import yaml_file
 from npuhal.records import dataclass, field
 
 SPEC_VERSION = "1.0"
@@ -99,15 +100,11 @@ def scalar(text: str) -> int | str | None:
 
 
 def read_yaml(path: Path) -> Any:
-    """Parse a YAML file with the C loader; a syntax error becomes a SchemaError with its line."""
-    import yaml  # late: `import chips` stays cheap
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    """Return the content of a YAML file; a syntax error becomes a SchemaError with its line."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), loader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise SchemaError(path, f"line {line}", str(error.problem)) from error
+        return yaml_file.load(path)
+    except yaml_file.BadYaml as error:
+        raise SchemaError(path, f"line {error.line}", error.problem) from error
 
 
 @lru_cache(maxsize=1)

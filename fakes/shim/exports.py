@@ -9,12 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from fakes.errors import FakeError
 from fakes.hal import modelled
 from fakes.hal.absent import absence
-from npuhal import constants, prototypes, structs
+from npuhal import constants, prototypes, structs, yaml_file
 from npuhal.records import dataclass
 
 MOST_ARGUMENTS = 12
@@ -102,7 +100,7 @@ def strong() -> tuple[str, ...]:
 
 @cache
 def _load(name: str) -> Any:
-    return yaml.load(Path(__file__).with_name(name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+    return yaml_file.load(Path(__file__).with_name(name))
 
 
 def _export(prototype: prototypes.Prototype) -> Export:

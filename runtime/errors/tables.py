@@ -7,6 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
+from npuhal import yaml_file
+
 __all__ = [
     "DeviceCode",
     "InternalCode",
@@ -172,7 +174,4 @@ def device_code(ts_code: int) -> DeviceCode:
 
 @cache
 def _load(file: str) -> Any:
-    import yaml  # late: importing the fault tree must not cost a parser
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load((Path(__file__).parent / file).read_text(encoding="utf-8"), Loader=loader)
+    return yaml_file.load(Path(__file__).with_name(file))

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from chips.catalog import find_chip
 from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import NEVER_TIMEOUT_US
+from npuhal import yaml_file
 from npuhal.records import dataclass
 
 Inputs = Mapping[str, Any]
@@ -68,7 +67,7 @@ class Machine:
 @functools.cache
 def constants() -> dict[str, Any]:
     """Return what ``machines.yaml`` states for all recordings."""
-    data: dict[str, Any] = yaml.load(Path(__file__).with_name("machines.yaml").read_bytes(), Loader=yaml.CSafeLoader)
+    data: dict[str, Any] = yaml_file.load(Path(__file__).with_name("machines.yaml"))
     return data
 
 

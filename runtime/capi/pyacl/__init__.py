@@ -19,8 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from npuhal import yaml_file
 from runtime.capi.pyacl import own, strict
 from runtime.capi.pyacl.binding import Function, Row, absent, bind, named, read_arguments
 
@@ -39,8 +38,7 @@ def missing() -> dict[str, Row]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    found: dict[str, Any] = yaml_file.load(Path(__file__).with_name(name))
     return found
 
 

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from npuhal import yaml_file
 from npuhal.records import dataclass
 
 _ROW = re.compile(r"(\w+)\((.*)\)(?: -> (.+))?\Z")
@@ -52,7 +51,7 @@ def _fields(text: str) -> tuple[Field, ...]:
 
 @cache
 def _load(name: str) -> Any:
-    return yaml.load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    return yaml_file.load(Path(__file__).with_name(f"{name}.yaml"))
 
 
 @cache

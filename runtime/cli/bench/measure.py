@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from npuhal import yaml_file
 from npuhal.records import dataclass
 
 RUNS = 5
@@ -165,7 +166,5 @@ def _target(name: str, chip: str) -> tuple[int, float]:
 
 @lru_cache
 def _vendor() -> dict[str, Any]:
-    import yaml
-
-    loaded: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("vendor.yaml").read_text())
+    loaded: dict[str, Any] = yaml_file.load(Path(__file__).with_name("vendor.yaml"))
     return loaded

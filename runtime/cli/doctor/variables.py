@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from npuhal import yaml_file
 from npuhal.errors import BadUrl
 from npuhal.loader import URL_VARIABLE, HalUrl
 from runtime.cli.doctor.findings import Finding, Level
@@ -26,7 +25,7 @@ _MODULE_LEVELS = re.compile(r"\w+=[0-4](?::\w+=[0-4])*")
 
 def check(machine: Machine) -> Iterator[Finding]:
     """Look at every variable that is set and that the runtime, or a reader's expectation, knows."""
-    table = yaml.safe_load((Path(__file__).with_name("variables.yaml")).read_text(encoding="utf-8"))
+    table = yaml_file.load(Path(__file__).with_name("variables.yaml"))
     for name, value in sorted(machine.environ.items()):
         row = table.get(name)
         if row is not None:

@@ -1,0 +1,83 @@
+"""YAML files, parsed once per machine: the content of ours is kept beside them, as Python keeps byte code.
+
+PyYAML and the ten files of a chip were a sixth of what a program paid before its first launch. What was parsed lies in
+`__pycache__` (or below `sys.pycache_prefix`) with the time and size of the file that it was made of; it counts while
+both are those of the file. Nothing is written where Python may write no byte code, and files outside of these packages
+are always parsed.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["BadYaml", "load"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+_OURS = tuple(str(_ROOT / package) + os.sep for package in ("npuhal", "chips", "runtime", "fakes"))
+_HEAD = struct.Struct("<8sqq")
+"""The format of what is kept, and the file's time of change (ns) and size."""
+_FORMAT = b"npuhal1\n"
+
+
+class BadYaml(ValueError):
+    """A YAML file is malformed; `line` is 0 where nobody knows it."""
+
+    def __init__(self, path: Path, line: int, problem: str) -> None:
+        super().__init__(path, line, problem)
+        self.path, self.line, self.problem = path, line, problem
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.problem}"
+
+
+def load(path: Path) -> Any:
+    """Return the content of a YAML file; raises BadYaml for a malformed one, UnicodeDecodeError and OSError."""
+    if not str(path).startswith(_OURS):
+        return _parsed(path)
+    status = path.stat()
+    head = _HEAD.pack(_FORMAT, status.st_mtime_ns, status.st_size)
+    kept = _place(path)
+    try:
+        raw = kept.read_bytes()
+        if raw.startswith(head):
+            return marshal.loads(memoryview(raw)[len(head) :])
+    except (OSError, ValueError, EOFError, TypeError):
+        pass  # there is none yet, or half of one: make it anew
+    content = _parsed(path)
+    if not sys.dont_write_bytecode:
+        _keep(kept, head, content)
+    return content
+
+
+def _parsed(path: Path) -> Any:
+    import yaml  # late: for what was not parsed yet
+
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise BadYaml(path, line, str(error.problem)) from error
+
+
+def _place(path: Path) -> Path:
+    folder = path.parent / "__pycache__"
+    if sys.pycache_prefix is not None:
+        folder = Path(sys.pycache_prefix, *path.parent.parts[1:])
+    return folder / f"{path.name}.{sys.implementation.cache_tag}.data"
+
+
+def _keep(kept: Path, head: bytes, content: Any) -> None:
+    """Write what was parsed, as one step; a folder that cannot be written, and dates, are left unkept."""
+    try:
+        raw = head + marshal.dumps(content)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        made = kept.with_name(f"{kept.name}.{os.getpid()}")
+        made.write_bytes(raw)
+        made.replace(kept)
+    except (OSError, ValueError):
+        return

@@ -1,0 +1,117 @@
+"""YAML files of ours are parsed once: what is kept equals what is parsed, and counts only for the file it is of."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from npuhal import yaml_file
+
+ROOT = Path(yaml_file.__file__).parents[1]
+PACKAGES = ("npuhal", "chips", "runtime", "fakes")
+OURS = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.yaml"))]
+
+
+@pytest.fixture
+def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file in a folder that counts as ours."""
+    monkeypatch.setattr(yaml_file, "_OURS", (str(tmp_path) + os.sep,))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    path = tmp_path / "some.yaml"
+    path.write_text("one: 1\nlist: [a, 2.5, null, true]\n")
+    return path
+
+
+CONTENT = {"one": 1, "list": ["a", 2.5, None, True]}
+
+
+def kept(path: Path) -> list[Path]:
+    return sorted(path.parent.glob("**/*.data*"))
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_kept_is_what_the_file_says(path: Path) -> None:
+    expected = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    assert yaml_file.load(path) == expected
+    assert yaml_file.load(path) == expected
+
+
+def test_the_second_time_nothing_is_parsed(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert yaml_file.load(ours) == CONTENT
+    (place,) = kept(ours)
+    assert place.parent.name == "__pycache__"
+    monkeypatch.setattr(yaml_file, "_parsed", None)
+    first, second = yaml_file.load(ours), yaml_file.load(ours)
+    assert first == second == CONTENT
+    first["list"].append(5)  # everyone gets an own copy
+    assert yaml_file.load(ours) == CONTENT
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_changed_file_is_parsed_again(ours: Path, later: bool) -> None:
+    yaml_file.load(ours)
+    status = ours.stat()
+    if later:
+        ours.write_text("one: 2\nlist: [a, 2.5, null, true]\n")
+        os.utime(ours, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    else:
+        ours.write_text("one: 2\n")
+        os.utime(ours, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert yaml_file.load(ours)["one"] == 2
+    assert yaml_file.load(ours)["one"] == 2
+    assert len(kept(ours)) == 1
+
+
+@pytest.mark.parametrize("spoil", [lambda raw: b"", lambda raw: raw[:30], lambda raw: raw[:-3], lambda raw: b"x" + raw])
+def test_half_of_a_kept_file_is_made_anew(ours: Path, spoil: Any) -> None:
+    yaml_file.load(ours)
+    (place,) = kept(ours)
+    whole = place.read_bytes()
+    place.write_bytes(spoil(whole))
+    assert yaml_file.load(ours) == CONTENT
+    assert place.read_bytes() == whole
+
+
+def test_nothing_is_written_where_no_byte_code_may_be(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert yaml_file.load(ours) == CONTENT
+    assert not kept(ours)
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(ours: Path) -> None:
+    (ours.parent / "__pycache__").write_text("in the way")
+    assert yaml_file.load(ours) == CONTENT
+
+
+def test_byte_code_elsewhere(ours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "cache"))
+    assert yaml_file.load(ours) == CONTENT
+    (place,) = kept(ours)
+    assert place.is_relative_to(tmp_path / "cache")
+
+
+def test_dates_are_not_kept(ours: Path) -> None:
+    ours.write_text("day: 2024-05-06\n")
+    assert str(yaml_file.load(ours)["day"]) == "2024-05-06"
+    assert not kept(ours)
+
+
+def test_files_of_others_are_always_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.yaml"
+    path.write_text("a: 1")
+    assert yaml_file.load(path) == {"a": 1}
+    assert not kept(path)
+
+
+def test_a_malformed_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("a: 1\nb: [\n")
+    with pytest.raises(yaml_file.BadYaml, match=r"bad\.yaml:3: ") as caught:
+        yaml_file.load(path)
+    assert caught.value.line == 3

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from chips import yaml_file
 from chips.tasks import TaskType
-from npuhal import yaml_file
 
 _ALWAYS = frozenset({"type", "stream_id", "task_id", "task_sn"})
 _AROUND = re.compile(r"^(?:aic_|aiv_|src_|dst_|tail_)|(?:_low|_mid|_high|_top|_lower|_upper|_\d|\[\d+\])$")

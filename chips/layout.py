@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from chips import yaml_file
 from chips.packing import Encode, compile_decoder, compile_encoder
-from npuhal import yaml_file
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from chips.completion import Cqe, Outcome
 
 _BUILT_IN = {
-    "v100": "chips.generations.v100",
+    "v100": "chips.generations.v100.plugin",
     "v200": "chips.generations.v200.plugin",
     "v201": "chips.generations.v201.plugin",
     "arch5162": "chips.generations.arch5162",

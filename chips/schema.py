@@ -24,7 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from npuhal import yaml_file
+from chips import yaml_file
 from npuhal.records import dataclass, field
 
 SPEC_VERSION = "1.0"

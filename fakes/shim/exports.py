@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from chips import yaml_file
 from fakes.errors import FakeError
 from fakes.hal import modelled
 from fakes.hal.absent import absence
-from npuhal import constants, prototypes, structs, yaml_file
+from npuhal import constants, prototypes, structs
 from npuhal.records import dataclass
 
 MOST_ARGUMENTS = 12

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
-from npuhal import yaml_file
+from chips import yaml_file
 
 __all__ = [
     "DeviceCode",

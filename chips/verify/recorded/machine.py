@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from chips import yaml_file
 from chips.catalog import find_chip
 from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import NEVER_TIMEOUT_US
-from npuhal import yaml_file
 from npuhal.records import dataclass
 
 Inputs = Mapping[str, Any]

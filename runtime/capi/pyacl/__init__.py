@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from npuhal import yaml_file
+from chips import yaml_file
 from runtime.capi.pyacl import own, strict
 from runtime.capi.pyacl.binding import Function, Row, absent, bind, named, read_arguments
 

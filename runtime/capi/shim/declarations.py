@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from npuhal import yaml_file
+from chips import yaml_file
 from npuhal.records import dataclass
 
 _ROW = re.compile(r"(\w+)\((.*)\)(?: -> (.+))?\Z")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from npuhal import yaml_file
+from chips import yaml_file
 from npuhal.records import dataclass
 
 RUNS = 5

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from npuhal import yaml_file
+from chips import yaml_file
 from npuhal.errors import BadUrl
 from npuhal.loader import URL_VARIABLE, HalUrl
 from runtime.cli.doctor.findings import Finding, Level

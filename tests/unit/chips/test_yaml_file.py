@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from npuhal import yaml_file
+from chips import yaml_file
 
 ROOT = Path(yaml_file.__file__).parents[1]
 PACKAGES = ("npuhal", "chips", "runtime", "fakes")

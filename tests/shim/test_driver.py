@@ -52,9 +52,7 @@ def test_memory_of_the_program_can_be_registered(run_driver: Run) -> None:
 
 def test_a_child_works_until_a_card_is_open(run_driver: Run) -> None:
     done = run_driver("fake://ascend910b3", "forks")
-    assert done.stdout.splitlines() == [
-        "child before the open: 0", "child after the open: 2", "other children: -1"
-    ]
+    assert done.stdout.splitlines() == ["child before the open: 0", "child after the open: 2", "other children: -1"]
     assert "was forked from" in done.stderr
 
 
@@ -92,9 +90,7 @@ def test_reports_survive_a_crash(run_driver: Run, tmp_path: Path) -> None:
         ({"NPUHAL_SHIM_SETUP": "nothing_here:function"}, "nothing_here"),
     ],
 )
-def test_a_program_without_its_fake_ends_with_a_sentence(
-    run_driver: Run, variables: dict[str, str], said: str
-) -> None:
+def test_a_program_without_its_fake_ends_with_a_sentence(run_driver: Run, variables: dict[str, str], said: str) -> None:
     done = run_driver("fake://ascend910b3", "basic", status=-signal.SIGABRT, **variables)
     assert done.stdout == ""
     assert said in done.stderr
@@ -151,7 +147,7 @@ def test_attached_functions_work_and_fail(run_python: Run, tmp_path: Path) -> No
     )  # fmt: skip
     assert done.stdout == "True True False\n"
     assert "ZeroDivisionError: this kernel cannot count" in done.stderr
-    assert 'in broken' in done.stderr, "where it broke"
+    assert "in broken" in done.stderr, "where it broke"
     assert any("cannot count" in problem for problem in json.loads(report.read_text())["problems"])
 
 

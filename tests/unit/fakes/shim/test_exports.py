@@ -1,0 +1,59 @@
+"""The tables of a libascend_hal.so, without a compiler."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+import yaml
+
+from fakes.hal import modelled
+from fakes.hal.absent import absence
+from fakes.shim import exports
+from fakes.shim.exports import Rule
+from npuhal import structs
+
+
+def by_name(generation: str = "v100") -> dict[str, exports.Export]:
+    return {each.prototype.name: each for each in exports.exports(generation)}
+
+
+@pytest.mark.parametrize("generation", ["v100", "v200", "v201"])
+def test_what_is_modelled_is_exported_and_nothing_else(generation: str) -> None:
+    wanted = {name for name in modelled() if absence(name, generation) is None} | exports.DAEMON.keys()
+    assert by_name(generation).keys() == wanted
+    source = exports.c_source(generation)
+    assert "halShmemOpenHandleByDevId(" in source
+    assert "halParseSDID(" not in source, "optional, and answered as absent: callers look whether it is there"
+    assert "halEschedWaitEvent(void) { return 65534; }" in source, "libraries do not load without it"
+
+
+def test_every_listed_pointer_is_one() -> None:
+    listed = yaml.safe_load((exports.Path(exports.__file__).with_name("pointers.yaml")).read_text())
+    assert listed.keys() <= modelled()
+    for name in listed:
+        assert by_name()[name].rules, name
+
+
+def test_rules_of_a_nested_pointer() -> None:
+    info = structs.halTaskSendInfo
+    assert by_name()["halSqTaskSend"].rules == (
+        Rule(1, base=ctypes.sizeof(info), written=True),
+        Rule(1, parent=0, at=info.sqe_addr.offset, unit=64, count_arg=1, count_rule=0, count_at=info.sqe_num.offset,
+             count_bytes=4),
+    )  # fmt: skip
+
+
+def test_rules_of_arrays_texts_and_tails() -> None:
+    rules = by_name()
+    assert rules["drvGetDevIDs"].rules == (Rule(0, written=True, unit=4, count_arg=1),)
+    assert rules["halShmemDestroyHandle"].rules == (Rule(0, text=True),)
+    assert rules["halShmemCreateHandle"].rules == (Rule(2, written=True, unit=1, count_arg=3),)
+    vector = rules["halQueueEnQueueBuff"].rules[0]
+    assert (vector.base, vector.unit, vector.count_rule) == (24, 16, 0)
+    assert rules["halMemPoolTrim"].rules[0] == Rule(0, base=16), "a struct by value"
+
+
+def test_untyped_pointers_are_addresses() -> None:
+    assert by_name()["drvMemcpy"].rules == ()
+    assert [rule.arg for rule in by_name()["halTsdrvCtl"].rules] == [5]

@@ -67,14 +67,14 @@ class InfoCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if module == c.MODULE_TYPE_MEMORY and info == _FAILED_MEMORY:
             block = bytes(_failed(device))
+        elif module == c.MODULE_TYPE_PCIE and info == c.INFO_TYPE_PCIE_ID_INFO:
+            block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))
         elif module != c.MODULE_TYPE_SYSTEM:
             return c.DRV_ERROR_NOT_SUPPORT
         elif info == c.INFO_TYPE_UUID:
             import hashlib  # late: it brings a large library
 
             block = hashlib.md5(f"{self.machine.options.seed}/{device.chip.soc}/{devid}".encode()).digest()
-        elif info == c.INFO_TYPE_PCIE_ID_INFO:
-            block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))
         else:
             return c.DRV_ERROR_NOT_SUPPORT
         if size.value != len(block):

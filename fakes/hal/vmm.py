@@ -151,20 +151,26 @@ class VmmCalls(Chapter):
         return 0
 
     def halMemCreate(self, handle: Any, size: int, prop: Any, flag: int) -> int:
-        """Create physical memory on a card."""
+        """Create physical memory on a card or on the host; the runtime's small pieces are of the host's pages."""
         if handle is None or not size or flag:
             return c.DRV_ERROR_INVALID_VALUE
         code = self._check(prop)
         if code:
             return code
-        if prop.side != c.MEM_DEV_SIDE:
+        host = prop.side != c.MEM_DEV_SIDE
+        if prop.side == c.MEM_HOST_SIDE and prop.devid:
             return c.DRV_ERROR_NOT_SUPPORT
-        if self.device(prop.devid) is None:
+        if not host and self.device(prop.devid) is None:
             return c.DRV_ERROR_INVALID_DEVICE
-        if size % _granularity(prop.pg_type):
+        small = prop.pg_type == c.MEM_NORMAL_PAGE_TYPE and prop.module_id == c.RUNTIME_MODULE_ID and size < HUGE
+        if size % (HOST_PAGE if small else _granularity(prop.pg_type)):
             return c.DRV_ERROR_PARA_ERROR
+        memory = self.machine.memory
         try:
-            block = self.machine.memory.allocate_physical(prop.devid, size, _POOLS[prop.pg_type])
+            if host:
+                block = memory.allocate_host_physical(size)
+            else:
+                block = memory.allocate_physical(prop.devid, size, _POOLS[prop.pg_type])
         except OutOfDeviceMemory as full:
             self.machine.problem(f"halMemCreate of {size} bytes: {full}")
             return c.DRV_ERROR_OUT_OF_MEMORY

@@ -193,8 +193,12 @@ class BackingFile:
         if got == _FAILED:
             os.close(fd)
             raise FakeError(f"cannot map {size} bytes of the memory file {name}: errno {ctypes.get_errno()}")
-        self.fd, self.size = fd, size
+        self.fd, self.size, self.start = fd, size, offset
         self.address: int = got
+
+    def holds(self, pointer: int) -> bool:
+        """Whether these bytes are at a pointer."""
+        return 0 <= pointer - self.address < self.size
 
     def drop(self, offset: int, size: int) -> None:
         """Return the memory of a part to the system; it reads as zero afterwards."""

@@ -141,14 +141,24 @@ class Memory:
         self._forget(block)
         return block
 
+    def allocate_host_physical(self, size: int) -> Block:
+        """Allocate host memory without an address of its own."""
+        block = self.allocate_host(size)
+        self._window(block).hide(block.base, block.span)
+        self._forget(block)
+        return block
+
     def free_physical(self, block: Block) -> None:
         """Free memory that `allocate_physical` made."""
         self._release(block)
 
     def map_physical(self, base: int, block: Block) -> Block:
         """Give physical memory an address in the range for virtual memory; `free` takes it away again."""
-        return self._add(Block(base, block.size, block.span, Kind.DEVICE, block.device, block.pointer, block.pool,
+        made = self._add(Block(base, block.size, block.span, block.kind, block.device, block.pointer, block.pool,
                                block.page, alias=True))  # fmt: skip
+        if made.kind is Kind.HOST:
+            self.expose(made)
+        return made
 
     def charge(self, device: int, pool: Pool, size: int) -> bool:
         """Take `size` bytes of a page kind's budget, or give them back (negative); False when there are too few."""
@@ -160,9 +170,12 @@ class Memory:
 
     def source(self, block: Block) -> tuple[int, int] | None:
         """Return file and offset of a block's bytes; None where they are not this process's to share."""
-        files = [self._devices[block.device].file, *self._files]
-        file = next((file for file in files if 0 <= block.pointer - file.address < file.size), None)
+        file = self._file(block)
         return None if file is None or not file.owned else (file.fd, block.pointer - file.address)
+
+    def _file(self, block: Block) -> BackingFile | None:
+        files = [self._window(block).file, *self._files]
+        return next((file for file in files if file.holds(block.pointer)), None)
 
     def open_foreign(self, path: str, offset: int, size: int) -> BackingFile:
         """Open bytes of another process; they are closed like those of `open_file`."""
@@ -255,7 +268,7 @@ class Memory:
 
     def _release(self, block: Block) -> None:
         """Give bytes, addresses and budget of a block back; not before other processes have let go of its bytes."""
-        if block.kind is Kind.DEVICE and self.held_elsewhere(block):
+        if self.held_elsewhere(block):
             self._lingering.append(block)
             return
         window = self._window(block)
@@ -284,9 +297,11 @@ class Memory:
                 file.drop(0, file.size)
 
     def expose(self, block: Block) -> None:
-        """Map a device block for the host at its own address (BAR window)."""
-        if not block.host_access:
-            self._devices[block.device].expose(block.base, block.span, block.pointer)
+        """Map a block for the host at its own address (for device memory a BAR window)."""
+        file = self._file(block)
+        if not block.host_access and file is not None:
+            place = file.start + block.pointer - file.address
+            self._reservation.map_file(block.base, block.span, file.fd, place)
             block.host_access = True
 
     def hide(self, block: Block) -> None:

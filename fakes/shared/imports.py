@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fakes.machine.blocks import Block, Kind, Pool
 from fakes.machine.memory import Memory
 from fakes.shared.names import Export, Names, Source
+from npuhal import constants as c
 
 if TYPE_CHECKING:
     from fakes.machine.address_space import BackingFile
@@ -30,7 +31,8 @@ class Imports:
                     file = self._memory.open_foreign(source.path, source.offset, source.span)
                 except OSError:
                     return None
-                view = Block(0, export.size, source.span, Kind.DEVICE, source.device, file.address,
+                kind = Kind.HOST if export.prop and export.prop[0] != c.MEM_DEV_SIDE else Kind.DEVICE
+                view = Block(0, export.size, source.span, kind, source.device, file.address,
                              list(Pool)[source.pool], export.page, alias=True)  # fmt: skip
                 self._foreign[source] = view, file
                 self._names.opened(source)

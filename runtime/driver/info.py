@@ -99,7 +99,7 @@ class DeviceInfo(HalCalls):
     def pci_address(self) -> str:
         """Return where the device sits on the PCIe bus, as domain:bus:device.function (struct HAL_PCIE_INFO)."""
         place = s.HAL_PCIE_INFO.from_buffer_copy(
-            self._block("MODULE_TYPE_SYSTEM", "INFO_TYPE_PCIE_ID_INFO", ctypes.sizeof(s.HAL_PCIE_INFO))
+            self._block("MODULE_TYPE_PCIE", "INFO_TYPE_PCIE_ID_INFO", ctypes.sizeof(s.HAL_PCIE_INFO))
         )
         return f"{place.domain:04x}:{place.bus:02x}:{place.device:02x}.{place.function:x}"
 

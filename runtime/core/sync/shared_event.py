@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from chips.tasks import MemWaitValue, MemWriteValue, WaitFor
 from npuhal import constants as c
+from runtime import errors
 from runtime.core.sync import value
 from runtime.core.sync.signals import Finished, Report, Signal
 from runtime.driver.ipc import KEY_BYTES, ShareDriver
@@ -37,12 +38,17 @@ class SharedWords(Signal):
         """Make the words, or open those behind a key.
 
         Raises:
-            RuntimeFault: no such key, or this process may not open it.
+            RuntimeFault: the driver does not have such events, there is no such key, or this process may not open it.
         """
         super().__init__(device, 0)
         self._order = threading.Lock()
         """Held while a record is counted and sent, so that the device sees the numbers grow."""
         self._driver = ShareDriver(device.hal, device.device_id)
+        if not self._driver.supports("FEATURE_SVM_VMM_NORMAL_GRANULARITY"):
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "the driver has no memory for events that processes share",
+                hint="use a newer driver",
+            )
         self._imported, self._key = bool(key), key
         if key:
             self.address = self._driver.open(key)

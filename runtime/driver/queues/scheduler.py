@@ -23,12 +23,14 @@ CAPABILITIES = {
 
 
 class Operation(IntEnum):
-    """Requests about running tasks (OPERATION_TYPE)."""
+    """Requests about queues and running tasks (OPERATION_TYPE)."""
 
     ABORT_APP = 0
     QUERY_ABORT_STATUS = 1
     ABORT_STREAM = 2
     STOP_STREAM = 12
+    UPDATE_STREAM_PRIORITY = 14
+    QUERY_STREAM_PRIORITY = 15
 
 
 class AbortState(IntEnum):
@@ -102,6 +104,16 @@ class SchedulerMessages:
                 hint="reset the device",
             )
         return now >= state
+
+    def set_priority(self, sq_id: int, priority: int) -> None:
+        """Give a queue another priority."""
+        request = struct.pack("<4I", sq_id, 0, 0, priority)
+        self._driver.control_message(Operation.UPDATE_STREAM_PRIORITY, "<12xI", request)
+
+    def priority(self, sq_id: int) -> int:
+        """Return the priority that the scheduler has for a queue."""
+        request = struct.pack("<4I", sq_id, 0, 0, 0)
+        return self._driver.control_message(Operation.QUERY_STREAM_PRIORITY, "<12xI", request)
 
     @staticmethod
     def _accepted(result: int, what: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from chips.programs.wait import KnownQueue, MemoryWait, WaitFor
 from fakes.executor.condition import event_tables
 from npuhal import constants as c
 from npuhal import structs as s
+from tests.tools.processes import shared_name
 from tests.unit.fakes.rig import SQE, Rig, Stream
 from tests.unit.fakes.test_conditions import Builder
 
@@ -295,3 +297,144 @@ def test_a_full_error_ring_takes_no_more_until_the_host_reads(rig: Rig) -> None:
     assert stream.send(rig.sqe("ring_buffer", stream, 1, delete=1)) == 0
     stream.drain()
     assert not card.error_ring
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def register(rig: Rig, address: int, size: int, kind: int) -> tuple[int, int]:
+    out = ctypes.c_void_p()
+    return int(rig.hal.halHostRegister(address, size, kind, 0, ctypes.byref(out))), out.value or 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_host_memory_is_registered_by_the_hosts_pages(
+    open_rig: Callable[..., Rig], soc: str, scheme: str, seed: int
+) -> None:
+    rig = open_rig(soc, scheme, seed=seed)
+    with mmap.mmap(-1, 8 * 4096) as area:
+        start = ctypes.addressof(ctypes.c_char.from_buffer(area))
+        code, _ = register(rig, start + 4096, 3 * 4096, c.HOST_MEM_MAP_DEV_PCIE_TH)
+        assert code == 0
+        assert rig.hal.halHostUnregisterEx(start + 4096, 0, c.HOST_MEM_MAP_DEV_PCIE_TH) == 0
+
+
+def test_pinned_memory_can_be_registered_too(rig: Rig) -> None:
+    pinned, kind = rig.alloc_host(3 * 4096), c.HOST_MEM_MAP_DEV if rig.v1 else c.HOST_MEM_MAP_DEV_PCIE_TH
+    code, seen = register(rig, pinned, 3 * 4096, kind)
+    assert (code, bool(seen)) == (0, True)
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_host_memory_needs_any_open_card(open_rig: Callable[..., Rig], soc: str, scheme: str) -> None:
+    rig = open_rig(soc, scheme, devices=4, open_card=False)
+    open_card(rig, 3)
+    address = rig.alloc_host(100)
+    ctypes.memset(address, 7, 100)
+    assert rig.get(address, 100) == b"\x07" * 100
+
+
+def small(side: int) -> s.drv_mem_prop:
+    return s.drv_mem_prop(side=side, module_id=c.RUNTIME_MODULE_ID, pg_type=c.MEM_NORMAL_PAGE_TYPE,
+                          mem_type=c.MEM_P2P_HBM_TYPE)  # fmt: skip
+
+
+def piece(rig: Rig, side: int) -> tuple[int, int]:
+    """Make 4 KiB of physical memory as shared events do; return its handle and address."""
+    prop, size, address = small(side), ctypes.c_size_t(), ctypes.c_void_p()
+    prop.devid = 65
+    prop.side = c.MEM_HOST_SIDE
+    granularity = rig.hal.halMemGetAllocationGranularity
+    assert granularity(ctypes.byref(prop), c.MEM_ALLOC_GRANULARITY_MINIMUM, ctypes.byref(size)) == 0
+    assert size.value == 4096
+    assert rig.hal.halSupportFeature(0, c.FEATURE_SVM_VMM_NORMAL_GRANULARITY)
+    assert rig.hal.halMemAddressReserve(ctypes.byref(address), size.value, 0, None, 0) == 0
+    handle, prop = ctypes.c_void_p(), small(side)
+    assert rig.hal.halMemCreate(ctypes.byref(handle), size.value, ctypes.byref(prop), 0) == 0
+    assert address.value
+    assert handle.value
+    assert rig.hal.halMemMap(address.value, size.value, 0, handle.value, 0) == 0
+    assert rig.hal.drvMemsetD8(address.value, size.value, 0, size.value) == 0
+    return handle.value, address.value
+
+
+def exported(rig: Rig, handle: int) -> int:
+    number, open_to_all = ctypes.c_uint64(), s.ShareHandleAttr(enableFlag=c.SHMEM_NO_WLIST_ENABLE)
+    assert rig.hal.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, 0, ctypes.byref(number)) == 0
+    attribute = rig.hal.halMemShareHandleSetAttribute
+    assert attribute(number.value, c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER, open_to_all) == 0
+    return number.value
+
+
+def host_access(rig: Rig, address: int) -> None:
+    desc = s.drv_mem_access_desc(type=c.MEM_ACCESS_TYPE_READWRITE)
+    desc.location.side = c.MEM_HOST_SIDE
+    assert rig.hal.halMemSetAccess(address, 4096, ctypes.byref(desc), 1) == 0
+
+
+def imported(rig: Rig, number: int, device: int) -> int:
+    handle, address = ctypes.c_void_p(), ctypes.c_void_p()
+    assert rig.hal.halMemImportFromShareableHandle(number, device, ctypes.byref(handle)) == 0
+    assert rig.hal.halMemAddressReserve(ctypes.byref(address), 4096, 0, None, 0) == 0
+    assert address.value
+    assert rig.hal.halMemMap(address.value, 4096, 0, handle.value, 0) == 0
+    return address.value
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_events_of_several_processes_have_their_memory(open_rig: Callable[..., Rig], soc: str, scheme: str) -> None:
+    name = shared_name(f"ipc-{soc}-{scheme}")
+    one, two = (open_rig(soc, scheme, shared=name) for _ in range(2))
+    words, word = piece(one, c.MEM_DEV_SIDE)
+    host_access(one, word)
+    lock, page = piece(one, c.MEM_HOST_SIDE)
+    ctypes.memmove(page, b"lock", 4)  # the host's own memory: no access has to be given
+    ctypes.memmove(word, b"word", 4)
+    there = imported(two, exported(one, lock), 65)
+    assert ctypes.string_at(there, 4) == b"lock"
+    for device in (0, 65):
+        seen = imported(two, exported(one, words), device)
+        assert two.get(seen, 4) == b"word"
+        host_access(two, seen)
+        assert ctypes.string_at(seen, 4) == b"word"
+    ctypes.memmove(there, b"mine", 4)
+    assert ctypes.string_at(page, 4) == b"mine"
+    assert one.hal.halMemUnmap(page) == 0
+    assert one.hal.halMemRelease(lock) == 0
+
+
+def test_host_memory_is_not_made_by_a_number_of_a_card(rig: Rig) -> None:
+    prop, handle = small(c.MEM_HOST_SIDE), ctypes.c_void_p()
+    prop.devid = 1
+    assert rig.hal.halMemCreate(ctypes.byref(handle), 4096, ctypes.byref(prop), 0) == c.DRV_ERROR_NOT_SUPPORT
+    prop.devid, prop.module_id = 0, c.HCCL_HAL_MODULE_ID
+    assert rig.hal.halMemCreate(ctypes.byref(handle), 4096, ctypes.byref(prop), 0) == c.DRV_ERROR_PARA_ERROR
+
+
+# -- facts about cards -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_facts_that_a_runtime_asks_for(open_rig: Callable[..., Rig], soc: str, scheme: str) -> None:
+    rig = open_rig(soc, scheme, devices=2, seed=3)
+    value = ctypes.c_int64(-1)
+
+    def ask_for(number: int, module: int, info: int) -> int:
+        return int(rig.hal.halGetDeviceInfo(number, module, info, ctypes.byref(value)))
+
+    for card in rig.fake.devices:
+        assert ask_for(card.identity.physical, c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_MASTERID) == 0
+    assert ask_for(0, c.MODULE_TYPE_SYSTEM, 27) == 0
+    assert ask_for(0, c.MODULE_TYPE_AICPU, c.INFO_TYPE_UTILIZATION) == 0
+    assert ask_for(0, c.MODULE_TYPE_VECTOR_CORE, c.INFO_TYPE_UTILIZATION) == 0
+    place, size = s.HAL_PCIE_INFO(), ctypes.c_int32(ctypes.sizeof(s.HAL_PCIE_INFO))
+    block = rig.hal.halGetDeviceInfoByBuff
+    where = (ctypes.addressof(place), ctypes.byref(size))
+    assert block(1, c.MODULE_TYPE_PCIE, c.INFO_TYPE_PCIE_ID_INFO, *where) == 0
+    assert place.bus
+    assert block(1, c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PCIE_ID_INFO, *where) == c.DRV_ERROR_NOT_SUPPORT

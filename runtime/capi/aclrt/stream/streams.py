@@ -14,6 +14,7 @@ from runtime.capi.aclrt.layouts import STREAM_VALUE
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream import blocking
 from runtime.core.stream.dvpp_group import DvppGroup
+from runtime.core.stream.priority import scheduler_priority, set_scheduler_priority
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.submit import last_task_id
 
@@ -203,7 +204,7 @@ def aclrtSetStreamFailureMode(acl: Acl, stream: Handle, mode: U64) -> None:
 
 @entry(null_rt("stream", "value"))
 def aclrtSetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
-    """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority (no effect)."""
+    """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority."""
     call = "aclrtSetStreamAttribute"
     found = own_stream_of(acl, call, stream)
     word = ctypes.c_uint32.from_address(value).value
@@ -213,7 +214,9 @@ def aclrtSetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: 
         found.set_overflow_check(bool(word))
     elif stmAttrType == _USER_TAG:
         found.user_tag = word
-    elif stmAttrType not in (_CACHE_INFO, _PRIORITY):
+    elif stmAttrType == _PRIORITY:
+        set_scheduler_priority(found, word)
+    elif stmAttrType != _CACHE_INFO:
         raise _unknown_attribute(call, stmAttrType)
 
 
@@ -224,7 +227,7 @@ def aclrtGetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: 
     found = stream_of(acl, stream)
     readers: dict[int, Any] = {
         _FAILURE_MODE: lambda: found.failure_mode, _OVERFLOW: lambda: found.overflow_check,
-        _USER_TAG: lambda: found.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: 0,
+        _USER_TAG: lambda: found.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(found),
     }  # fmt: skip
     if stmAttrType not in readers:
         raise _unknown_attribute(call, stmAttrType)

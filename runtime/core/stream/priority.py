@@ -1,0 +1,33 @@
+"""The priority that the task scheduler has for a stream's queue, asked for and changed by message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.driver.queues.scheduler import SchedulerMessages
+
+if TYPE_CHECKING:
+    from runtime.core.stream.stream import Stream
+
+
+def _messages(stream: Stream) -> SchedulerMessages:
+    stream.check_open()
+    return SchedulerMessages(stream.device.driver, stream.device.chip.generation)
+
+
+def set_scheduler_priority(stream: Stream, priority: int) -> None:
+    """Give the queue of a stream another priority.
+
+    Raises:
+        NotSupported 207000: the driver takes no such message.
+    """
+    _messages(stream).set_priority(stream.queues.sq_id, priority)
+
+
+def scheduler_priority(stream: Stream) -> int:
+    """Return the priority that the scheduler has for the queue of a stream.
+
+    Raises:
+        NotSupported 207000: the driver takes no such message.
+    """
+    return _messages(stream).priority(stream.queues.sq_id)

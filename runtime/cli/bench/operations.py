@@ -11,7 +11,7 @@ from runtime.cli.bench.measure import Loop, Spec, cost
 
 if TYPE_CHECKING:
     from chips.tasks import AicKernel, EventRecord
-    from runtime.api import Device, Event, Graph, Kernel
+    from runtime.api import Device, Event, Graph, Kernel, TritonKernel
 
 _FEW = 64
 _BATCH = 1000
@@ -30,6 +30,23 @@ def kernel(device: Device, arguments: int = 4) -> Kernel:
     return found
 
 
+def triton_kernel(device: Device) -> TritonKernel:
+    """Return a kernel as Triton-Ascend compiles one, of four pointers and three scalars."""
+    from chips.binary.writer import KernelText, write_elf
+
+    name = "bench_triton"
+    elf = write_elf([KernelText(name, name.encode().ljust(64, b"."))])
+    facts = {
+        "kernel_name": name, "name": f"{name} aiv", "mix_mode": "aiv",
+        "target": {"backend": "npu", "arch": device.chip.soc},
+    }  # fmt: skip
+    found = device.load_triton(elf, ["*fp32"] * 4 + ["i32", "i32", "fp32"], metadata=facts)
+    fake: Any = getattr(device.hal, "fake", None)
+    if fake is not None:
+        fake.attach(found.kernel.code, lambda context: None, name=name, grid=True)
+    return found
+
+
 def again(call: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
     """Return a loop of one call."""
 
@@ -45,6 +62,8 @@ def again(call: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
     Spec("launch, 64 bytes of arguments", 2),
     Spec("kernel[blocks](...), four buffers", 2),
     Spec("kernel[blocks](...), buffers and scalars", 2),
+    Spec("kernel[blocks](...), four buffers and three scalars", 2),
+    Spec("Triton kernel[grid](...), four buffers and three scalars", 2),
     Spec("64 launches with one call, per launch", 20, 64),
     Spec("1,000 launches with one call, per launch", 100, _BATCH),
 )
@@ -78,8 +97,19 @@ def launches(device: Device) -> list[Loop]:
         for number in range(calls):
             four[8](a, b, number, scale, stream=stream)
 
+    seven, compiled = kernel(device, 7), triton_kernel(device)
+
+    def of_seven(calls: int) -> None:
+        scale = np.float32(0.5)
+        for number in range(calls):
+            seven[8](a, b, c, d, number, 7, scale, stream=stream)
+
+    def of_triton(calls: int) -> None:
+        for number in range(calls):
+            compiled[8,](a, b, c, d, number, 7, 0.5, stream=stream)
+
     return [
-        on_device, with_host, subscript, mixed,
+        on_device, with_host, subscript, mixed, of_seven, of_triton,
         again(stream.launch_many, four, 8, few), again(stream.launch_many, four, 8, many),
     ]  # fmt: skip
 

@@ -70,6 +70,11 @@ class Slot(NamedTuple):
     kind: ArgumentKind | int
     folded: bool = False
 
+    @property
+    def name(self) -> str:
+        """What is passed in it."""
+        return self.kind.name if isinstance(self.kind, ArgumentKind) else str(self.kind)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorFile:

@@ -246,8 +246,7 @@ class Operator:
             elif slot.kind is ArgumentKind.TILING and isinstance(data, bytes):
                 behind.point(number, data)
             else:
-                name = getattr(slot.kind, "name", slot.kind)
-                raise unfit(f"operator {self.name}: slot {number}", name, "nothing is known to be passed in it",
+                raise unfit(f"operator {self.name}: slot {number}", slot.name, "nothing is known to be passed in it",
                             "launch it with kernel.launch and all slots written out")
         return behind.block(words)
 

@@ -14,7 +14,7 @@ import pytest
 
 from chips import find_chip
 from chips.registry import plugin
-from npuhal import replay, trace
+from npuhal import compiler, replay, trace
 from tests.shim.conftest import HERE, Run
 
 CHIPS = ("ascend910b3", "ascend950")
@@ -167,3 +167,30 @@ def test_a_trace_is_a_recording(run_driver: Run, tmp_path: Path) -> None:
     assert send.payload == entry("ascend910b3")
     copied = next(record for record in first if record.name == "drvMemcpy")
     assert trace.unpack_bytes(copied.before["src"]).startswith(b"from the program\0")
+
+
+def test_a_caller_may_hold_the_lock_of_its_interpreter(
+    run_python: Run, folder: Path, driver: Callable[[str], Path]
+) -> None:
+    source, library = folder / "held.c", folder / "libheld.so"
+    source.write_text(HELD)
+    command = [compiler.compiler(), "-shared", "-fPIC", "-o", str(library), str(source)]
+    subprocess.run([*command, f"-L{driver('ascend910b3')}", "-lascend_hal", "-lpthread"], check=True)
+    for url in ("fake://ascend910b3?devices=3", "fake://ascend910b3?devices=3&check=all"):
+        done = run_python(url, "held.py", str(library))
+        assert done.stdout == "3 0\n"
+
+
+HELD = """
+#include <pthread.h>
+#include <stdint.h>
+int drvGetDevNum(uint32_t *);
+static void *ask(void *count) { drvGetDevNum(count); return 0; }
+int ask_in_a_thread(void) {
+    uint32_t count = 0;
+    pthread_t thread;
+    pthread_create(&thread, 0, ask, &count);
+    pthread_join(thread, 0);
+    return count;
+}
+"""

@@ -49,6 +49,7 @@ def _machine(url: HalUrl) -> Machine:
     from chips import find_chip
     from chips.schema import SchemaError
     from fakes.machine.machine import Machine
+    from fakes.url import nodes
     from fakes.url.options import parse
     from fakes.url.rules import from_text
     from npuhal.errors import BadUrl
@@ -64,6 +65,7 @@ def _machine(url: HalUrl) -> Machine:
             options, target = {**scenario.options, **options}, target or scenario.soc
         machine = Machine(find_chip(target or DEFAULT_SOC), parse(url._replace(options=options)))
         try:
+            nodes.apply(machine, machine.options.nodes)
             from_text(machine, options.get("fault", ""))
             if scenario is not None:
                 scenario.apply(machine)

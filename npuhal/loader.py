@@ -212,9 +212,12 @@ class Search(NamedTuple):
             if not os.path.exists(place):
                 raise FileNotFoundError(place)
             self._preload_dependencies(place)
-        library = self.load(place, mode=ctypes.RTLD_LOCAL)
-        hal = LibraryApi(url, library, place if "/" in place else loaded_path(place) or place)
-        refuse_stub(hal)
+        from npuhal import quiet  # late: the fakes do without
+
+        with quiet.timed(place, self.root), quiet.quietly(place):
+            library = self.load(place, mode=ctypes.RTLD_LOCAL)
+            hal = LibraryApi(url, library, place if "/" in place else loaded_path(place) or place)
+            refuse_stub(hal)
         return hal
 
     def _preload_dependencies(self, path: str) -> None:

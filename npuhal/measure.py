@@ -96,9 +96,12 @@ class _Build:
         return "\n".join([*lines, "return 0; }", ""])
 
 
-def _rows(version: int = FIRST_VERSION) -> Iterator[Row]:
+def _rows(version: int | None = None) -> Iterator[Row]:
+    """Return the rows that hold at a version of the headers; None: those of the first, and what newer ones add."""
     for row in declarations.all_rows("struct", "union", "enum"):
-        if not row.name or declarations.find(row.name, (row.kind,), version) == row:
+        if version is not None and row.since > version:
+            continue
+        if not row.name or declarations.find(row.name, (row.kind,), version or FIRST_VERSION) == row:
             yield row
 
 

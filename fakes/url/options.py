@@ -15,6 +15,7 @@ from npuhal.records import dataclass, field
 
 MAX_DEVICES = 64
 """Cards of one machine: the driver's address plan has 64 slices."""
+NODES = ("open", "missing", "closed", "bare")
 TOPOLOGIES = ("mixed", "hccs", "switch", "pcie")
 CROSSING = (RACE, DEADLOCK)
 """Checkers that would have to see what other processes do."""
@@ -26,7 +27,7 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
           "check", "plan", "shared",
-          "swsq", "topology")  # fmt: skip
+          "swsq", "topology", "nodes")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,9 @@ class FakeOptions:
     """`shared=NAME`: processes that give the same name see one machine; its cards run freely."""
     features: int | None = None
     """`features=0x954`: what halSupportFeature says yes to, by bit; None: what a present driver has."""
+    nodes: str = "open"
+    """What the driver's library finds in /dev: "open"; "missing" or "closed": it does not get to the kernel; "bare":
+    the driver of a host without cards (with `devices=0`, which alone is a container without cards)."""
     topology: str = "mixed"
     """How cards are joined without UB: "mixed" (SIO in pairs, HCCS in fours), "hccs" (each with each), "switch" (SIO
     in pairs, else HCCS through a switch), or "pcie": none reaches another one's memory."""
@@ -116,11 +120,19 @@ def parse(url: HalUrl) -> FakeOptions:
         ts_version=url.integer("ts_version", 0, 0, 0xFFFF),
         op_interval_ns=url.integer("op_interval", 1 << 32, 1, (1 << 64) - 1),
         callback_groups=url.integer("callback_groups", 1024, 1, 1024),
+        nodes=_nodes(url),
         topology=url.choice("topology", "mixed", TOPOLOGIES),
         software_sq=url.flag("swsq", default=True),
         compiled=url.flag("compiled"),
         limits={kind: url.integer(name, 0, 0, 1 << 20) for name, kind in counts.items() if name in url.options},
     )
+
+
+def _nodes(url: HalUrl) -> str:
+    nodes = url.choice("nodes", "open", NODES)
+    if nodes == "bare" and url.integer("devices", 1):
+        raise BadUrl(f"HAL URL {url.text!r}: nodes=bare is a host without cards; give devices=0 with it")
+    return nodes
 
 
 def _shared(url: HalUrl) -> str:

@@ -12,7 +12,6 @@ from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 
-MAX_DEVICES = 64
 _SOC_NAME_BYTES = 50
 _UNIQUE_ID_BYTES = 16
 _UNTOUCHED = -1
@@ -121,12 +120,18 @@ class DeviceInfo(HalCalls):
 
 
 def device_count(hal: npuhal.HalApi) -> int:
-    """Return how many devices this process may see; a machine without devices gives 0."""
+    """Return how many devices this process may see; a machine without devices gives 0.
+
+    Raises RuntimeFault with the driver's own code where the device nodes are missing or do not open.
+    """
     value = ctypes.c_uint32(0)
     rc = hal.drvGetDevNum(ctypes.byref(value))
     if rc == c.DRV_ERROR_NO_DEVICE:
         return 0
-    HalCalls(hal, 0).check(rc, "drvGetDevNum")
+    if rc:
+        fault = HalCalls(hal, 0).fault(rc, "drvGetDevNum", "the driver does not get to its kernel modules")
+        fault.hint = "look at /dev/davinci_manager: it is missing, closed to this user, or busy (`npuhal doctor` says)"
+        raise fault
     return value.value
 
 
@@ -135,6 +140,14 @@ def platform_is_host(hal: npuhal.HalApi) -> bool:
     value = ctypes.c_uint32(0)
     HalCalls(hal, 0).check(hal.drvGetPlatformInfo(ctypes.byref(value)), "drvGetPlatformInfo")
     return value.value == 1
+
+
+def _host_without_devices(hal: npuhal.HalApi) -> bool:
+    """Ask where the process runs; a driver without any card does not tell, and is on a host."""
+    try:
+        return platform_is_host(hal)
+    except errors.RuntimeFault:
+        return True
 
 
 def read_machine(hal: npuhal.HalApi) -> MachineFacts:
@@ -147,7 +160,7 @@ def read_machine(hal: npuhal.HalApi) -> MachineFacts:
     if answering is None:
         return MachineFacts(
             device_count=0, known_chip=None, soc_name="", version_word=0, ts_count=0, aicpu_count=0, callback_groups=0,
-            on_host=platform_is_host(hal), api_version=npuhal.shake_hands(hal).library,
+            on_host=_host_without_devices(hal), api_version=npuhal.shake_hands(hal).library,
         )
     info, word = answering
     soc_name = info.soc_version()
@@ -179,10 +192,7 @@ def _first_answering(hal: npuhal.HalApi) -> tuple[DeviceInfo, int] | None:
     rc, word = info.ask("MODULE_TYPE_SYSTEM", "INFO_TYPE_VERSION")
     if rc == 0 and word != _UNTOUCHED:
         return info, word
-    try:
-        count = device_count(hal)
-    except errors.RuntimeFault:
-        count = MAX_DEVICES
+    count = device_count(hal)
     for device_id in range(1, count):
         info = DeviceInfo(hal, device_id)
         rc, word = info.ask("MODULE_TYPE_SYSTEM", "INFO_TYPE_VERSION")

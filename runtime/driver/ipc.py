@@ -8,6 +8,7 @@ from typing import Any
 
 from npuhal import constants as c
 from npuhal import structs as s
+from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable
 
@@ -82,8 +83,18 @@ class ShareDriver(HalCalls):
         return kind.value
 
     def bare_pid(self) -> int:
-        """Return this process's id as the driver knows it: the thread group outside of any container."""
-        return int(self.hal.drvDeviceGetBareTgid())
+        """Return this process's id as the driver knows it: the thread group outside of any container.
+
+        Raises:
+            RuntimeFault 507899: the driver cannot tell.
+        """
+        number = int(self.hal.drvDeviceGetBareTgid())
+        if number < 0:
+            raise errors.fault(
+                "ACL_ERROR_RT_DRV_INTERNAL_ERROR", f"drvDeviceGetBareTgid answered {number}, which is no process",
+                hint="look at /dev/davinci_manager with `npuhal doctor`",
+            )
+        return number
 
     # -- host memory for devices -----------------------------------------------------------------------------------
 

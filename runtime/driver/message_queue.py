@@ -6,6 +6,8 @@ Every wait is cut into slices, so that no thread is inside the driver for long.
 from __future__ import annotations
 
 import ctypes
+import queue
+import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -19,6 +21,8 @@ NAME_BYTES = c.QUEUE_MAX_STR_LEN - 1
 """Longest name of a queue."""
 CONTEXT_BYTES = 96
 """Bytes beside its contents that a message may carry."""
+FIRST_CALL_S = 30.0
+"""How long the driver may take for its first call about message queues."""
 _SLICE_MS = 200
 
 
@@ -40,15 +44,39 @@ class MessageDriver(HalCalls):
 
         Raises:
             NotSupported 207000: the driver has none.
+            Timeout 507046: the driver does not answer.
         """
         if not self.hal.has("halQueueInit"):
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "the driver's library has no message queues",
                 hint="use a driver that has halQueueInit",
             )
-        rc = self.hal.halQueueInit(self.device_id)
+        rc = self._first_call()
         if rc != c.DRV_ERROR_REPEATED_INIT:
             self.check(rc, "halQueueInit", f"device {self.device_id}")
+
+    def _first_call(self) -> int:
+        """Call halQueueInit, which waits for processes of the driver; not for ever, whatever it waits for."""
+        answers: queue.SimpleQueue[int | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answers.put(self.hal.halQueueInit(self.device_id))
+            except BaseException as problem:
+                answers.put(problem)
+
+        threading.Thread(target=work, name="npuhal message queues", daemon=True).start()
+        try:
+            answer = answers.get(timeout=FIRST_CALL_S)
+        except queue.Empty:
+            raise errors.fault(
+                "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
+                f"the driver did not get message queues of device {self.device_id} ready within {FIRST_CALL_S:g} s",
+                hint="its queue service does not answer: look at the device's processes with npu-smi info and dmesg",
+            ) from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def create(self, name: str, depth: int) -> int:
         """Make a queue for up to `depth` messages and return its number."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from npuhal.errors import BadUrl
 from npuhal.loader import URL_VARIABLE, HalUrl
+from npuhal.records import replace
 from runtime.cli import UsageError
 from runtime.cli.doctor import libraries, nodes, process, variables
 from runtime.cli.doctor.findings import Finding, Level
@@ -88,6 +89,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.elf and not args.probe:
         raise UsageError("--elf is a step of the probe", "give --probe too")
     machine = Machine()
+    if args.url:
+        machine = replace(machine, environ={**machine.environ, URL_VARIABLE: args.url})
     url = args.url or machine.environ.get(URL_VARIABLE) or "hal://"
     real = _is_real(url)
     findings = diagnose(machine, skip=() if real else _HARDWARE)

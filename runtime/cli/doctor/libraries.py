@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from npuhal import daemon, loader
+from npuhal.errors import BadUrl
 from runtime.cli.doctor.findings import Finding, Level
 from runtime.cli.doctor.machine import Machine
 
@@ -34,18 +36,24 @@ def check(machine: Machine) -> Iterator[Finding]:
         yield from _daemon(machine)
 
 
+def _named(machine: Machine) -> tuple[str, str]:
+    """Return the file that is named instead of being looked for, and the variable that names it."""
+    with contextlib.suppress(BadUrl):  # which is a finding of its own
+        url = loader.HalUrl.parse(machine.environ.get(loader.URL_VARIABLE) or "hal://")
+        if url.scheme == "hal" and url.target:
+            return url.target, loader.URL_VARIABLE
+    return machine.environ.get(loader.LIBRARY_VARIABLE, ""), loader.LIBRARY_VARIABLE
+
+
 def _driver(machine: Machine) -> Iterator[Finding]:
-    named = machine.environ.get(loader.LIBRARY_VARIABLE)
+    named, variable = _named(machine)
     if named:
         if not machine.exists(named):
             yield Finding(
-                Level.PROBLEM,
-                f"{loader.LIBRARY_VARIABLE} names a file that is not there",
-                named,
-                f"correct or unset {loader.LIBRARY_VARIABLE}",
+                Level.PROBLEM, f"{variable} names a file that is not there", named, f"correct or unset {variable}"
             )
             return
-        yield from _chosen(machine, named, loader.LIBRARY_VARIABLE)
+        yield from _chosen(machine, named, variable)
         return
     found = machine.find_library(loader.LIBRARY)
     on_path = {path for path, _ in found}

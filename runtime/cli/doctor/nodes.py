@@ -13,6 +13,7 @@ __all__ = ["check", "device_nodes"]
 
 MANAGERS = ("/dev/davinci_manager", "/dev/davinci_manager_docker")
 CHANNEL = "/dev/hisi_hdc"
+CHANNEL_CURE = f"map {CHANNEL} into the container, or load the Ascend driver whole; UB cards do without"
 _OPEN_CURES = {
     "EPERM": "the container may not use this device: start it with --device {node}",
     "EACCES": "a security module (SELinux, AppArmor) refuses it: see the audit log",

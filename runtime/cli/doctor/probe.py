@@ -16,8 +16,9 @@ from chips.registry import Plugin, UnsupportedTask, plugin
 from chips.tasks import EventRecord, Maintenance, Nop, Task
 from npuhal import constants as c
 from npuhal import daemon as daemons
+from npuhal import quiet
 from npuhal import structs as s
-from npuhal.loader import loaded_path
+from npuhal.loader import URL_VARIABLE, HalUrl, loaded_path
 from npuhal.records import dataclass, field
 from npuhal.version import decode_version, withheld
 from runtime.cli.doctor import nodes
@@ -68,10 +69,10 @@ class Probe:
     def steps(self) -> tuple[Step, ...]:
         """Return the ladder from the bottom up; limits in seconds."""
         return (
+            Step("nodes", self._nodes, 10),  # before the library is loaded, which waits for some of them
             Step("load", self._load, 60),
             Step("dependencies", self._dependencies, 10),
             Step("versions", self._versions, 10),
-            Step("nodes", self._nodes, 10),
             Step("enumerate", self._enumerate, 30),
             Step("daemon", self._daemon, 120),
             Step("open", self._open, 300),  # the driver itself waits up to 240 s for a process that is being recycled
@@ -87,9 +88,14 @@ class Probe:
         return Step("close", self._close, 120)
 
     def _load(self) -> str:
+        began = time.monotonic()
         self.hal = npuhal.open_hal(self.url)
         self._undo.append(("door", self.hal.close))
-        return getattr(self.hal, "path", "") or self.hal.url
+        told, took = getattr(self.hal, "path", "") or self.hal.url, time.monotonic() - began
+        if took > quiet.SLOW_S and isinstance(self._inner(), npuhal.LibraryApi):
+            cause = quiet.expected_wait(str(self.machine.root)) or "its constructors waited for a device node"
+            raise Doubt(f"{told}, after {took:.0f} s: {cause}", nodes.CHANNEL_CURE)
+        return told
 
     def _dependencies(self) -> str:
         if not isinstance(self._inner(), npuhal.LibraryApi):
@@ -112,12 +118,15 @@ class Probe:
         return f"{told}; withheld: {', '.join(missing)}" if missing else told
 
     def _nodes(self) -> str:
-        if not isinstance(self._inner(), npuhal.LibraryApi):
+        if HalUrl.parse(self.url or os.environ.get(URL_VARIABLE) or "hal://").scheme != "hal":
             raise Skipped("this backend needs no device nodes")
         for finding in nodes.check(self.machine):
             if finding.level is Level.PROBLEM:
                 raise Failed(f"{finding.situation}: {finding.evidence}", finding.cure)
-        return ", ".join(nodes.device_nodes(self.machine))
+        told = ", ".join(nodes.device_nodes(self.machine))
+        if wait := quiet.expected_wait(str(self.machine.root)):
+            raise Doubt(f"{told}; {wait}", nodes.CHANNEL_CURE)
+        return told
 
     def _enumerate(self) -> str:
         count = device_count(self._hal)

@@ -401,3 +401,12 @@ def test_drift_version_is_the_one_the_rows_carry():
     assert marks == {0, DRIFT_VERSION}
     assert set(C_NAMES) == set(SCALARS)
     assert constants.enum("drvStatus_t") == FACTS["enums"]["enum tagDrvStatus"]["values"]
+
+
+def test_rows_of_newer_headers_are_not_measured_on_older_ones():
+    newer = [row for row in declarations.all_rows("struct", "union", "enum") if row.since > declarations.FIRST_VERSION]
+    assert newer
+    old = list(measure._rows(declarations.FIRST_VERSION))
+    assert all(row.since <= declarations.FIRST_VERSION for row in old)
+    for row in newer:
+        assert row in list(measure._rows(row.since))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 import npuhal
-from npuhal import structs
+from npuhal import quiet, structs
 from npuhal.errors import LibraryNotFound, MissingSymbols, StubLibrary
 from npuhal.loader import Search, loaded_path
 
@@ -135,3 +136,54 @@ def test_a_bound_call_is_the_c_function_itself(hal):
     assert isinstance(bound, ctypes._CFuncPtr)
     assert bound.argtypes == [ctypes.POINTER(ctypes.c_uint32)]
     assert hal.drvGetDevNum is bound
+
+
+TALKER = """
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void start(void) { printf("DrvMngGetConsoleLogLevel failed. (ret=4)\\n"); }
+int drvGetDevNum(unsigned *n) { printf("asked\\n"); *n = 1; return 0; }
+"""
+SLEEPER = """
+#include <unistd.h>
+__attribute__((constructor)) static void start(void) { usleep(300000); }
+int drvGetDevNum(unsigned *n) { *n = 1; return 0; }
+"""
+
+
+def test_what_a_library_prints_while_it_is_loaded_is_logged(tmp_path, capfd, caplog):
+    path = compile_library(tmp_path / "talker/libascend_hal.so", TALKER)
+    print("before")
+    with caplog.at_level("WARNING", "npuhal.loader"):
+        hal = Search(root=str(tmp_path)).open_file(str(path), f"hal://{path}")
+    print("after", flush=True)
+    assert capfd.readouterr().out == "before\nafter\n"
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"{path} printed: DrvMngGetConsoleLogLevel failed. (ret=4)", f"{path} printed: asked"]
+    hal.close()
+
+
+@pytest.mark.parametrize("channel", [False, True])
+def test_a_slow_load_is_explained(tmp_path, monkeypatch, caplog, channel):
+    monkeypatch.setattr(quiet, "SLOW_S", 0.1)
+    if channel:
+        (tmp_path / "dev").mkdir()
+        (tmp_path / "dev/hisi_hdc").touch()
+    path = compile_library(tmp_path / f"sleeper{channel}/libascend_hal.so", SLEEPER)
+    with caplog.at_level("INFO", "npuhal.loader"):
+        Search(root=str(tmp_path)).open_file(str(path), f"hal://{path}").close()
+    *before, after = [record.getMessage() for record in caplog.records]
+    assert after.startswith(f"loading {path} took 0.")
+    if channel:
+        assert before == []
+        assert after.endswith("its constructors waited, most often for /dev/hisi_hdc")
+    else:
+        assert before == [f"{path}: {quiet.expected_wait(str(tmp_path))}"]
+        assert after.endswith(quiet.expected_wait(str(tmp_path)))
+
+
+def test_without_standard_output_a_library_loads_too(tmp_path):
+    path = compile_library(tmp_path / "silent/libascend_hal.so", TALKER)
+    text = f"from npuhal.loader import Search; print(1) if Search().open_file({str(path)!r}, 'hal://x') else 0"
+    done = subprocess.run(f'{sys.executable} -c "{text}" >&-', shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

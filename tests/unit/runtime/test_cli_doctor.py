@@ -498,3 +498,18 @@ def test_the_command_prints_findings_and_tells_by_its_status(
         else:
             assert ("PROBLEM  the visible-device mask" in text) == bool(status)
             assert ("cure: give ascending ids" in text) == bool(status)
+
+
+def test_a_library_that_the_url_names_is_looked_at(build: Build) -> None:
+    elsewhere = "/opt/driver/libascend_hal.so"
+    machine = build({elsewhere: ""}, environ={**ON_TOOLKIT, "NPUHAL_URL": f"hal://{elsewhere}"}, without=(DRIVER,))
+    findings = list(libraries.check(machine))
+    assert any(finding.situation == f"driver library {elsewhere}" for finding in findings)
+    assert any("from NPUHAL_URL" in finding.evidence for finding in findings)
+
+
+def test_a_url_that_names_no_file_is_a_problem(build: Build) -> None:
+    machine = build(environ={**ON_TOOLKIT, "NPUHAL_URL": "hal:///opt/nowhere.so"})
+    (finding, *_) = libraries.check(machine)
+    assert (finding.level, finding.evidence) == (Level.PROBLEM, "/opt/nowhere.so")
+    assert finding.cure == "correct or unset NPUHAL_URL"

@@ -27,7 +27,7 @@ from runtime.errors import fault, from_hal
 
 (KERNEL,) = (Path(__file__).parents[2] / "data" / "kernels" / "ascend910b").glob("*.o")
 BACKENDS = ("fake://ascend910b3", "fake://ascend950?seed=5")
-LOW_STEPS = ("load", "dependencies", "versions", "nodes", "enumerate", "daemon", "open")
+LOW_STEPS = ("nodes", "load", "dependencies", "versions", "enumerate", "daemon", "open")
 STEPS = (*LOW_STEPS, "memory", "copy", "stream", "no-op", "event")
 
 
@@ -320,3 +320,25 @@ def test_a_bundle_of_a_machine_without_a_driver_has_its_findings(tmp_path: Path)
 )
 def test_logs_are_looked_for_in_the_order_of_the_log_library(environ: dict[str, str], first: str) -> None:
     assert log_places(Machine(environ=environ))[0] == first
+
+
+def test_nodes_are_looked_at_before_a_library_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    machine = Machine(root=tmp_path, environ={})
+    probe = Probe(f"hal://{tmp_path}/libascend_hal.so", 0, machine)
+    (result,) = climb(probe.steps())
+    assert (result.step, result.state) == ("nodes", State.FAILED)
+    assert "there is no NPU device node" in result.told
+
+
+def test_a_wait_for_the_channel_is_told_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "dev").mkdir()
+    for name in ("davinci0", "davinci_manager"):
+        (tmp_path / "dev" / name).touch()
+    machine = Machine(root=tmp_path, environ={}, probe=lambda _root: [])
+    probe = Probe(f"hal://{tmp_path}/libascend_hal.so", 0, machine)
+    first, second = climb(probe.steps())
+    assert (first.step, first.state) == ("nodes", State.WARNING)
+    assert "no /dev/hisi_hdc, for which the driver's library may wait about 22 s" in first.told
+    assert "UB cards do without" in first.cure
+    assert (second.step, second.state) == ("load", State.FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,8 @@ import chips
 import npuhal
 from npuhal import constants as c
 from runtime import errors
-from runtime.driver import info
+from runtime.driver import info, message_queue
+from runtime.driver.ipc import ShareDriver
 from tests.unit.runtime.machines import CHIPS, V100
 
 Answer = Callable[..., int]
@@ -119,3 +121,50 @@ def test_items_that_a_driver_does_not_know(hal: Any) -> None:
     assert asked.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_ENV", 7) == 7
     with pytest.raises(errors.NotSupported, match="INFO_TYPE_ENV, device 0"):
         asked.get("MODULE_TYPE_SYSTEM", "INFO_TYPE_ENV")
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize(("nodes", "code", "name"), [("missing", 7, "INNER_ERR"), ("closed", 17, "IOCRL_FAIL")])
+@pytest.mark.parametrize("soc", ["ascend910b3", "ascend950pr_9599"])
+def test_missing_nodes_are_told_with_the_code_of_the_count(
+    soc: str, nodes: str, code: int, name: str, scheme: str
+) -> None:
+    hal = npuhal.open_hal(f"{scheme}://{soc}?nodes={nodes}")
+    with pytest.raises(errors.RuntimeFault, match=f"drvGetDevNum answered {code} DRV_ERROR_{name}") as caught:
+        info.read_machine(hal)
+    assert (caught.value.hal_code, caught.value.hal_call) == (code, "drvGetDevNum")
+    assert "/dev/davinci_manager" in caught.value.hint
+    hal.close()
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("nodes", ["open", "bare"])
+def test_a_container_and_a_host_without_cards(scheme: str, nodes: str) -> None:
+    hal = npuhal.open_hal(f"{scheme}://ascend910b3?devices=0&nodes={nodes}")
+    count = ctypes.c_uint32(9)
+    assert hal.drvGetDevNum(ctypes.byref(count)) == (0 if nodes == "open" else c.DRV_ERROR_NO_DEVICE)
+    facts = info.read_machine(hal)
+    assert (facts.device_count, facts.on_host) == (0, True)
+    hal.close()
+
+
+def test_a_bare_host_has_no_cards() -> None:
+    with pytest.raises(npuhal.errors.BadUrl, match="give devices=0 with it"):
+        npuhal.open_hal("fake://ascend910b3?nodes=bare")
+
+
+def test_a_process_that_the_driver_does_not_know_has_no_id(hal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = ShareDriver(hal, 0)
+    assert shared.bare_pid() > 0
+    monkeypatch.setattr(hal, "drvDeviceGetBareTgid", lambda: -1)
+    with pytest.raises(errors.DriverError, match="answered -1, which is no process"):
+        shared.bare_pid()
+
+
+def test_the_first_call_about_message_queues_has_a_bound(hal: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+    monkeypatch.setattr(message_queue, "FIRST_CALL_S", 0.05)
+    monkeypatch.setattr(hal, "halQueueInit", lambda _device: 0 if let_go.wait(10) else 1)
+    with pytest.raises(errors.Timeout, match=r"message queues of device 0 ready within 0\.05 s"):
+        message_queue.MessageDriver(hal, 0).prepare()
+    let_go.set()

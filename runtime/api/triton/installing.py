@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import tempfile
@@ -94,8 +95,11 @@ def install(where: str | Device | None = None, *, interpret: bool = False) -> No
     uninstall()
     with _lock, ExitStack() as undo:
         interpreter = Interpreter(triton) if interpret else None
-        if interpret and not _has_compiler():
-            _use_stand_in(undo)
+        if interpreter is not None:
+            source = importlib.import_module("triton.compiler.compiler").ASTSource
+            _set(undo, source, "make_ir", interpreter.guarded(source.make_ir))
+            if not _has_compiler():
+                _use_stand_in(undo)
         driver = _driver_class(triton)(device, interpreter)
         compiler_side = importlib.import_module("triton.backends.ascend.driver")
         _set(undo, compiler_side.NPUUtils, "instance", driver.utils)
@@ -153,10 +157,15 @@ def _use_stand_in(undo: ExitStack) -> None:
     backends: Mapping[str, Any] = importlib.import_module("triton.backends").backends
     backend = backends["ascend"].compiler  # Triton loads the file once more, under a name of its own
     _set(undo, backend, "add_stages", stand_in_stages(backend))
-    folder = undo.enter_context(tempfile.TemporaryDirectory(prefix="npuhal-triton-"))
     before = os.environ.get(_CACHE)
-    os.environ[_CACHE] = folder
+    os.environ[_CACHE] = _folder().name
     undo.callback(_restore_variable, _CACHE, before)
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder for what is compiled without a compiler; it goes at the end of the process."""
+    return tempfile.TemporaryDirectory(prefix="npuhal-triton-")
 
 
 def _restore_variable(name: str, value: str | None) -> None:

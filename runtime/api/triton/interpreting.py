@@ -135,6 +135,15 @@ class Interpreter:
         whole = isinstance(value, int) and not isinstance(value, bool)
         return self._tensor("i32", value) if whole and not constant else value
 
+    def guarded(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a method that reads `triton.language`, so that it waits while a kernel of another thread is run."""
+
+        def made(*arguments: Any, **named: Any) -> Any:
+            with self._lock:
+                return method(*arguments, **named)
+
+        return made
+
     # -- what the interpreter replaces -----------------------------------------------------------------------------
 
     def rewritten(self, function: FunctionType) -> Callable[..., Any]:
@@ -183,6 +192,8 @@ class Interpreter:
             space = {"tl": language, "core": language.core}
             self.module._patch_lang(types.SimpleNamespace(__globals__=space))
             self._jit.__call__ = self._inner_call()
+            # Triton's own takes int() of an array of one element, which NumPy 2.4 refuses.
+            language.core.tensor.__index__ = lambda tensor: int(np.asarray(tensor.handle.data).item())
         finally:
             found = [
                 (holder, name, old.get(name, _MISSING), vars(holder).get(name, _MISSING))

@@ -288,7 +288,15 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
         def add_stages(self, stages: Any, options: Any) -> None:
             """Add nothing."""
 
-    state = types.SimpleNamespace(config=Config(), utils=type("NPUUtils", (), {}), backend=Backend)
+    class Source:
+        """ASTSource."""
+
+        def make_ir(self, options: Any) -> str:
+            """Return what stands for IR."""
+            return f"IR for {options}"
+
+    utils = type("NPUUtils", (), {})
+    state = types.SimpleNamespace(config=Config(), utils=utils, backend=Backend, source=Source)
     modules: dict[str, dict[str, Any]] = {
         "triton": {"__version__": "3.2.0"},
         "triton.backends": {"backends": {"ascend": types.SimpleNamespace(compiler=Backend)}},
@@ -296,6 +304,7 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
         "triton.backends.driver": {"DriverBase": type("DriverBase", (), {})},
         "triton.backends.compiler": {"GPUTarget": Target},
         "triton.runtime": {}, "triton.runtime.driver": {"driver": state.config}, "triton.language": {},
+        "triton.compiler": {}, "triton.compiler.compiler": {"ASTSource": state.source},
         "triton.runtime.jit": {"JITFunction": type("JITFunction", (), {})},
         "triton.runtime.interpreter": dict.fromkeys(
             ("TensorHandle", "FunctionRewriter", "interpreter_builder", "_patch_lang", "_get_np_dtype")
@@ -334,11 +343,13 @@ def test_interpreting_without_a_compiler_keeps_its_files_away(triton: Any, devic
     runtime.triton.install(device, interpret=True)
     folder = os.environ["TRITON_CACHE_DIR"]
     assert Path(folder).is_dir()
+    assert triton.source().make_ir(3) == "IR for 3"
     assert triton.backend.add_stages is not stages
     runtime.triton.install(device)
     assert triton.backend.add_stages is stages
     assert "TRITON_CACHE_DIR" not in os.environ
-    assert not Path(folder).exists()
+    runtime.triton.install(device, interpret=True)
+    assert os.environ["TRITON_CACHE_DIR"] == folder, "what was compiled is found again in this process"
 
 
 def test_with_a_compiler_it_is_used(

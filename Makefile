@@ -73,7 +73,7 @@ TRITON_WHEEL  ?= triton-ascend==3.2.0
 test-triton:
 	@command -v $(TRITON_PYTHON) > /dev/null || { echo "test-triton skipped: there is no $(TRITON_PYTHON)"; exit 0; }; \
 	test -x $(TRITON_VENV)/bin/python || $(TRITON_PYTHON) -m venv $(TRITON_VENV); \
-	if ! $(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(TRITON_WHEEL) pybind11; then \
+	if ! $(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(TRITON_WHEEL) pybind11 ml_dtypes; then \
 		echo "test-triton skipped: the wheel $(TRITON_WHEEL) is not to be had here"; exit 0; fi; \
 	$(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' && \
 	$(TRITON_VENV)/bin/python -m pytest tests/triton -rs

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runtime import errors
+from runtime.api.triton.narrow import NarrowFloats, NotInterpreted
 from runtime.launch.producers.triton import TritonKernel
 
 if TYPE_CHECKING:
@@ -46,13 +47,17 @@ class Interpreter:
         self.language: Any = importlib.import_module("triton.language")
         self.module: Any = importlib.import_module("triton.runtime.interpreter")
         self._jit: Any = importlib.import_module("triton.runtime.jit").JITFunction
-        wanted = ("TensorHandle", "FunctionRewriter", "interpreter_builder", "_patch_lang", "_get_np_dtype")
+        wanted = (
+            "TensorHandle", "FunctionRewriter", "interpreter_builder", "_patch_lang", "_get_np_dtype", "ReduceOps",
+            "ScanOps",
+        )  # fmt: skip
         if missing := [name for name in wanted if not hasattr(self.module, name)]:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",
                 f"Triton {getattr(triton, '__version__', '?')} has an interpreter without {', '.join(missing)}",
                 hint="interpret=True is known to work with Triton-Ascend 3.2; attach functions to the kernels yourself",
             )
+        self._narrow = NarrowFloats(self.module, self.language)
         self._lock = threading.RLock()
         self._changes: list[tuple[Any, str, Any, Any]] | None = None
         self._rewritten: dict[FunctionType, Callable[..., Any]] = {}
@@ -115,7 +120,7 @@ class Interpreter:
                     try:
                         run(**arguments)
                     except Exception as failure:
-                        what = failure if isinstance(failure, OutOfBounds) else repr(failure)
+                        what = failure if isinstance(failure, (OutOfBounds, NotInterpreted)) else repr(failure)
                         text = f"kernel {name}, program ({x}, {y}, {z}){_line_of(failure, file)}: {what}"
                         print(text, file=sys.stderr)  # as asserts on devices do: the error report has numbers only
                         raise failed(text) from failure
@@ -164,7 +169,7 @@ class Interpreter:
             for space, added in self._added.values():
                 space.update({name: value for name, value in added.items() if name not in space})
             builder = self.module.interpreter_builder
-            own = memory.checked(builder)
+            own = memory.checked(builder) | self._narrow.methods(builder)
             try:
                 if self._changes is None:
                     self._changes = self._find_changes()
@@ -186,12 +191,17 @@ class Interpreter:
     def _find_changes(self) -> list[tuple[Any, str, Any, Any]]:
         """Let the interpreter replace what it does, note it, and put it back."""
         language = self.language
-        holders = [language, language.core, language.math, language.core.tensor, language.core.dtype, self._jit]
+        holders = [
+            language, language.core, language.math, language.core.tensor, language.core.dtype, self._jit,
+            *(reductions := (self.module.ReduceOps, self.module.ScanOps)),
+        ]  # fmt: skip
         before = [dict(vars(holder)) for holder in holders]
         try:
             space = {"tl": language, "core": language.core}
             self.module._patch_lang(types.SimpleNamespace(__globals__=space))
             self._jit.__call__ = self._inner_call()
+            for reduction in reductions:
+                reduction.apply = self._narrow.applied(reduction.apply)
             # Triton's own takes int() of an array of one element, which NumPy 2.4 refuses.
             language.core.tensor.__index__ = lambda tensor: int(np.asarray(tensor.handle.data).item())
         finally:

@@ -2,6 +2,7 @@
 
 import threading
 
+import ml_dtypes
 import numpy as np
 import triton
 import triton.language as tl
@@ -71,6 +72,12 @@ with device.create_stream() as stream, runtime.triton.stream(stream):
     add[(8,)](device.upload(x), device.upload(y), out, n, 1, BLOCK=128)  # 1 is a constant of the compile
     stream.synchronize()
     assert np.array_equal(np.asarray(out), x + y)
+half = device.upload(rows.astype(ml_dtypes.bfloat16).reshape(-1))
+out = device.empty(600, "bfloat16")
+add[(5,)](half, half, out, 600, 0.75, BLOCK=128)
+values = half.numpy()
+assert np.array_equal(np.asarray(out), values + ml_dtypes.bfloat16(0.75) * values)
+
 failures = []
 
 

@@ -303,12 +303,12 @@ def triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
         "triton.backends.ascend": {}, "triton.backends.ascend.driver": {"NPUUtils": state.utils},
         "triton.backends.driver": {"DriverBase": type("DriverBase", (), {})},
         "triton.backends.compiler": {"GPUTarget": Target},
-        "triton.runtime": {}, "triton.runtime.driver": {"driver": state.config}, "triton.language": {},
+        "triton.runtime": {}, "triton.runtime.driver": {"driver": state.config}, "triton.language": {"bfloat16": None},
         "triton.compiler": {}, "triton.compiler.compiler": {"ASTSource": state.source},
         "triton.runtime.jit": {"JITFunction": type("JITFunction", (), {})},
         "triton.runtime.interpreter": dict.fromkeys(
-            ("TensorHandle", "FunctionRewriter", "interpreter_builder", "_patch_lang", "_get_np_dtype")
-        ),
+            ("FunctionRewriter", "interpreter_builder", "_patch_lang", "_get_np_dtype", "ReduceOps", "ScanOps")
+        ) | {"TensorHandle": object},
     }  # fmt: skip
     for name, content in modules.items():
         module = types.ModuleType(name)

@@ -51,10 +51,22 @@ class Hang(FakeError):
 class TaskFault(FakeError):
     """A task failed on the device: `error_type` is the CQE bit set, `code` its error code, the text says why."""
 
-    def __init__(self, message: str, error_type: int = 1, code: int = 0) -> None:
+    def __init__(self, message: str, error_type: int = 1, code: int = 0, cure: str = "") -> None:
         self.error_type = error_type
         self.code = code
+        self.cure = cure
+        """What to do, where it is not what one does about such a failure of a card."""
         super().__init__(message, error_type, code)
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return f"{self.args[0]}. {self.cure}" if self.cure else str(self.args[0])
+
+
+class StandInFailed(TaskFault):
+    """The Python function that stands in for a kernel has raised; `__cause__` is what."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(
+            f"the function attached for it has raised {f'{type(error).__name__}: {error}'.rstrip(': ')}",
+            cure="the cause of this error has the traceback of the attached function",
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuhal import prototypes
 from npuhal.errors import MissingSymbols, NotSupported
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from npuhal.daemon import DeviceDaemon
 else:
     HalCalls = object
+
+
+class TaskFailure(NamedTuple):
+    """What a backend knows of a failed task besides its completion entry: what happened, a cure, an exception."""
+
+    what: str
+    cure: str = ""
+    cause: BaseException | None = None
 
 
 class HalApi(HalCalls):
@@ -68,6 +76,10 @@ class HalApi(HalCalls):
             what: "aside": until "back", what this thread reads is not for the program; the two may be nested.
                 "relied": now the program goes by what was read of a queue between such a pair.
         """
+
+    def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:
+        """Return, once, why the last failed task of a queue has failed, where the backend knows: a fake does."""
+        return None
 
     def daemon(self) -> DeviceDaemon | None:
         """Return the starter of device-side processes that belongs to this backend, or None if it needs none."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuhal import constants, prototypes, structs
-from npuhal.api import HalApi
+from npuhal.api import HalApi, TaskFailure
 from npuhal.errors import error_name
 from npuhal.layouts import BitField
 from npuhal.records import asdict, dataclass, field
@@ -124,6 +124,10 @@ class TraceApi(HalApi):
     def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
         """Pass it on."""
         self.inner.remark(what, device_id, sq_id)
+
+    def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:
+        """Return what the inner backend knows."""
+        return self.inner.task_failure(device_id, sq_id)
 
     def daemon(self) -> DeviceDaemon | None:
         """Return the inner backend's daemon; its calls are not recorded."""

@@ -53,9 +53,10 @@ def perform(task: Task, fields: Mapping[str, int]) -> None:
     attached = machine.kernels.aicpu.get((library, function))
     if attached is None and not machine.options.noop_kernels:
         raise TaskFault(
-            f"no function is attached to AICPU kernel {function!r} of library {library!r}. Attach one with "
-            f"hal.fake.attach_aicpu({library!r}, {function!r}, function), or open the fake with kernels=noop",
+            f"no function is attached for AICPU kernel {function!r} of library {library!r} on this fake",
             Effect.EXCEPTION.value,
+            cure=f"attach what it computes: device.hal.fake.attach_aicpu({library!r}, {function!r}, function); or open "
+            "the fake with kernels=noop",
         )
     if attached is not None:
         blocks = max(fields["block_dim"], 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chips import credit
 from chips.env import EncodeEnv
-from fakes.errors import Hang, MemoryFault, NotModelled, TaskFault
+from fakes.errors import Hang, MemoryFault, NotModelled, StandInFailed, TaskFault
 from fakes.executor import (
     aicpu,
     check_generation,
@@ -153,6 +153,8 @@ class Executor:
             raise NotModelled(f"{self.describe(task)} ({gap.name})", gap.detail) from None
         except (TaskFault, MemoryFault) as fault:
             self._fail(task, fault)
+            if isinstance(fault, StandInFailed) and fault.__cause__ is not None:
+                self.machine.stand_in_failed(fault.__cause__)
             return True
         except Exception as error:
             if self.machine.raises:
@@ -263,7 +265,7 @@ class Executor:
         self.machine.problem(f"{self.describe(task)} failed: {fault}")
         if self.machine.checks is not None:
             self.machine.checks.failed(task, fault)
-        sq.enabled = False
+        sq.enabled, sq.failure = False, fault
         task.detail = f"error {error_type:#x}"
         self._log(task)
         inner = self._cqe(task, error_type, code)
@@ -274,7 +276,7 @@ class Executor:
             return
         # the entry that executes the model is the one that fails; its code names stream and task inside
         runner, model.executing = model.executing, None
-        runner.enabled = False
+        runner.enabled, runner.failure = False, fault
         if self.machine.checks is not None:
             self.machine.checks.passes_on(sq, runner)
         entry = self.decode_at(task.device, runner, model.position)

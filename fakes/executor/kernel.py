@@ -27,10 +27,9 @@ def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...
         task.kernel_name = f"at {pc:#x}"
         if not machine.options.noop_kernels:
             raise TaskFault(
-                f"no function is attached to the kernel code at {pc:#x}. Attach one with "
-                "hal.fake.attach(code, function) where code are the bytes of the kernel function in its ELF file, "
-                "or open the fake with kernels=noop",
-                Effect.EXCEPTION.value,
+                f"no function is attached for it on this fake (its code lies at {pc:#x})", Effect.EXCEPTION.value,
+                cure="attach what it computes: device.hal.fake.attach(kernel.code, function), where kernel.code are "
+                "the bytes of the function in its ELF file; or open the fake with kernels=noop",
             )
         task.detail = f"noop {pc:#x} blocks={blocks}"
         return cost

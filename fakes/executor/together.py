@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, TypeVar
 
+from fakes.errors import FakeError, StandInFailed
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
@@ -43,8 +44,17 @@ class Begun:
 
 
 def call(task: Task, function: Callable[[What], object], context: What) -> None:
-    """Run a kernel function; what it has yet to do goes with the task."""
-    made = function(context)
+    """Run a kernel function; what it has yet to do goes with the task.
+
+    Raises:
+        StandInFailed: it has made a mistake of its own; what it raises of the fake's errors is meant, and passes.
+    """
+    try:
+        made = function(context)
+    except FakeError:
+        raise
+    except BaseException as error:
+        raise StandInFailed(error) from error
     if isinstance(made, Generator):
         task.parts = [*(task.parts or ()), made]
 
@@ -98,4 +108,8 @@ def _goes_on(part: Generator[object, None, object]) -> bool:
         next(part)
     except StopIteration:
         return False
+    except FakeError:
+        raise
+    except BaseException as error:
+        raise StandInFailed(error) from error
     return True

@@ -209,6 +209,17 @@ class Machine:
         self.problems.append(text)
         _LOG.error("%s", text)
 
+    def stand_in_failed(self, error: BaseException) -> None:
+        """An attached function has raised, and its task has failed for it.
+
+        An ordinary mistake reaches the program with the failure of the stream. What is to end more than a function
+        (Ctrl-C, SystemExit, the verdict of a test) is raised in the thread of the program in which it ran.
+        """
+        if not self.raises:
+            self.defect(error)
+        elif not isinstance(error, Exception) and not self.options.free_run:
+            raise error
+
     def defect(self, error: BaseException) -> None:
         """Log an exception of a function that was attached, with its traceback: its caller does not get it."""
         _LOG.error("%s", "".join(traceback.format_exception(error)).rstrip())

@@ -9,6 +9,7 @@ import struct
 from collections import deque
 
 from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
+from fakes.errors import MemoryFault, TaskFault
 from fakes.machine.blocks import Block
 from fakes.machine.lent import Lent
 from npuhal.records import dataclass, field
@@ -121,6 +122,8 @@ class SubmissionQueue:
     enabled: bool = True
     paused: bool = False
     held: bool = False
+    failure: TaskFault | MemoryFault | None = None
+    """Why its last failed task has failed, until somebody has asked."""
     hung: str = ""
     """Why the task at the head never ends; empty when it does not hang."""
     hang_limit: int = -1

@@ -13,7 +13,7 @@ from fakes.hal.queues.hot import make_head_reader, make_sender
 from fakes.machine.daemon import FakeDaemon
 from npuhal import constants as c
 from npuhal import prototypes
-from npuhal.api import HalApi
+from npuhal.api import HalApi, TaskFailure
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine
@@ -112,6 +112,15 @@ class FakeApi(HalApi):
         if (checks := self.fake.checks) is not None:
             with self.fake.lock:
                 checks.remark(what, device_id, sq_id)
+
+    def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:
+        """Return, once, why the last failed task of a queue has failed."""
+        with self.fake.lock:
+            sq = self.fake.device(device_id).queues.get(sq_id)
+            if sq is None or sq.failure is None:
+                return None
+            fault, sq.failure = sq.failure, None
+        return TaskFailure(str(fault.args[0]), getattr(fault, "cure", ""), fault.__cause__)
 
     def close(self) -> None:
         """Close the machine: its memory is given back, addresses become invalid.

@@ -192,14 +192,20 @@ def _fault(
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
     place = "" if stream.tracer is None else stream.tracer.place(stream, position)
-    return errors.fault(
+    known = stream.device.hal.task_failure(stream.device.device_id, stream.queues.sq_id)
+    fault = errors.fault(
         errors.device_code(outcome.code).public,
         f"{what} failed on stream {stream.stream_id} of device {stream.device.user_id} "
         f"(task id {cqe.task_id}, ring position {position}, error type {cqe.error_type:#x}, "
-        f"error code {cqe.error_code:#x}){f', submitted at {place}' if place else ''}",
+        f"error code {cqe.error_code:#x}){f', submitted at {place}' if place else ''}"
+        f"{f': {known.what}' if known else ''}",
+        hint=known.cure if known else "",
         details={"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
                  "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": place},
     )
+    if known is not None:
+        fault.__cause__ = known.cause
+    return fault
 
 
 def _resume(stream: Stream, halted: Halted) -> None:

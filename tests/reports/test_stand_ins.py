@@ -1,4 +1,4 @@
-"""A Python function that stands in for a kernel and raises: its task fails, once, and its own exception is the cause."""
+"""A Python function that stands in for a kernel and raises: its task fails once, with its exception as the cause."""
 
 from __future__ import annotations
 
@@ -81,9 +81,13 @@ def test_what_ends_more_than_a_function_neither_ends_the_card_nor_hangs(machine:
     machine.attach(machine.stand_in)
     machine.error = error
     stream = machine.device.create_stream()
-    with pytest.raises((type(error), errors.KernelFault)) as caught:
+
+    def launch() -> None:
         machine.kernel[1](machine.buffer, stream=stream)
         stream.synchronize(10_000)
+
+    with pytest.raises((type(error), errors.KernelFault)) as caught:
+        launch()
     assert error in (caught.value, caught.value.__cause__)
     machine.error = None
     for _ in range(2):
@@ -94,7 +98,7 @@ def test_what_ends_more_than_a_function_neither_ends_the_card_nor_hangs(machine:
 
 def test_a_kernel_without_a_function_says_so(machine: Machine) -> None:
     machine.kernel[1](machine.buffer)
-    with pytest.raises(errors.KernelFault, match="kernel add_custom .* no function is attached for it") as caught:
+    with pytest.raises(errors.KernelFault, match=r"kernel add_custom .* no function is attached for it") as caught:
         machine.device.synchronize(10_000)
     assert "hal.fake.attach(kernel.code, function)" in caught.value.hint
     assert "kernels=noop" in caught.value.hint

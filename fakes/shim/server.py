@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fakes.tiers.direct import FakeApi
 
 DEFAULT_URL = "fake://ascend910b3"
-"""The machine where NPUHAL_URL names none."""
+"""The machine where neither NPUHAL_SHIM_URL nor NPUHAL_URL names one."""
 _END = 0xFFFFFFFF
 _EXIT_FINDINGS = 1
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32)
@@ -179,7 +179,8 @@ def serve(wire: int, library: str) -> int:
     logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
     connection = socket.socket(fileno=wire)
     try:
-        server = Server(connection, library, os.environ.get("NPUHAL_URL") or DEFAULT_URL)
+        url = os.environ.get("NPUHAL_SHIM_URL") or os.environ.get("NPUHAL_URL") or DEFAULT_URL
+        server = Server(connection, library, url)
     except Exception as problem:
         own = type(problem).__module__.partition(".")[0] in ("npuhal", "fakes", "chips")
         text = str(problem) if own else f"{type(problem).__name__}: {problem}"

@@ -33,12 +33,11 @@ def test_the_library_answers_as_the_fake_does(
         through.close()
 
 
-@pytest.mark.parametrize(("file", "soc"), [("910B.jsonl", "ascend910b3"), ("950.jsonl", "ascend950")])
+@pytest.mark.parametrize(("file", "soc"), [("910B.jsonl.gz", "ascend910b3"), ("950.jsonl.gz", "ascend950")])
 def test_recorded_answers_come_through_the_library(driver: Callable[[str], Path], file: str, soc: str) -> None:
     recorded = Path(__file__).parents[1] / "golden" / "data" / "hal_answers" / file
     url = f"hal://{driver(soc)}/libascend_hal.so"
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.tools.hal_answers", "--quiet", "--url", url, str(recorded)],
-        env={**os.environ, "NPUHAL_SHIM_URL": f"fake://{soc}"}, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.tools.hal_answers", "--quiet", "--url", url, str(recorded)]
+    environment = {**os.environ, "NPUHAL_SHIM_URL": f"fake://{soc}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import logging
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -34,6 +35,7 @@ ENTRY_POINTS = "npuhal.chips"
 
 _VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
 _NOT_FAMILIES = frozenset({"vocabulary", "detect"})
+_LOG = logging.getLogger(__name__)
 _PREFIX = "ascend"
 
 _OVERLAYS = (
@@ -74,8 +76,9 @@ class Catalog:
     def find(self, soc: str) -> Chip:
         """Return the chip of a SoC or family name, in any case, with or without the leading "Ascend".
 
-        A family's name (`ascend950`) gives the SoC that its file calls the default.
-        UnknownChip names the closest SoCs.
+        A family's name (`ascend950`) gives the SoC that its file calls the default, and so does the beginning of names
+        that all stand in one file (`ascend950pr`): the log says which SoC that is. UnknownChip names the SoCs that
+        begin so, or the closest ones.
         """
         wanted = soc.strip().lower()
         files = self.stems()
@@ -88,10 +91,18 @@ class Catalog:
                 chip = self._listed(default.lower(), files)
                 if chip is not None:
                     return chip
+        begin = [chip for chip in self.all_socs() if chip.lower().startswith((wanted, _PREFIX + wanted))]
+        if begin and wanted not in ("", _PREFIX):
+            chips = [self.find(chip) for chip in begin]
+            if len({chip.family for chip in chips}) == 1:
+                default = self._family(files[chips[0].family]).texts.get("default", "")
+                found = next((chip for chip in chips if chip.soc == default), chips[0])
+                _LOG.warning("SoC %r is taken for %s; others that begin so: %d", soc, found.soc, len(chips) - 1)
+                return found
         by_lower = {name.lower(): name for name in self.all_socs()}
-        near = difflib.get_close_matches(wanted, by_lower, 4, 0.5)
-        hint = f"; close: {', '.join(by_lower[name] for name in near)}" if near else ""
-        raise UnknownChip(f"no chip file describes the SoC {soc!r}{hint}; `chips.all_socs()` lists all")
+        near = [by_lower[name] for name in difflib.get_close_matches(wanted, by_lower, 4, 0.5)]
+        told = f"; SoCs that begin so: {', '.join(begin)}" if begin else f"; close: {', '.join(near)}" if near else ""
+        raise UnknownChip(f"no chip file describes the SoC {soc!r}{told}; `chips.all_socs()` lists all")
 
     def all_socs(self) -> tuple[str, ...]:
         """Return every SoC name, sorted (reads all chip files)."""

@@ -269,3 +269,24 @@ def test_every_rule_names_a_described_soc_of_that_type() -> None:
 
 def test_version_word_fields() -> None:
     assert chips.VersionWord.of(0x12340503) == (3, 5, 0x1234)
+
+
+@pytest.mark.parametrize(
+    ("name", "soc"),
+    [
+        ("ascend950pr", "Ascend950PR_9599"), ("950PR", "Ascend950PR_9599"), ("ascend950dt", "Ascend950DT_950x"),
+        ("ascend910_9", "Ascend910_9391"),
+    ],
+)  # fmt: skip
+def test_the_beginning_of_names_of_one_family_gives_its_default_and_the_log_says_which(
+    name: str, soc: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("WARNING"):
+        assert Catalog.including().find(name).soc == soc
+    assert f"{name!r} is taken for {soc}" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["ascend", "ascend9", "91"])
+def test_the_beginning_of_names_of_several_families_lists_them(name: str) -> None:
+    with pytest.raises(chips.UnknownChip, match=r"SoCs that begin so: .*Ascend910B3"):
+        Catalog.including().find(name)

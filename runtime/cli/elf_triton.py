@@ -40,27 +40,32 @@ class TritonFile:
 
     def describe(self, chip: Chip) -> TritonKernelReport:
         """Return its signature and argument block on a chip; raises BinaryError."""
+        from chips.binary.producers.argument_size import stated_argument_bytes
         from chips.binary.producers.triton import layout_of, read_signature
         from chips.binary.producers.triton.layout import passes_sync_address
 
         entry, facts = self.entry, self.facts
         if entry.ir is None and entry.adapter is None:
-            return TritonKernelReport(facts, None)
+            return TritonKernelReport(facts, None, None)
         text = entry.ir if entry.ir is not None else entry.adapter
         parameters = read_signature(text or "", facts.kernel, adapter=entry.ir is None)
         layout = layout_of(
             parameters, facts.version, sync_address=passes_sync_address(chip), pure_simt=facts.pure_simt,
             original_grid=facts.original_grid,
         )
-        return TritonKernelReport(facts, layout)
+        return TritonKernelReport(facts, layout, stated_argument_bytes(entry.binary, facts.kernel))
 
 
 @dataclass(frozen=True, slots=True)
 class TritonKernelReport:
-    """What a launch of a kernel passes; `layout` is None where nothing says the signature."""
+    """What a launch of a kernel passes; `layout` is None where nothing says the signature.
+
+    `stated_bytes` is what the compiler says of the arguments' size, None where it says nothing.
+    """
 
     facts: Metadata
     layout: KernelLayout | None
+    stated_bytes: int | None
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -70,7 +75,7 @@ class TritonKernelReport:
             "parallel_mode": facts.parallel_mode, "workspace_bytes": facts.workspace_bytes,
             "locks": asdict(facts.locks), "simt_bytes": facts.simt_bytes,
             "signature": None if layout is None else [list(each) for each in layout.parameters],
-            "size": None if layout is None else layout.block.size,
+            "size": None if layout is None else layout.block.size, "stated_bytes": self.stated_bytes,
             "members": None if layout is None else [[m.name, m.offset, m.size] for m in layout.block.members],
         }}  # fmt: skip
 
@@ -100,6 +105,11 @@ class TritonKernelReport:
             rows.append([member.name, str(member.offset), str(member.size), shown, use])
         out.table(["member", "offset", "bytes", "argument", "use"], rows)
         out.line(f"  argument block: {layout.block.size} bytes")
+        if self.stated_bytes is not None and self.stated_bytes not in layout.counted_sizes:
+            out.line(
+                f"  note: the compiler counts {self.stated_bytes} bytes of arguments, this layout has "
+                f"{layout.counted_sizes[0]}: is it of another version of Triton-Ascend?", style="yellow",
+            )
 
 
 def triton_files(path: Path) -> list[TritonFile] | None:

@@ -73,7 +73,10 @@ def source_of(
     stated = None if signature is None else parameters_of(signature)
     if isinstance(source, (str, Path)):
         if metadata is not None:
-            return Source(_bytes_of(Path(source)), _metadata_of(metadata), stated)
+            path = Path(source).expanduser()
+            ir = path.with_suffix(".ttir")
+            text = ir.read_text("utf-8", "replace") if ir.is_file() else None
+            return Source(_bytes_of(path), _metadata_of(metadata), stated, text)
         entry = read_entry(find_entry(source, name))
         return Source(entry.binary, entry.metadata, stated, entry.ir, entry.adapter)
     if isinstance(source, (bytes, bytearray, memoryview)):

@@ -37,6 +37,14 @@ class KernelLayout:
     pure_simt: bool
     original_grid: bool
 
+    @property
+    def counted_sizes(self) -> tuple[int, ...]:
+        """What the compiler may state as the bytes of its arguments: without the print buffer, in whole slots."""
+        members = self.block.members
+        end = members[-1].offset if members[-1].name == PRINT else members[-1].offset + members[-1].size
+        whole = end + -end % 8
+        return (whole, whole - 8) if self.sync_address else (whole,)
+
     def hidden(
         self, grid: Sequence[int], original: Sequence[int], *, sync: int = 0, locks: int = 0, workspace: int = 0
     ) -> dict[str, int]:

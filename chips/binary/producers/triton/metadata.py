@@ -116,13 +116,18 @@ def read_metadata(content: bytes | str | Mapping[str, Any], layout: str | None =
     target = fields.get("target")
     arch = target.get("arch") if isinstance(target, Mapping) else None
     return Metadata(
-        kernel=_text(fields, "kernel_name"), mix_mode=mode, parallel_mode=parallel, arch=arch if arch else "",
+        kernel=_text(fields, "kernel_name"), mix_mode=mode, parallel_mode=parallel, arch=_soc(arch or ""),
         version=version, workspace_bytes=max(_number(fields, "workspace_size"), 0), locks=_locks(fields, mode, version),
         grid=_grid(fields, mode, version), pure_simt=simt,
         simt_bytes=_number(fields, "shared_mem_dynamic_size") if for_950 and (simt or "simt" in parallel) else 0,
         tensor_kinds=tuple(each for each in fields.get("tensor_kinds") or () if isinstance(each, int)),
         always_sync=tilelang, parameters=parameters_of(fields["param_info"]) if "param_info" in fields else None,
     )  # fmt: skip
+
+
+def _soc(arch: str) -> str:
+    """Return the SoC's name of today; 950 was called 910_95 before its release (utils.py of 3.2.0)."""
+    return arch.replace("Ascend910_95", "Ascend950PR_95")
 
 
 def _fields(content: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
 
+from tests.tools.elf_writer import OBJECT, WEAK, ElfWriter
 from tests.tools.triton_cache import cache_folder
 from tests.unit.chips.binary.test_cli_elf import run
 
@@ -56,3 +58,15 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     status, _, problems = run(str(tmp_path / "nothing.npubin"))
     assert status == 1
     assert "none of that name" in problems
+
+
+def test_another_argument_size_than_the_layouts_is_told(tmp_path: Path) -> None:
+    folder = cache_folder(tmp_path)
+    for size, told in ((64, False), (56, False), (48, True)):
+        writer = ElfWriter(flags=0x930000).kernel("add_kernel", size=64)
+        writer.section("__CCE_KernelArgSize", struct.pack("<I", size))
+        writer.symbol("add_kernel__", size=4, type=OBJECT, binding=WEAK, section=2)
+        (folder / "add_kernel.npubin").write_bytes(writer.build())
+        status, text, _ = run(str(folder))
+        assert status == 0
+        assert ("another version of Triton-Ascend" in text) is told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chips.binary import BinaryError, Magic
+from chips.binary.producers.argument_size import stated_argument_bytes
 from chips.binary.producers.errors import BadMetadata, BadSignature, IncompleteFolder
 from chips.binary.producers.triton import (
     GridRule,
@@ -30,6 +32,7 @@ from chips.binary.producers.triton.grid import axes_of
 from chips.binary.producers.triton.signature import SCALARS
 from tests.tools import triton_cache
 from tests.tools.corpus import corpus
+from tests.tools.elf_writer import OBJECT, WEAK, ElfWriter
 from tests.tools.triton_cache import cache_folder, metadata, transforms
 
 # -- signatures ----------------------------------------------------------------------------------------------------
@@ -179,6 +182,42 @@ def test_tilelang_has_its_signature_in_the_metadata_and_always_a_print_buffer() 
 def test_metadata_that_are_refused(fields: Any) -> None:
     with pytest.raises(BadMetadata):
         read_metadata(fields)
+
+
+def test_names_of_950_before_its_release() -> None:
+    assert read_metadata(metadata("k", arch="Ascend910_9579")).arch == "Ascend950PR_9579"
+
+
+# -- argument sizes ------------------------------------------------------------------------------------------------
+
+
+def sized(*sizes: int) -> bytes:
+    """An ELF that states argument sizes for the kernels k0, k1 and so on."""
+    writer = ElfWriter()
+    for number in range(len(sizes)):
+        writer.kernel(f"k{number}")
+    writer.section("__CCE_KernelArgSize", struct.pack(f"<{len(sizes)}I", *sizes))
+    for number in range(len(sizes)):
+        writer.symbol(f"k{number}__", value=4 * number, size=4, type=OBJECT, binding=WEAK, section=2)
+    return writer.build()
+
+
+def test_the_size_that_a_compiler_states() -> None:
+    data = sized(64, 72)
+    assert [stated_argument_bytes(data, name) for name in ("k0", "k1", "k2")] == [64, 72, None]
+    assert stated_argument_bytes(triton_cache.elf("k0"), "k0") is None
+    assert stated_argument_bytes(data[:100], "k0") is None
+    assert stated_argument_bytes(b"", "k0") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "sync", "sizes"),
+    [("3.2", True, (64, 56)), ("3.6", True, (64, 56)), ("3.6", False, (56,)), ("new", True, (64, 56))],
+)
+def test_what_a_compiler_may_count(version: str, sync: bool, sizes: tuple[int, ...]) -> None:
+    parameters = parameters_of(["*fp32", "*fp32", "*fp32", "i32"])
+    layout = layout_of(parameters, LayoutVersion.named(version), sync_address=sync)
+    assert layout.counted_sizes == sizes
 
 
 # -- rewritten grids -----------------------------------------------------------------------------------------------

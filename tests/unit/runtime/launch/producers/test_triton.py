@@ -464,6 +464,14 @@ def test_metadata_by_path_and_as_text(device: Device, chip: str, tmp_path: Path)
         assert device.load_triton(elf("k"), ["i32"], metadata=given).name == "k"
 
 
+def test_with_metadata_from_elsewhere_the_ir_beside_the_elf_is_read(
+    device: Device, chip: str, tmp_path: Path
+) -> None:
+    folder = cache_folder(tmp_path, arch=ARCHS[chip])
+    moved = (folder / "add_kernel.json").rename(tmp_path / "meta.json")
+    assert len(device.load_triton(folder / "add_kernel.npubin", metadata=moved).signature) == 4
+
+
 def test_tilelang_npuir_has_the_signature_in_its_metadata(device: Device, stream: Stream, tmp_path: Path) -> None:
     path = tmp_path / "kernel.o"
     path.write_bytes(elf("vec_add"))

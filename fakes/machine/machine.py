@@ -267,8 +267,12 @@ class Machine:
         source = self.source(block)
         return source is not None and self.names.held(source)
 
-    def close(self) -> None:
-        """Stop the cards and give the memory back."""
+    def close(self, *, release: bool = True) -> None:
+        """Stop the cards and give the memory back; not (`release`) where threads may still be in calls.
+
+        Raises:
+            CheckFailed: checkers have found mistakes, and nobody has taken their reports.
+        """
         if self.forked:
             return
         with self.lock:
@@ -277,7 +281,8 @@ class Machine:
         if self._runner is not None:
             self._runner.join()
             self._runner = None
-        self._finalizer()
+        if release:
+            self._finalizer()
         if self.shared is not None:
             self.shared.leave()
         if self.checks is not None:

@@ -219,7 +219,10 @@ static void in_child(void) {
     atomic_store(&region, NULL);
 }
 
-static void thread_ends(void *slot) { atomic_store(&((shim_slot *)slot)->owner, 0); }
+static void thread_ends(void *slot) {
+    mine = NULL; /* destructors of other libraries may still call */
+    atomic_store(&((shim_slot *)slot)->owner, 0);
+}
 
 static void once(void) {
     pthread_key_create(&leaving, thread_ends);

@@ -63,8 +63,8 @@ class Server:
         self._serve = ctypes.CDLL(library).npuhal_shim_serve
         self._check(library, [each.prototype.name for each in made])
         self._kept: list[Any] = []
-        if (names := os.environ.get("NPUHAL_SHIM_NAMES")) and machine.checks is not None:
-            machine.checks.names = ProgramNames(Path(names))
+        if (names := self._file("NPUHAL_SHIM_NAMES")) and machine.checks is not None:
+            machine.checks.names = ProgramNames(names)
         if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
             _set_up(setup, machine)
 
@@ -95,13 +95,13 @@ class Server:
         self.region.header.flags |= ENDED
         reports: tuple[Report, ...] = ()
         try:
-            self.api.close()
+            self.machine.close(release=False)  # the process ends, and threads may be in calls
         except CheckFailed as failed:
             reports = failed.reports
         for report in reports:
             print(f"npuhal: {report}", file=sys.stderr)
-        if path := os.environ.get("NPUHAL_SHIM_REPORT"):
-            self._write(Path(path), reports, killed)
+        if path := self._file("NPUHAL_SHIM_REPORT"):
+            self._write(path, reports, killed)
         sys.stderr.flush()
         strict = os.environ.get("NPUHAL_SHIM_STRICT", "0") not in ("", "0")
         return _EXIT_FINDINGS if strict and (reports or self.service.errors) else 0
@@ -124,8 +124,13 @@ class Server:
             print(f"npuhal shim: NPUHAL_SHIM_REPORT={path}: {problem.strerror}", file=sys.stderr)
 
     def _trace(self) -> CallTrace | None:
-        path = os.environ.get("NPUHAL_SHIM_TRACE")
-        return CallTrace(self.api, self.region, Path(path)) if path else None
+        path = self._file("NPUHAL_SHIM_TRACE")
+        return CallTrace(self.api, self.region, path) if path else None
+
+    def _file(self, variable: str) -> Path | None:
+        """Return the file that a variable names; %p in it is the process id of the program."""
+        text = os.environ.get(variable, "")
+        return Path(text.replace("%p", str(self._pid))) if text else None
 
     def _check(self, library: str, names: list[str]) -> None:
         """Refuse a library that was written for another generation, or by another version."""
@@ -177,6 +182,8 @@ def serve(wire: int, library: str) -> int:
     """Serve the program at the other end of a socket until it ends; returns the exit status of the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
+    # what checkers have to say is said at the end
+    logging.getLogger("npuhal.fake.check").addFilter(lambda record: record.levelno < logging.ERROR)
     connection = socket.socket(fileno=wire)
     try:
         url = os.environ.get("NPUHAL_SHIM_URL") or os.environ.get("NPUHAL_URL") or DEFAULT_URL

@@ -57,11 +57,12 @@ def test_a_child_works_until_a_card_is_open(run_driver: Run) -> None:
 
 
 def test_reports_come_at_exit(run_driver: Run, tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
     url, sqe = "fake://ascend910b3?check=leak", entry("ascend910b3")
-    done = run_driver(url, "leaves", sqe, NPUHAL_SHIM_REPORT=str(report))
-    assert "leak: device 0 is closed with queues in use" in done.stderr
+    done = run_driver(url, "leaves", sqe, NPUHAL_SHIM_REPORT=str(tmp_path / "report-%p.json"))
+    assert done.stderr.count("leak: device 0 is closed with queues in use") == 1
+    (report,) = tmp_path.iterdir()
     found = json.loads(report.read_text())
+    assert report.name == f"report-{found['pid']}.json"
     assert [each["check"] for each in found["reports"]] == ["leak", "leak"]
     assert found["ended"] == "exit"
     assert run_driver(url, "leaves", sqe, status=1, NPUHAL_SHIM_STRICT="1").stderr == done.stderr

@@ -30,7 +30,8 @@ CHAPTERS = (
 )  # fmt: skip
 """Names of the chapters, in the order a lookup tries them: those of the ordinary path first."""
 
-KERNEL_CHAPTERS = ("ioctl_trs", "ioctl_ids", "ioctl_info", "ioctl_svm2", "ioctl_svm3", "ioctl_queue", "ioctl_hdc")
+KERNEL_CHAPTERS = ("ioctl_trs", "ioctl_ids", "ioctl_info", "ioctl_svm2", "ioctl_svm3", "ioctl_queue", "ioctl_hdc",
+                   "ioctl_esched")
 """Chapters of the kernel interface (`npuhal.ioctl`); their structs may contain those of the HAL."""
 
 FIRST_VERSION = 0

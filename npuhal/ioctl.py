@@ -13,7 +13,7 @@ import os
 import pwd
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -39,10 +39,14 @@ class Request(NamedTuple):
     """`none`, `write` (to the kernel), `read` or `both`, as encoded in the request."""
     argument: str
     """Struct the argument points to, or empty."""
+    encoded: int = 0
+    """Bytes that the request encodes where no struct has that size."""
 
     @property
     def size(self) -> int:
         """Size field of the request in bytes: the struct's, or 0 where the request encodes no direction."""
+        if self.encoded:
+            return self.encoded
         return ctypes.sizeof(struct(self.argument)) if self.direction != "none" and self.argument else 0
 
     @property
@@ -95,7 +99,9 @@ def requests() -> Iterator[Request]:
         module, letter, direction, *argument = row.name.split()
         for name, number in declarations.parse_values(row.body).items():
             assert isinstance(number, int)
-            yield Request(name, module, letter, number, direction, argument[0] if argument else "")
+            told = argument[0] if argument else ""
+            plain = told.isdigit()
+            yield Request(name, module, letter, number, direction, "" if plain else told, int(told) if plain else 0)
 
 
 def request(name: str) -> Request:
@@ -166,6 +172,13 @@ _SHORT = re.compile(
     r"_IO(?P<dir>R|W|WR)?\((?P<type>0x[0-9a-f]+|'.'),\s*(?P<nr>0x[0-9a-f]+|\d+)(?:,\s*(?P<size>\w+))?\)"
 )
 
+_DRIVER_NODES = ("/dev/davinci", "/dev/hisi", "/dev/devmm", "/dev/event_sched", "/dev/svm", "/dev/ascend", "/dev/queue")
+_PROCESS = re.compile(r"\s*(?:\[pid\s+(\d+)\]|(\d+)\s)")
+_RESUMED = re.compile(
+    r"<\.\.\.\s+ioctl resumed>.*?=\s*(?P<result>-?\d+|0x[0-9a-f]+|\?)(?:\s+(?P<errno>E\w+))?"
+)
+_REOPENED = re.compile(r"\bopen(?:at)?\(.*=\s*(\d+)|\bclose\((\d+)")
+
 _TASK_SCHEDULER_ERRORS: Mapping[str, str] = {
     "EBUSY": "BUS_DOWN", "ENOSPC": "NO_RESOURCES", "EOPNOTSUPP": "NOT_SUPPORT", "ETIMEDOUT": "WAIT_TIMEOUT",
     "ESHUTDOWN": "STATUS_FAIL",
@@ -187,11 +200,12 @@ def translate_errno(error: str, module: str) -> str:
 def decode_strace(line: str, module: str | None = None) -> StraceCall | None:
     """Decode one line of `strace -e trace=ioctl`; None if it is no ioctl on a driver's node.
 
-    strace does not show which module a file was bound to (the name is behind a pointer); pass it if it is known.
+    strace does not show which module a file was bound to (the name is behind a pointer); pass it if it is known, or
+    read a whole file with `read_strace`, which concludes it from all requests of a file.
     Forms understood: `0xc02c5800`, `_IOC(_IOC_READ|_IOC_WRITE, 0x58, 0, 0x2c)` and `_IOWR('X', 0, ...)`.
     """
     match = _CALL.search(line)
-    if match is None:
+    if match is None or (match["path"] and not match["path"].startswith(_DRIVER_NODES)):
         return None
     code = _request_word(match["request"])
     if code is None:
@@ -200,16 +214,83 @@ def decode_strace(line: str, module: str | None = None) -> StraceCall | None:
     if not candidates:
         return None
     result = match["result"]
-    error = match["errno"] or ""
-    meanings = {translate_errno(error, item.module) for item in candidates} if error else set()
-    return StraceCall(
-        descriptor=int(match["fd"]),
-        code=code,
-        candidates=candidates,
-        result=int(result, 0) if result and result != "?" else None,
-        error=error,
-        meaning="/".join(sorted(meanings)),
-    )
+    return _judged(
+        StraceCall(
+            descriptor=int(match["fd"]), code=code, candidates=candidates,
+            result=int(result, 0) if result and result != "?" else None, error=match["errno"] or "", meaning="",
+        )
+    )  # fmt: skip
+
+
+def _judged(call: StraceCall) -> StraceCall:
+    """Say which HAL codes an errno becomes, of the candidates that are left."""
+    meanings = {translate_errno(call.error, item.module) for item in call.candidates} if call.error else set()
+    return call._replace(meaning="/".join(sorted(meanings)))
+
+
+class StraceLine(NamedTuple):
+    """One driver call of a traced program."""
+
+    number: int
+    """Line of the file on which it began, from 1."""
+    process: int
+    """Process or thread that made it; 0 where strace does not say."""
+    call: StraceCall
+    """What it was."""
+
+
+def read_strace(lines: Iterable[str]) -> list[StraceLine]:
+    """Decode an strace of a program (`strace -f`, also with `-y`, `-t`, `-T`).
+
+    Calls that strace cut in two are joined, and a file that only one module can have been bound to has that one.
+    """
+    found: list[tuple[StraceLine, int]] = []
+    begun: dict[int, int] = {}
+    files: dict[int, int] = {}
+    for number, line in enumerate(lines, 1):
+        process = int(told[1] or told[2]) if (told := _PROCESS.match(line)) else 0
+        resumed = _RESUMED.search(line)
+        if resumed is not None:
+            if (index := begun.pop(process, None)) is not None:
+                found[index] = (_ended(found[index][0], resumed), found[index][1])
+            continue
+        for match in _REOPENED.finditer(line):
+            descriptor = int(match[1] or match[2])
+            files[descriptor] = files.get(descriptor, 0) + 1
+        call = decode_strace(line)
+        if call is not None:
+            if "<unfinished" in line:
+                begun[process] = len(found)
+            found.append((StraceLine(number, process, call), files.get(call.descriptor, 0)))
+    return _narrowed(found)
+
+
+def _ended(row: StraceLine, resumed: re.Match[str]) -> StraceLine:
+    result, error = resumed["result"], resumed["errno"] or ""
+    call = row.call._replace(result=None if result == "?" else int(result, 0), error=error)
+    return row._replace(call=_judged(call))
+
+
+def _exact(call: StraceCall) -> StraceCall:
+    same = tuple(item for item in call.candidates if item.code == call.code)
+    return call._replace(candidates=same or call.candidates)
+
+
+def _narrowed(found: list[tuple[StraceLine, int]]) -> list[StraceLine]:
+    """Leave of each call what has its size and direction, and whose module can be that of all calls on the file."""
+    modules: dict[tuple[int, int], set[str]] = {}
+    found = [(row._replace(call=_exact(row.call)), file) for row, file in found]
+    for row, file in found:
+        own = {item.module for item in row.call.candidates if item.letter != "Z"}
+        if own:
+            key = (row.call.descriptor, file)
+            modules[key] = modules.get(key, own) & own or own
+    rows = []
+    for row, file in found:
+        possible = modules.get((row.call.descriptor, file), set())
+        left = tuple(item for item in row.call.candidates if item.letter == "Z" or item.module in possible)
+        rows.append(row._replace(call=_judged(row.call._replace(candidates=left or row.call.candidates))))
+    return rows
 
 
 def _request_word(text: str) -> int | None:

@@ -50,7 +50,9 @@ _ABSENT: Mapping[str, Absence] = {
     **dict.fromkeys(("drvBindHostPid", "drvUnbindHostPid", "drvQueryProcessHostPid"), Absence(_BINDING)),
     **dict.fromkeys(
         ("halCentreNotifyGet", "halCentreNotifySet", "halMemPoolFree", "halMemPoolMalloc", "halResourceIdInfoGet",
-         "halGetNotifyEvent"), Absence(_NOT_IN_DRIVER, exported=False),
+         "halGetNotifyEvent", "drvMemInitSvmDevice", "halMemBindSibling", "halMemGetInfoEx", "halMemInitSvmDevice",
+         "halResRead", "halResWrite", "halResourceIdCheck", "halResourceIdRestore", "halSdmaBatchCopy",
+         "halTsCmdlistMemMap", "halTsCmdlistMemUnMap"), Absence(_NOT_IN_DRIVER, exported=False),
     ),
     **dict.fromkeys(
         ("halRepairFault", "halResMap", "halResUnmap", "halSetMemSharing", "halDrvEventThreadInit",

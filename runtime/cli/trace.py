@@ -28,6 +28,7 @@ EXAMPLES = (
     ("npuhal trace --hal good.jsonl job.py", "record the driver calls too"),
     ("npuhal trace --diff good.jsonl bad.jsonl", "first call in which two recordings differ"),
     ("npuhal trace --replay good.jsonl --url fake://ascend910b3", "make the calls again"),
+    ("npuhal trace --strace box.txt", "an strace (-f -y) of a machine as named driver calls"),
 )
 
 _OBSERVER = "npuhal trace"
@@ -46,6 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--replay", metavar="FILE", type=Path, help="make the calls of a recording again, without a script"
     )
     parser.add_argument("--diff", metavar="FILE", type=Path, nargs=2, help="compare two recordings, run no script")
+    parser.add_argument(
+        "--strace", metavar="FILE", type=Path, help="show an strace as named calls of the kernel driver, run no script"
+    )
     parser.add_argument("--json", action="store_true", help="write table and verdict, or what was compared, as JSON")
     parser.add_argument("script", nargs="?", help="path of the script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
@@ -55,10 +59,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Do what was asked for."""
     if args.diff:
         return _diff(args, out)
+    if args.strace:
+        return _strace(args, out)
     if args.replay:
         return _replay(args, out)
     if not args.script:
-        raise UsageError("no script was given", "npuhal trace SCRIPT [ARGUMENTS], --replay FILE, or --diff FILE FILE")
+        raise UsageError(
+            "no script was given",
+            "npuhal trace SCRIPT [ARGUMENTS], --replay FILE, --diff FILE FILE, or --strace FILE",
+        )
     return _trace(args, out)
 
 
@@ -133,6 +142,32 @@ def _save_calls(path: Path, traces: list[Tracing], out: Output) -> None:
         out.line(f"recorded: {len(calls)} HAL calls in {path}")
     else:
         out.error("no HAL call was recorded", "the script names its machine itself: let it take that of NPUHAL_URL")
+
+
+def _strace(args: argparse.Namespace, out: Output) -> int:
+    from collections import Counter
+
+    from npuhal.ioctl import read_strace
+
+    try:
+        with args.strace.open(encoding="utf-8", errors="replace") as lines:
+            calls = read_strace(lines)
+    except OSError as problem:
+        told = f"{args.strace} cannot be read: {problem.strerror}"
+        raise UsageError(told, "name the output of strace -f -y") from None
+    rows = [
+        (row.number, row.process, row.call.descriptor, row.call.name, row.call.result, row.call.error, row.call.meaning)
+        for row in calls
+    ]
+    if args.json:
+        keys = ("line", "process", "descriptor", "request", "result", "errno", "hal_code")
+        out.json({"calls": [dict(zip(keys, row, strict=True)) for row in rows]})
+        return 0
+    shown = [tuple("" if cell is None else str(cell) for cell in row) for row in rows]
+    out.table(("line", "process", "file", "request", "result", "errno", "HAL code"), shown)
+    counts = Counter(row.call.name for row in calls)
+    out.line(f"{len(calls)} driver calls: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    return 0
 
 
 def _replay(args: argparse.Namespace, out: Output) -> int:

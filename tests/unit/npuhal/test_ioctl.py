@@ -30,6 +30,10 @@ from tests.tools.corpus import corpus
         ("QUEUE_ENQUEUE_CMD", 0x40705102, "QUEUE", "queue_ioctl_enqueue"),
         ("DEVDRV_MANAGER_GET_DEVINFO", 0x4D14, "DEVMNG", "devdrv_manager_hccl_devinfo"),
         ("HDCDRV_CMD_CONNECT", 0x4813, "HISI_HDC", "hdcdrv_cmd"),
+        ("SCHED_SET_SCHED_CPU_ID", 0xC0085700, "ESCHED", ""),
+        ("SCHED_QUERY_TABLE_ENTRY_STAT", 0xC008571B, "ESCHED", ""),
+        ("DMS_SUBCMD_GET_DEV_SPLIT_MODE", 0x450F, "URD", ""),
+        ("DMS_SUBCMD_GET_CHIP_INFO", 0x451D, "URD", ""),
     ],
 )
 def test_known_requests(name, code, module, argument):
@@ -197,6 +201,8 @@ def test_names_of_unknown_owners_are_numbers(root, monkeypatch):
         ("ioctl(4, _IO('X', 21)) = -1 EINVAL (x)", "TRS_STL_BIND", -1, "EINVAL", "DRV_ERROR_IOCRL_FAIL"),
         ("ioctl(9, _IOC(_IOC_NONE, 0x4e, 1, 0), 0) = -1 EBUSY (x)", "SHR_ID_CREATE", -1, "EBUSY", "DRV_ERROR_BUSY"),
         ("ioctl(7, 0x40405813, 0x7ffd1c <unfinished ...>", "TRS_SQCQ_SEND", None, "", ""),
+        ("ioctl(9, _IOC(_IOC_READ|_IOC_WRITE, 0x57, 8, 0x8), 0x7f) = 0", "SCHED_SUBMIT_EVENT_ID", 0, "", ""),
+        ("ioctl(5, _IOC(_IOC_NONE, 0x45, 0x1d, 0), 0x7f) = 0", "DMS_SUBCMD_GET_CHIP_INFO", 0, "", ""),
     ],
 )  # fmt: skip
 def test_strace_lines(line, names, result, error, meaning):
@@ -217,7 +223,8 @@ def test_strace_line_of_an_unknown_module_gives_all_it_may_be():
 
 @pytest.mark.parametrize(
     "line",
-    ["openat(AT_FDCWD, \"/x\", O_RDWR) = 3", "ioctl(1, TCGETS, {B38400}) = 0", "ioctl(3, 0x5401, 0) = 0", "", "ioctl("],
+    ["openat(AT_FDCWD, \"/x\", O_RDWR) = 3", "ioctl(1, TCGETS, {B38400}) = 0", "ioctl(3, 0x5401, 0) = 0", "", "ioctl(",
+     "ioctl(3</dev/input/event3>, 0x4501, 0x7f) = 0"],
 )  # fmt: skip
 def test_lines_of_other_calls_are_left_alone(line):
     assert ioctl.decode_strace(line) is None
@@ -228,3 +235,31 @@ def test_errno_tables_name_codes_of_the_header():
     for module in ("TSDRV", "SVM"):
         for error in errno.errorcode.values():
             assert ioctl.translate_errno(error, module) in names
+
+
+BOX = """\
+812 openat(AT_FDCWD, "/dev/davinci_manager", O_RDWR) = 5</dev/davinci_manager>
+812 ioctl(5</dev/davinci_manager>, _IOC(_IOC_NONE, 0x5a, 0, 0), 0x7ffd) = 0
+812 ioctl(5</dev/davinci_manager>, _IOC(_IOC_READ, 0x55, 0, 0x14), 0x7ffd) = -1 EPERM (Operation not permitted)
+812 ioctl(5</dev/davinci_manager>, _IOC(_IOC_READ|_IOC_WRITE, 0x55, 0x2, 0x10), 0x7ffd) = 0
+812 ioctl(5</dev/davinci_manager>, _IOC(_IOC_READ, 0x55, 0x1, 0x4), 0x7ffd <unfinished ...>
+813 ioctl(6</dev/davinci_manager>, 0xc02c5800, 0x7f <unfinished ...>
+812 <... ioctl resumed>) = 0
+812 write(1, "x", 1) = 1
+813 <... ioctl resumed>) = -1 ENOSPC (No space left on device)
+812 close(5</dev/davinci_manager>) = 0
+[pid   812] ioctl(5</dev/davinci_manager>, 0xc0085708, 0x7f) = 0
+"""
+
+
+def test_a_whole_trace_names_the_module_of_each_file_and_joins_what_was_cut():
+    rows = ioctl.read_strace(BOX.splitlines())
+    assert [(row.number, row.process, row.call.result) for row in rows] == [
+        (2, 812, 0), (3, 812, -1), (4, 812, 0), (5, 812, 0), (6, 813, -1), (11, 812, 0),
+    ]  # fmt: skip
+    names = [row.call.name for row in rows]
+    assert names[0] == "DAVINCI_INTF_IOCTL_OPEN"
+    assert names[1:3] == ["UDA_GET_USER_INFO", "UDA_GET_DEV_LIST"]
+    assert names[4:] == ["TRS_RES_ID_ALLOC", "SCHED_SUBMIT_EVENT_ID"]
+    assert rows[1].call.meaning == "DRV_ERROR_OPER_NOT_PERMITTED"
+    assert rows[4].call.meaning == "DRV_ERROR_NO_RESOURCES"

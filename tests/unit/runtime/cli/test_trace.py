@@ -120,3 +120,28 @@ def test_mistakes_are_usage_errors(
     monkeypatch.chdir(tmp_path)
     assert main(["trace", *arguments]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+STRACE = """\
+[pid 812] ioctl(7</dev/davinci_manager>, 0xc02c5800, 0x7ffd1c) = 0
+[pid 812] ioctl(7</dev/davinci_manager>, _IOC(_IOC_READ|_IOC_WRITE, 0x58, 0xf, 0x60), 0x7f) = -1 ENOSPC (No space)
+[pid 812] ioctl(1, TCGETS, 0x7f) = 0
+"""
+
+
+def test_an_strace_is_shown_as_named_driver_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "box.txt"
+    path.write_text(STRACE)
+    assert main(["trace", "--strace", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "2 driver calls: 1 TRS_RES_ID_ALLOC, 1 TRS_SQCQ_ALLOC" in told
+    assert "DRV_ERROR_NO_RESOURCES" in told
+    assert main(["trace", "--json", "--strace", str(path)]) == 0
+    first, second = json.loads(capsys.readouterr().out)["calls"]
+    assert (first["line"], first["process"], first["descriptor"]) == (1, 812, 7)
+    assert (second["request"], second["result"], second["errno"]) == ("TRS_SQCQ_ALLOC", -1, "ENOSPC")
+
+
+def test_an_strace_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "--strace", str(tmp_path / "none.txt")]) == 2
+    assert "cannot be read" in capsys.readouterr().err

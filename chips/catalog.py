@@ -22,6 +22,7 @@ from typing import Any
 
 from chips.chip import Chip, Limits, UnknownChip
 from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary
+from chips.traits import SchedulerTraits
 from npuhal.records import dataclass
 
 SOC_FOLDER = Path(__file__).with_name("soc")
@@ -146,6 +147,19 @@ def find_chip(soc: str) -> Chip:
     return _found(soc, os.environ.get(VARIABLE, ""))
 
 
+def families_with(feature: str) -> tuple[str, ...]:
+    """Return the shipped families whose default SoC has a feature, by name (reads all chip files)."""
+    known = Catalog.including()
+    return tuple(family for family in known.stems() if _default_has(known, family, feature))
+
+
+def _default_has(known: Catalog, family: str, feature: str) -> bool:
+    try:
+        return known.find(family).has(feature)
+    except UnknownChip:  # a file that only others start from
+        return False
+
+
 def all_socs() -> tuple[str, ...]:
     """Return the names of all SoCs, those of NPUHAL_CHIPS and of installed packages among them, sorted."""
     return _everything(os.environ.get(VARIABLE, "")).all_socs()
@@ -202,6 +216,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
     chip_type: tuple[str, int] | None = None
     limits: dict[str, int] = {}
     properties: dict[str, Any] = {}
+    traits: dict[str, Any] = {}
     dynamic_bind: dict[str, Any] = {}
     features: frozenset[str] = frozenset()
     ini: dict[str, dict[str, int | str]] = {}
@@ -211,6 +226,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         limits.update(family.limits)
         _check_against_base(family, properties, features)
         properties.update(family.properties)
+        traits.update(family.traits)
         dynamic_bind.update(family.dynamic_bind)
         if family.features_only is not None:
             features = family.features_only
@@ -223,6 +239,8 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
     for section, key, value in last.row(soc):
         if section == "chip_type":
             chip_type = (str(value), vocabulary().chip_types[str(value)])
+        elif section == "traits":
+            traits[key] = value
         elif section == "properties":
             _check_property(last, key, value, properties)
             properties[key] = value
@@ -242,8 +260,10 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         generation=texts["generation"],
         overlay=texts.get("overlay", ""),
         library=texts["library"],
+        binaries=texts.get("binaries", ""),
         properties=MappingProxyType(properties),
         dynamic_bind=MappingProxyType(dynamic_bind),
+        traits=SchedulerTraits(**traits),
         features=features,
         ini=MappingProxyType({section: MappingProxyType(values) for section, values in ini.items()}),
         limits=_limits(properties, limits),

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from chips.traits import SchedulerTraits
 from npuhal.records import dataclass
 
 DEFAULT_PADDING = 32
@@ -77,6 +78,8 @@ class Chip:
     """Changes on top of the generation: arch9201, or empty."""
     library: str
     """Plug-in library of the vendor's runtime for this chip; empty when none is registered."""
+    binaries: str
+    """Name that SoCs share whose binaries run on each other; empty where only those of the same short name do."""
     properties: Mapping[str, Any]
     """The 131 properties of DevProperties by name; enumerators as their names, tables as tuples."""
     dynamic_bind: Mapping[str, Any]
@@ -86,6 +89,8 @@ class Chip:
     ini: Mapping[str, Mapping[str, int | str]]
     """Values of the SoC's description file by section; empty when the vendor ships none."""
     limits: Limits
+    traits: SchedulerTraits
+    """How the generation's task scheduler and driver behave."""
 
     def has(self, feature: str) -> bool:
         """Return whether the chip has a feature, e.g. `has("TASK_RECYCLE_THREAD")`."""

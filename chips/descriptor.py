@@ -18,6 +18,7 @@ from chips.tasks import CopyConfig
 if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.env import EncodeEnv
+    from chips.layout import Layout
 
 ALIGN = 64
 """Descriptors start at multiples of this."""
@@ -52,12 +53,20 @@ def copy_body(chip: Chip, src: int, dst: int, length: int) -> bytes:
 def write_body(chip: Chip, address: int, value: int, size_code: int) -> bytes:
     """Return the 64 bytes that a value write in pointer mode points to; `size_code` is the code of its width."""
     where = {"addr": address, "awsize": size_code, "awcache": _CACHED, "va": 1}
+    layout = write_layout(chip)
+    if "value" in layout:
+        return layout.encode(**where, value=value)
+    words = {"value[0]": value & 0xFFFFFFFF, "value[1]": value >> 32}
+    return layout.encode(type=_WRITE_VALUE, **where, **words)
+
+
+def write_layout(chip: Chip) -> Layout:
+    """Return the layout of what a value write in pointer mode points to."""
     if chip.generation == "v100":
         from chips.generations.v100.tables import DESCRIPTORS
 
-        return DESCRIPTORS["write_value_block"].encode(**where, value=value)
-    words = {"value[0]": value & 0xFFFFFFFF, "value[1]": value >> 32}
-    return plugin(chip).layouts["write_value"].encode(type=_WRITE_VALUE, **where, **words)
+        return DESCRIPTORS["write_value_block"]
+    return plugin(chip).layouts["write_value"]
 
 
 def cache_body(chip: Chip, src: int, length: int) -> bytes:

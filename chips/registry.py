@@ -147,6 +147,15 @@ class TaskOps:
         return layout.template(row, values) if values else None
 
 
+@dataclass(frozen=True, slots=True)
+class ContextFormat:
+    """Contexts in device memory: their size, how one is read, and the template of a mix kernel's."""
+
+    size_bytes: int
+    decode: Callable[[bytes], Decoded]
+    template: Callable[[Any, EncodeEnv], Template]
+
+
 class Plugin:
     """The builders and readers of one chip generation.  Immutable after construction."""
 
@@ -161,6 +170,7 @@ class Plugin:
         classify: Callable[[Cqe, TaskType], Outcome],
         aliases: Mapping[TaskType, TaskType] | None = None,
         inspect: Callable[[str, Mapping[str, int]], Iterable[str]] | None = None,
+        contexts: ContextFormat | None = None,
     ) -> None:
         """Take the table; raises RegistrationError for duplicates, unknown layouts and impossible counts.
 
@@ -174,6 +184,8 @@ class Plugin:
         self.classify = classify
         self.aliases = dict(aliases or {})
         self.inspect = inspect
+        self.contexts = contexts
+        """The contexts that entries of mix kernels and graphs point to; None where the entries say everything."""
         self._ops: list[TaskOps | None] = [None] * (max(TaskType) + 1)
         for entry in ops:
             self._register(entry)
@@ -220,6 +232,21 @@ class Plugin:
     def template(self, task: Task, env: EncodeEnv) -> Template | None:
         """Return the task's SQE cut at the words that change; None when the task has no single SQE."""
         return self.ops(task).template(task, env)
+
+    def publishing(self, template: Template) -> Template:
+        """Return a template's twin that also asks the hardware to publish the queue head.
+
+        On a device connected over UB the entry of every `SchedulerTraits.head_update_every`-th allocation of a stream
+        must be written with it.
+        """
+        at, bit = divmod(self.layouts["header"].field("head_update").offset, 8)
+        row = bytearray(template.row)
+        row[at] |= 1 << bit
+        values = {
+            word: int.from_bytes(row[word.offset : word.offset + word.width // 8], "little") - bias
+            for word, bias in zip(template.words, template.bias, strict=True)
+        }
+        return Template(bytes(row), values)
 
     def decode(self, raw: bytes) -> Decoded:
         """Name the fields of one 64-byte entry; anything wrong with it is listed, never raised."""
@@ -319,6 +346,7 @@ def without(made: Plugin, task_type: TaskType) -> Plugin:
         classify=made.classify,
         aliases=aliases,
         inspect=made.inspect,
+        contexts=made.contexts,
     )
 
 

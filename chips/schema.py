@@ -5,10 +5,11 @@ A chip file describes a family of SoCs. Its keys, all but `spec` optional:
     spec: "1.0"            version of this format
     base: ascend910b       the file it starts from; everything below adds to or replaces what the base says
     chip_type: CHIP_DAVID  or {name: ..., value: ...} for a type the vocabulary does not have
-    generation, overlay, library
+    generation, overlay, library, binaries
     default: SoC taken when only the family's name is given
     limits: {...}          counts the manuals state, and the most SQEs of one task
     properties: {...}      values of DevProperties
+    traits: {...}          how the generation's task scheduler and driver behave (chips.traits)
     dynamic_bind: {...}    properties that change when the driver can bind queues dynamically
     features: {add, drop}  feature names, relative to the base; or {only}
     ini: {section: "key=value key=value ..."}     the SoC description; `key=-` removes what the base states
@@ -20,20 +21,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from chips import yaml_file
+from chips.traits import trait_kinds
 from npuhal.records import dataclass, field
 
 SPEC_VERSION = "1.0"
 """The format version this reader understands; the first number must match."""
 
-_TEXTS = ("generation", "overlay", "library", "default")
-_KEYS = frozenset(
-    ("spec", "base", "chip_type", *_TEXTS, "limits", "properties", "dynamic_bind", "features", "ini", "columns", "socs")
-)
+_TEXTS = ("generation", "overlay", "library", "binaries", "default")
+_SECTIONS = ("limits", "properties", "traits", "dynamic_bind", "features", "ini", "columns", "socs")
+_KEYS = frozenset(("spec", "base", "chip_type", *_TEXTS, *_SECTIONS))
 _UNSET = "-"
 _EMPTY = "_"
 
@@ -76,6 +78,7 @@ class FamilyFile:
     texts: Mapping[str, str]
     limits: Mapping[str, int]
     properties: Mapping[str, Any]
+    traits: Mapping[str, Any] = field(default_factory=dict)
     dynamic_bind: Mapping[str, Any] = field(default_factory=dict)
     features_add: frozenset[str] = frozenset()
     features_drop: frozenset[str] = frozenset()
@@ -165,6 +168,7 @@ class _Reader:
             texts=texts,
             limits=self.limits(),
             properties=self.properties("properties"),
+            traits=self.traits(),
             dynamic_bind=self.properties("dynamic_bind"),
             features_add=add,
             features_drop=drop,
@@ -197,6 +201,26 @@ class _Reader:
             if type(value) is not int or value < 0:
                 raise self.fail(f"limits:{name}", f"expected an integer of 0 or more, got {value!r}")
         return limits
+
+    def traits(self) -> dict[str, Any]:
+        """Check the traits: known names, values of their kinds; enumerators become members, lists become tuples."""
+        self.known("traits", self.mapping("traits"), trait_kinds(), "trait")
+        return {name: self.trait(name, value) for name, value in self.mapping("traits").items()}
+
+    def trait(self, name: str, value: Any) -> Any:
+        """Check the value of one trait."""
+        key, kind = f"traits:{name}", trait_kinds()[name]
+        if issubclass(kind, Enum):
+            if value not in kind._value2member_map_:
+                raise self.fail(key, f"{value!r} is not one of {', '.join(str(each.value) for each in kind)}")
+            return kind(value)
+        if kind is tuple:
+            if not isinstance(value, list) or not all(type(each) is int for each in value):
+                raise self.fail(key, f"expected a list of integers, got {value!r}")
+            return tuple(value)
+        if type(value) is not kind:
+            raise self.fail(key, f"expected {kind.__name__}, got {value!r}")
+        return value
 
     def properties(self, section: str) -> dict[str, Any]:
         return {name: self.property(f"{section}:{name}", name, value) for name, value in self.mapping(section).items()}

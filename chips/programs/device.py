@@ -6,7 +6,7 @@ Sources: InitFuncCallParaForStreamSwitchTaskV1 (cond_op_stream_task.cc), Constru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from chips.programs.isa import CondError
 from chips.programs.model import StartQueues
@@ -15,13 +15,23 @@ from chips.programs.wait import SwapBuffer
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chips.chip import Chip
     from chips.env import EncodeEnv
+    from chips.programs.program import Program
 
 _FROM_DRIVER = "STARS_BASE_CALCULATE_BY_DRIVER"
 _FROM_DEVICE_INFO = "STARS_RESOURCE_ADDR_CALCULATE_BY_DEVICE_INFO"
 _SELECTOR_OFFSET = 0x2100_0000  # state machine selector behind the STARS base (DAVID_SIMPLE_RTSQ_FSM_SEL_REG)
 _ARCH9201 = "arch9201"
+
+
+class Assembled(Protocol):
+    """A condition program with its values."""
+
+    def assemble(self, generation: str) -> bytes:
+        """Return its instructions and words for a generation."""
 
 
 def generation_of(chip: Chip) -> str:
@@ -62,9 +72,7 @@ class CondDevice:
         else:
             selector = chip.prop("fsmSelBase")
             if chip.prop("starsResourceAddrCalculateMethod") == _FROM_DEVICE_INFO:
-                from chips.generations.v100.tables import (
-                    chip_offset,  # only v100 chips have addresses that depend on the die
-                )
+                from chips.addresses import chip_offset
 
                 selector += chip_offset(env)
         return cls(
@@ -74,6 +82,14 @@ class CondDevice:
             tail_offset=chip.prop("sqTailOffset"),
             swap=swap,
         )
+
+    def assemble(self, program: Assembled) -> bytes:
+        """Return a program as the device runs it."""
+        return program.assemble(self.generation)
+
+    def size_bytes(self, program: Callable[[str], Program]) -> int:
+        """Return how long the program is that a function makes for this device."""
+        return program(self.generation).size_bytes
 
     def registers(self, page: int) -> QueueRegisters:
         """Return the registers of the queue whose page is mapped at ``page``."""

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from chips.traits import EntryFormat
 from fakes.errors import NotModelled
 from npuhal import late
 
 if TYPE_CHECKING:
+    from chips.chip import Chip
     from fakes.executor.executor import WAIT, Executor, Handler, Task, handlers
 else:  # what executes is loaded with the first task: null:// never needs it
     __getattr__, __dir__ = late.names(__name__, {"fakes.executor.executor": "WAIT Executor Handler Task handlers"})
 
-__all__ = ["GENERATIONS", "WAIT", "Executor", "Handler", "Task", "check_generation", "handlers"]
+__all__ = ["ENTRIES", "WAIT", "Executor", "Handler", "Task", "check_entries", "handlers"]
 
-GENERATIONS = ("v100", "v200", "v201")
-"""Chip generations whose entries the fake executes."""
+ENTRIES = (EntryFormat.STARS, EntryFormat.STARS_V2)
+"""Formats of entries that the fake executes."""
 
 
-def check_generation(generation: str) -> None:
-    """Raise NotModelled unless the fake executes the entries of a chip generation."""
-    if generation not in GENERATIONS:
-        raise NotModelled(f"chip generation {generation}", f"the fake executes entries of {', '.join(GENERATIONS)}")
+def check_entries(chip: Chip) -> None:
+    """Raise NotModelled unless the fake executes the entries of a chip."""
+    if chip.traits.entries not in ENTRIES:
+        known = ", ".join(each.value for each in ENTRIES)
+        asked = f"entries of {chip.soc} ({chip.traits.entries.value})"
+        raise NotModelled(asked, f"the fake executes entries of the formats {known}")

@@ -126,11 +126,11 @@ def host_callback(task: Task) -> int:
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {
     "aicpu": ("aicpu", kernel), "aicpu_timeout": ("aicpu_message", message),
     "host_callback": ("host_callback", host_callback),
 }  # fmt: skip
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "aicpu": ("aicpu", kernel), "aicpu_host": ("aicpu", kernel),
     "host_callback": ("host_callback", host_callback),
     "aicpu_timeout_set": ("aicpu_message", message), "aicpu_msg_version": ("aicpu_message", message),

@@ -10,6 +10,7 @@ from chips.env import EncodeEnv
 from chips.programs.device import CondDevice, generation_of
 from chips.programs.execute import execute
 from chips.programs.stream import ENABLE_OFFSET, HEAD_OFFSET
+from chips.traits import EventKind
 from fakes.checkers.access import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
@@ -40,9 +41,9 @@ def facts(device: Device) -> CondDevice:
 
 def event_tables(device: Device) -> list[tuple[int, Device]]:
     """Return where a card of STARS v1 reads the events of each card, its own first; other chips have no tables."""
-    from chips.generations.v100.tables import by_device_info, chip_offset
+    from chips.addresses import by_device_info, chip_offset
 
-    if device.machine.plugin.name != "v100":
+    if device.chip.traits.events is not EventKind.IDS:
         return []
     base, tables = int(device.chip.prop("eventBase")), []
     for card in (device, *(other for other in device.machine.devices if other is not device)):
@@ -217,9 +218,9 @@ Handler = Callable[["Task"], int]
 _COMMON = ("model_execute", "stream_switch", "stream_switch_ex", "stream_active", "capture_condition",
            "capture_jump_back", "float_status")  # fmt: skip
 
-V1: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {
     name: (name, program) for name in (*_COMMON, "label_switch", "memory_wait")
 }
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     name: (name, program) for name in (*_COMMON, "label_switch_by_index", "mem_wait")
 }

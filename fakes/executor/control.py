@@ -122,7 +122,7 @@ _MESSAGES = (
     "clear_float_status", "aicpu_info_load",
 )  # fmt: skip
 
-V1: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock",
                                   "memory_wait_end")},
     "bare": ("event_record", accepted),
@@ -133,7 +133,7 @@ V1: Mapping[str, tuple[str, Handler]] = {
     "ring_buffer": ("ring_buffer", ring_buffer),
     "invalid": ("invalid", invalid),
 }
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
     "maintenance": ("maintenance", maintenance),
     "model_maintain": ("model_maintenance", model_maintenance),

@@ -238,11 +238,11 @@ def ends(task: Task) -> list[tuple[int, int, int]]:
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {
     "sdma": ("copy", sdma), "pcie_dma": ("copy", pcie_dma), "memcpy_cpu": ("copy", by_cpu),
     "sdma_pointer": ("copy", by_pointer_v1), "cmo": ("cache", cache_operation), "barrier": ("barrier", cache_operation),
 }  # fmt: skip
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "sdma": ("copy", sdma), "memset": ("memset", sdma), "pcie_dma": ("copy", pcie_dma),
     "sdma_pointer": ("copy", by_pointer_v2), "cmo": ("cache", cache_operation),
 }  # fmt: skip

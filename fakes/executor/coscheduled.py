@@ -82,8 +82,8 @@ _MISSIONS = "ccu"
 _SUB_TYPES = (8, 12, 16, 20, 24, 28)
 """Bits of the engines in a fused task that begins with missions."""
 
-V1: Mapping[str, tuple[str, Handler]] = {}
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {}
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "aicpu_fused": ("fusion", fused), "ccu": ("ccu", fused),
     **{f"ccu_fused_{bits}": ("fusion", fused) for bits in _SUB_TYPES},
 }  # fmt: skip

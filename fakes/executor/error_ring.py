@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
+    from chips.chip import Chip
     from fakes.executor import Task
     from fakes.machine.card import Device
 
@@ -24,19 +25,21 @@ _ELEMENT = struct.Struct("<QIIQH6x")
 _CORE = struct.Struct("<HHHBBIIHH")
 _SQE = struct.Struct("<4HII64s")
 _WAIT = struct.Struct("<BxHHHIIII")
-_SHAPES = {"v100": (10, 12288)}
-_LATER = (30, 48128)
-"""Elements, and bytes of one."""
 _CUBE, _VECTOR, _SDMA, _AICPU, _BAD_ENTRY, _WAITED, _FUSION, _CCU = 0, 1, 2, 3, 9, 10, 15, 16
 _KINDS = {"copy": _SDMA, "memset": _SDMA, "aicpu": _AICPU, "aicpu_message": _AICPU, "fusion": _FUSION, "ccu": _CCU}
 _NOTIFY, _EVENT = 0, 1
 _WAITS = {"notify_wait": _NOTIFY, "event_wait": _EVENT}
 
 
+def _shape(chip: Chip) -> tuple[int, int]:
+    """Return how many elements a ring has, and the bytes of one."""
+    return chip.traits.error_ring_elements, chip.traits.error_ring_element_bytes
+
+
 def begin(device: Device, address: int) -> None:
     """Write the header of a ring that was handed over."""
     machine = device.machine
-    count, size = _SHAPES.get(machine.plugin.name, _LATER)
+    count, size = _shape(machine.chip)
     header = _HEADER.pack(_MAGIC, 0, 0, count, machine.pid, size, 0)
     ctypes.memmove(machine.memory.device_pointer(address, len(header), "error ring"), header, len(header))
     device.error_ring = address
@@ -48,7 +51,7 @@ def report(task: Task, error_type: int, code: int, stream_id: int, task_id: int)
     start, memory = device.error_ring, task.machine.memory
     if not start:
         return
-    count, size = _SHAPES.get(task.machine.plugin.name, _LATER)
+    count, size = _shape(task.machine.chip)
     block = memory.find(start)
     if block is None:
         return  # the host has freed it

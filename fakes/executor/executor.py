@@ -11,7 +11,7 @@ from chips.env import EncodeEnv
 from fakes.errors import Hang, MemoryFault, NotModelled, StandInFailed, TaskFault
 from fakes.executor import (
     aicpu,
-    check_generation,
+    check_entries,
     condition,
     control,
     copy,
@@ -32,6 +32,7 @@ from fakes.schedule.scheduler import CONTROL_NS
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
+    from chips.chip import Chip
     from chips.completion import Cqe
     from chips.layout import Layout
     from fakes.machine.card import Device
@@ -97,12 +98,12 @@ class Task:
 _MODULES = (kernel, aicpu, scheduled, coscheduled, graph, copy, ub, random, sync, condition, control)
 
 
-def handlers(generation: str) -> Mapping[str, tuple[str, Handler]]:
-    """Return layout name -> (kind in the log, handler) for a chip generation; NotModelled for the other ones."""
-    check_generation(generation)
+def handlers(chip: Chip) -> Mapping[str, tuple[str, Handler]]:
+    """Return layout name -> (kind in the log, handler) for the entries of a chip; NotModelled for other formats."""
+    check_entries(chip)
     table: dict[str, tuple[str, Handler]] = {}
     for module in _MODULES:
-        table.update(module.V1 if generation == "v100" else module.V2)
+        table.update(getattr(module, chip.traits.entries.name))
     return table
 
 
@@ -111,7 +112,7 @@ class Executor:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.handlers = handlers(machine.plugin.name)
+        self.handlers = handlers(machine.chip)
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
         self.wr_cqe = 1 << self.header.field("wr_cqe").offset

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from chips.generations.v100 import ffts
 from fakes.checkers.access import RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import copy, kernel, sync
@@ -23,9 +22,11 @@ _MAX_RUNS = 100_000
 def graph(task: Task) -> int:
     """Run the contexts of an FFTS+ task; those without predecessors first, in the order they stand in memory."""
     memory, count = task.machine.memory, task.fields["total_contexts"]
-    size = count * ffts.CONTEXT_BYTES
+    contexts_are = task.machine.plugin.contexts
+    assert contexts_are is not None  # the generation has the entry, so it has contexts
+    size, one = count * contexts_are.size_bytes, contexts_are.size_bytes
     data = ctypes.string_at(memory.device_pointer(task.fields["contexts"], size, "context read"), size)
-    contexts = [ffts.decode(data[at : at + ffts.CONTEXT_BYTES]) for at in range(0, size, ffts.CONTEXT_BYTES)]
+    contexts = [contexts_are.decode(data[at : at + one]) for at in range(0, size, one)]
     missing = [context.fields["pred_count_init"] for context in contexts]
     ready = deque(index for index, number in enumerate(missing) if not number)
     start, ran = -1, 0
@@ -78,5 +79,5 @@ def _run(task: Task, name: str, fields: Mapping[str, int]) -> None:
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {"ffts_plus": ("ffts_plus", graph)}
-V2: Mapping[str, tuple[str, Handler]] = {}
+STARS: Mapping[str, tuple[str, Handler]] = {"ffts_plus": ("ffts_plus", graph)}
+STARS_V2: Mapping[str, tuple[str, Handler]] = {}

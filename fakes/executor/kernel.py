@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from chips.generations.v100 import ffts
 from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
@@ -72,9 +71,10 @@ def plain_v1(task: Task) -> int:
 
 def mix_v1(task: Task) -> int:
     """Mix kernel of STARS v1: an FFTS+ entry around one context in device memory."""
-    memory = task.machine.memory
-    pointer = memory.device_pointer(task.fields["contexts"], ffts.CONTEXT_BYTES, "context read")
-    context = ffts.decode(ctypes.string_at(pointer, ffts.CONTEXT_BYTES))
+    memory, form = task.machine.memory, task.machine.plugin.contexts
+    assert form is not None  # the generation has the entry, so it has contexts
+    pointer = memory.device_pointer(task.fields["contexts"], form.size_bytes, "context read")
+    context = form.decode(ctypes.string_at(pointer, form.size_bytes))
     if context.layout not in ("mix_aic", "mix_aiv"):
         raise TaskFault(f"the context of a mix kernel is one of {context.layout}", Effect.SQE_ERROR.value)
     return run_mix(task, context.fields)
@@ -108,11 +108,11 @@ def part_v2(fields: Mapping[str, int], mix: bool) -> tuple[int, int, tuple[str, 
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {
     "kernel_aic": ("kernel", plain_v1), "kernel_aiv": ("kernel", plain_v1), "kernel_one_core": ("kernel", plain_v1),
     "kernel_mix": ("kernel", mix_v1), "kernel_mix_aiv": ("kernel", mix_v1), "kernel_mix_locked": ("kernel", mix_v1),
 }  # fmt: skip
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "kernel_aic": ("kernel", plain_v2), "kernel_aiv": ("kernel", plain_v2),
     "kernel_aic_mix": ("kernel", mix_v2), "kernel_aiv_mix": ("kernel", mix_v2),
 }  # fmt: skip

@@ -92,5 +92,5 @@ def _as_bytes(numbers: Any, kind: str) -> bytes:
     return bytes(numbers.astype(kind).tobytes())
 
 
-V1: Mapping[str, tuple[str, Callable[[Task], int]]] = {"dsa": ("random", generate)}
-V2: Mapping[str, tuple[str, Callable[[Task], int]]] = {}
+STARS: Mapping[str, tuple[str, Callable[[Task], int]]] = {"dsa": ("random", generate)}
+STARS_V2: Mapping[str, tuple[str, Callable[[Task], int]]] = {}

@@ -93,5 +93,5 @@ def _stop(task: Task, model: ScheduledModel) -> None:
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {"aicpu_model": ("aicpu_model", message)}
-V2: Mapping[str, tuple[str, Handler]] = {"aicpu_model_operate": ("aicpu_model", message)}
+STARS: Mapping[str, tuple[str, Handler]] = {"aicpu_model": ("aicpu_model", message)}
+STARS_V2: Mapping[str, tuple[str, Handler]] = {"aicpu_model_operate": ("aicpu_model", message)}

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from chips import descriptor
+from chips.addresses import IPC_BY_ADDRESS, notify_at
 from chips.env import EncodeEnv
-from chips.generations.v201.event import IPC_BY_ADDRESS, notify_at
 from fakes.checkers.access import READ, RELEASE
 from fakes.errors import NotModelled, TaskFault
 from fakes.faults import Effect
@@ -159,7 +160,7 @@ def notify_v2(task: Task) -> int:
 
 def notify_remote(task: Task) -> int:
     """Notify record of STARS v1 through the register of any card: a write whose address names the notify."""
-    from chips.generations.v100.tables import by_device_info, chip_offset
+    from chips.addresses import by_device_info, chip_offset
 
     fields, chip = task.fields, task.device.chip
     card = next((other for other in task.machine.devices if other.identity.physical == fields["phy_id"]), None)
@@ -203,14 +204,12 @@ def write_value(task: Task) -> int:
 
 def write_by_pointer_v1(task: Task) -> int:
     """Value write whose address, width and value lie in memory (RtStarsWriteValuePtrDst)."""
-    from chips.generations.v100.tables import DESCRIPTORS
-
-    return _write_as_told(task, task.fields["pointer"], DESCRIPTORS["write_value_block"])
+    return _write_as_told(task, task.fields["pointer"], descriptor.write_layout(task.machine.chip))
 
 
 def write_by_pointer_v2(task: Task) -> int:
     """Value write that is described by another entry in memory (RtDavidStarsWriteValueSqe)."""
-    return _write_as_told(task, task.fields["descriptor"], task.machine.plugin.layouts["write_value"])
+    return _write_as_told(task, task.fields["descriptor"], descriptor.write_layout(task.machine.chip))
 
 
 def _write_as_told(task: Task, address: int, block: Layout) -> int:
@@ -231,7 +230,7 @@ def event_reset_v1(task: Task) -> int:
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {
+STARS: Mapping[str, tuple[str, Handler]] = {
     "event_record": ("event_record", event_record),
     "event_wait": ("event_wait", event_wait),
     "event_reset": ("event_reset", event_reset_v1),
@@ -242,7 +241,7 @@ V1: Mapping[str, tuple[str, Handler]] = {
     "write_value": ("write_value", write_value),
     "write_value_pointer": ("write_value", write_by_pointer_v1),
 }
-V2: Mapping[str, tuple[str, Handler]] = {
+STARS_V2: Mapping[str, tuple[str, Handler]] = {
     **dict.fromkeys(("notify_record", "event_record", "event_record_counted"), ("notify_record", notify_v2)),
     **dict.fromkeys(("notify_wait", "event_wait", "event_wait_counted"), ("notify_wait", notify_v2)),
     **dict.fromkeys(("event_reset", "event_reset_counted"), ("notify_reset", notify_v2)),

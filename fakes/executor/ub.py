@@ -63,5 +63,5 @@ def doorbell(task: Task) -> int:
 
 Handler = Callable[["Task"], int]
 
-V1: Mapping[str, tuple[str, Handler]] = {}
-V2: Mapping[str, tuple[str, Handler]] = {"async_dma": ("copy", direct), "ub_doorbell": ("copy", doorbell)}
+STARS: Mapping[str, tuple[str, Handler]] = {}
+STARS_V2: Mapping[str, tuple[str, Handler]] = {"async_dma": ("copy", direct), "ub_doorbell": ("copy", doorbell)}

@@ -65,14 +65,14 @@ _ABSENT: Mapping[str, Absence] = {
     "halSetDeviceInfoByBuff": Absence("no fact of a card can be set from a host"),
     "halMemGetAddressReserveRange": Absence("no addresses are set aside for the data cache of the cores"),
 }  # fmt: skip
-_STARS_V1 = (
+_FIRST_TREE = (
     "halMemManagedAdvise", "halMemManagedPrefetch", "halMemManagedPrefetchBatch", "halMemManagedRangeGetAttributes",
 )  # fmt: skip
 
 
-def absence(name: str, generation: str) -> Absence | None:
-    """Return why a function of the headers is absent on a chip generation; None when it is not."""
-    if name in _STARS_V1 and generation != "v100":
+def absence(name: str, driver_tree: int) -> Absence | None:
+    """Return why a function is absent in a tree of the driver (`SchedulerTraits.driver_tree`); None when it is not."""
+    if name in _FIRST_TREE and driver_tree != 1:
         return Absence("managed memory exists on STARS v1 only")
     chapter = _CHAPTERS.get(prototypes.prototype(name).chapter)
     return _ABSENT.get(name) if chapter is None else Absence(chapter)

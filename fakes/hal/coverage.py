@@ -35,12 +35,12 @@ class Row:
     """Whether the library has the symbol."""
 
 
-def coverage(generation: str) -> list[Row]:
-    """Return every function of the headers, for a chip generation."""
+def coverage(driver_tree: int) -> list[Row]:
+    """Return every function of the headers, for a tree of the driver (SchedulerTraits.driver_tree)."""
     known, rows = modelled(), []
     for name in sorted(prototypes.names()):
         chapter, referenced = prototypes.prototype(name).chapter, name not in _NOT_REFERENCED
-        gap = absence(name, generation)
+        gap = absence(name, driver_tree)
         if gap is not None:
             rows.append(Row(name, chapter, Status.ABSENT, referenced, gap.reason, gap.exported))
         else:

@@ -9,6 +9,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from chips.traits import EventKind
+
 if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
@@ -16,9 +18,8 @@ if TYPE_CHECKING:
 BODY_BYTES = 40
 _BY_PROCESS = 1
 """What a query of a state is about: 0 a queue, 1 the process, 2 a model."""
-_ENDED_V1, _ENDED_V2 = 3, 6
-"""APP_ABORT_TERMINATE_FINISH and DAVID_ABORT_TERMINATE_SUCC: requests are carried out at once."""
-_RECOVERED = 1
+_RECOVERY_ENDED, _RECOVERED = 6, 1
+"""States of a recovery, of the process and of a queue: requests are carried out at once."""
 _ILLEGAL = 4
 """TS_ERROR_ILLEGAL_PARAM"""
 
@@ -37,7 +38,7 @@ def _abort_process(device: Device, _body: bytes) -> bytes:
 
 
 def _abort_status(device: Device, _body: bytes) -> bytes:
-    return struct.pack("<I", _ENDED_V1 if device.machine.plugin.name == "v100" else _ENDED_V2)
+    return struct.pack("<I", device.chip.traits.abort_ended[-1])
 
 
 def _abort_stream(device: Device, body: bytes) -> bytes:
@@ -84,7 +85,7 @@ def _enable(sq: SubmissionQueue) -> None:
 
 def _recover_status(_device: Device, body: bytes) -> bytes:
     (choice,) = struct.unpack_from("<I", body)
-    return struct.pack("<I", _ENDED_V2 if choice == _BY_PROCESS else _RECOVERED)
+    return struct.pack("<I", _RECOVERY_ENDED if choice == _BY_PROCESS else _RECOVERED)
 
 
 def _register_base(device: Device, _body: bytes) -> bytes:
@@ -146,4 +147,4 @@ def recorded(device: Device, data: bytes) -> tuple[str, int] | None:
     _, kind, _stream, number, _task = _RECORD.unpack_from(data)
     if kind != _RECORD_EVENT:
         return None
-    return "event" if device.machine.plugin.name == "v100" else "notify", number
+    return "event" if device.chip.traits.events is EventKind.IDS else "notify", number

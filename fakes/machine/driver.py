@@ -51,4 +51,4 @@ LATER = Driver(
 
 def driver_of(chip: Chip) -> Driver:
     """Return the tree that serves a chip."""
-    return FIRST if chip.generation == "v100" else LATER
+    return FIRST if chip.traits.driver_tree == 1 else LATER

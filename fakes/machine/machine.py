@@ -18,7 +18,7 @@ from chips.chip import Chip
 from chips.registry import plugin
 from fakes import kernels
 from fakes.errors import FakeError
-from fakes.executor import check_generation
+from fakes.executor import check_entries
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
@@ -47,10 +47,6 @@ _LOG_ENTRIES = 1_000_000
 _PROBLEMS = 1000
 _PAUSE_S, _SHARED_PAUSE_S = 0.05, 0.001
 """How long free running cards rest when nothing can run: until the host calls, or another process may have acted."""
-_REVISIONS = {
-    "Ascend910B1": 1, "Ascend910B2": 2, "Ascend910B3": 3, "Ascend910B4": 4, "Ascend910B2C": 8, "Ascend910B4-1": 10,
-}  # fmt: skip
-"""Low byte of the hardware version word (chips_notes 1): the bin of a 910B."""
 
 
 class Machine:
@@ -83,8 +79,8 @@ class Machine:
         """The checkers that are on; None when none is."""
         self.memory.exact = "bounds" in options.check
         self.cores = {"AIC": _soc_number(chip, "ai_core_cnt", 1), "AIV": _soc_number(chip, "vector_core_cnt", 1)}
-        self.dies = 2 if chip.generation != "v100" else 1
-        self.chip_revision = _REVISIONS.get(chip.soc, 0)
+        self.dies = chip.traits.dies
+        self.chip_revision = chip.traits.revision
         self.dma = DmaCalls(self)
         self.send: Callable[[int, Any], int] = lambda _device, _info: 0
         self.on_leave: list[Callable[[int], None]] = []
@@ -92,7 +88,7 @@ class Machine:
         self.on_close: list[Callable[[int], None]] = []
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
         self.closing = False
-        check_generation(self.plugin.name)
+        check_entries(chip)
         self.planned: list[Planned] = []
         """Per card what was decided, where a plan was given."""
         self.devices = [self._make_device(index) for index in range(options.devices)]

@@ -22,13 +22,13 @@ def write(out: Path, url: str) -> list[Path]:
         BuildError: there is no compiler, or it fails.
         BadUrl, UnknownChip: the URL is wrong, or not one of a fake.
     """
-    generation = _generation(url)
+    driver_tree = _driver_tree(url)
     out.mkdir(parents=True, exist_ok=True)
     here = Path(__file__).parent
     with tempfile.TemporaryDirectory(prefix="npuhal-shim-") as folder:
         functions, daemon = Path(folder) / "functions.c", Path(folder) / "daemon.c"
-        functions.write_text(c_source(generation), encoding="ascii")
-        daemon.write_text(c_daemon(generation), encoding="ascii")
+        functions.write_text(c_source(driver_tree), encoding="ascii")
+        daemon.write_text(c_daemon(driver_tree), encoding="ascii")
         settings = (
             f"-I{here}", f"-DSHIM_PYTHON={c_text(sys.executable)}",
             f"-DSHIM_ROOT={c_text(repr(str(here.parents[1])))}",
@@ -45,12 +45,12 @@ def write(out: Path, url: str) -> list[Path]:
     return [out / LIBRARY, out / _DAEMON, environment]
 
 
-def _generation(url: str) -> str:
-    """Return the chip generation of a machine: the functions that a library has depend on it."""
+def _driver_tree(url: str) -> int:
+    """Return which tree of the driver a machine has: the functions of a library depend on it."""
     from fakes.shim.server import open_machine
 
     api = open_machine(url)
     try:
-        return str(api.fake.plugin.name)
+        return int(api.fake.chip.traits.driver_tree)
     finally:
         api.close()

@@ -76,12 +76,12 @@ _SHORT = {"u32": ctypes.c_uint, "i32": ctypes.c_int, "u64": ctypes.c_ulong, "i32
 
 
 @cache
-def exports(generation: str) -> tuple[Export, ...]:
-    """Return the modelled functions of a chip generation by name, then those of the device-side starter.
+def exports(driver_tree: int) -> tuple[Export, ...]:
+    """Return the modelled functions of a tree of the driver by name, then those of the device-side starter.
 
     The order is that of the numbers by which calls are told apart.
     """
-    names = sorted(name for name in modelled() if absence(name, generation) is None)
+    names = sorted(name for name in modelled() if absence(name, driver_tree) is None)
     driver = tuple(_export(prototypes.prototype(name)) for name in names)
     return driver + tuple(_export(_daemon(name, kinds)) for name, kinds in DAEMON.items())
 
@@ -171,9 +171,9 @@ def _bytes(text: str) -> int:
     return int(text) if text.isdigit() else ctypes.sizeof(getattr(structs, text))
 
 
-def c_source(generation: str) -> str:
+def c_source(driver_tree: int) -> str:
     """Return the C text of the tables and of the functions of libascend_hal.so."""
-    made = exports(generation)
+    made = exports(driver_tree)
     lines = ['#include "shim.h"', "", "const shim_rule shim_rules[] = {"]
     lines += [f"    {rule.c()}," for each in made for rule in each.rules]
     lines += ["};", "const shim_function npuhal_shim_functions[] = {"]
@@ -185,23 +185,23 @@ def c_source(generation: str) -> str:
     lines += [line for number, each in enumerate(made) if each.prototype.chapter != "daemon"
               for line in _stub(number, each)]  # fmt: skip
     refused = constants.DRV_ERROR_NOT_SUPPORT
-    lines += [f"int32_t {name}(void) {{ return {_lacking(name, generation, refused)}; }}" for name in strong()]
+    lines += [f"int32_t {name}(void) {{ return {_lacking(name, driver_tree, refused)}; }}" for name in strong()]
     return "\n".join(lines) + "\n"
 
 
-def c_daemon(generation: str) -> str:
+def c_daemon(driver_tree: int) -> str:
     """Return the C text of libtsdclient.so; its calls go through libascend_hal.so, which it needs."""
     lines = ['#include "shim.h"', ""]
-    for number, each in enumerate(exports(generation)):
+    for number, each in enumerate(exports(driver_tree)):
         if each.prototype.chapter == "daemon":
             lines += _stub(number, each)
     lines += [f"uint32_t {name}(void) {{ return 0; }}" for name in DAEMON_IDLE]
     return "\n".join(lines) + "\n"
 
 
-def _lacking(name: str, generation: str, code: int) -> str:
+def _lacking(name: str, driver_tree: int, code: int) -> str:
     try:
-        known = absence(name, generation)
+        known = absence(name, driver_tree)
     except KeyError:
         known = None
     return str(code) if known is not None and known.exported else f'npuhal_shim_lacks("{name}", {code})'

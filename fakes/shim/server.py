@@ -58,7 +58,7 @@ class Server:
             machine.checks is not None,
         )  # fmt: skip
         machine.memory.mirror(self.region.mapped)
-        made = exports(machine.plugin.name)
+        made = exports(machine.chip.traits.driver_tree)
         self.service = Service(self.api, made, self.region, self._trace())
         self._serve = ctypes.CDLL(library).npuhal_shim_serve
         self._check(library, [each.prototype.name for each in made])

@@ -82,7 +82,7 @@ class FakeApi(HalApi):
         """Whether a function is there; those the fake does not model refuse by name when called."""
         try:
             prototypes.prototype(name, self.version)
-            gap = absence(name, self.fake.plugin.name)
+            gap = absence(name, self.fake.chip.traits.driver_tree)
         except KeyError:
             return False
         return gap is None or gap.exported
@@ -132,7 +132,7 @@ class FakeApi(HalApi):
 
     def function(self, name: str) -> Call:
         """Return a function that takes converted arguments; refuses or answers NOT_SUPPORT when it is not modelled."""
-        if absence(name, self.fake.plugin.name) is not None:
+        if absence(name, self.fake.chip.traits.driver_tree) is not None:
             void = prototypes.prototype(name, self.version).restype is None
             return lambda *_arguments: None if void else c.DRV_ERROR_NOT_SUPPORT
         found = self._calls.get(name)

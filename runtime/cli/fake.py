@@ -54,7 +54,7 @@ def _coverage(args: argparse.Namespace, out: Output) -> int:
     from fakes.hal.coverage import coverage
 
     chip = find_chip(args.chip)
-    rows = [row for row in coverage(chip.generation) if row.referenced or args.all]
+    rows = [row for row in coverage(chip.traits.driver_tree) if row.referenced or args.all]
     counts = Counter(row.status.value for row in rows)
     if args.json:
         out.json(

@@ -111,7 +111,7 @@ class DeviceDriver:
             info.supports(feature)
         info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_ADDR_MODE", 0)
         seen.update(stars_base=0, die_count=1, connect_type=0)
-        if self.machine.chip.generation in ("v200", "v201"):
+        if self.machine.chip.traits.asks_connection:
             seen["stars_base"] = self.control_message(_OP_QUERY_STARS_REG_BASE_ADDR, "<Q")
             seen["die_count"] = info.get_or("MODULE_TYPE_AICORE", "INFO_TYPE_DIE_NUM", 1)
             seen["connect_type"] = info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_HD_CONNECT_TYPE", 0)

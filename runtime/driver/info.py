@@ -165,7 +165,7 @@ def read_machine(hal: npuhal.HalApi) -> MachineFacts:
     info, word = answering
     soc_name = info.soc_version()
     chip = _chip(info, word, soc_name)
-    if chip.generation in ("v200", "v201"):
+    if chip.traits.asks_connection:
         info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_HD_CONNECT_TYPE", 0)
     ts_count = info.get("MODULE_TYPE_SYSTEM", "INFO_TYPE_CORE_NUM")
     if not 1 <= ts_count <= 2:
@@ -175,7 +175,7 @@ def read_machine(hal: npuhal.HalApi) -> MachineFacts:
             hint="the driver package does not fit this device: check its version with `npuhal doctor`",
         )
     aicpu_count = info.get("MODULE_TYPE_AICPU", "INFO_TYPE_CORE_NUM")
-    if chip.generation == "v100":
+    if chip.traits.asks_dynamic_bind:
         info.supports("FEATURE_TRSDRV_SQ_SUPPORT_DYNAMIC_BIND")
     groups = _callback_groups(hal)
     on_host = platform_is_host(hal)

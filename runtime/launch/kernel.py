@@ -277,7 +277,7 @@ class Kernel:
             "min_stack_size": binary.min_stack, "flags": 2 if options.dump else 0, "early_start": binary.early_start,
             "prefetch": prefetch,
         }
-        if chip.generation not in ("v100", "hwts"):
+        if chip.traits.simt_memory:
             common["simt_memory"] = self._simt_memory(options.dynamic_ub_bytes)
         if chip.has("KERNEL_LAUNCH_CANNOT_MIX"):
             return self._one_engine(common, check_engine("launch", chip, binary.mix, options))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from chips.generations.v100 import ffts
 from chips.tasks import MixKernel
 from npuhal.records import replace
 
@@ -24,7 +23,8 @@ _CONTEXT = frozenset({"context"})
 
 def lead_of(stream: Stream, task: Task) -> int:
     """Return the bytes that a launch needs in front of its arguments: the context of a mix kernel, where it has one."""
-    return ffts.CONTEXT_BYTES if isinstance(task, MixKernel) and stream.env.chip.generation == "v100" else 0
+    contexts = stream.plugin.contexts
+    return contexts.size_bytes if contexts is not None and isinstance(task, MixKernel) else 0
 
 
 def launch_template(stream: Stream, task: CoreKernel) -> Template | None:
@@ -54,7 +54,9 @@ def described(task: CoreKernel, lead: int) -> Callable[[int], CoreKernel]:
 def context_template(stream: Stream, task: CoreKernel) -> Template:
     """Return the context of a mix kernel with the address of its arguments left open, once for each kind of core."""
     assert isinstance(task, MixKernel)
-    return ffts.mix_template(replace(task, args=0), stream.env)
+    contexts = stream.plugin.contexts
+    assert contexts is not None
+    return contexts.template(replace(task, args=0), stream.env)
 
 
 def context_packer(stream: Stream, task: CoreKernel) -> Callable[[int], bytes]:

@@ -5,8 +5,9 @@ Sources: stars_dma.hpp (RtStarsRdmaSinkSqe1/2), stars_sqe.hpp (RtStarsFunctionCa
 
 from __future__ import annotations
 
+from chips.addresses import chip_offset
 from chips.env import EncodeEnv, TaskIds
-from chips.generations.v100.tables import LAYOUTS, call, chip_offset, ops
+from chips.generations.v100.tables import LAYOUTS, call, ops
 from chips.tasks import RdmaDoorbell, RdmaPiValueModify
 
 _ROCE_BASE = 0x2000000000

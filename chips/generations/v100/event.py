@@ -5,8 +5,9 @@ Sources: stars_kernel.hpp (RtStarsEventSqe, RtStarsNotifySqe), stars_sqe.hpp (Rt
 
 from __future__ import annotations
 
+from chips.addresses import by_device_info, chip_offset
 from chips.env import EncodeEnv, TaskIds
-from chips.generations.v100.tables import LAYOUTS, by_device_info, chip_offset, ops, sync_stream_id
+from chips.generations.v100.tables import LAYOUTS, ops, sync_stream_id
 from chips.registry import Later
 from chips.tasks import EventRecord, EventReset, EventWait, NotifyRecord, NotifyRecordIpc, NotifyWait
 

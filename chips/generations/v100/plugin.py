@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chips.generations.v100 import aicpu, control, doorbell, event, fusion, kernel, media, memory, model, value
+from chips.generations.v100 import aicpu, control, doorbell, event, ffts, fusion, kernel, media, memory, model, value
 from chips.generations.v100.completion import classify, parse_cqe
 from chips.generations.v100.inspection import inspect
 from chips.generations.v100.tables import LAYOUTS
-from chips.registry import Plugin
+from chips.registry import ContextFormat, Plugin
 
 if TYPE_CHECKING:
     from chips.chip import Chip
@@ -25,4 +25,13 @@ OPS = (
 
 def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in; all STARS v1 chips share one table, differences come from their properties and features."""
-    return Plugin("v100", LAYOUTS, OPS, max_sqe=MAX_SQE, parse_cqe=parse_cqe, classify=classify, inspect=inspect)
+    return Plugin(
+        "v100",
+        LAYOUTS,
+        OPS,
+        max_sqe=MAX_SQE,
+        parse_cqe=parse_cqe,
+        classify=classify,
+        inspect=inspect,
+        contexts=ContextFormat(ffts.CONTEXT_BYTES, ffts.decode, ffts.mix_template),
+    )

@@ -28,30 +28,11 @@ FUNCTION_ALIGN = 256
 
 _WORD = 4
 _SYNC_FLAG = 0x8000
-_BY_DEVICE_INFO = "STARS_RESOURCE_ADDR_CALCULATE_BY_DEVICE_INFO"
-_CHIP_STRIDE = 0x80000000000
-_FLAT_BASE = 0x200000000000
-_FLAT_CHIP_STRIDE = 0x20000000000
-_DIE_STRIDE = 0x10000000000
 
 
 def sync_stream_id(env: EncodeEnv) -> int:
     """Stream id of a task the caller waits for: bit 15 tells the scheduler, unless recycling runs separately."""
     return env.stream_id if env.separate_recycle else env.stream_id | _SYNC_FLAG
-
-
-def by_device_info(env: EncodeEnv) -> bool:
-    """Whether the chip's register addresses depend on the physical chip and die."""
-    return bool(env.chip.prop("starsResourceAddrCalculateMethod") == _BY_DEVICE_INFO)
-
-
-def chip_offset(env: EncodeEnv, chip_id: int | None = None, die_id: int | None = None) -> int:
-    """What to add to a register address for a physical chip and die; None means the stream's own."""
-    chip = env.phy_chip_id if chip_id is None else chip_id
-    die = env.phy_die_id if die_id is None else die_id
-    if env.flat_addresses:
-        return _FLAT_BASE + chip * _FLAT_CHIP_STRIDE + die * _DIE_STRIDE
-    return chip * _CHIP_STRIDE + die * _DIE_STRIDE
 
 
 def watched_after(env: EncodeEnv) -> bool:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds
 
 _FORCE_RECYCLE = 0x67
-_RING_ELEMENT_BYTES = 48128
 
 BARE = (
     TaskType.FUSION_ISSUE,
@@ -104,7 +103,12 @@ def ring_buffer(at: Generation, task: RingBufferControl, env: EncodeEnv, ids: Ta
     if task.delete:
         return at.encode("ring_buffer", env, ids, delete=1)
     return at.encode(
-        "ring_buffer", env, ids, addr=task.addr, total_length=task.length, element_size=_RING_ELEMENT_BYTES
+        "ring_buffer",
+        env,
+        ids,
+        addr=task.addr,
+        total_length=task.length,
+        element_size=env.chip.traits.error_ring_element_bytes,
     )
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 MAX_SQE = 5
 """SQEs of one task at most (core_spec 9.3: 320 bytes)."""
 
-HEAD_UPDATE_EVERY = 64
-"""Allocations of a stream between two requests to publish its queue head (UB-connected devices)."""
 _HEAD_UPDATE_BYTE, _HEAD_UPDATE_BIT = 1, 0x40
 
 Build = Callable[["Generation", Any, "EncodeEnv", TaskIds], bytes]
@@ -86,7 +84,7 @@ def direct(kind: type[Task], layout: str, *, verified: Literal["bytes", "rule"] 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class V2Ops(TaskOps):
-    """Task operations of STARS v2; their templates ask for no head update (see `with_head_update`)."""
+    """Task operations of STARS v2; their templates ask for no head update (see `Plugin.publishing`)."""
 
     def template(self, task: Task, env: EncodeEnv) -> Template | None:
         """Return the SQE with holes for what differs between submissions; None unless the task is a single SQE."""
@@ -104,20 +102,6 @@ def cut(layout: Layout, row: bytes, task: Task) -> Template | None:
         if word.name in numbers or hasattr(task, word.name)
     }
     return layout.template(row, values) if values else None
-
-
-def with_head_update(template: Template) -> Template:
-    """Return the template's twin that also asks the hardware to publish the queue head.
-
-    On a device connected over UB the entry of every 64th allocation of a stream must be written with it.
-    """
-    row = bytearray(template.row)
-    row[_HEAD_UPDATE_BYTE] |= _HEAD_UPDATE_BIT
-    values = {
-        word: int.from_bytes(row[word.offset : word.offset + word.width // 8], "little") - bias
-        for word, bias in zip(template.words, template.bias, strict=True)
-    }
-    return Template(bytes(row), values)
 
 
 def make_ops(generation: Generation, rules: Iterable[Rule]) -> list[TaskOps]:
@@ -182,7 +166,7 @@ def _finished(build: _Encode) -> _Encode:
         if not env.ub_connected:
             return rows
         count = ids.task_id if ids.allocation is None else ids.allocation
-        if count % HEAD_UPDATE_EVERY:
+        if count % env.chip.traits.head_update_every:
             return rows
         first = rows[_HEAD_UPDATE_BYTE] | _HEAD_UPDATE_BIT
         return b"".join((rows[:_HEAD_UPDATE_BYTE], bytes((first,)), rows[_HEAD_UPDATE_BYTE + 1 :]))

@@ -159,7 +159,7 @@ class MemoryCalls(Chapter):
 
     def drvMemAddressTranslate(self, address: int, physical: Any) -> int:
         """Return the physical address of device memory; the 950 family does not have it."""
-        if self.machine.plugin.name != "v100":
+        if not self.machine.driver.first:
             return c.DRV_ERROR_NOT_SUPPORT
         block = self.machine.memory.find(address)
         if block is None or physical is None or block.kind is not Kind.DEVICE:

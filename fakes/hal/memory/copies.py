@@ -59,7 +59,7 @@ class CopyCalls(Chapter):
 
     def halSdmaCopy(self, dst: int, dst_size: int, src: int, length: int) -> int:
         """Copy between devices by SDMA at once; the 950 family does not have it."""
-        if self.machine.plugin.name != "v100":
+        if not self.machine.driver.first:
             return c.DRV_ERROR_NOT_SUPPORT
         return self.drvMemcpy(dst, dst_size, src, length)
 

@@ -96,7 +96,7 @@ class QueueCalls(Chapter):
         stream = in_.info[0]
         entries = 1 if in_.flag & c.TSDRV_FLAG_NO_SQ_MEM else in_.sqeDepth
         ring = self.machine.memory.allocate_host(entries * SQE_BYTES, device=device.index, label=f"SQ {sq_id}")
-        old = self.machine.plugin.name == "v100"
+        old = self.machine.driver.first
         sq = SubmissionQueue(
             sq_id, cq_id, stream, in_.sqeDepth, ring, in_.cqeSize, in_.cqeDepth, device.index,
             in_place=old or device.identity.in_place, sendable=not in_.flag & _NO_SEND,
@@ -214,7 +214,7 @@ class QueueCalls(Chapter):
             return c.DRV_ERROR_IOCRL_FAIL
         values = answer(device, sq)
         if values is None:
-            return c.DRV_ERROR_IOCRL_FAIL if self.machine.plugin.name == "v100" else c.DRV_ERROR_NOT_SUPPORT
+            return c.DRV_ERROR_IOCRL_FAIL if self.machine.driver.first else c.DRV_ERROR_NOT_SUPPORT
         for index, value in enumerate(values):
             info.value[index] = value
         return 0
@@ -386,8 +386,8 @@ _QUERIES: dict[int, Callable[[Any, SubmissionQueue], tuple[int, ...] | None]] = 
     c.DRV_SQCQ_PROP_SQ_CQE_STATUS: _read_and_clear,
     c.DRV_SQCQ_PROP_SQ_REG_BASE: lambda d, sq: (*reversed(_split(sq.registers)), _REGISTER_PAGE),
     c.DRV_SQCQ_PROP_SQ_BASE: lambda d, sq: _split(sq.ring.base) if sq.in_place else None,
-    c.DRV_SQCQ_PROP_SQ_DEPTH: lambda d, sq: None if d.machine.plugin.name == "v100" else (sq.depth,),
-    c.DRV_SQCQ_PROP_SQE_SIZE: lambda d, sq: None if d.machine.plugin.name == "v100" else (SQE_BYTES,),
+    c.DRV_SQCQ_PROP_SQ_DEPTH: lambda d, sq: None if d.machine.driver.first else (sq.depth,),
+    c.DRV_SQCQ_PROP_SQE_SIZE: lambda d, sq: None if d.machine.driver.first else (SQE_BYTES,),
     c.DRV_SQCQ_PROP_SQ_MEM_ATTR: lambda d, sq: (int(sq.in_place),),
     c.DRV_SQCQ_PROP_CQ_DEPTH: lambda d, sq: (sq.cq_depth,),
     c.DRV_SQCQ_PROP_CQE_SIZE: lambda d, sq: (sq.cqe_bytes,),

@@ -117,7 +117,7 @@ class StreamMemoryCalls(Chapter):
         sq = device.by_stream.get(stream_id)
         if stream_id not in device.ids["stream"].used and (sq is None or sq not in self._own):
             return c.DRV_ERROR_INVALID_VALUE
-        old = self.machine.plugin.name == "v100"
+        old = self.machine.driver.first
         region = device.stream_memory.get(stream_id) or _begin(memory, count)
         if region is None or not _starts(region, memory, old):
             return c.DRV_ERROR_INVALID_VALUE

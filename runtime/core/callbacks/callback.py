@@ -176,7 +176,7 @@ class HostCallbacks:
                 subscription = self._streams.get(target) or self.subscribe(subscription.group.thread_id, target)
         if subscription is None:
             reason = f"no thread has subscribed to stream {stream.stream_id}"
-            posted = stream.device.chip.generation == "v100"
+            posted = stream.device.chip.traits.posts_early_calls
             raise errors.fault(
                 "RT_ERROR_STREAM_NO_CB_REG", reason, ee="EE1018" if posted else "",
                 params=("launch of a callback", reason) if posted else (),

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.tasks import HostCallback, NotifyWait
+from chips.traits import EventKind
 from runtime import errors
 from runtime.core.callbacks import inside
 from runtime.core.callbacks.inside import OWNER
@@ -134,10 +135,10 @@ class Subscription:
         self.group.functions.pop(token, None)
 
     def _wait(self) -> None:
-        """Queue the wait for the signal, and its clearing: on STARS v2 a notify, whose wait clears it."""
+        """Queue the wait for the signal, and its clearing: where events are notifies, the wait clears it."""
         stream, signal = self.stream, self.signal
         signal.hold()
-        if stream.device.chip.generation != "v100":
+        if stream.device.chip.traits.events is EventKind.NOTIFIES:
             stream.submit(NotifyWait(notify_id=signal.number), owner=OWNER, finished=signal.drop)
             return
         signal.wait(stream, signal.drop, 0)

@@ -62,7 +62,7 @@ class Device:
         self.runtime, self.hal = runtime, runtime.hal
         self.user_id, self.device_id = user_id, device_id
         self.chip = runtime.machine.chip
-        self.plugin = registry.plugin(self.chip)
+        self.plugin: registry.Plugin = registry.plugin(self.chip)
         self.next_serial: Callable[[], int] = runtime.next_serial
         self.saturation = runtime.saturation
         """What becomes of results out of range in streams made from now on."""
@@ -175,7 +175,7 @@ class Device:
         self.core_limits = CoreLimits(self.core_counts)
         self._start_error_ring()
         self._heed_scheduler()
-        if self.chip.generation == "v200":
+        if self.chip.traits.message_version:
             primary.submit(AicpuMessageVersion())
             primary.synchronize(_BOOT_TIMEOUT_MS)
 
@@ -217,9 +217,11 @@ class Device:
         self._undo.callback(self._stop_error_ring)
 
     def _announce_error_ring(self, ring: ErrorRing) -> None:
-        control, v100 = self.control_stream, self.chip.generation == "v100"
-        physical = self.memory.physical(ring.address) if v100 else 0
-        control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=10 if v100 else 30))  # elements
+        control, traits = self.control_stream, self.chip.traits
+        physical = self.memory.physical(ring.address) if traits.error_ring_physical else 0
+        control.submit(
+            RingBufferControl(addr=ring.address, phy_addr=physical, length=traits.error_ring_elements)
+        )
         control.synchronize(_BOOT_TIMEOUT_MS)
 
     def start_again(self) -> None:
@@ -229,7 +231,7 @@ class Device:
             self.core_sync_address, _ = self.memory.core_sync_block()
         self._announce_error_ring(self.error_ring)
         self._heed_scheduler()
-        if self.chip.generation == "v200":
+        if self.chip.traits.message_version:
             self.primary_stream.submit(AicpuMessageVersion())
             self.primary_stream.synchronize(_BOOT_TIMEOUT_MS)
         self.aicpu_monitor_off = False

@@ -53,11 +53,11 @@ def allocate(memory: MemoryDriver, chip: Chip, die_count: int, limits: DeviceLim
 
     simt = _simt(chip, die_count, limits, pool) if chip.has("DEVICE_SIMT") else None
     cores = int(chip.prop("aicNum")) + int(chip.prop("aivNum"))
-    if chip.generation == "v100":
+    if chip.traits.stacks_by_core:
+        large, small = _aligned(pool(cores * STANDARD_BYTES + _ALIGN)), 0
+    else:
         size = int(chip.prop("stackPhyBase"))
         large, small = pool(size), pool(size * _SMALL_BYTES // STANDARD_BYTES)
-    else:
-        large, small = _aligned(pool(cores * STANDARD_BYTES + _ALIGN)), 0
     wanted = limits.get(DeviceLimit.SIMD_STACK, chip)
     if wanted == STANDARD_BYTES:
         return Stacks(large, small, 0, 0, simt)

@@ -34,7 +34,7 @@ _ROUNDS, _PAUSE_S = 120, 0.01
 
 def decide(device: Device, task_type: TaskType, code: int) -> int:
     """Return the code that stands: broken memory here (0x221), a suspect elsewhere (0x222), or no more than known."""
-    if device.chip.generation != "v100" or code not in _OPEN.get(task_type, ()):
+    if not device.chip.traits.checks_broken_memory or code not in _OPEN.get(task_type, ()):
         return code
     reported: set[int] = set()
     for _ in range(1 if device.hal.stepped else _ROUNDS):

@@ -79,7 +79,7 @@ class Runtime:
             strict = os.environ.get(visible.STRICT) == "1"
             visible.check(self.visible, self.machine.device_count, strict=strict)
             if self.machine.device_count:
-                self.hal.require(self.machine.chip.generation)
+                self.hal.require(self.machine.chip.traits.entries.value)
         except BaseException:
             self.hal.close()
             raise

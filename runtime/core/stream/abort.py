@@ -66,7 +66,7 @@ def abort_stream(stream: Stream) -> None:
     stream.aborting = True
     try:
         _block([stream])
-        messages = SchedulerMessages(device.driver, device.chip.generation)
+        messages = SchedulerMessages(device.driver)
         deadline = time.monotonic() + STREAM_LIMIT_S
         _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
         _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
@@ -97,10 +97,10 @@ def stop_stream(stream: Stream) -> None:
             "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} is bound to a model", ee="EE1016",
             params=(call, "the stream is bound to a model"), hint="abort the model instead",
         )
-    if device.chip.generation == "v100":
+    if device.chip.traits.stops_by_task:
         _stop_by_task(stream, call)
     else:
-        messages = SchedulerMessages(device.driver, device.chip.generation)
+        messages = SchedulerMessages(device.driver)
         deadline = time.monotonic() + STREAM_LIMIT_S
         _until(lambda: messages.stop_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
         _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
@@ -168,7 +168,7 @@ def abort_device(device: Device, timeout_ms: int = 0) -> None:
     try:
         _block(streams)
         device.runtime.abort_observers.tell(device.user_id, AbortPhase.PRE)
-        messages = SchedulerMessages(device.driver, device.chip.generation)
+        messages = SchedulerMessages(device.driver)
         _until(messages.abort_all, _RETRY_S, deadline, call)
         _until(lambda: messages.all_reached(AbortState.KILLED), _POLL_S, deadline, call)
         device.runtime.abort_observers.tell(device.user_id, AbortPhase.POST)
@@ -203,7 +203,7 @@ def _block(streams: list[Stream]) -> None:
 
 
 def _need_capability(device: Device, name: str, call: str) -> None:
-    if device.chip.generation == "v100" and not device.scheduler_has(name):
+    if device.chip.traits.abort_by_capability and not device.scheduler_has(name):
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this task scheduler has no {name}", ee="EE1001",
             params=(f"{call} needs the task scheduler's capability {name}",), hint="update driver and firmware",

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from chips.traits import TaskNumbering
 from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
@@ -33,7 +34,6 @@ HIGHEST_FLAG_VALUE = 0xFFFF
 """All flags of users or-ed, including the two bits that only mean something inside."""
 
 _INTERNAL = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
-_GROUP_UNSET = 0xFF
 _WORD_BYTES = 8
 _PLACEHOLDER_ID = 0x7FFFFFFF
 """Stream id of FORBIDDEN_DEFAULT."""
@@ -116,7 +116,6 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
     if flags & StreamFlag.HOST_ONLY:
         placeholder = flags & StreamFlag.FORBIDDEN_DEFAULT
         return _Kind(depth, (HOST_ONLY if placeholder else AICPU,), has_queue=False)
-    v200 = chip.generation != "v100"
     persistent = bool(flags & StreamFlag.PERSISTENT)
     dynamic = binds_dynamically(device)  # asked for every stream, as the vendor's runtime does
     if persistent and dynamic and chip.has("MODEL_PERSISTENT_STREAM_UNLIMITED_DEPTH"):
@@ -125,7 +124,8 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
     if flags & StreamFlag.HUGE and chip.limits.huge_stream_depth:
         depth = chip.limits.huge_stream_depth
     routes: tuple[Route, ...] = (DEVICE_FED,) if flags & StreamFlag.DEVICE_USE_ONLY else (NORMAL,)
-    return _Kind(depth, routes, queue_flags=c.TSDRV_FLAG_TASK_SINK_SQ if persistent and v200 else 0)
+    sink = persistent and chip.traits.sink_queue_flag
+    return _Kind(depth, routes, queue_flags=c.TSDRV_FLAG_TASK_SINK_SQ if sink else 0)
 
 
 def binds_dynamically(device: Device) -> bool:
@@ -150,8 +150,7 @@ def create(
         return _without_queue(context, kind, flags=flags, priority=priority, name=name)
     with ExitStack() as undo:
         stream_id = _take_id(device, priority, undo)
-        v100 = device.chip.generation == "v100"
-        if v100:
+        if device.chip.traits.executed_words:
             device.executed_words.take(stream_id)
             undo.callback(device.executed_words.give_back, stream_id)
         pair = open_queues(
@@ -230,7 +229,7 @@ def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | N
     try:
         stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
     except errors.ResourceExhausted as fault:
-        posted = device.chip.generation == "v100" if posted is None else posted
+        posted = device.chip.traits.posts_exhausted_ids if posted is None else posted
         resource_report.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)
         raise
     undo.callback(device.ids.free, id_kinds.STREAM, stream_id)
@@ -239,11 +238,13 @@ def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | N
 
 def options_of(device: Device, stream_id: int, priority: int, flags: StreamFlag, *, control: bool) -> QueueOptions:
     """Return what the task scheduler is told of a stream."""
-    v100 = device.chip.generation == "v100"
+    traits = device.chip.traits
     return QueueOptions(
         stream_id, priority, inf_nan=device.saturation is SaturationMode.INF_NAN,
-        overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=v100, group_id=0 if v100 else _GROUP_UNSET,
-        control=control and not v100, sq_lock=bool(flags & StreamFlag.SQ_LOCK), simt_stack=device.simt_stack,
+        overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=traits.software_queue_word,
+        group_id=traits.default_queue_group,
+        control=control and traits.control_queue_word, sq_lock=bool(flags & StreamFlag.SQ_LOCK),
+        simt_stack=device.simt_stack,
     )
 
 
@@ -258,17 +259,17 @@ def open_queues(
         keep: the queues whose ids the new ones must have.
     """
     chip, queues, stream_id = device.chip, device.queues, options.stream_id
-    v100 = chip.generation == "v100"
+    traits = chip.traits
     try:
         sq_id, cq_id = queues.create(
             options, depth=depth, cqe_bytes=chip.limits.cqe_size, cq_depth=chip.limits.rtcq_depth or depth,
-            extended=not v100, flags=flags, keep=keep,
+            extended=traits.extended_queue_info, flags=flags, keep=keep,
         )
     except errors.ResourceExhausted as fault:
         resource_report.explain(device, id_kinds.SQ, fault, "create_stream")
         raise
     undo.callback(queues.free, sq_id, cq_id)
-    ring_base = 0 if v100 or flags & c.TSDRV_FLAG_NO_SQ_MEM else queues.ring_base(sq_id)
+    ring_base = queues.ring_base(sq_id) if traits.maps_rings and not flags & c.TSDRV_FLAG_NO_SQ_MEM else 0
     if group is None:
         logic_cq_id = _open_logic_cq(device, stream_id, undo, keep)
     else:
@@ -276,17 +277,17 @@ def open_queues(
         device.ids.bind_logic_cq(stream_id, logic_cq_id)
         undo.callback(device.ids.unbind_logic_cq, stream_id)
     register_base = 0
-    if v100:
+    if traits.registers_at_creation:
         register_base = queues.register_base(sq_id)
         device.sq_registers.write(sq_id, register_base)
     return QueuePair(sq_id, cq_id, logic_cq_id, depth, register_base, ring_base)
 
 
 def _ring(device: Device, kind: _Kind) -> TaskRing:
-    generation = device.chip.generation
-    if kind.pooled or generation == "hwts":
+    numbering = device.chip.traits.numbering
+    if kind.pooled or numbering is TaskNumbering.POOLED:
         return PooledRing(kind.depth, device.task_pool)
-    return RingV100(kind.depth) if generation == "v100" else RingV200(kind.depth)
+    return RingV100(kind.depth) if numbering is TaskNumbering.SLOT else RingV200(kind.depth)
 
 
 def _without_queue(context: Context, kind: _Kind, *, flags: StreamFlag, priority: int, name: str) -> Stream:

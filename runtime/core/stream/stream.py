@@ -30,6 +30,7 @@ from runtime.core.sync import synchronize as sync
 from runtime.driver.queues import NO_ID, QueuePair
 
 if TYPE_CHECKING:
+    from chips.registry import Plugin
     from chips.tasks import Task, TaskType
     from runtime.core.diagnostics.tracing import Tracer
     from runtime.core.process.context import Context
@@ -137,7 +138,7 @@ class Stream:
         device = context.device
         self.context, self.device = context, device
         self.stream_id, self.queues, self.env = stream_id, queues, env
-        self.plugin = device.plugin
+        self.plugin: Plugin = device.plugin
         self.flags, self.priority, self.name = flags, priority, name
         # Asked at every look at the stream, where arithmetic on enumerations would be most of the cost.
         self._host_only = bool(flags & StreamFlag.HOST_ONLY)
@@ -483,7 +484,7 @@ class Stream:
     @property
     def counts_ids(self) -> bool:
         """Whether tasks are recognised by a 16-bit id of the stream (older chips), not by a serial number (v2)."""
-        return self.env.chip.generation in ("v100", "hwts")
+        return self.env.chip.traits.counts_ids
 
     def report_key(self, ids: TaskIds) -> int:
         """Return the number by which a task's CQE is recognised: its id on v100, its serial on v2."""

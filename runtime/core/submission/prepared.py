@@ -17,7 +17,6 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from chips.generations.v200.generation import HEAD_UPDATE_EVERY, with_head_update
 from chips.layout import SQE_BYTES, Template
 from npuhal.records import replace
 from runtime.core.submission.repair import repair, repair_stored
@@ -26,6 +25,7 @@ from runtime.core.submission.route import NORMAL
 from runtime.core.submission.submit import find_space, flip, send_again
 
 if TYPE_CHECKING:
+    from chips.registry import Plugin
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.epoch import Epoch
@@ -130,8 +130,8 @@ class Shape(NamedTuple):
     carries: str = NOTHING
     biased: tuple[int, ...] = ()
     """Which of the patched words have something added to the value."""
-    publishes: bool = False
-    """Whether some entries ask the hardware to publish the head of the queue (devices over UB)."""
+    publishes: int = 0
+    """Allocations between two entries that ask the hardware to publish the queue's head (over UB); 0: none asks."""
     captured: bool = False
     closable: bool = False
     """Whether a closed program keeps it from sending."""
@@ -233,7 +233,7 @@ def _run(shape: Shape, entry: int, at: int) -> str:
     if not shape.publishes:
         return f"run_{at}"
     number = "ids.task_id" if shape.numbering == STORED else f"(ring.allocations + {entry + 1})"
-    return f"run_{at} if {number} % {HEAD_UPDATE_EVERY} else asking_{entry}"
+    return f"run_{at} if {number} % {shape.publishes} else asking_{entry}"
 
 
 def _word(shape: Shape, entry: int, word: str, at: int) -> str:
@@ -296,11 +296,11 @@ def prepared_send(
         recording: keeps the task in a graph; `slow` is right once its edge is reached.
         holder: its `end` becomes the count behind the second task.
     """
-    ring, device = stream.ring, stream.device
+    ring, device, env = stream.ring, stream.device, stream.env
     numbering = STORED
     if recording is None or stream.route is NORMAL:
         numbering = COUNTED if isinstance(ring, RingV100) else POSITIONED
-    publishes = stream.env.ub_connected and numbering != COUNTED
+    publishes = env.chip.traits.head_update_every if env.ub_connected and numbering != COUNTED else 0
     templates = [part.template for part in parts]
     template = _joined(templates)
     shape = Shape(
@@ -319,7 +319,7 @@ def prepared_send(
     bound.update((f"run_{n}", run) for n, run in enumerate(template.runs))
     bound.update((f"bias_{n}", bias) for n, bias in enumerate(template.bias))
     if publishes:
-        bound.update(_asking(templates))
+        bound.update(_asking(stream.plugin, templates))
     if recording is not None:
         bound.update(recording._asdict())
     pack = template.struct.pack_into
@@ -350,11 +350,11 @@ def _joined(templates: list[Template]) -> Template:
     return Template(b"".join(template.row for template in templates), words)
 
 
-def _asking(templates: list[Template]) -> dict[str, bytes]:
+def _asking(plugin: Plugin, templates: list[Template]) -> dict[str, bytes]:
     """Return for each entry its run that asks the hardware to publish the head of the queue."""
     found, words = {}, 0
     for entry, template in enumerate(templates):
-        asking = [*templates[:entry], with_head_update(template), *templates[entry + 1 :]]
+        asking = [*templates[:entry], plugin.publishing(template), *templates[entry + 1 :]]
         found[f"asking_{entry}"] = _joined(asking).runs[words]
         words += len(template.words)
     return found

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from chips.generations.v200.generation import HEAD_UPDATE_EVERY
 from runtime.core.submission.repair import was_sent
 from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo
 from runtime.core.submission.submit import flip, make_room, send_again
@@ -90,7 +89,8 @@ class RunSender:
         """Return which of the next tasks ask the hardware to publish the queue's head (devices over UB)."""
         ring = self._stream.ring
         assert isinstance(ring, RingV200)
-        return slice(-(ring.allocations + 1) % HEAD_UPDATE_EVERY, count, HEAD_UPDATE_EVERY)
+        every = self._stream.env.chip.traits.head_update_every
+        return slice(-(ring.allocations + 1) % every, count, every)
 
     def send(self, count: int, blocks: list[ArgumentBlock], keep: Sequence[Any] = ()) -> None:
         """Send the first `count` rows.

@@ -180,7 +180,7 @@ class SqPool:
             try:
                 sq_id, cq_id = queues.create(
                     options, depth=depth, cqe_bytes=chip.limits.cqe_size, cq_depth=chip.limits.rtcq_depth or depth,
-                    extended=chip.generation != "v100", flags=c.TSDRV_FLAG_NO_SQ_MEM,
+                    extended=chip.traits.extended_queue_info, flags=c.TSDRV_FLAG_NO_SQ_MEM,
                 )
                 break
             except errors.ResourceExhausted:

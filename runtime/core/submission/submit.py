@@ -197,7 +197,7 @@ def make_room(stream: Stream, count: int) -> None:
     """
     if stream.keeps_tasks:
         raise stream.full()
-    aborts, looks_late = stream.aborts, stream.env.chip.generation != "v100"
+    aborts, looks_late = stream.aborts, stream.env.chip.traits.drains_when_full
     if count >= stream.ring.depth:
         raise errors.fault(
             "RT_ERROR_INVALID_VALUE", f"{count} SQEs never fit into a ring of {stream.ring.depth}", layer="core"
@@ -248,7 +248,7 @@ def send_again(stream: Stream, sender: Sender, rc: int) -> None:
     Missing credit is flow control. v200 treats any other code as final, v100 repeats every code as long as the
     device lives. A queue that stands still behind a failed task gets no credit, so completions are taken meanwhile.
     """
-    final_codes = stream.env.chip.generation != "v100"
+    final_codes = not stream.env.chip.traits.retries_every_send
     tries = 0
     while rc:
         if final_codes and rc != c.DRV_ERROR_NO_RESOURCES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from chips.traits import EventKind
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.process.handles import dead_handle
@@ -105,7 +106,7 @@ class Event(EventQueries):
             return Mark(device)
         if self.outside is not None:
             return ByteSignal.cleared(device)
-        if device.chip.generation == "v100":
+        if device.chip.traits.events is EventKind.IDS:
             return IdSignal(device)
         return CountSignal(device.signals.counter(stream))
 
@@ -376,10 +377,10 @@ class Event(EventQueries):
 
     def _never_recorded(self) -> errors.RuntimeFault:
         reason = f"{self!r} was never recorded"
-        v100 = self.device.chip.generation == "v100"
+        early = self.device.chip.traits.posts_early_calls
         return errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"wait for an event: {reason}", ee="EE1018" if v100 else "EE1001",
-            params=("wait for an event", reason) if v100 else (reason,),
+            "ACL_ERROR_RT_PARAM_INVALID", f"wait for an event: {reason}", ee="EE1018" if early else "EE1001",
+            params=("wait for an event", reason) if early else (reason,),
             hint="record the event before the wait, or make it with the flag SYNC",
         )
 

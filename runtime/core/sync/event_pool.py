@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from chips.traits import EventKind
 from npuhal import constants as c
 from runtime import errors
 from runtime.core.diagnostics import resource_report
@@ -44,8 +45,7 @@ class EventIds:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        v100 = device.chip.generation == "v100"
-        self.kind = id_kinds.EVENT if v100 else id_kinds.NOTIFY
+        self.kind = id_kinds.EVENT if device.chip.traits.events is EventKind.IDS else id_kinds.NOTIFY
         self.limit = int(device.chip.prop("eventPoolSize")) if device.chip.has("DEVICE_EVENT_POOL") else 0
         """Most ids that are kept for reuse; 0 on chips without a pool."""
         self._taken = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from chips.traits import EventKind
 from runtime import errors
 from runtime.core.submission import completion
 from runtime.core.sync import awaiting
@@ -238,7 +239,7 @@ class EventQueries:
         record.look()
         if record.timestamp is not None or (self.timing and self._reported(record)):
             return self._time_of(record)
-        if not self.timing and record.done and self.device.chip.generation == "v100":
+        if not self.timing and record.done and self.device.chip.traits.events is EventKind.IDS:
             return 0
         raise errors.fault(
             "ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID", f"{self!r} has no time stamp",

@@ -107,10 +107,10 @@ class Label:
     def _fault(self, code: str, reason: str, message: str = "") -> errors.RuntimeFault:
         """Return a fault; "order" posts what the generation posts for calls in the wrong order."""
         call = "set of a label"
-        v100 = self.device.chip.generation == "v100"
+        early = self.device.chip.traits.posts_early_calls
         params: dict[str, tuple[str, tuple[object, ...]]] = {
             "EE1011": ("EE1011", (call, self.label_id, "label", reason)),
-            "order": ("EE1018", (call, reason)) if v100 else ("EE1017", (call, "label", reason)),
+            "order": ("EE1018", (call, reason)) if early else ("EE1017", (call, "label", reason)),
         }
         number, values = params.get(message, ("", ()))
         return errors.fault(

@@ -248,7 +248,7 @@ class CountNotify(_Signal):
             NotSupported 207000: the chip has none.
             ResourceExhausted: the device has no id left.
         """
-        if device.chip.generation not in ("v200", "v201"):
+        if not device.chip.traits.count_notifies:
             reason = f"{device.chip.soc} has no count-notifies"
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", reason, ee="EE1001", params=(reason,), hint="use a notify",
@@ -295,7 +295,7 @@ def clear(notifies: Iterable[Notify], stream: Stream) -> None:
     """Take the flags of notifies back when a stream gets there."""
     for notify in notifies:
         notify.check_open(stream)
-        kind = NotifyClear if stream.device.chip.generation == "v100" else NotifyReset
+        kind = NotifyClear if stream.device.chip.traits.clears_by_command else NotifyReset
         stream.submit(kind(notify_id=notify.notify_id), owner="notify reset")
 
 

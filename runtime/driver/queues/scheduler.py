@@ -44,11 +44,6 @@ class AbortState(IntEnum):
 
 _BY_SQ, _BY_PROCESS = 0, 1
 _ALL = 0xFFFFFFFF
-_STATES = {
-    "v100": {0: AbortState.FAILED, 2: AbortState.KILLED, 3: AbortState.ENDED},
-    "v200": {2: AbortState.KILLED, 3: AbortState.FAILED, 4: AbortState.ENDED, 6: AbortState.ENDED},
-}
-"""Status words (APP_ABORT_*, DAVID_ABORT_*); any other word means that the abort has only begun."""
 _QUEUE_FULL = frozenset({0x5, 0x80})
 """Results that say: ask again."""
 
@@ -65,9 +60,15 @@ class SchedulerMessages:
 
     __slots__ = ("_driver", "_states")
 
-    def __init__(self, driver: DeviceDriver, generation: str) -> None:
+    def __init__(self, driver: DeviceDriver) -> None:
         self._driver = driver
-        self._states = _STATES.get(generation, _STATES["v200"])
+        traits = driver.machine.chip.traits
+        self._states = {
+            **dict.fromkeys(traits.abort_killed, AbortState.KILLED),
+            **dict.fromkeys(traits.abort_ended, AbortState.ENDED),
+            **dict.fromkeys(traits.abort_failed, AbortState.FAILED),
+        }
+        """By status word; any other word means that the abort has only begun."""
 
     def abort_stream(self, sq_id: int) -> bool:
         """Ask to end what a queue executes; False when the scheduler's own queue is full."""

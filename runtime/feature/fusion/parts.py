@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
+from chips.catalog import families_with
 from chips.tasks import AicpuKind, CcuPart, FusionAic, FusionAicpu
 from chips.tasks.kernel import AivKernel, MixKernel, MixKind
 from npuhal.records import dataclass, replace
@@ -129,7 +130,7 @@ def check_supported(chip: Chip) -> None:
     if not chip.has("TASK_FUSION"):
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{CALL}: {chip.soc} fuses no tasks",
-            hint="launch the kernels one by one; fusion exists on Ascend950",
+            hint=f"launch the kernels one by one; fusion exists on {', '.join(families_with('TASK_FUSION'))}",
         )
 
 

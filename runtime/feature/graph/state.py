@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from chips.traits import EventKind
 from runtime.core.stream import creation
 from runtime.driver import resources as id_kinds
 
@@ -54,7 +55,7 @@ def has_software_queues(device: Device) -> bool:
 
 def counts_hardware_events(device: Device) -> bool:
     """Whether shadows are hardware events: the chip counts them, and has plenty (core_spec 14.6)."""
-    if device.chip.generation != "v100":
+    if device.chip.traits.events is not EventKind.IDS:
         return False
     capacity, used = device.ids.usage(id_kinds.EVENT)
     return capacity - used > _MANY_EVENTS

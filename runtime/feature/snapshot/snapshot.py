@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from chips.catalog import families_with
 from runtime import errors
 from runtime.core.process.process_lock import LOCK_LIMIT_S, ProcessState
 from runtime.driver.snapshot import ProcessDriver
@@ -61,7 +62,7 @@ class Snapshot:
         if not chip.has("DFX_PROCESS_SNAPSHOT"):
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{chip.soc} has no snapshots of processes",
-                hint="snapshots exist on Ascend910B, Ascend910_93 and Ascend950",
+                hint=f"snapshots exist on {', '.join(families_with('DFX_PROCESS_SNAPSHOT'))}",
             )
 
     def lock(self, timeout_s: float = LOCK_LIMIT_S) -> None:

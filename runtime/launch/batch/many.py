@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from chips.generations.v200.generation import with_head_update
 from chips.tasks import CoreKernel
 from npuhal.records import replace
 from runtime import errors
@@ -146,7 +145,7 @@ class _Runs:
             ]
         self._published = None
         if stream.env.ub_connected:
-            self._published = (template.row[1], with_head_update(template).row[1])
+            self._published = (template.row[1], stream.plugin.publishing(template).row[1])
         self._movers: dict[tuple[ArgumentPool | None, int], Callable[[ArgumentBlock], None]] = {}
         self._add = np.add
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from chips.generations.v200.generation import with_head_update
 from chips.tasks import CoreKernel
 from runtime.core.submission.prepared import template_of
 from runtime.core.submission.ring import TICK, TaskInfo
@@ -111,7 +110,8 @@ class Kind:
                 self.order = tuple(map(self.varied.index, self.template.names[1:]))
             if self.kernel is not None or not self.varied:
                 self.fixed = self.template.row
-            self.published = with_head_update(self.template).row[_PUBLISHES] if stream.env.ub_connected else 0
+            if stream.env.ub_connected:
+                self.published = stream.plugin.publishing(self.template).row[_PUBLISHES]
 
     def row(self, values: tuple[int, ...]) -> bytes:
         """Return the SQE with the values in it; its number is 0."""

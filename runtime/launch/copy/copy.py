@@ -234,7 +234,7 @@ def _between(stream: Stream, dst: int, src: int, count: int, places: list[Place]
 def _through_buffer(stream: Stream, target: End, source: End, count: int) -> None:
     """Copy the source now into memory of the task's own, and queue the copy from there."""
     env, memory = stream.env, stream.device.memory
-    if env.chip.generation == "v100" and not env.flat_addresses:
+    if env.chip.traits.copies_pageable and not env.flat_addresses:
         room = ctypes.create_string_buffer(count + 2 * _BUFFER_ALIGN)
         address = -(-ctypes.addressof(room) // _BUFFER_ALIGN) * _BUFFER_ALIGN
         keeper = Keeper(target.keep, room)

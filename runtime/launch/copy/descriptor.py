@@ -27,7 +27,7 @@ _LENGTH, _OFFSET = (1 << 32) - 1, (1 << 48) - 1  # what the fields hold
 
 def copy_bytes(chip: Chip, call: str) -> int:
     """Return the size of a copy's description; 207000 on chips whose copies are no entries of the STARS scheduler."""
-    if chip.generation == "hwts":
+    if not chip.is_stars:
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {chip.soc} has no copies by description",
             hint="queue the copy itself",

@@ -82,7 +82,7 @@ def across_host(stream: Stream, kind: CopyKind, dst: int, src: int, count: int, 
 
 def prepares_chains(stream: Stream) -> bool:
     """Whether copies between host and device are prepared by the driver, one by one, and not by their addresses."""
-    return stream.env.chip.generation == "v200" and stream.env.online
+    return stream.env.chip.traits.prepares_chains and stream.env.online
 
 
 def inside(stream: Stream, dst: int, src: int, count: int, keeper: Keeper) -> None:
@@ -96,7 +96,7 @@ def across_devices(stream: Stream, dst: int, src: int, count: int, keeper: Keepe
     way = stream.device.memory.transfer_way(src, dst)
     if link == _UB_LINK and stream.env.ub_connected:
         _over_ub(stream, CopyKind.UB, dst, src, count, keeper)
-    elif way == _WAY_PCIE and stream.env.chip.generation == "v200":
+    elif way == _WAY_PCIE and stream.env.chip.traits.prepares_chains:
         _by_chain(stream, CopyKind.PCIE, dst, src, count, keeper)
     else:
         kind = CopyKind.PCIE if way == _WAY_PCIE else CopyKind.SDMA

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chips import find_chip
 from chips import tasks as t
 from chips.env import TaskIds
-from chips.generations.v200.generation import MAX_SQE, with_head_update
+from chips.generations.v200.generation import MAX_SQE
 from chips.layout import SQE_BYTES, FieldOverflow
 from chips.registry import UnsupportedTask, plugin
 from chips.tasks import TaskType
@@ -162,7 +162,7 @@ def test_templates_come_with_a_twin_that_asks(name: str) -> None:
     assert plain is not None
     values = {word: IDS.task_sn if word.startswith("task_sn") else getattr(task, word) for word in names}
     assert plain.render(**values) == PLUGIN.encode(task, UB, TaskIds(*IDS[:3], allocation=1))
-    assert with_head_update(plain).render(**values) == PLUGIN.encode(task, UB, TaskIds(*IDS[:3], allocation=64))
+    assert PLUGIN.publishing(plain).render(**values) == PLUGIN.encode(task, UB, TaskIds(*IDS[:3], allocation=64))
 
 
 def test_copies_over_ub_take_their_work_element_along() -> None:

@@ -135,7 +135,7 @@ def test_the_end_of_a_pipeline_carries_its_program() -> None:
 
 
 def test_the_register_of_a_notify_leads_back_to_it() -> None:
-    from chips.generations.v201.event import notify_at, register
+    from chips.addresses import notify_at, register
 
     numbers = [0, 1, 15, 16, 511, 512, 4095, (1 << 17) - 1]
     assert [notify_at(register(number)) for number in numbers] == numbers

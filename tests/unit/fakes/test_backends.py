@@ -49,7 +49,7 @@ def test_an_unknown_soc_is_named() -> None:
 
 @pytest.mark.parametrize("soc", ["Ascend310P3", "Ascend910A"])
 def test_chips_without_stars_are_refused_by_name(soc: str) -> None:
-    with pytest.raises(NotModelled, match="chip generation hwts"):
+    with pytest.raises(NotModelled, match=r"entries of \w+ \(commands\)"):
         npuhal.open_hal(f"fake://{soc}")
 
 
@@ -130,9 +130,9 @@ def test_null_completes_everything_at_once(open_rig: Callable[..., Rig], compile
     assert rig.get(address, 4) == b"real"
 
 
-@pytest.mark.parametrize("generation", ["v100", "v200", "v201"])
-def test_coverage_names_every_function_once(generation: str) -> None:
-    rows = coverage(generation)
+@pytest.mark.parametrize("tree", [1, 2])
+def test_coverage_names_every_function_once(tree: int) -> None:
+    rows = coverage(tree)
     names = [row.name for row in rows]
     assert len(names) == len(set(names))
     assert set(npuhal.prototypes.names()) == set(names)
@@ -146,7 +146,7 @@ def test_coverage_names_every_function_once(generation: str) -> None:
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
 def test_coverage_is_what_a_call_meets(open_rig: Callable[..., Rig], scheme: str) -> None:
     rig = open_rig(scheme=scheme)
-    for row in coverage("v100"):
+    for row in coverage(1):
         assert rig.hal.has(row.name) is row.exported
         if row.status is not Status.ABSENT:
             continue

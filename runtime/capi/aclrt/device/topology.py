@@ -63,9 +63,6 @@ _CAPABILITIES: Mapping[int, _Attribute] = MappingProxyType({0: _CUBES, 1: _VECTO
 _TASK_UPDATE, _CROSS_DEVICE_QUEUE = 1, 21
 """aclrtDevFeatureType."""
 
-_FAMILIES = (("Ascend910B", "Ascend910_93"),)
-"""Short SoC names whose binaries run on each other (aclrtCheckArchCompatibility)."""
-
 
 @entry(null("value"))
 def aclrtGetDeviceInfo(acl: Acl, deviceId: U32, attr: Enum, value: Out[I64]) -> None:
@@ -107,9 +104,9 @@ def aclrtCheckArchCompatibility(acl: Acl, socVersion: Text, canCompatible: Out[I
     """Return whether binaries for a SoC run on this one: those of the same family do."""
     if not socVersion:
         raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", "aclrtCheckArchCompatibility: no SoC is named", ee="EE1001")
-    ours = str(acl.runtime.machine.chip.spec("version", "Short_SoC_version"))
-    theirs = str(known_soc("aclrtCheckArchCompatibility", socVersion).spec("version", "Short_SoC_version"))
-    canCompatible.value = int(ours == theirs or any(ours in family and theirs in family for family in _FAMILIES))
+    ours, theirs = acl.runtime.machine.chip, known_soc("aclrtCheckArchCompatibility", socVersion)
+    same = ours.spec("version", "Short_SoC_version") == theirs.spec("version", "Short_SoC_version")
+    canCompatible.value = int(same or (bool(ours.binaries) and ours.binaries == theirs.binaries))
 
 
 def known_soc(call: str, name: str) -> Chip:

@@ -80,7 +80,7 @@ def write(
                 done()
             return
         route.put(node.position, sqes)
-    elif place.env.chip.generation == "v100":
+    elif place.env.chip.traits.updates_by_position:
         address = 0
     elif place.queues.ring_base:
         address = place.queues.ring_base + node.position * SQE_BYTES

@@ -38,7 +38,7 @@ class TaskGroup:
 
     def check(self, label: TaskInfo) -> None:
         """Refuse what is no kernel: 507009 (EE1006); the group is spoiled."""
-        fusion = label.type is TaskType.FUSION_KERNEL and self.branch.graph.device.chip.generation != "v100"
+        fusion = label.type is TaskType.FUSION_KERNEL and self.branch.graph.device.chip.traits.fusion_in_groups
         if label.type not in _KERNELS and not fusion:
             self.error = _no_kernel(label, "recorded in")
             raise self.error

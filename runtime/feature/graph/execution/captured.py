@@ -158,7 +158,7 @@ class Captured(Model):
 
     def make_stream(self, user: Stream, *, head: bool = True) -> Stream:
         """Make a stream of the graph that takes tasks of a user's; see `Model.bind` for `head`."""
-        flags = StreamFlag.DEFAULT if self.device.chip.generation == "v100" else StreamFlag.PERSISTENT
+        flags = StreamFlag.PERSISTENT if self.device.chip.traits.captures_keep_tasks else StreamFlag.DEFAULT
         create = creation.create_software if self.software else creation.create
         name = f"capture of {user.name or user.stream_id}"
         made = create(self.context, flags=flags, priority=user.priority, name=name)

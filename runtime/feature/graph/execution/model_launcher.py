@@ -119,7 +119,7 @@ class ModelLauncher:
         model, memory = self._model, self._model.device.memory
         assert model.end_notify is not None
         heads = model.heads()
-        code_bytes = StartProgram.program(CondDevice.of(stream.env).generation).size_bytes
+        code_bytes = CondDevice.of(stream.env).size_bytes(StartProgram.program)
         table_bytes = 2 * _WORD_BYTES * len(heads)
         size = code_bytes + table_bytes + _TRACE_BYTES
         if size > self._capacity:

@@ -112,27 +112,27 @@ class DeviceRings:
         self._device.memory.write(stream.sq_word, struct.pack("<Q", queue.sq_id))
 
     def _switch_on(self, streams: list[Stream]) -> None:
-        """v100 copies the entries before it switches the queues, v2 afterwards through the driver."""
-        queues, v100 = self._device.queues, self._device.chip.generation == "v100"
-        if v100:
+        """Copy the entries before the queues are switched, or have the driver write them afterwards."""
+        queues, by_driver = self._device.queues, self._device.chip.traits.fills_through_driver
+        if not by_driver:
             self.write(streams)
         queues.switch([
             (stream.queues.sq_id, stream.stream_id, ring.depth, ring.memory.address)
             for stream, ring in ((stream, self._rings[stream]) for stream in streams)
         ])
-        if not v100:
+        if by_driver:
             self.write(streams)
 
     def write(self, streams: Iterable[Stream]) -> None:
         """Copy the entries that are not on the device yet."""
-        v100 = self._device.chip.generation == "v100"
+        by_driver = self._device.chip.traits.fills_through_driver
         for stream in streams:
             ring, count = self._rings[stream], stream.ring.submitted
             if ring.written == count:
                 continue
             address = ring.memory.address + ring.written * SQE_BYTES
             entries = ring.route.image[ring.written * SQE_BYTES : count * SQE_BYTES]
-            if v100:
+            if not by_driver:
                 self._device.memory.write(address, entries)
             else:
                 self._device.queues.fill(stream.stream_id, address, entries)

@@ -92,7 +92,7 @@ class ModelStreams:
 
     def _publish(self, stream: Stream) -> None:
         """Write down where the registers of a stream's queue are, for programs on the device."""
-        if self.device.chip.generation != "v100" and stream.has_queue:
+        if not self.device.chip.traits.registers_at_creation and stream.has_queue:
             self.device.sq_registers.write(stream.queues.sq_id, self.device.queues.register_base(stream.queues.sq_id))
 
     def _tell_added(self, stream: Stream) -> None:

@@ -169,7 +169,7 @@ class Branch:
         if event.flags == EventFlag.EXTERNAL:
             keep_as_is(self, event, NodeKind.EVENT_RESET)
             return
-        if recorded or event.flags != EventFlag.DEFAULT or self.graph.device.chip.generation == "v100":
+        if recorded or event.flags != EventFlag.DEFAULT or not self.graph.device.chip.traits.resets_in_captures:
             raise plain_event(event)
 
     # -- the end ---------------------------------------------------------------------------------------------------

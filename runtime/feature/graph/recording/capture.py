@@ -125,8 +125,7 @@ def _check_stream(stream: Stream, call: str) -> None:
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {chip.soc} cannot capture streams",
             hint="build a model by hand: bind streams that keep their tasks",
         )
-    v100 = stream.device.chip.generation == "v100"
-    if stream.flags & StreamFlag.PERSISTENT and not v100:
+    if stream.flags & StreamFlag.PERSISTENT and not chip.traits.captures_persistent:
         raise errors.fault(
             "RT_ERROR_STREAM_INVALID", f"{call}: stream {stream.stream_id} keeps its tasks for a model", ee="EE1011",
             params=(call, stream.stream_id, "stream", "it was made with PERSISTENT"), hint="use an ordinary stream",

@@ -161,10 +161,10 @@ class Condition:
         dfx = self._function + program.program().size_bytes
         program = replace(program, start=facts.start_queues(queues=stream.env.sq_address_table, dfx=dfx))
         device.memory.write(self._tables, self._image())
-        device.memory.write(self._function, program.assemble(facts.generation))
+        device.memory.write(self._function, facts.assemble(program))
         if self._jump:
             back = programs.WhileJumpBack(variable=handle.address, head=ids.position, sq_id_address=stream.sq_word)
-            device.memory.write(self._jump, back.assemble(facts.generation))
+            device.memory.write(self._jump, facts.assemble(back))
 
     def assign_default(self) -> None:
         """Let the value be what executions start with, in this node and those in its branches."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+import chips
 from fakes import hal
 from npuhal.declarations import CHAPTERS
 from npuhal.prototypes import prototype
@@ -41,3 +47,92 @@ def test_each_function_of_the_fake_stands_in_its_chapter() -> None:
         if name.startswith(("hal", "drv")) and chapter.__module__.split(".")[2] != prototype(name).chapter
     ]
     assert wrong == []
+
+
+# -- generations: outside of chips nobody knows one by name; `chip.traits` and the plug-in answer ----------------------
+
+ASKING = ("runtime/core", "runtime/driver", "runtime/memory", "runtime/launch", "runtime/feature", "runtime/api",
+          "runtime/capi", "runtime/errors", "runtime/trace", "fakes")  # fmt: skip
+GENERATIONS = {path.name for path in (ROOT / "chips/generations").iterdir() if path.is_dir()} - {"__pycache__"}
+_NOT_FAMILIES = {"common", "stars", "stars_a2", "stars_v2", "hwts", "detect", "vocabulary", "kirin"}
+FAMILIES = {path.stem for path in (ROOT / "chips/soc").glob("*.yaml")} - _NOT_FAMILIES
+SOC = re.compile("|".join(map(re.escape, sorted({*chips.all_socs(), *FAMILIES}, key=len, reverse=True))), re.I)
+_LISTS = (ast.Tuple, ast.List, ast.Set)
+
+
+def _named(node: ast.expr) -> Iterator[str]:
+    """The texts of an operand: itself, or what a display holds."""
+    for each in node.elts if isinstance(node, _LISTS) else [node]:
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
+
+
+def generation_faults(source: str) -> list[str]:
+    """Where a module asks for a generation or a SoC by name, one sentence each."""
+    wrong = []
+    for node in ast.walk(ast.parse(source)):
+        texts: list[str] = []
+        if isinstance(node, ast.Attribute) and node.attr in ("generation", "overlay"):
+            if getattr(node.value, "attr", getattr(node.value, "id", "")) == "chip":
+                wrong.append(f"{node.lineno}: chip.{node.attr}")
+        elif isinstance(node, ast.Attribute) and node.attr == "name" and isinstance(node.value, ast.Attribute):
+            if node.value.attr == "plugin":
+                wrong.append(f"{node.lineno}: plugin.name")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("chips.generations"):
+            wrong.append(f"{node.lineno}: import of {node.module}")
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.startswith("chips.generations")]
+            wrong += [f"{node.lineno}: import of {name}" for name in names]
+        elif isinstance(node, ast.Compare):
+            texts = [text for operand in (node.left, *node.comparators) for text in _named(operand)]
+        elif isinstance(node, ast.Dict):
+            texts = [text for key in node.keys if key is not None for text in _named(key)]
+        elif isinstance(node, ast.Subscript):
+            texts = list(_named(node.slice))
+        elif isinstance(node, ast.MatchValue):
+            texts = list(_named(node.value))
+        elif isinstance(node, _LISTS) and len(node.elts) > 1:
+            texts = [text for text in _named(node) if SOC.fullmatch(text)]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("startswith", "endswith", "get"):
+            texts = [text for argument in node.args for text in _named(argument)]
+        wrong += [f"{node.lineno}: {text!r}" for text in texts if text in GENERATIONS or SOC.fullmatch(text)]
+    return wrong
+
+
+def test_nobody_outside_of_chips_asks_for_a_generation_or_a_soc() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{fault}"
+        for folder in ASKING
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for fault in generation_faults(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("if device.chip.generation == other: pass", "chip.generation"),
+        ("x = chip.overlay", "chip.overlay"),
+        ("if name == 'v200': pass", "'v200'"),
+        ("if name in ('v100', 'hwts'): pass", "'v100'"),
+        ("table = {'v100': 1}", "'v100'"),
+        ("table = {'Ascend910B4': 1}", "'Ascend910B4'"),
+        ("table['arch5162']", "'arch5162'"),
+        ("pairs = ('Ascend910B', 'Ascend910_93')", "'Ascend910B'"),
+        ("if machine.plugin.name != name: pass", "plugin.name"),
+        ("def f():\n    from chips.generations.v100 import ffts", "import of chips.generations.v100"),
+        ("import chips.generations.v200.event", "import of chips.generations.v200.event"),
+        ("x = states.get('v201')", "'v201'"),
+        ("if soc.startswith('Ascend950'): pass", "'Ascend950'"),
+    ],
+)
+def test_a_question_for_a_generation_is_found(source: str, fault: str) -> None:
+    assert any(fault in each for each in generation_faults(source))
+
+
+@pytest.mark.parametrize(
+    "source", ["DEFAULT_SOC = 'Ascend910B3'", "URL = 'fake://ascend910b3'", "chip.traits.numbering", "x = 'v100'"]
+)
+def test_a_name_that_decides_nothing_is_free(source: str) -> None:
+    assert generation_faults(source) == []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def _messages(stream: Stream) -> SchedulerMessages:
     stream.check_open()
-    return SchedulerMessages(stream.device.driver, stream.device.chip.generation)
+    return SchedulerMessages(stream.device.driver)
 
 
 def set_scheduler_priority(stream: Stream, priority: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from chips.chip import Chip
 from chips.schema import SchemaError, read_yaml
@@ -39,23 +39,16 @@ def expected(chip: Chip) -> Coverage | None:
 
 @cache
 def _generations() -> dict[str, Coverage]:
-    raw = read_yaml(_PATH)["generations"]
-    found: dict[str, Coverage] = {}
-    for name, entry in raw.items():
-        found[name] = _resolve(name, entry, found)
-    return found
-
-
-def _resolve(name: str, entry: dict[str, Any], known: dict[str, Coverage]) -> Coverage:
-    kinds: dict[TaskType, str] = {}
-    if "base" in entry:
-        if entry["base"] not in known:
-            raise SchemaError(_PATH, f"generations:{name}:base", f"{entry['base']!r} must stand before it")
-        base = known[entry["base"]]
-        kinds.update((task, kind) for kind in _KINDS for task in getattr(base, kind))
-    for kind in (*_KINDS, "unregistered"):
-        for word in entry.get(kind, "").split():
-            if word not in TaskType.__members__:
-                raise SchemaError(_PATH, f"generations:{name}:{kind}:{word}", "no such task type")
-            kinds[TaskType[word]] = kind
-    return Coverage(*(frozenset(task for task, its in kinds.items() if its == kind) for kind in _KINDS))
+    found: dict[str, dict[str, set[TaskType]]] = {}
+    for name, row in read_yaml(_PATH)["types"].items():
+        if name not in TaskType.__members__:
+            raise SchemaError(_PATH, f"types:{name}", "no such task type")
+        for kind, generations in row.items():
+            if kind not in _KINDS:
+                raise SchemaError(_PATH, f"types:{name}:{kind}", f"not one of {', '.join(_KINDS)}")
+            for generation in generations.split():
+                kinds = found.setdefault(generation, {each: set() for each in _KINDS})
+                if any(TaskType[name] in types for types in kinds.values()):
+                    raise SchemaError(_PATH, f"types:{name}", f"{generation} stands in it twice")
+                kinds[kind].add(TaskType[name])
+    return {name: Coverage(*(frozenset(kinds[kind]) for kind in _KINDS)) for name, kinds in found.items()}

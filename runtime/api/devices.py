@@ -16,6 +16,7 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import CountNotify, Notify
+from runtime.errors.whole import whole, whole_or_none, wholes
 from runtime.launch.program import Program
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Device(DeviceMemory):
             InvalidArgument 107000: more than there are; nothing is changed then.
         """
         self.check_open()
+        cube, vector = whole_or_none("limit_cores", "cube", cube), whole_or_none("limit_cores", "vector", vector)
         self.core_limits.limit(None, cube, vector)
 
     @property
@@ -65,7 +67,7 @@ class Device(DeviceMemory):
         from runtime.api.generator import RandomGenerator
 
         self.check_open()
-        return RandomGenerator(self, seed)
+        return RandomGenerator(self, whole("create_generator", "seed", seed))
 
     # -- streams, events, programs ---------------------------------------------------------------------------------
 
@@ -93,6 +95,7 @@ class Device(DeviceMemory):
             ResourceExhausted 207008, 207005: no stream id or queue left; the message says who holds them.
         """
         self.check_open()
+        priority, flags = wholes("create_stream", priority=priority, flags=flags)
         stream = self.context.create_stream(priority=priority, flags=flags, name=name, group=group)
         assert isinstance(stream, Stream)
         return stream
@@ -156,14 +159,14 @@ class Device(DeviceMemory):
         from runtime.feature.messages import Channel
 
         self.check_open()
-        return Channel(self, name, capacity)
+        return Channel(self, name, whole("create_channel", "capacity", capacity))
 
     def create_message_queue(self, name: str = "", depth: int = 8) -> MessageQueue:
         """Return a new queue of messages of bytes; see `create_channel`."""
         from runtime.feature.messages import MessageQueue
 
         self.check_open()
-        return MessageQueue(self, name, depth)
+        return MessageQueue(self, name, whole("create_message_queue", "depth", depth))
 
     def load(self, source: str | Path | bytes, *, name: str = "") -> Program:
         """Return the program in a kernel file (or its bytes); see `Program`."""

@@ -16,6 +16,7 @@ from runtime.core.diagnostics.resource_report import creation_site
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.whole import whole, wholes
 from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.fill import fill_now
 from runtime.memory import ipc, registered
@@ -73,12 +74,15 @@ class DeviceMemory(core.Device):
             OutOfMemory 207001: the device has not that much left; the message has the numbers and who holds what.
         """
         self.check_open()
+        if type(size) is not int or type(policy) is not int:
+            size, policy = wholes("alloc", size=size, policy=policy)
         self.deferred_frees.sweep()
         return self._own(DeviceBuffer(self, self.allocator.device(size, policy), size, self._give))
 
     def alloc_host(self, size: int) -> HostBuffer:
         """Return `size` bytes of pinned host memory, which copies in a stream need."""
         self.check_open()
+        size = whole("alloc_host", "size", size)
         self.deferred_frees.sweep()
         return self._own(HostBuffer(self, self.allocator.host(size), size, self._give))
 
@@ -89,7 +93,8 @@ class DeviceMemory(core.Device):
             NotSupported 207000: only some chips have it (Ascend 910B).
         """
         self.check_open()
-        if not isinstance(size, int) or size < 1:
+        size = whole("alloc_managed", "size", size)
+        if size < 1:
             raise errors.fault(
                 "ACL_ERROR_INVALID_PARAM", f"alloc_managed({size!r}): the size must be at least 1 byte",
                 hint="pass a positive number of bytes",
@@ -202,7 +207,7 @@ class DeviceMemory(core.Device):
     def fill(self, buffer: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Set bytes of a device buffer now."""
         buffer.check_open()
-        count = buffer.size if size is None else size
+        value, count = whole("fill", "value", value), buffer.size if size is None else whole("fill", "size", size)
         if not 0 <= value <= 0xFF or not 0 <= count <= buffer.size:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {buffer.size} bytes with {value}",
@@ -255,6 +260,7 @@ class DeviceMemory(core.Device):
     def reserve(self, size: int, wanted: int = 0) -> AddressRange:
         """Return a range of addresses without memory; `size` and `wanted` are multiples of 2 MiB."""
         self.check_open()
+        size, wanted = wholes("reserve", size=size, wanted=wanted)
         return AddressRange(self, self.virtual, size, wanted)
 
     def create_physical(self, size: int, *, huge: bool = True) -> PhysicalMemory:
@@ -266,7 +272,7 @@ class DeviceMemory(core.Device):
         """
         self.check_open()
         kind = self._physical_kind(huge)
-        unit = self.virtual.granularity(kind)
+        unit, size = self.virtual.granularity(kind), whole("create_physical", "size", size)
         if size < 1 or size % unit:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"create_physical({size}): sizes are multiples of {unit} bytes",
@@ -283,7 +289,11 @@ class DeviceMemory(core.Device):
         """
         self.check_open()
         driver = self.virtual
-        handle = driver.import_fabric(shared) if isinstance(shared, bytes) else driver.import_(shared)
+        size = whole("import_physical", "size", size)
+        if isinstance(shared, bytes):
+            handle = driver.import_fabric(shared)
+        else:
+            handle = driver.import_(whole("import_physical", "shared", shared))
         return PhysicalMemory(self, driver, handle, size, self._physical_kind(True))
 
     def granularity(self, *, huge: bool = True, recommended: bool = False) -> int:

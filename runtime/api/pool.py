@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from runtime.errors.whole import whole
 from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
 from runtime.memory.fences import Lifetime, Timeline
@@ -53,6 +54,8 @@ class Pool(CachingPool):
         """
         device = self._device
         device.check_open()
+        if type(size) is not int:
+            size = whole("pool.alloc", "size", size)
         deferred_frees = device.deferred_frees
         deferred_frees.sweep()
         user = device.context.default_stream if stream is None else stream

@@ -14,6 +14,7 @@ from runtime.core.stream import stream as core
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
+from runtime.errors.whole import whole, whole_or_none, wholes
 from runtime.launch.copy.copy import copy_in_stream
 from runtime.launch.copy.direction import inferred
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
@@ -95,6 +96,7 @@ class Stream(core.Stream):
             InvalidArgument 107000: more than there are; nothing is changed then.
         """
         self.check_open()
+        cube, vector = whole_or_none("limit_cores", "cube", cube), whole_or_none("limit_cores", "vector", vector)
         self.device.core_limits.limit(self, cube, vector)
 
     @property
@@ -113,6 +115,7 @@ class Stream(core.Stream):
 
     def fill(self, target: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Queue the setting of bytes of a device buffer: all, or the first `size`."""
+        value = whole("Stream.fill", "value", value)
         if count := check_fill(target, value, size):
             queue_fill(self, target.address, target.size, value * BYTE_TO_WORD, count, "Stream.fill", target)
 
@@ -121,6 +124,9 @@ class Stream(core.Stream):
         """Queue a copy of `height` rows of `width` bytes, whose starts lie a pitch apart in each buffer."""
         from runtime.launch.copy.planes import queue_plane
 
+        dst_pitch, src_pitch, width, height = wholes(
+            "copy_rows", dst_pitch=dst_pitch, src_pitch=src_pitch, width=width, height=height
+        )
         for end, pitch, role in ((dst, dst_pitch, "target"), (src, src_pitch, "source")):
             end.check_open()
             if (height - 1) * pitch + width > end.size:
@@ -265,6 +271,7 @@ class Stream(core.Stream):
             size_bytes: 1, 2, 4 or 8; the address must be a multiple of it.
         """
         target.check_open()
+        value, size_bytes = wholes("write_value", value=value, size_bytes=size_bytes)
         if size_bytes not in (1, 2, 4, 8) or target.size < size_bytes or target.address % size_bytes:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID",
@@ -288,6 +295,7 @@ class Stream(core.Stream):
             test: at least `value`, equal to it, any bit in common with it, or not all bits set by both together.
         """
         target.check_open()
+        value = whole("wait_value", "value", value)
         if target.size < _WORD_BYTES or target.address % _WORD_BYTES or not 0 <= value < 1 << 64:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES, MessageDriver, QueueState
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -168,7 +169,7 @@ class MessageQueue:
                 "ACL_ERROR_RT_PARAM_INVALID", f"a message of {len(contents)} bytes with {len(context)} beside it",
                 hint=f"pass one byte or more, and up to {CONTEXT_BYTES} beside it",
             )
-        self._driver.send(self.number, contents, context, timeout_ms)
+        self._driver.send(self.number, contents, context, whole("MessageQueue.put", "timeout_ms", timeout_ms))
 
     def get(self, *, timeout_ms: int = -1) -> tuple[bytes, bytes]:
         """Take the next message, waiting for one, and return it and the 96 bytes that go with it.
@@ -182,7 +183,7 @@ class MessageQueue:
     def next_size(self, *, timeout_ms: int = -1) -> int:
         """Return the bytes of the next message, waiting for one as `get` does."""
         self.check_open()
-        return self._driver.peek(self.number, timeout_ms)
+        return self._driver.peek(self.number, whole("MessageQueue.get", "timeout_ms", timeout_ms))
 
     def state(self) -> QueueState:
         """Return name, depth and size as the driver has them."""

@@ -18,6 +18,7 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
 from runtime.core.submission.submit import note_last
+from runtime.errors.whole import whole
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
@@ -114,7 +115,7 @@ class Kernel:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
         try:
             return self._grids[blocks]() or self._grid(blocks)
-        except KeyError:
+        except (KeyError, TypeError):
             return self._grid(blocks)
 
     def _grid(self, blocks: int) -> Callable[..., None]:
@@ -134,6 +135,7 @@ class Kernel:
                 go = self._kept(stream, blocks, len(arguments))
             return go(*arguments)
 
+        blocks = self._check_blocks(blocks, least=0)  # 0 may be allowed by the options
         if len(self._grids) >= _MOST_PREPARED:
             self._grids.clear()
         self._grids[blocks] = weakref.ref(launch)
@@ -165,7 +167,11 @@ class Kernel:
     def _prepared(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
         """Return a launcher that the stream keeps."""
         key = (self, blocks, options, count)
-        launch = stream.launchers.get(key)
+        try:
+            launch = stream.launchers.get(key)
+        except TypeError:  # not even hashable
+            self._check_blocks(blocks)
+            raise
         if launch is None:
             if len(stream.launchers) >= _MOST_PREPARED:
                 stream.launchers.clear()  # grids that change with every launch are not worth keeping
@@ -179,9 +185,9 @@ class Kernel:
         Args:
             count: number of arguments; the kernel's own count by default.
         """
-        if blocks == 0 and options.empty_ok:
+        if options.empty_ok and whole("launch", "blocks", blocks) == 0:
             return _nothing
-        self._check_blocks(blocks)
+        blocks = self._check_blocks(blocks)
         self.check_stream(stream)
         with span(stream.device.runtime, "prepare launch", kernel=self.name, stream=stream.stream_id):
             launch = make_launcher(self, stream, self.task(blocks, options), self._count(count))
@@ -190,7 +196,7 @@ class Kernel:
     def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN,
                               ) -> Callable[[int], None]:
         """Prepare launches whose argument block is in device memory already: the function takes its address."""
-        self._check_blocks(blocks)
+        blocks = self._check_blocks(blocks)
         self.check_stream(stream)
         return self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
 
@@ -226,7 +232,7 @@ class Kernel:
 
     def launch_many(self, stream: Stream, blocks: int, arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Launch once per row of arguments; see `Stream.launch_many`."""
-        self._check_blocks(blocks)
+        blocks = self._check_blocks(blocks)
         self.check_stream(stream)
         launch_many(stream, self, blocks, arguments, options)
 
@@ -361,14 +367,20 @@ class Kernel:
                 hint="load the program on the stream's device",
             )
 
-    def _check_blocks(self, blocks: int) -> None:
-        if not isinstance(blocks, int) or not 1 <= blocks <= _MAX_BLOCKS:
+    def _check_blocks(self, blocks: int, least: int = 1) -> int:
+        """Return a block count as a plain int; InvalidArgument 107000 where it is none that a launch can have."""
+        try:
+            count = whole("launch", "blocks", blocks)
+        except errors.InvalidArgument:
+            count = -1
+        if not least <= count <= _MAX_BLOCKS:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {blocks!r} blocks; allowed are 1 to {_MAX_BLOCKS}",
                 ee="EE1003", params=("launch", blocks, "blocks", f"[1, {_MAX_BLOCKS}]"),
                 hint="launch at least one block; the chip has "
                 f"{self.program.device.core_counts[0]} cube and {self.program.device.core_counts[1]} vector cores",
             )
+        return count
 
     def _warn_of_cores(self, blocks: int) -> None:
         """Tell the log when blocks have to take turns: the cores that lead the kernel are fewer."""

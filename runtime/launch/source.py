@@ -10,6 +10,7 @@ from chips.binary import AicpuKernel, AicpuProgram, BinaryError, LoadOptions, Pr
 from chips.binary.kernels import Kernel
 from npuhal.records import replace
 from runtime import errors
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     from chips import Chip
@@ -57,7 +58,7 @@ def find(content: Content, which: str | int, name: str) -> Entry:
         if isinstance(which, str):
             return content.kernel(which)
         if isinstance(content, Program):
-            return content.kernel_by_key(which)
+            return content.kernel_by_key(whole(f"kernel of {name}", "the key", which))
     except BinaryError as error:
         raise fault_of(error, name) from error
     raise errors.fault(

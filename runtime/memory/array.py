@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.errors.whole import whole
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.device import DeviceBuffer
@@ -127,8 +127,8 @@ def shape_of(given: Any, count: int | None = None) -> tuple[int, ...]:
     """
     rows = given if isinstance(given, (tuple, list)) else (given,)
     try:
-        shape = tuple(operator.index(each) for each in rows)
-    except TypeError:
+        shape = tuple(whole("shape", "a length", each) for each in rows)
+    except errors.InvalidArgument:
         shape = (-1, -1)
     if count is not None and shape.count(-1) == 1:
         known = math.prod(each for each in shape if each != -1)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from runtime import errors
+from runtime.errors.whole import whole, whole_or_none
 from runtime.memory.location import Location
 
 Self = TypeVar("Self", bound="Buffer")
@@ -60,6 +61,8 @@ class Buffer:
 
     def view(self: Self, offset: int, size: int | None = None) -> Self:
         """Return a part of the block, `offset` bytes in; it shares the block's life."""
+        if type(offset) is not int or (size is not None and type(size) is not int):
+            offset, size = whole("view", "offset", offset), whole_or_none("view", "size", size)
         length = self.size - offset if size is None else size
         if offset < 0 or length < 0 or offset + length > self.size:
             raise errors.fault(

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from runtime import errors
+from runtime.errors.whole import whole as whole_number
+from runtime.errors.whole import whole_or_none
 from runtime.memory.allocator import below
 from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
 from runtime.memory.fences import Mark, Timeline, mark
@@ -78,6 +80,7 @@ class CachingPool:
 
     @limit.setter
     def limit(self, value: int | None) -> None:
+        value = whole_or_none("pool.limit", "bytes", value)
         with self._lock:
             if value is not None and value < self.statistics.reserved_bytes.current:
                 self.trim(value)
@@ -331,6 +334,7 @@ class CachingPool:
 
         Returns the bytes given back.
         """
+        keep = whole_number("pool.trim", "keep", keep)
         with self._lock:
             self._cool()
         settled = self._reached()

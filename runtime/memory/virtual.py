@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal import constants as c
 from runtime import errors
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.whole import whole
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 
@@ -141,6 +142,7 @@ class AddressRange:
             InvalidArgument 107000: it does not fit there, or the driver refuses the address.
         """
         physical.check_open()
+        offset = whole("AddressRange.map", "offset", offset)
         if self.closed or offset < 0 or offset + physical.size > self.size:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{physical!r} does not fit {offset} bytes into "
@@ -161,7 +163,8 @@ class AddressRange:
 
     def set_access(self, mapping: Mapping, *, device: int | None = None, host: bool = False) -> None:
         """Let a device (the driver's number) or the host read and write a mapping."""
-        side, number = (c.MEM_HOST_SIDE, 0) if host else (c.MEM_DEV_SIDE, device or 0)
+        number = 0 if host or device is None else whole("AddressRange.set_access", "device", device)
+        side = c.MEM_HOST_SIDE if host else c.MEM_DEV_SIDE
         self._driver.set_access(mapping.address, mapping.size, [(c.MEM_ACCESS_TYPE_READWRITE, side, number)])
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from npuhal.records import replace
 from runtime.capi.aclrt.checks import Action, Check
 from runtime.capi.aclrt.kinds import Parameter
 from runtime.core.process.current import foreign_stream
+from runtime.errors.whole import whole
 
 
 def compiled(
@@ -38,15 +39,42 @@ def compiled(
     return made
 
 
+_NEVER_TRUE = frozenset(("Size", "Address", "Handle"))
+"""Kinds for which `bool` is a mistake; flags and numbers of C take it as 0 or 1."""
+
+
+def plain(call: str, name: str, given: Any, kind: str) -> int:
+    """Return a number as a plain int: 0 for NULL, NumPy's integers as what they are.
+
+    Args:
+        kind: the C type, a name in `KINDS`; text stands for its own address.
+
+    Raises:
+        InvalidArgument 107000: it is no whole number.
+    """
+    if given is None:
+        return 0
+    if kind == "Address" and isinstance(given, (str, bytes)):
+        return given  # type: ignore[return-value]
+    if isinstance(given, bool) and kind not in _NEVER_TRUE:
+        return int(given)
+    return whole(call, name, given)
+
+
 def source(
     name: str, parameters: Sequence[Parameter], checks: Sequence[Check], *, waits: bool, answers: bool
 ) -> tuple[str, dict[str, Any]]:
     """Return the text of an entry's function, and what its names stand for but for `body`."""
-    values: dict[str, Any] = {"foreign_stream": foreign_stream, "__name__": __name__}
+    values: dict[str, Any] = {"foreign_stream": foreign_stream, "plain": plain, "__name__": __name__}
     takes = ", ".join(f"{each.name}={0 if each.number else None}" for each in parameters)
     text = {each.name for each in parameters if each.kind == "Text"}
     lines = [f"def {name}(acl{', *, ' if takes else ''}{takes}):"]
-    lines += [f"    if {each.name} is None: {each.name} = 0" for each in parameters if each.number]
+    numbers = [each for each in parameters if each.number]
+    lines += [
+        f"    if {each.name}.__class__ is not int: {each.name} = plain({name!r}, {each.name!r}, {each.name}, "
+        f"{each.kind!r})"
+        for each in numbers
+    ]
     known = {"runtime": False, "context": False}
     waiting = waits
     for number, check in enumerate(checks):

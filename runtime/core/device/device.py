@@ -36,6 +36,7 @@ from runtime.driver.queues.arguments import WindowDriver
 from runtime.driver.queues.scheduler import capabilities
 from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
+from runtime.errors.whole import whole
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
 
@@ -288,6 +289,7 @@ class Device:
             NotSupported 207000: it was set to something else before (EE1016).
         """
         self.check_open()
+        mode = whole("set_failure_mode", "mode", mode)
         if self.failure_mode is not FailureMode.CONTINUE and mode != self.failure_mode:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT",

@@ -11,6 +11,7 @@ from chips.tasks import TimeoutSet
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import time_limits
+from runtime.errors.whole import whole, whole_or_none
 
 if TYPE_CHECKING:
     from chips.chip import Chip
@@ -40,6 +41,7 @@ class Timeouts:
 
     def set_wait(self, seconds: int) -> None:
         """Limit waits that state no limit of their own; 0 is none."""
+        seconds = whole("set_wait", "seconds", seconds)
         if not 0 <= seconds <= _MAX_WORD:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"wait limit of {seconds} s; it must be 0 to {_MAX_WORD}",
@@ -65,6 +67,7 @@ class Timeouts:
             InvalidArgument 107000: negative.
             NotSupported 207000: the chip knows no limit for waits.
         """
+        asked = whole_or_none("wait for an event", "timeout_s", asked)
         if asked is not None and not 0 <= asked <= _MAX_WORD:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"wait for an event: timeout_s is {asked}; it must be 0 to {_MAX_WORD}",
@@ -88,6 +91,7 @@ class Timeouts:
         0 is the longest time that the hardware counts, or no limit where it counts in fine steps. Schedulers are told
         first: a device that does not take the limit leaves everything as it was.
         """
+        time_us = whole("set_operator", "time_us", time_us)
         if time_us < 0:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"operator limit of {time_us} us; it must not be negative",

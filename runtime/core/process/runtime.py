@@ -38,6 +38,7 @@ from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
 from runtime.driver.resource_table import VirtualMemory
+from runtime.errors.whole import whole
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
 
@@ -191,7 +192,8 @@ class Runtime:
         self.check_process()
         if self.closed:
             raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
-        if not isinstance(index, int) or not 0 <= index < len(self.slots):
+        index = whole(call, "the device index", index)
+        if not 0 <= index < len(self.slots):
             physical: Mapping[int, int] = {}
             with contextlib.suppress(errors.RuntimeFault):  # only a hint depends on it
                 physical = self.numbers.by_physical()
@@ -220,6 +222,7 @@ class Runtime:
             InvalidArgument 107001: no device has this index.
             DeviceUnavailable 507033: it could not be opened; the cause is attached.
         """
+        index = whole("set_device", "the device index", index)
         slot = self.slot(index, "set_device")
         device = slot.retain()
         self.current.use_device(slot)

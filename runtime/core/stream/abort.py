@@ -18,6 +18,7 @@ from runtime.core.stream import creation
 from runtime.core.submission import completion
 from runtime.core.submission.ring import tell
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -155,6 +156,7 @@ def abort_device(device: Device, timeout_ms: int = 0) -> None:
         Timeout: the scheduler did not finish in time.
     """
     call = "device task abort"
+    timeout_ms = whole(call, "timeout_ms", timeout_ms)
     if not 0 <= timeout_ms <= LONGEST_DEVICE_MS:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout_ms is {timeout_ms}; allowed are 0 to {LONGEST_DEVICE_MS}",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import TaskType
 from runtime import errors
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     from runtime.core.process.context import Context
@@ -54,6 +55,7 @@ class ContextFailure:
             NotSupported 207000: the mode was set to something else before, or the stream is bound to a model.
         """
         call = "set_failure_mode"
+        mode = whole(call, "mode", mode)
         if stream.bound:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: stream {stream.stream_id} is bound to a model",

@@ -24,6 +24,7 @@ from runtime.core.sync.behind import free_behind
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -182,7 +183,7 @@ class Notify(_Signal):
         """Let the stream wait for the flag and clear it; `timeout_s` None or 0 waits for ever."""
         self.check_open(stream)
         limit_s = 0 if timeout_s is None else timeout_s
-        _check_word("Notify.wait", "timeout_s", limit_s)
+        limit_s = _word("Notify.wait", "timeout_s", limit_s)
         stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=limit_s), owner="notify wait")
 
     # -- other processes -------------------------------------------------------------------------------------------
@@ -258,7 +259,7 @@ class CountNotify(_Signal):
     def record(self, stream: Stream, value: int, mode: RecordMode = RecordMode.STORE) -> None:
         """Change the counter when the stream gets there."""
         self.check_open(stream)
-        _check_word("CountNotify.record", "value", value)
+        value = _word("CountNotify.record", "value", value)
         task = CountNotifyRecord(
             notify_id=self.notify_id, mode=_mode("CountNotify.record", RecordMode, mode), value=value
         )
@@ -275,8 +276,7 @@ class CountNotify(_Signal):
             clear: set the counter to 0 when the wait is over.
         """
         self.check_open(stream)
-        _check_word("CountNotify.wait", "value", value)
-        _check_word("CountNotify.wait", "timeout_s", timeout_s)
+        value, timeout_s = _word("CountNotify.wait", "value", value), _word("CountNotify.wait", "timeout_s", timeout_s)
         task = CountNotifyWait(
             notify_id=self.notify_id, mode=_mode("CountNotify.wait", WaitMode, mode), value=value,
             timeout_s=timeout_s, clear=clear,
@@ -312,13 +312,15 @@ def _take(device: Device, kind: str, flags: int = 0) -> int:
         raise
 
 
-def _check_word(call: str, name: str, value: int) -> None:
+def _word(call: str, name: str, value: int) -> int:
+    value = whole(call, name, value)
     if not 0 <= value <= _WORD:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; it must be 0 to {_WORD}",
             ee="EE1003", params=(call, value, name, f"[0, {_WORD}]"),
             hint="0 waits for ever" if name == "timeout_s" else "pass an unsigned 32-bit number",
         )
+    return value
 
 
 def _mode(call: str, kind: type[enum.IntEnum], mode: int) -> int:

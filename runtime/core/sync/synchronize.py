@@ -15,6 +15,7 @@ from runtime.core.device import time_limits
 from runtime.core.diagnostics import hang
 from runtime.core.submission import completion, submit
 from runtime.core.submission.ring import tell
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -42,7 +43,8 @@ EVENT_TIMEOUT = "ACL_ERROR_RT_EVENT_SYNC_TIMEOUT"
 
 
 def check_timeout(timeout_ms: int, call: str) -> None:
-    """Refuse time-outs that mean nothing: 0, and anything below -1."""
+    """Refuse time-outs that mean nothing: 0, anything below -1, and what is no whole number."""
+    whole(call, "timeout_ms", timeout_ms)
     if timeout_ms == 0:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout_ms is 0; it must be at least 1, or -1 for no limit",

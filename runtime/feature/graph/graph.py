@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from runtime.errors.whole import whole_or_none
 from runtime.feature.graph import view
 from runtime.feature.graph.cost import Cost, cost_of
 from runtime.feature.graph.editing import update
@@ -91,6 +92,7 @@ class Graph(Captured):
             InvalidArgument 107000: the node is of another kind. What is wrong with new values is raised before
                 anything is changed; a failure behind that makes the graph unusable.
         """
+        blocks, value = whole_or_none("graph.update", "blocks", blocks), whole_or_none("graph.update", "value", value)
         if args is not None or kernel is not None or blocks is not None:
             given = None if args is None else tuple(args)
             if given is not None and (kernel, blocks, value, enabled) == _UNCHANGED and update.store(self, node, given):

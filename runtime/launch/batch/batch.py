@@ -16,6 +16,7 @@ from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TaskInfo
+from runtime.errors.whole import whole
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots
 from runtime.launch.batch.many import table
 from runtime.launch.batch.multi_sqe import Arguments, Kind, Run, Step, batch_sender, send_run
@@ -180,6 +181,7 @@ class Batch:
 
     def fill(self, target: Any, value: int, size: int | None = None) -> None:
         """Note the setting of bytes of a device buffer; see `Stream.fill`."""
+        value = whole("fill", "value", value)
         stream, word = self._stream, value * BYTE_TO_WORD
         count = check_fill(target, value, size)
         if not count:

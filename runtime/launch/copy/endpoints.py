@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import errors
+from runtime.errors.whole import whole
 from runtime.memory.buffer import Buffer
 from runtime.memory.elements import as_bytes
 from runtime.memory.location import Location
@@ -118,7 +119,7 @@ def ends(dst: Any, src: Any, size: int | None) -> tuple[End, End, int]:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", "copy target: the memory is read-only", hint="copy into a writable array"
         )
-    count = source.size if size is None else size
+    count = source.size if size is None else whole("copy", "size", size)
     if count < 0 or count > source.size or count > target.size:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, Memset
 from runtime import errors
+from runtime.errors.whole import whole
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import check_capacity
 from runtime.launch.copy.transfer import Keeper
@@ -50,7 +51,8 @@ def check_fill(target: DeviceBuffer, value: int, size: int | None) -> int:
         InvalidArgument 107000: the buffer was freed or is too small, or the value is no byte.
     """
     target.check_open()
-    count = target.size if size is None else size
+    whole("fill", "value", value)
+    count = target.size if size is None else whole("fill", "size", size)
     if not 0 <= value <= _BYTE or not 0 <= count <= target.size:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {target.size} bytes with {value}",

@@ -9,6 +9,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.errors.whole import whole
 from runtime.feature.graph.recording.node import Node, NodeKind
 from runtime.launch.args import SLOT_BYTES, all_slots, single_slot
 
@@ -103,7 +104,7 @@ class Repointer:
         """
         import numpy as np
 
-        table = np.asarray(values, np.uint64)
+        table, first = _words(values), whole("graph.repoint", "first", first)
         most = self._columns - first
         if table.ndim != 2 or len(table) != self._rows or first < 0 or not 0 < table.shape[1] <= most:
             raise errors.fault(
@@ -116,6 +117,18 @@ class Repointer:
             words[starts[:, None] + width] = table if len(rows) == self._rows else table[rows]
             low, end = int(starts[0]) * SLOT_BYTES, (int(starts[-1]) + self._columns) * SLOT_BYTES
             graph.device.memory.write(address + low, view[low:end])
+
+
+def _words(values: Any) -> np.ndarray[Any, Any]:
+    """Return integers as 64-bit words; anything else is refused instead of being cut."""
+    import numpy as np
+
+    table = np.asarray(values)
+    if table.size and table.dtype.kind not in "iu":
+        given = np.asarray(values, object).ravel().tolist()  # whole numbers as the caller has them
+        words = [whole("graph.repoint", "a value", each) % (1 << 64) for each in given]
+        table = np.array(words, np.uint64).reshape(table.shape)
+    return table.astype(np.uint64, copy=False)
 
 
 def _visible(node: Node) -> int:

@@ -20,6 +20,7 @@ from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.sync.notify import Notify
+from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +77,7 @@ class Handle:
 
     def assign(self, value: int) -> None:
         """Write the value now."""
+        value = whole("condition", "value", value)
         self.graph.device.memory.write(self.address, _WORD.pack(value))
 
     def check_open(self) -> None:

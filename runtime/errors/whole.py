@@ -1,0 +1,60 @@
+"""Whole numbers at the entry of the API: sizes, counts, values, indices, ids, block counts and time limits.
+
+Whatever acts as an index is taken, NumPy's integers among them, and goes on as a plain `int`: what is packed, hashed or
+compared behind the entry never meets another type. `bool`, `float` and text are refused, for they are mistakes.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import SupportsIndex, overload
+
+from runtime.errors.raising import fault
+
+__all__ = ["whole", "whole_or_none", "wholes"]
+
+
+def whole(call: str, name: str, value: SupportsIndex) -> int:
+    """Return an argument as a plain int.
+
+    Args:
+        call: what was called, for the message.
+        name: what the argument is called there.
+
+    Raises:
+        InvalidArgument 107000: it is no whole number.
+    """
+    if type(value) is int:
+        return value
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value!r} of type {type(value).__name__}; it must be a whole "
+        "number", ee="EE1003", params=(call, value, name, "a whole number"),
+        hint=f"pass an int, or an integer of NumPy, for {name}",
+    )
+
+
+@overload
+def whole_or_none(call: str, name: str, value: None) -> None: ...
+
+
+@overload
+def whole_or_none(call: str, name: str, value: SupportsIndex) -> int: ...
+
+
+@overload
+def whole_or_none(call: str, name: str, value: SupportsIndex | None) -> int | None: ...
+
+
+def whole_or_none(call: str, name: str, value: SupportsIndex | None) -> int | None:
+    """Return an argument as a plain int, or None where it was left out; see `whole`."""
+    return None if value is None else whole(call, name, value)
+
+
+def wholes(call: str, **values: SupportsIndex) -> tuple[int, ...]:
+    """Return several arguments as plain ints, by their names; see `whole`."""
+    return tuple(whole(call, name, value) for name, value in values.items())

@@ -106,11 +106,13 @@ class DeviceArray(DeviceBuffer):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:
         """Return a capsule over the array; see `DeviceBuffer.__dlpack__`."""
-        self.check_open()
         held = dlpack.Contents(self.shape, *dlpack_type(self.dtype))
-        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__(), max_version, held)
+        return self._export(held, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {self.dtype} {list(self.shape)}>"

@@ -46,14 +46,31 @@ class DeviceBuffer(Buffer):
         """Return DLPack's device: its extension type, and the user's device id."""
         return dlpack.EXTENSION, int(self.device.user_id)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:
         """Return a capsule over the block as unsigned bytes.
 
         Args:
-            stream: a Stream that the consumer works in; what was queued there before is not waited for.
+            stream: None, -1, or a Stream of the device that the consumer works in: what was queued elsewhere is not
+                waited for.
+            dl_device: None, the buffer's own DLPack device, or (1, 0) for a copy on the CPU.
+            copy: True: a copy on the device, which lives as long as its consumer.
+
+        Raises:
+            BufferError: another device or stream, or a copy to the CPU with `copy=False`.
         """
+        return self._export(None, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def _export(self, contents: dlpack.Contents | None, **wishes: Any) -> Any:
         self.check_open()
-        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__(), max_version)
+        return dlpack.export(self, contents, duplicate=self._duplicate, **wishes)
+
+    def _duplicate(self) -> tuple[object, int]:
+        made = self.device.alloc(self.size)
+        self.device.copy(made, self)
+        return made, made.address
 
     def _refuse(self) -> errors.RuntimeFault:
         return errors.fault(

@@ -52,10 +52,27 @@ class HostBuffer(Buffer):
         """Return DLPack's device: the CPU."""
         return dlpack.CPU, 0
 
-    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, **_: Any) -> Any:
-        """Return a capsule over the block as unsigned bytes; `stream` means nothing for host memory."""
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:
+        """Return a capsule over the block as unsigned bytes.
+
+        Args:
+            copy: True: a copy in memory of Python's.
+
+        Raises:
+            BufferError: another device than the CPU, or a stream, which means nothing here.
+        """
         self.check_open()
-        return dlpack.capsule(self, self.address, self.size, self.__dlpack_device__(), max_version)
+        return dlpack.export(
+            self, None, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy,
+            duplicate=self._duplicate,
+        )
+
+    def _duplicate(self) -> tuple[object, int]:
+        made = bytearray(self.memory)
+        return made, ctypes.addressof(ctypes.c_char.from_buffer(made))
 
     def __buffer__(self, _flags: int) -> memoryview:
         """Give the bytes to whoever takes buffers (Python 3.12 and later; `memory` does so everywhere)."""

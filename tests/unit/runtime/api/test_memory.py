@@ -210,7 +210,7 @@ def test_a_hole_in_a_range_is_found_at_the_copy(device: Device, stream: Stream) 
                                rf"{physical.handle:#x} at {addresses.address:#x} has {2 * MiB} bytes"):
                 device.memory.copy(start, 64, source.address, 64)
         with pytest.raises(errors.InvalidArgument, match=rf"the block at {source.address:#x} has \d+ bytes"):
-            device.memory.copy(addresses.address, 4096, source.address, 4096)
+            device.memory.copy(addresses.address, 2 * MiB, source.address, 2 * MiB)
         mapping.close()
         stream.submit(MemcpyAsync(src=source.address, dst=addresses.address, size=64), owner="my copy")
         with pytest.raises(errors.RuntimeFault) as caught:

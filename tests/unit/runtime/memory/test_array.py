@@ -199,4 +199,4 @@ def test_copies_of_arrays_take_the_prepared_send(device: Device, stream: Stream)
         stream.copy(pinned, second)
     stream.synchronize()
     assert pinned.numpy().tolist() == list(range(16))
-    assert (DeviceArray, DeviceArray) in stream.shots
+    assert (DeviceArray, DeviceArray) in stream.sends

@@ -110,20 +110,40 @@ def _copy(state: _State) -> None:
 
 def _query(state: _State) -> None:
     state.draw.choice((
-        lambda: state.add("aclrtQueryEventStatus", event=state.one("event"), status=_value(state)),
-        lambda: state.add("aclrtStreamQuery", stream=state.one("stream"), status=_value(state)),
         lambda: state.add("aclrtGetDevice", deviceId=_value(state)),
         lambda: state.add("aclrtGetDeviceCount", count=_value(state)),
         lambda: state.add("aclrtGetRunMode", runMode=_value(state)),
-        lambda: state.add("aclrtGetOverflowStatus", outputAddr=state.one("memory"), outputSize=64,
-                          stream=state.one("stream")),
         lambda: state.add("aclrtGetDeviceInfo", deviceId=state.number(0, 1), attr=state.number(101, 201, 501),
                           value=_value(state)),
         lambda: state.add("aclrtGetStreamAvailableNum", streamCount=_out("unused")),
         lambda: state.add("aclrtPeekAtLastError", level=0),
         lambda: state.add("aclrtGetLastError", level=0),
         lambda: state.add("aclDataTypeSize", dataType=state.number(0, 1, 3, 9, 12)),
+        lambda: state.add("aclrtStreamGetFlags", stream=state.one("stream"), flags=_value(state)),
+        lambda: state.add("aclrtPointerGetAttributes", ptr=state.one("memory"),
+                          attributes={"data": f"p{len(state.steps)}", "size": 64, "fill": 0}),
     ))()  # fmt: skip
+
+
+def _status(state: _State) -> None:
+    """Ask how far something is, once nothing is under way: before that both answers are right."""
+    state.add("aclrtSynchronizeDevice")
+    if state.draw.random() < 0.5:
+        state.add("aclrtQueryEventStatus", event=state.one("event"), status=_value(state))
+    else:
+        state.add("aclrtStreamQuery", stream=state.one("stream"), status=_value(state))
+
+
+def _on_stream(state: _State) -> None:
+    """Let the device write memory, and wait for it: what is read before that is a matter of time."""
+    stream = state.one("stream")
+    state.draw.choice((
+        lambda: state.add("aclrtGetOverflowStatus", outputAddr=state.one("memory"), outputSize=64, stream=stream),
+        lambda: state.add("aclmdlRIExecuteAsync", modelRI=state.one("model"), stream=stream),
+        lambda: state.add("aclrtMemsetAsync", devPtr=state.one("memory"), maxCount=SIZE,
+                          value=state.draw.randrange(256), count=state.number(SIZE, 32), stream=stream),
+    ))()  # fmt: skip
+    state.add("aclrtSynchronizeStream", stream=stream)
 
 
 def _capture(state: _State) -> None:
@@ -139,7 +159,9 @@ def _capture(state: _State) -> None:
 _ACTIONS: tuple[tuple[int, Callable[[_State], None]], ...] = (
     (4, _malloc),
     (6, _copy),
-    (6, _query),
+    (4, _query),
+    (3, _status),
+    (3, _on_stream),
     (2, _capture),
     (3, lambda s: s.add("aclrtFree", devPtr=s.take("memory"))),
     (3, lambda s: s.add("aclrtCreateStream", stream=_out(s.new("stream")))),
@@ -157,7 +179,6 @@ _ACTIONS: tuple[tuple[int, Callable[[_State], None]], ...] = (
     (1, lambda s: s.add("aclrtCreateNotify", notify=_out(s.new("notify")), flag=s.number(0, 1))),
     (1, lambda s: s.add("aclrtDestroyNotify", notify=s.take("notify"))),
     (1, lambda s: s.add("aclrtRecordNotify", notify=s.one("notify"), stream=s.one("stream"))),
-    (2, lambda s: s.add("aclmdlRIExecuteAsync", modelRI=s.one("model"), stream=s.one("stream"))),
     (1, lambda s: s.add("aclmdlRIDestroy", modelRI=s.take("model"))),
     (1, lambda s: s.add("aclrtCreateContext", context=_out(s.new("context")), deviceId=s.number(0))),
     (1, lambda s: s.add("aclrtDestroyContext", context=s.take("context"))),

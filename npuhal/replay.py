@@ -57,6 +57,7 @@ _HOST_BYTES: Mapping[str, Mapping[str, str]] = {
 
 _PACKED = frozenset({BYTES_KEY, PACKED_KEY})
 _FIRST_ADDRESS = 0x10000
+_HOST_PAGE = 4096
 _POLLS = frozenset({"halSqCqQuery", "halCqReportRecv", "halMemcpyWait"})
 """Questions that are asked until the device has got somewhere."""
 _MOST_POLLS = 1000
@@ -279,7 +280,10 @@ class _Session:
     def _lend(self, recorded: int, size: int, data: bytes = b"") -> int:
         buffer = self._memory.get(recorded)
         if buffer is None or ctypes.sizeof(buffer) < max(size, len(data)):
-            buffer = self._memory[recorded] = ctypes.create_string_buffer(max(size, len(data), 1))
+            room = max(size, len(data), 1)
+            space = ctypes.create_string_buffer(room + _HOST_PAGE)
+            offset = (recorded - ctypes.addressof(space)) % _HOST_PAGE  # what is registered begins on a page
+            buffer = self._memory[recorded] = (ctypes.c_char * room).from_buffer(space, offset)
         if data:
             ctypes.memmove(buffer, data, len(data))
         return ctypes.addressof(buffer)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import npuhal
 from chips import find_chip
 from chips.registry import plugin
 from npuhal import compiler, replay, trace
@@ -157,6 +158,10 @@ def test_a_trace_is_a_recording(run_driver: Run, tmp_path: Path) -> None:
     for path in (one, two):
         run_driver("fake://ascend910b3", "registered", NPUHAL_SHIM_TRACE=str(path))
     assert replay.diff(trace.load(one), trace.load(two)) is None
+    hal = npuhal.open_hal("fake://ascend910b3")
+    outcome = replay.replay(trace.load(one), hal)
+    hal.close()
+    assert (outcome.replayed, outcome.skipped, outcome.divergence) == (8, [], None)
     quiet = entry("ascend910b3", reported=False)
     run_driver("fake://ascend910b3", "basic", entry("ascend910b3"), quiet, NPUHAL_SHIM_TRACE=str(three))
     first = trace.load(three)

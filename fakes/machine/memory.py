@@ -53,12 +53,9 @@ class Memory:
             for i in range(devices)
         ]
         self._virtual = Extents(self.end - _VIRTUAL_WINDOW, self.end)
-        giant = hbm // 4 // GIANT * GIANT
-        normal = hbm // 4
-        self.budgets = [
-            {Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal - giant), Pool.GIANT: Budget(giant)}
-            for _ in range(devices)
-        ]
+        normal = hbm // 4 + hbm // 4 // GIANT * GIANT
+        self.budgets = [{Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal)} for _ in range(devices)]
+        """Per card: normal pages, and the rest, of which huge and giant pages are made."""
         self.usage: list[defaultdict[int, Usage]] = [defaultdict(Usage) for _ in range(max(devices, 1))]
         """Per card: module id -> what was allocated for it."""
         self._files: dict[BackingFile, int | None] = {}
@@ -117,7 +114,7 @@ class Memory:
         """Allocate device memory from one page pool; OutOfDeviceMemory when the pool or the addresses run out."""
         page = {Pool.NORMAL: self.page, Pool.HUGE: HUGE, Pool.GIANT: GIANT}[pool]
         span = -(-size // page) * page
-        budget = self.budgets[device][pool]
+        budget = self.budget(device, pool)
         self._settle()
         if not budget.take(span):
             others = budget.total - budget.used - budget.free
@@ -160,9 +157,13 @@ class Memory:
             self.expose(made)
         return made
 
+    def budget(self, device: int, pool: Pool) -> Budget:
+        """Return what pages of a kind are taken from."""
+        return self.budgets[device][Pool.NORMAL if pool is Pool.NORMAL else Pool.HUGE]
+
     def charge(self, device: int, pool: Pool, size: int) -> bool:
         """Take `size` bytes of a page kind's budget, or give them back (negative); False when there are too few."""
-        budget = self.budgets[device][pool]
+        budget = self.budget(device, pool)
         if size >= 0:
             return budget.take(size)
         budget.give(-size)
@@ -275,7 +276,7 @@ class Memory:
         window.drop(block.base, block.span)
         window.give(block.base, block.span + self.page)
         if block.kind is Kind.DEVICE:
-            self.budgets[block.device][block.pool].give(block.span)
+            self.budget(block.device, block.pool).give(block.span)
 
     def _settle(self) -> None:
         """Release what had been freed while other processes still had it."""

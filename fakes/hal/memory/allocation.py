@@ -10,7 +10,7 @@ from typing import Any
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.hal.memory.refusals import HOST_KINDS, is_device_number, kind_of, refusal
-from fakes.machine.blocks import Block, Kind, Pool
+from fakes.machine.blocks import GIANT, Block, Kind, Pool
 from fakes.machine.driver import MEMORY_CARDS
 from npuhal import constants as c
 
@@ -114,7 +114,7 @@ class MemoryCalls(Chapter):
         return 0
 
     def halMemGetInfo(self, devid: int, kind: int, info: Any) -> int:
-        """Return totals and what is left, normal, huge and giant pages apart."""
+        """Return totals and what is left: normal pages, and huge ones, of which giant ones are made."""
         if not 0 <= devid < MEMORY_CARDS or info is None:
             return c.DRV_ERROR_INVALID_VALUE
         if kind not in _INFO_KINDS:
@@ -126,9 +126,9 @@ class MemoryCalls(Chapter):
         budgets = self.machine.memory.budgets[devid]
         phy = info.phy_info
         if kind in (c.MEM_INFO_TYPE_HBM_SIZE, c.MEM_INFO_TYPE_HBM_P2P_SIZE):
-            phy.total, phy.free = budgets[Pool.NORMAL].total, budgets[Pool.NORMAL].free
-            phy.huge_total, phy.huge_free = budgets[Pool.HUGE].total, budgets[Pool.HUGE].free
-            phy.giant_total, phy.giant_free = budgets[Pool.GIANT].total, budgets[Pool.GIANT].free
+            normal, huge = budgets[Pool.NORMAL], budgets[Pool.HUGE]
+            phy.total, phy.free, phy.huge_total, phy.huge_free = normal.total, normal.free, huge.total, huge.free
+            phy.giant_total, phy.giant_free = huge.total // GIANT * GIANT, huge.free // GIANT * GIANT
             return 0
         ctypes.memset(ctypes.addressof(phy), 0, ctypes.sizeof(phy))  # there is no memory of the other kind
         return 0

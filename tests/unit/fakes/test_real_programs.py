@@ -438,3 +438,31 @@ def test_facts_that_a_runtime_asks_for(open_rig: Callable[..., Rig], soc: str, s
     assert block(1, c.MODULE_TYPE_PCIE, c.INFO_TYPE_PCIE_ID_INFO, *where) == 0
     assert place.bus
     assert block(1, c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_PCIE_ID_INFO, *where) == c.DRV_ERROR_NOT_SUPPORT
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+def test_what_is_shown_as_total_is_what_the_card_is_sold_with(open_rig: Callable[..., Rig], scheme: str) -> None:
+    rig = open_rig("Ascend910B3", scheme)
+
+    def shown() -> tuple[int, int, int]:
+        info = s.MemInfo()
+        assert rig.hal.halMemGetInfo(0, c.MEM_INFO_TYPE_HBM_SIZE, ctypes.byref(info)) == 0
+        pages = info.phy_info
+        return pages.total + pages.huge_total, pages.free + pages.huge_free, pages.giant_free
+
+    total, free, giant = shown()
+    assert (total, free, giant) == (64 << 30, 64 << 30, 32 << 30)
+    address = rig.alloc(1 << 30, c.MEM_PAGE_GIANT)
+    assert shown() == (total, free - (1 << 30), giant - (1 << 30))
+    assert rig.hal.halMemFree(address) == 0
+    assert shown() == (total, free, giant)
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_a_send_fails_as_the_url_says(open_rig: Callable[..., Rig], soc: str, scheme: str) -> None:
+    rig = open_rig(soc, scheme, fault="halSqTaskSend:4:7")
+    stream = rig.stream()
+    assert [stream.send(rig.nop(stream)) for _ in range(6)] == [0, 0, 0, 7, 0, 0]
+    stream.drain()
+    assert len(rig.fake.log) == 5

@@ -17,6 +17,7 @@ from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
+from runtime.core.stream.stream import Stream
 from runtime.core.submission.submit import note_last
 from runtime.errors.whole import whole
 from runtime.launch.batch.many import launch_many
@@ -24,7 +25,6 @@ from runtime.launch.launcher import make_block_launcher, make_device_args_launch
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
     from runtime.launch.block import HostBlock
     from runtime.launch.program import Program
 
@@ -133,6 +133,9 @@ class Kernel:
                 go = stream.launchers[self, blocks, len(arguments)]  # without options, whose hash is dear
             except KeyError:
                 go = self._kept(stream, blocks, len(arguments))
+            except AttributeError:
+                self.check_stream(stream)
+                raise
             return go(*arguments)
 
         blocks = self._check_blocks(blocks, least=0)  # 0 may be allowed by the options
@@ -357,6 +360,11 @@ class Kernel:
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""
+        if not isinstance(stream, Stream):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {stream!r} is no stream",
+                hint="pass a stream of device.create_stream(), or device.stream_of(handle)",
+            )
         stream.check_open()
         self.check_loaded()
         if stream.device is not self.program.device:

@@ -127,14 +127,14 @@ def read_operator(content: bytes | str | Mapping[str, Any]) -> OperatorFile:
 def _mapping(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = fields.get(key) or {}
     if not isinstance(value, Mapping):
-        raise BadMetadata(key, repr(value), "it is an object", "get the file again")
+        raise BadMetadata(key, value, "it is an object", "get the file again")
     return value
 
 
 def _number(fields: Mapping[str, Any], key: str) -> int:
     value = fields.get(key) or 0
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadMetadata(key, repr(value), "it is a whole number", "get the file again")
+        raise BadMetadata(key, value, "it is a whole number", "get the file again")
     return value
 
 
@@ -144,7 +144,7 @@ def _tensors(info: Mapping[str, Any], key: str) -> tuple[TensorEntry, ...] | Non
         return None
     rows = info[key] or []
     if not isinstance(rows, list):
-        raise BadMetadata(f"supportInfo.{key}", repr(rows), "it is a list", "get the file again")
+        raise BadMetadata(f"supportInfo.{key}", rows, "it is a list", "get the file again")
     found = []
     for number, row in enumerate(rows):
         each = row[0] if isinstance(row, list) and row else row  # a list of tensors stands in a list of its own
@@ -154,7 +154,7 @@ def _tensors(info: Mapping[str, Any], key: str) -> tuple[TensorEntry, ...] | Non
             form = "dynamic" if isinstance(row, list) else str(each.get("paramType", "required"))
             found.append(TensorEntry(str(each.get("name", number)), str(each.get("dtype", "")), form))
         else:
-            raise BadMetadata(f"supportInfo.{key}[{number}]", repr(row), "a tensor is an object", "get the file again")
+            raise BadMetadata(f"supportInfo.{key}[{number}]", row, "a tensor is an object", "get the file again")
     return tuple(found)
 
 
@@ -163,7 +163,7 @@ def _initial(entry: Any) -> InitialValue | None:
         return None
     if not isinstance(entry, Mapping) or not isinstance(entry.get("init_value", 0), (int, float)):
         rule = "an entry is null, or has dtype and init_value"
-        raise BadMetadata("parameters", repr(entry), rule, "get the file again")
+        raise BadMetadata("parameters", entry, rule, "get the file again")
     return InitialValue(str(entry.get("dtype", "")), entry.get("init_value", 0))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
+from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TaskInfo
 from runtime.errors.whole import whole
@@ -120,7 +121,14 @@ class Batch:
         return kind
 
     def _kernel_kind(self, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Kind:
+        from runtime.launch.kernel import Kernel as Plain  # which loads this module's neighbours
+
         stream = self._stream
+        if not isinstance(kernel, Plain):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"batch: {kernel!r} is no kernel of a program",
+                hint="batches take kernels of program.kernel(name); launch others by themselves",
+            )
         kernel.check_launch(stream, blocks, count)
         words = sum(map(len, kernel.hidden_words())) + count
         task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)

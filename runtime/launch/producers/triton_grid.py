@@ -165,7 +165,7 @@ def grid_function(plan: Plan, arranged: Arranged, original: tuple[int, int, int]
         "    if options is None:",
         "        try:",
         "            go = stream.launchers[key]",
-        "        except KeyError:",
+        "        except (KeyError, AttributeError):",
         "            go = prepare(stream)",
         "    else:",
         "        go = prepare(stream, options)",
@@ -206,9 +206,9 @@ def _preparation(plan: Plan, blocks: int, count: int) -> Callable[..., Callable[
     image = struct.Struct(f"<{count}Q")
 
     def made(stream: Stream, options: LaunchOptions) -> Callable[..., None]:
+        kernel.check_stream(stream)
         if by_slots:
             return kernel.bind(stream, blocks, options, count=count)
-        kernel.check_stream(stream)
 
         def launch(*words: Any) -> None:
             numbers = [each.word if isinstance(each, DeviceBuffer) else each for each in words]

@@ -186,7 +186,7 @@ def _grid(fields: Mapping[str, Any], mode: str, version: LayoutVersion) -> GridR
 def _text(fields: Mapping[str, Any], key: str) -> str:
     value = fields.get(key)
     if not isinstance(value, str) or not value:
-        raise BadMetadata(key, repr(value), "it is text, and has to be there", "compile the kernel again")
+        raise BadMetadata(key, value, "it is text, and has to be there", "compile the kernel again")
     return value
 
 
@@ -195,5 +195,5 @@ def _number(fields: Mapping[str, Any], key: str, default: int = 0) -> int:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadMetadata(key, repr(value), "it is a whole number", "compile the kernel again")
+        raise BadMetadata(key, value, "it is a whole number", "compile the kernel again")
     return value

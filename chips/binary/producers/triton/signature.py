@@ -82,7 +82,7 @@ def parameters_of(signature: Mapping[Any, Any] | Iterable[Any], names: Iterable[
     """
     if isinstance(signature, (str, bytes)):
         rule, cure = "it is a list of types, or types by name", "pass signature=['*fp32', 'i32']"
-        raise BadSignature("the signature", repr(signature), rule, cure)
+        raise BadSignature("the signature", signature, rule, cure)
     if isinstance(signature, Mapping):
         rows = [(str(name), kind) for name, kind in signature.items()]
     else:
@@ -98,7 +98,7 @@ def _expanded(name: str, stated: Any) -> Iterator[tuple[str, str]]:
             yield from _expanded(f"{name}.{number}", each)
         return
     if not isinstance(stated, str):
-        raise BadSignature(f"the type of {name}", repr(stated), "a type is text", "write it as Triton does: '*fp32'")
+        raise BadSignature(f"the type of {name}", stated, "a type is text", "write it as Triton does: '*fp32'")
     text = stated.strip()
     if text == _CONSTANT:
         return

@@ -44,7 +44,7 @@ def rewritten_grid(fields: Mapping[str, Any], mode: str, rule: GridRule) -> Grid
     """
     for flag in FLAGS:
         if not isinstance(fields.get(flag), bool):
-            raise BadMetadata(flag, repr(fields.get(flag)), "the newest metadata have it as a boolean", _CURE)
+            raise BadMetadata(flag, fields.get(flag), "the newest metadata have it as a boolean", _CURE)
     mapped, coalesced, looped, persistent_allowed = (fields[flag] for flag in FLAGS)
     raw = fields.get(_KEY)
     _check(mapped == (raw is not None), _KEY, raw, "it is there exactly if program_grid_mapping_applied is true")
@@ -62,7 +62,7 @@ def rewritten_grid(fields: Mapping[str, Any], mode: str, rule: GridRule) -> Grid
 
 def _check(holds: bool, part: str, value: object, rule: str) -> None:
     if not holds:
-        raise BadMetadata(part, repr(value), rule, _CURE)
+        raise BadMetadata(part, value, rule, _CURE)
 
 
 def _transforms(raw: Any) -> tuple[bool, bool]:

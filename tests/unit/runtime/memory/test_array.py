@@ -122,6 +122,29 @@ def test_dlpack_tells_type_and_shape(device: Device) -> None:
     del kept
 
 
+def test_a_consumer_on_the_host_gets_a_copy(device: Device) -> None:
+    data = np.arange(6, dtype="f4").reshape(2, 3)
+    array = device.upload(data)
+    for version in (None, (1, 0)):
+        taken = np.from_dlpack(_OnHost(array, version))
+        assert (taken.dtype, taken.shape) == (data.dtype, data.shape)
+        assert np.array_equal(taken, data)
+    assert np.from_dlpack(_OnHost(array.bytes, None)).tobytes() == data.tobytes()
+
+
+class _OnHost:
+    """What asks for a copy on the CPU, as consumers do by `from_dlpack(x, device="cpu")`."""
+
+    def __init__(self, array: DeviceBuffer, version: tuple[int, int] | None) -> None:
+        self.array, self.version = array, version
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.array.__dlpack__(dl_device=(1, 0), max_version=self.version)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
 def test_types_of_ml_dtypes(device: Device, stream: Stream, name: str) -> None:
     extended = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")

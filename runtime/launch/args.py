@@ -101,7 +101,7 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
     """
     device = stream.device
     hal, memory, way = device.hal, device.memory, "copy" if pool is None else pool.way
-    if way == "ub" and stream.route.immediate:
+    if way == "ub" and stream.sink.immediate:
         queue_copy, device_id, sq_id = hal.raw("halSqTaskArgsAsyncCopy"), device.device_id, stream.queues.sq_id
 
         def over_ub(block: ArgumentBlock) -> None:

@@ -119,8 +119,9 @@ def _captured_launcher(
     slow: Callable[..., None],
 ) -> Callable[..., None]:
     """Return a launcher into a graph, which keeps task and arguments; nothing is sent, and nothing moved yet."""
-    capture, lead = stream.branch, frame.lead
-    send = capture.prepared_launch(kernel.program, task, info)
+    branch, lead = stream.branch, frame.lead
+    assert branch is not None
+    send = branch.prepared_launch(kernel.program, task, info)
     if send is None:
         return slow
     space = room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
@@ -133,7 +134,7 @@ def _captured_launcher(
         try:
             slot = pop()
         except IndexError:
-            block = capture.graph.arguments.take(_SLOTS * space)
+            block = branch.take_arguments(_SLOTS * space)
             starts = range(0, _SLOTS * space, space)
             ready.extend((block.view, block.offset + start, block.address + start) for start in reversed(starts))
             slot = pop()
@@ -249,7 +250,7 @@ def _sender(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo) ->
     `address` is that of the block, or of arguments that the caller keeps. A block is the send's from the call on: it
     goes back to its pool when the task is reclaimed, or when it was not sent.
     """
-    if not stream.route.immediate:
+    if not stream.sink.immediate:
         return None
     epoch = stream.epoch.now  # before the facts that it stands for are looked at
     template = launch_template(stream, task)

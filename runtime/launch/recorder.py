@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from runtime.core.submission.route import NORMAL, RouteRank, Verdict
+from runtime.core.submission.sink import HARDWARE, OwnSink, Target
 from runtime.launch.task_records import (
     AT_BUILT,
     AT_DESCRIBED,
@@ -40,7 +40,7 @@ from runtime.launch.task_records import (
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
-    from chips.tasks import TaskType
+    from chips.tasks import Task
     from runtime.core.process.runtime import Runtime
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
@@ -103,8 +103,8 @@ class Recorder:
         lane = self._add_lane(stream)
         self._by_stream[id(stream)] = lane
         stream.tracer = self
-        if any(route is NORMAL for route in stream.routes):
-            stream.install_route(_WatchedRoute(self, lane))
+        if stream.own_sink is HARDWARE:
+            stream.change_own_sink(_WatchedSink(self, lane))
         else:
             stream.launchers.clear()
 
@@ -250,22 +250,22 @@ class Recorder:
         return frame
 
 
-class _WatchedRoute:
-    """Stands in front of a stream's normal route and notes the phases of tasks on the general path."""
+class _WatchedSink(OwnSink):
+    """Stands in front of a stream's hardware queue and notes the phases of tasks on the slow path."""
 
     __slots__ = ("_lane", "_own", "_recorder")
-    name, rank, immediate = NORMAL.name, RouteRank.NORMAL, NORMAL.immediate
+    name, immediate = HARDWARE.name, HARDWARE.immediate
 
     def __init__(self, recorder: Recorder, lane: Lane) -> None:
         self._recorder, self._lane = recorder, lane
         self._own = False
         """Whether the task that is being sent is none of a launcher; the stream's lock is held meanwhile."""
 
-    def verdict(self, task_type: TaskType) -> Verdict:
-        """Answer as the normal route does."""
-        return NORMAL.verdict(task_type)
+    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+        """Take everything."""
+        return Target(stream, self)
 
-    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
         """Take places, and note where the task comes from."""
         recorder = self._recorder
         mine = recorder._here.mine
@@ -273,10 +273,10 @@ class _WatchedRoute:
         if self._own:
             frame = recorder._caller(sys._getframe(1))
             mine[0] = [
-                self._lane, owner, frame.f_code, frame.f_lasti, NOT_SENT, 0, mine[1], b"", _clock(), 0, 0, 0, 0, 0, 0
+                self._lane, info, frame.f_code, frame.f_lasti, NOT_SENT, 0, mine[1], b"", _clock(), 0, 0, 0, 0, 0, 0
             ]  # fmt: skip
         try:
-            ids = NORMAL.alloc(stream, count, owner)
+            ids = HARDWARE.alloc(stream, count, info)
         except BaseException:
             self._done(stream, b"")
             raise
@@ -291,14 +291,14 @@ class _WatchedRoute:
         """Send, and note how long building and sending took."""
         stamps = self._recorder._here.mine[0]
         stamps[AT_BUILT] = _clock()
-        NORMAL.commit(stream, sqes)
+        HARDWARE.commit(stream, sqes)
         stamps[AT_SENT] = _clock()
         self._done(stream, bytes(sqes))
 
     def rollback(self, stream: Stream, count: int) -> bool:
         """Undo; what was noted of the task is dropped."""
         self._done(stream, b"")
-        return NORMAL.rollback(stream, count)
+        return HARDWARE.rollback(stream, count)
 
     def _done(self, stream: Stream, sqes: bytes) -> None:
         if not self._own:
@@ -314,7 +314,7 @@ class _WatchedRoute:
 
 def _release(stream: Stream) -> None:
     stream.tracer = None
-    if any(isinstance(route, _WatchedRoute) for route in stream.routes):
-        stream.install_route(NORMAL)
+    if isinstance(stream.own_sink, _WatchedSink):
+        stream.change_own_sink(HARDWARE)
     else:
         stream.launchers.clear()

@@ -76,8 +76,7 @@ def submit_described(
 def _take(stream: Stream, size: int) -> ArgumentBlock:
     """Take a block for a task that takes the slow path; one of the graph's own while the stream is captured."""
     if stream.branch is not None:
-        block: ArgumentBlock = stream.branch.graph.arguments.take(size)
-        return block
+        return stream.branch.take_arguments(size)
     return take_block(stream, stream.device.arguments.pool_for(size), size)
 
 

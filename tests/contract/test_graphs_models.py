@@ -13,6 +13,7 @@ from chips.tasks import Nop
 from runtime import errors
 from runtime.api import Device, Kernel
 from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.submission.software import SoftwareSink
 from runtime.core.sync.label import Label, LabelList
 from runtime.feature.graph import Model
 from runtime.feature.graph.model.links import activate, switch, switch_label
@@ -173,7 +174,7 @@ def test_an_aborted_execution_ends_with_its_code(device: Device, note: Kernel, l
 
 def test_a_stream_goes_on_in_another_when_its_queue_is_full(device: Device, note: Kernel, log: list[int]) -> None:
     model, (stream,) = bound(device, 1)
-    if stream.split is None:
+    if not isinstance(stream.own_sink, SoftwareSink):
         for _ in range(stream.ring.depth - 1):
             stream.submit(Nop())
         with pytest.raises(errors.ResourceExhausted) as raised:
@@ -185,10 +186,10 @@ def test_a_stream_goes_on_in_another_when_its_queue_is_full(device: Device, note
     entry = stream.plugin.encode(Nop(), stream.env, stream.ring.take(1, 0, None))
     stream.ring.give_back(1)
     for position in range(32_720):
-        stream.route.image[position * 64 : position * 64 + 64] = entry  # type: ignore[attr-defined]
+        stream.own_sink.image[position * 64 : position * 64 + 64] = entry
     for number in range(20):
         note[1](number, stream=stream)
-    assert len(stream.split.streams) == 1
+    assert len(model.streams) == 2
     model.end(stream)
     model.load()
     runner = device.create_stream()

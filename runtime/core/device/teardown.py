@@ -124,7 +124,7 @@ def empty(stream: Stream) -> None:
     """Take back what a stream keeps for a model that is not being executed; it goes on at its first place."""
     _take_back(stream)
     with stream.lock:
-        if not stream.routes[0].immediate:
+        if not stream.own_sink.immediate:
             stream.ring.start_over()
             return
         queues, sq_id = stream.device.queues, stream.queues.sq_id

@@ -47,7 +47,7 @@ def blocking(launch: Callable[..., None], stream: Stream) -> Callable[..., None]
 
     def launch_and_wait(*arguments: Any) -> None:
         launch(*arguments)
-        if not stream.open_sections and stream.route.immediate:
+        if not stream.open_sections and stream.sink.immediate:
             stream.synchronize()
 
     return launch_and_wait

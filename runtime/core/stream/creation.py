@@ -17,8 +17,8 @@ from runtime.core.diagnostics import resource_report
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.core.submission.ring import RingV100, RingV200, TaskRing
-from runtime.core.submission.route import AICPU, DEVICE_FED, HOST_ONLY, NORMAL, Route, RouteRank
-from runtime.core.submission.software import DEPTH, SoftwareRoute
+from runtime.core.submission.sink import AICPU, DEVICE_FED, HARDWARE, HOST_ONLY, TaskSink
+from runtime.core.submission.software import DEPTH, SoftwareSink
 from runtime.core.submission.task_ids import PooledRing
 from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, QueueOptions, QueuePair
@@ -100,13 +100,13 @@ def _checked(device: Device, flags: int) -> StreamFlag:
 
 
 class _Kind:
-    """How one stream is set up: its depth, its route, and which parts it has."""
+    """How one stream is set up: its depth, its sink, and which parts it has."""
 
-    __slots__ = ("depth", "has_queue", "make_routes", "pooled", "queue_flags")
+    __slots__ = ("depth", "has_queue", "pooled", "queue_flags", "sink")
 
-    def __init__(self, depth: int, routes: tuple[Route, ...] = (NORMAL,), *, has_queue: bool = True,
+    def __init__(self, depth: int, sink: TaskSink = HARDWARE, *, has_queue: bool = True,
                  pooled: bool = False, queue_flags: int = 0) -> None:
-        self.depth, self.make_routes, self.has_queue = depth, routes, has_queue
+        self.depth, self.sink, self.has_queue = depth, sink, has_queue
         self.pooled, self.queue_flags = pooled, queue_flags
 
 
@@ -115,17 +115,17 @@ def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
     depth = chip.limits.rtsq_depth
     if flags & StreamFlag.HOST_ONLY:
         placeholder = flags & StreamFlag.FORBIDDEN_DEFAULT
-        return _Kind(depth, (HOST_ONLY if placeholder else AICPU,), has_queue=False)
+        return _Kind(depth, HOST_ONLY if placeholder else AICPU, has_queue=False)
     persistent = bool(flags & StreamFlag.PERSISTENT)
     dynamic = binds_dynamically(device)  # asked for every stream, as the vendor's runtime does
     if persistent and dynamic and chip.has("MODEL_PERSISTENT_STREAM_UNLIMITED_DEPTH"):
-        route = SoftwareRoute("software SQ, split when full", RouteRank.SPLIT)
-        return _Kind(DEPTH, (route, NORMAL), pooled=True, queue_flags=c.TSDRV_FLAG_NO_SQ_MEM)
+        split = SoftwareSink("software SQ, split when full")
+        return _Kind(DEPTH, split, pooled=True, queue_flags=c.TSDRV_FLAG_NO_SQ_MEM)
     if flags & StreamFlag.HUGE and chip.limits.huge_stream_depth:
         depth = chip.limits.huge_stream_depth
-    routes: tuple[Route, ...] = (DEVICE_FED,) if flags & StreamFlag.DEVICE_USE_ONLY else (NORMAL,)
-    sink = persistent and chip.traits.sink_queue_flag
-    return _Kind(depth, routes, queue_flags=c.TSDRV_FLAG_TASK_SINK_SQ if sink else 0)
+    sink: TaskSink = DEVICE_FED if flags & StreamFlag.DEVICE_USE_ONLY else HARDWARE
+    flagged = persistent and chip.traits.sink_queue_flag
+    return _Kind(depth, sink, queue_flags=c.TSDRV_FLAG_TASK_SINK_SQ if flagged else 0)
 
 
 def binds_dynamically(device: Device) -> bool:
@@ -166,7 +166,7 @@ def create(
         )
         stream = device.stream_type(
             context, stream_id, pair, env, _ring(device, kind), flags=flags, priority=priority, name=name,
-            routes=kind.make_routes, group=group,
+            sink=kind.sink, group=group,
         )
         if group is not None:
             group.join(stream)
@@ -209,7 +209,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
         stream = device.stream_type(
             context, stream_id, QueuePair(NO_ID, NO_ID, logic_cq_id, DEPTH, 0, 0), env,
             PooledRing(DEPTH, device.task_pool), flags=flags, priority=priority, name=name,
-            routes=(SoftwareRoute("software SQ", RouteRank.NORMAL),),
+            sink=SoftwareSink("software SQ"),
         )
         stream.sq_word = word
         stream.resources.callback(device.memory.free, word)
@@ -300,5 +300,5 @@ def _without_queue(context: Context, kind: _Kind, *, flags: StreamFlag, priority
     pair = QueuePair(NO_ID, NO_ID, NO_ID, kind.depth, 0, 0)
     return device.stream_type(
         context, stream_id, pair, env, RingV200(kind.depth), flags=flags, priority=priority, name=name,
-        routes=kind.make_routes,
+        sink=kind.sink,
     )

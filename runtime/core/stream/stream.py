@@ -22,9 +22,9 @@ from runtime.core.stream.failure import FailureMode
 from runtime.core.submission import completion
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.reclaim import try_recycle
-from runtime.core.submission.ring import TaskInfo, TaskRing, tell
-from runtime.core.submission.route import NORMAL, Route, RouteRank, choose, stream_full
+from runtime.core.submission.ring import TaskRing, tell
 from runtime.core.submission.senders import Senders
+from runtime.core.submission.sink import HARDWARE, BoundModel, CaptureBranch, TaskSink, stream_full
 from runtime.core.submission.submit import aborted, submit
 from runtime.core.sync import synchronize as sync
 from runtime.driver.queues import NO_ID, QueuePair
@@ -108,21 +108,20 @@ class Stream:
         "lost_capture",
         "name",
         "open_sections",
+        "own_sink",
         "plugin",
         "priority",
         "queues",
         "read_head",
-        "refill",
         "reports",
         "resources",
         "ring",
-        "route",
-        "routes",
         "senders",
         "sends",
         "separate",
+        "sink",
+        "sinks",
         "site",
-        "split",
         "sq_word",
         "stream_id",
         "tick",
@@ -132,7 +131,7 @@ class Stream:
 
     def __init__(
         self, context: Context, stream_id: int, queues: QueuePair, env: EncodeEnv, ring: TaskRing, *,
-        flags: StreamFlag, priority: int, name: str, routes: tuple[Route, ...] = (NORMAL,),
+        flags: StreamFlag, priority: int, name: str, sink: TaskSink = HARDWARE,
         group: DvppGroup | None = None,
     ) -> None:
         device = context.device
@@ -146,9 +145,16 @@ class Stream:
         self._collects = bool(flags & StreamFlag.PERSISTENT) and not self.counts_ids
         self.fast_sync = bool(flags & StreamFlag.FAST_SYNC)
         self.ring = ring
-        self.routes = routes
-        """Routes in force, in the order in which tasks are offered to them."""
-        self.route = routes[0]
+        self.own_sink: TaskSink = sink
+        """Where tasks go in the end: to the hardware queue, or what stands in its place."""
+        self.sinks: tuple[TaskSink, ...] = ()
+        """What is laid over it; the first is in force."""
+        self.sink: TaskSink = sink
+        """The sink in force."""
+        self.bound: BoundModel | None = None
+        """The model that keeps the stream's tasks, once the stream is bound to one."""
+        self.branch: CaptureBranch | None = None
+        """The branch of a graph that takes the stream's tasks while it is captured; as the sink in force says."""
         self.group = group
         """The DVPP group whose completion queue the stream shares."""
         self.lock = threading.RLock()
@@ -172,16 +178,8 @@ class Stream:
         self.launch_blocking = LaunchBlocking.BY_ENVIRONMENT
         self.open_sections = 0
         """Non-blocking sections that are open."""
-        self.bound: Any = None
-        """The model that keeps the stream's tasks, once the stream is bound to one."""
-        self.branch: Any = None
-        """The branch of a graph that takes the stream's tasks while it is captured."""
-        self.refill: Any = None
-        """The update of a task group that takes the stream's tasks."""
         self.lost_capture = ""
         """Why the last capture that the stream took part in has failed."""
-        self.split: Any = None
-        """What lets other streams go on when this one of a model is full."""
         self.sq_word = 0
         """Address of the device word with the id of the queue that the stream is lent; 0 where the queue is its own."""
         self.user_tag = 0
@@ -319,7 +317,7 @@ class Stream:
     @property
     def sq_path(self) -> str:
         """Which way out tasks take: into the mapped ring, through the driver, or what a feature has installed."""
-        return f"{self.route.name}, {self.senders.way}" if self.route.name == NORMAL.name else self.route.name
+        return f"{self.sink.name}, {self.senders.way}" if self.sink.name == HARDWARE.name else self.sink.name
 
     # -- settings --------------------------------------------------------------------------------------------------
 
@@ -370,31 +368,32 @@ class Stream:
         self.sends.clear()
         self.epoch.renew()
 
-    # -- routes ----------------------------------------------------------------------------------------------------
+    # -- sinks -----------------------------------------------------------------------------------------------------
 
-    def install_route(self, route: Route) -> None:
-        """Put a route in force at its place in the order; one that holds the place already is replaced."""
-        self._change_routes({**self._ranked(), route.rank: route})
+    def lay_sink(self, sink: TaskSink) -> None:
+        """Put a sink in force, over those that are."""
+        self._change_sinks(self.own_sink, (sink, *self.sinks))
 
-    def remove_route(self, rank: RouteRank) -> None:
-        """Take the route at a place in the order out of force, if there is one."""
-        ranked = self._ranked()
-        ranked.pop(rank, None)
-        self._change_routes(ranked)
+    def lift_sink(self, sink: TaskSink) -> None:
+        """Take a sink out of force; those under it stay."""
+        self._change_sinks(self.own_sink, tuple(each for each in self.sinks if each is not sink))
 
-    def _ranked(self) -> dict[RouteRank, Route]:
-        return {route.rank: route for route in self.routes}
+    def bind_sink(self, sink: TaskSink) -> None:
+        """Put the sink of a model in force, under all that is laid over the stream's own."""
+        self._change_sinks(self.own_sink, (*self.sinks, sink))
 
-    def _change_routes(self, ranked: dict[RouteRank, Route]) -> None:
+    def change_own_sink(self, sink: TaskSink) -> None:
+        """Let tasks go elsewhere in the end."""
+        self._change_sinks(sink, self.sinks)
+
+    def _change_sinks(self, own: TaskSink, over: tuple[TaskSink, ...]) -> None:
         with self.lock:
-            self.routes = tuple(ranked[rank] for rank in sorted(ranked))
-            self.route = self.routes[0]
+            self.own_sink, self.sinks = own, over
+            self.sink = (*over, own)[0]
+            self.branch = self.sink.branch
+            self.bound = next((each.model for each in over if each.model is not None), None)
             self.drop_prepared()
             self.update_blocked()
-
-    def choose_route(self, task_type: TaskType, label: TaskInfo) -> Route:
-        """Return the first route in order that takes a task; see `route.choose`."""
-        return choose(self, task_type, label)
 
     def full(self) -> errors.RuntimeFault:
         """Return the fault for a task that finds no room in a stream that keeps its tasks."""
@@ -422,10 +421,7 @@ class Stream:
     @property
     def target(self) -> Stream:
         """The stream whose queue takes what is submitted: another one while this one is captured, or is full."""
-        if self.branch is not None:
-            taken: Stream = self.branch.ready()
-            return taken
-        return self if self.split is None else self.split.place()
+        return self.sink.stream_for(self)
 
     def check_not_captured(self, call: str, *, posted: bool = True) -> None:
         """Refuse what cannot be done to a stream that is being captured.
@@ -475,7 +471,7 @@ class Stream:
         """Set `blocked` again after a state has changed that it depends on."""
         self.blocked = (
             self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
-            or not self.route.immediate  # prepared launches must not pass by whoever records
+            or not self.sink.immediate  # prepared launches must not pass by whoever records
             or not self.device.runtime.lock.open
         )
 
@@ -500,7 +496,7 @@ class Stream:
             return  # the id of its queue may be another stream's by now
         if self.failure_mode is FailureMode.ABORT:
             done = ring.pending
-        elif self.keeps_tasks or self._host_only or not self.routes[-1].immediate:
+        elif self.keeps_tasks or self._host_only or not self.own_sink.immediate:
             done = 0
         else:
             done = ring.done(self.read_head(), limit)

@@ -71,7 +71,7 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
     """
     told: deque[Finished] = deque()
     with stream.reports:
-        if stream.closed or not stream.route.immediate:
+        if stream.closed or not stream.sink.immediate:
             return told
         if stream.halted is not None:
             _resume(stream, stream.halted)

@@ -21,7 +21,7 @@ from chips.layout import SQE_BYTES, Template
 from npuhal.records import replace
 from runtime.core.submission.repair import repair, repair_stored
 from runtime.core.submission.ring import NO_TASK, TICK, RingV100, TaskInfo
-from runtime.core.submission.route import NORMAL
+from runtime.core.submission.sink import HARDWARE
 from runtime.core.submission.submit import find_space, flip, send_again
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.epoch import Epoch
+    from runtime.core.submission.sink import Closable
 
 FILE: Final = "<runtime/core/submission/prepared.py: {}>"
 """Name of the file that the function of a shape claims to be in."""
@@ -281,8 +282,8 @@ def template_of(stream: Stream, task: Task, *varied: str) -> Template | None:
 
 def prepared_send(
     stream: Stream, *parts: Part, epochs: tuple[Epoch, ...], parameters: tuple[str, ...] = (), carries: str = NOTHING,
-    program: Any = None, slow: Callable[..., object] | None = None, value_of: Callable[[Any], int] | None = None,
-    recording: Recording | None = None, holder: Any = None,
+    program: Closable | None = None, slow: Callable[..., object] | None = None,
+    value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: Any = None,
 ) -> Callable[..., Any]:
     """Return the function that sends tasks of one SQE each, at most two, in a stream whose sink is immediate.
 
@@ -298,7 +299,7 @@ def prepared_send(
     """
     ring, device, env = stream.ring, stream.device, stream.env
     numbering = STORED
-    if recording is None or stream.route is NORMAL:
+    if recording is None or stream.own_sink is HARDWARE:
         numbering = COUNTED if isinstance(ring, RingV100) else POSITIONED
     publishes = env.chip.traits.head_update_every if env.ub_connected and numbering != COUNTED else 0
     templates = [part.template for part in parts]
@@ -324,7 +325,7 @@ def prepared_send(
         bound.update(recording._asdict())
     pack = template.struct.pack_into
     if numbering == STORED:
-        bound.update(take=ring.take, store=stream.route.commit, pack=template.struct.pack)
+        bound.update(take=ring.take, store=stream.own_sink.commit, pack=template.struct.pack)
     else:
         sender = stream.senders[len(parts)]
         send = sender.send
@@ -391,5 +392,5 @@ def prepare(
 
 def sends_plainly(stream: Stream) -> bool:
     """Whether tasks other than launches may be prepared: they go to the device at once, and nobody notes each."""
-    return stream.route.immediate and stream.tracer is None and stream.bound is None
+    return stream.sink.immediate and stream.tracer is None and stream.bound is None
 

@@ -78,7 +78,7 @@ def repair_stored(stream: Stream) -> None:
     ring = stream.ring
     with stream.lock:  # as above
         if ring.mark not in (None, ring.submitted):
-            stream.route.rollback(stream, 1)
+            stream.own_sink.rollback(stream, 1)
         ring.mark = None
     with suppress(RuntimeError):
         stream.lock.release()

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from chips.env import TaskIds
 from chips.tasks import TaskType
 from runtime.core.submission.ring import TaskInfo
-from runtime.core.submission.route import RouteRank, Verdict, stream_full
+from runtime.core.submission.sink import OwnSink, Target, stream_full
 from runtime.driver.queues import SQE_BYTES
 
 if TYPE_CHECKING:
+    from chips.tasks import Task
     from runtime.core.stream.stream import Stream
 
 DEPTH = 32768
@@ -36,33 +37,30 @@ def has_room(stream: Stream, count: int) -> bool:
     return stream.ring.submitted + count + reserve < DEPTH - 1
 
 
-class SoftwareRoute:
+class SoftwareSink(OwnSink):
     """Keeps the SQEs of one stream at their positions in `image`."""
 
-    __slots__ = ("image", "name", "rank")
+    __slots__ = ("image", "name")
     immediate = False
 
-    def __init__(self, name: str, rank: RouteRank) -> None:
-        """Args:
-            rank: SPLIT for a stream of a user, NORMAL for one of a capture.
-        """
-        self.name, self.rank = name, rank
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.image = bytearray()
 
-    def verdict(self, task_type: TaskType) -> Verdict:
+    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
         """Take everything."""
-        return Verdict.TAKES
+        return Target(stream, self)
 
-    def alloc(self, stream: Stream, count: int, owner: TaskInfo) -> TaskIds:
+    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
         """Take the next places; they are never given free by the device.
 
         Raises:
             StreamError 507002: the stream is full (EE1019).
         """
         ring = stream.ring
-        if not has_room(stream, count) and not (owner.type in _LAST and ring.fits(count)):
-            raise stream_full(stream, owner)
-        return ring.take(count, stream.device.next_serial(), owner)
+        if not has_room(stream, count) and not (info.type in _LAST and ring.fits(count)):
+            raise stream_full(stream, info)
+        return ring.take(count, stream.device.next_serial(), info)
 
     def commit(self, stream: Stream, sqes: bytes) -> None:
         """Copy the SQEs to their place; no driver call, no doorbell."""

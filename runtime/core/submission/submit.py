@@ -1,15 +1,15 @@
-"""Sending: the general path for any task, and what happens when the ring or the driver's credit is used up."""
+"""Sending: the slow path for any task, and what happens when the ring or the driver's credit is used up."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chips.env import TaskIds
 from chips.tasks import Flip
 from npuhal import constants as c
 from npuhal.errors import HalError
@@ -20,10 +20,10 @@ from runtime.core.submission.reclaim import reclaim
 from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, tell
 
 if TYPE_CHECKING:
-    from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.epoch import Epoch
+    from runtime.core.submission.sink import TaskSink
     from runtime.driver.queues import Sender
 
 _TRIES_PER_CHECK = 1000
@@ -38,7 +38,7 @@ _PAUSE_S = 50e-6
 def submit(
     stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Any], None] | None = None, arguments: Any = None,
-    prepare: Callable[[TaskIds], Task | None] | None = None,
+    prepare: Callable[[TaskIds], Task | None] | None = None, sink: TaskSink | None = None,
 ) -> TaskIds:
     """Encode one task and send it; returns the numbers it got.
 
@@ -49,49 +49,35 @@ def submit(
         arguments: an argument block; it goes back to its pool when `finished` is called.
         prepare: called with the task's numbers before it is sent, under the stream's lock: writes the device memory
             that its SQEs point to. It may return the task that is sent instead.
+        sink: where it goes; by default to the stream's sink in force.
 
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
     """
-    if (taker := stream.branch or stream.refill) is not None:
-        taken: TaskIds = taker.submit(
-            task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare
-        )
-        return taken
-    return send(stream, task, owner=owner, finished=finished, reported=reported, arguments=arguments, prepare=prepare)
-
-
-def send(
-    stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
-    reported: Callable[[Any], None] | None = None, arguments: Any = None,
-    prepare: Callable[[TaskIds], Task | None] | None = None,
-) -> TaskIds:
-    """Encode one task and send it in this very stream, whoever takes what is submitted to it; see `submit`."""
     unsent = _owed(stream, finished, arguments)
-    model = stream.bound
+    sink = stream.sink if sink is None else sink
     try:
         operations = stream.plugin.ops(task)
         count = operations.count(task, stream.env)
-        if stream.split is not None:
-            stream = stream.split.place(count)
         if count > stream.env.chip.limits.max_sqe_per_task:
             raise errors.fault(
                 "RT_ERROR_INVALID_VALUE", f"a task of {count} SQEs: {stream.env.chip.soc} takes at most "
                 f"{stream.env.chip.limits.max_sqe_per_task} per task", layer="core",
             )
-        if not isinstance(owner, TaskInfo):
-            owner = TaskInfo(task.type, owner or task.type.name.lower().replace("_", " "))
-        if model is not None:
-            model.admit(stream, owner)
+        info = owner if isinstance(owner, TaskInfo) else TaskInfo(
+            task.type, owner or task.type.name.lower().replace("_", " ")
+        )
+        target = sink.admit(stream, task, info, count)
+        if target is None:
+            return TaskIds(0)
+        stream, sink = target
+        count = operations.count(task, stream.env)
         with stream.lock:
             if stream.blocked:
                 stream.check_send(task.type)
-            route, ring = stream.route, stream.ring
-            if len(stream.routes) > 1:
-                route = stream.choose_route(task.type, owner)
-            ids = None
+            ring, ids = stream.ring, None
             try:
-                ids = route.alloc(stream, count, owner)
+                ids = sink.alloc(stream, count, info)
                 ring.arguments[ids.position] = arguments
                 if finished is not None:
                     ring.specials.append((ring.submitted, finished))
@@ -100,24 +86,22 @@ def send(
                 sqes = operations.encode(task, stream.env, ids)
                 if reported is not None:
                     stream.expected[stream.report_key(ids)] = ring.submitted, reported
-                route.commit(stream, sqes)
+                sink.commit(stream, sqes)
             except BaseException:
-                if (ids is not None or ring.mark is not None) and not route.rollback(stream, count):
+                if (ids is not None or ring.mark is not None) and not sink.rollback(stream, count):
                     unsent.clear()
                 elif ids is not None:
                     stream.expected.pop(stream.report_key(ids), None)
                 raise
             ring.mark = None
             unsent.clear()
-            crossed = model is None and ring.submitted // TICK != (ring.submitted - count) // TICK
-            if isinstance(ring, RingV100) and ring.next_id == 0 and route.immediate:
+            crossed = not stream.keeps_tasks and ring.submitted // TICK != (ring.submitted - count) // TICK
+            if isinstance(ring, RingV100) and ring.next_id == 0 and sink.immediate:
                 flip(stream)
-            if model is not None:
-                model.note(stream, task, owner, ids, count, arguments)
+            sink.record(stream, task, info, ids, count, arguments)
         _last.task_id = ids.task_id
     except BaseException as failure:
-        if model is not None:
-            model.spoil(failure)
+        sink.spoil(failure)
         raise
     finally:
         if unsent:
@@ -125,6 +109,13 @@ def send(
     if crossed:
         stream.tick()
     return ids
+
+
+def send(
+    stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
+) -> TaskIds:
+    """Encode one task and send it in this very stream, whatever sink is laid over its own; see `submit`."""
+    return submit(stream, task, owner=owner, finished=finished, sink=stream.own_sink)
 
 
 def _owed(stream: Stream, finished: Finished | None, arguments: Any) -> deque[Finished]:
@@ -135,17 +126,6 @@ def _owed(stream: Stream, finished: Finished | None, arguments: Any) -> deque[Fi
     return owed
 
 
-@contextmanager
-def unsent(stream: Stream, options: dict[str, Any]) -> Iterator[Callable[[], None]]:
-    """Keep the promises of `submit` for a task that goes no further, unless the function that it gives was called."""
-    owed = _owed(stream, options.get("finished"), options.get("arguments"))
-    try:
-        yield owed.clear
-    finally:
-        if owed:
-            tell(owed)
-
-
 def flip(stream: Stream) -> None:
     """Tell the profiler that the stream's ids start again, when it listens (core_spec 9.1); the lock is held."""
     ring, env = stream.ring, stream.env
@@ -153,13 +133,13 @@ def flip(stream: Stream) -> None:
         return
     assert isinstance(ring, RingV100)
     task = Flip(flip_number=ring.flips & 0xFFFF)
-    route = stream.route
+    sink = stream.own_sink
     try:
-        ids = route.alloc(stream, 1, TaskInfo(task.type, "flip"))
-        route.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
+        ids = sink.alloc(stream, 1, TaskInfo(task.type, "flip"))
+        sink.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
     except BaseException:
         if ring.mark is not None:
-            route.rollback(stream, 1)
+            sink.rollback(stream, 1)
         raise
     ring.mark = None
 

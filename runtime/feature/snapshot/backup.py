@@ -130,6 +130,6 @@ def save(device: Device, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
 
 def _lent(stream: Stream) -> bool:
     """Whether the queue takes its entries from device memory, which is saved anyway."""
-    from runtime.feature.graph.execution.rings import route_of
+    from runtime.feature.graph.execution.rings import software_sink
 
-    return route_of(stream) is not None
+    return software_sink(stream) is not None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.core.submission import completion
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.snapshot import ProcessDriver
-from runtime.feature.graph.execution.rings import route_of
+from runtime.feature.graph.execution.rings import software_sink
 from runtime.feature.snapshot import image
 from runtime.feature.snapshot.backup import all_streams, models
 
@@ -103,7 +103,7 @@ def _bring_models_back(device: Device) -> None:
         model.bind_again()
     own = [
         stream.queues.sq_id for stream in all_streams(device)
-        if stream.has_queue and stream.keeps_tasks and stream.ring.submitted and route_of(stream) is None
+        if stream.has_queue and stream.keeps_tasks and stream.ring.submitted and software_sink(stream) is None
     ]
     if own:
         device.queues.bring_entries_back(own)

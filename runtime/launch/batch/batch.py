@@ -16,6 +16,7 @@ from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
+from runtime.core.submission.prepared import sends_plainly
 from runtime.core.submission.ring import TaskInfo
 from runtime.errors.whole import whole
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots
@@ -246,8 +247,7 @@ class Batch:
 
     def _goes_in_runs(self) -> bool:
         stream = self._stream
-        return (stream.route.immediate and len(stream.routes) == 1 and stream.tracer is None and stream.bound is None
-                and stream.split is None and not waits(stream))
+        return sends_plainly(stream) and not waits(stream)
 
     def _needs(self) -> list[Callable[[], None]]:
         """Return what raises where something was closed that a task needs."""

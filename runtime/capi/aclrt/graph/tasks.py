@@ -19,8 +19,9 @@ from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.feature import graph
-from runtime.feature.graph import Graph, Model, Node, NodeKind, TaskGroup, view
+from runtime.feature.graph import Graph, Node, NodeKind, TaskGroup, view
 from runtime.feature.graph.editing import update
+from runtime.feature.graph.model.model_sink import bound_model
 from runtime.launch.block import HostBlock
 from runtime.launch.kernel import Kernel
 
@@ -78,7 +79,7 @@ def aclmdlRIGetTasksByStream(acl: Acl, stream: Handle, tasks: Out[Handle] | None
     """Fill an array with the tasks of a stream of a graph, or count them when there is none."""
     call = "aclmdlRIGetTasksByStream"
     found: Stream = handle_of(acl, stream, Stream)
-    model: Model | None = found.bound
+    model = bound_model(found)
     if model is None:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: stream {found.stream_id} is in no model", ee="EE1017",
@@ -151,13 +152,13 @@ def aclmdlRITaskGetParams(acl: Acl, task: Handle, params: Address) -> None:
     """Write the parameters of a kernel, event or value task to a struct."""
     call = "aclmdlRITaskGetParams"
     node = _node(acl, task)
-    _graph(acl, call, node)
+    graph = _graph(acl, call, node)
     if node.kind is NodeKind.OTHER:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {node!r} has no parameters", ee="EE1017",
             params=(call, "task", "its type has no parameters"), hint="ask for its type first",
         )
-    said = node.stream.bound.operators.get(node)
+    said = graph.operators.get(node)
     where = (0, 0) if said is None else (ctypes.addressof(said), len(said))
     image = _TASK.pack(node.kind, 0, *where) + _union(acl, node).ljust(_UNION_BYTES, b"\0")
     ctypes.memmove(params, image, len(image))

@@ -17,6 +17,7 @@ from runtime.core.stream.dvpp_group import DvppGroup
 from runtime.core.stream.priority import scheduler_priority, set_scheduler_priority
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.submit import last_task_id
+from runtime.feature.graph.model.model_sink import bound_model
 
 _FLAGS = {
     0x1: StreamFlag.FAST_LAUNCH, 0x2: StreamFlag.FAST_SYNC, 0x4: StreamFlag.PERSISTENT, 0x8: StreamFlag.HUGE,
@@ -265,9 +266,10 @@ def aclrtPersistentTaskClean(acl: Acl, stream: Handle) -> None:
             ee="EE1011", params=(call, found.stream_id, "stream", "it was not made with PERSISTENT"),
             hint="use a stream made with ACL_STREAM_PERSISTENT",
         )
-    if found.bound is None:
+    model = bound_model(found)
+    if model is None:
         raise errors.fault(
             "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} is bound to no model",
             ee="EE1017", params=(call, "stream", "it is bound to no model"), hint="bind the stream first",
         )
-    found.bound.clean(found)
+    model.clean(found)

@@ -14,7 +14,7 @@ from chips.tasks import MemcpyAsync, Nop, SqeUpdate
 from runtime import errors
 from runtime.core.submission.submit import send
 from runtime.driver.queues import SQE_BYTES
-from runtime.feature.graph.execution.rings import route_of
+from runtime.feature.graph.execution.rings import software_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,12 +41,18 @@ def replace_task(
         InvalidArgument 107000: the new task takes another number of SQEs.
     """
     sqes = encoded(node, task)
-    old, node.template, node.label = node.arguments, task, label
-    node.arguments, graph.repointer = arguments, None
-    graph.argument_slots.pop(node, None)
+    old = node.arguments
+    describe(graph, node, task, label, arguments)
     node.stream.ring.attach(node.position, arguments)
     done = partial(graph.retire, old) if old is not None and old is not arguments else None
     write(graph, node, sqes, stream, done)
+
+
+def describe(graph: Captured, node: Node, task: Task, info: TaskInfo, arguments: ArgumentBlock | None) -> None:
+    """Let a node say that it does something else."""
+    node.template, node.label, node.arguments = task, info, arguments
+    graph.repointer = None
+    graph.argument_slots.pop(node, None)
 
 
 def encoded(node: Node, task: Task) -> bytes:
@@ -55,8 +61,12 @@ def encoded(node: Node, task: Task) -> bytes:
     Raises:
         InvalidArgument 107000: there are more than the node has.
     """
+    return filled(node, node.stream.plugin.encode(task, node.stream.env, node.ids))
+
+
+def filled(node: Node, sqes: bytes) -> bytes:
+    """Return SQEs for a node's place, filled up with SQEs that do nothing; see `encoded`."""
     stream = node.stream
-    sqes = stream.plugin.encode(task, stream.env, node.ids)
     missing = node.count - len(sqes) // SQE_BYTES
     if missing < 0:
         raise errors.fault(
@@ -71,15 +81,15 @@ def write(
 ) -> None:
     """Put SQEs at a node's place; `done` is called once nothing of the old ones will be read any more."""
     place = node.stream
-    route = route_of(place)
-    if route is not None:
+    sink = software_sink(place)
+    if sink is not None:
         address = graph.entry_address(place, node.position)
         if stream is None or not address:
             graph.rewrite(place, node.position, sqes)
             if done is not None:
                 done()
             return
-        route.put(node.position, sqes)
+        sink.put(node.position, sqes)
     elif place.env.chip.traits.updates_by_position:
         address = 0
     elif place.queues.ring_base:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from chips.tasks import FusionKernel, TaskType
 from runtime import errors
 from runtime.core.submission.ring import TaskInfo
-from runtime.core.submission.route import ClosedRoute, RouteRank, Verdict, group_exhausted
-from runtime.core.submission.submit import unsent
-from runtime.feature.graph.editing.rewrite import replace_task
+from runtime.core.submission.sink import Target, group_exhausted
+from runtime.feature.graph.editing.rewrite import describe, filled, write
+from runtime.feature.graph.recording.branch import branch_of
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.sink import BoundModel, CaptureBranch
     from runtime.feature.graph.recording.branch import Branch
     from runtime.feature.graph.recording.node import Node
+    from runtime.memory.arguments import ArgumentBlock
 
 _KERNELS = (TaskType.KERNEL_AICORE, TaskType.KERNEL_AIVEC)
 
@@ -109,13 +112,12 @@ def begin_update(stream: Stream, group: TaskGroup) -> None:
             "RT_ERROR_STREAM_MODEL", f"{call}: stream {stream.stream_id} is bound to a model",
             hint="use an ordinary stream",
         )
-    if stream.refill is not None:
+    if _update_of(stream) is not None:
         raise _status(call, f"stream {stream.stream_id} is filling a group already", posted=True)
     if group.updater is not None:
         raise _status(call, f"stream {group.updater.stream_id} is filling the group")
     group.updater = stream
-    stream.refill = Refill(stream, group)
-    stream.install_route(_UPDATE)
+    stream.lay_sink(UpdateSink(stream, group))
 
 
 def end_update(stream: Stream, *, complete: bool = True) -> None:
@@ -130,57 +132,93 @@ def end_update(stream: Stream, *, complete: bool = True) -> None:
     """
     stream.check_open()
     stream.check_not_captured("end of an update")
-    refill: Refill | None = stream.refill
-    if refill is None:
+    update = _update_of(stream)
+    if update is None:
         raise _status("end of an update", f"stream {stream.stream_id} is filling no group", posted=True)
-    group = refill.group
-    stream.refill = group.updater = None
-    stream.remove_route(RouteRank.UPDATE)
-    if complete and refill.next < len(group.nodes):
+    group = update.group
+    group.updater = None
+    stream.lift_sink(update)
+    if complete and update.next < len(group.nodes):
         raise errors.fault(
-            "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{refill.next} kernels were launched for a group of "
+            "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{update.next} kernels were launched for a group of "
             f"{len(group.nodes)}", ee="EE1017",
             params=("end of an update", "stream", "fewer tasks were launched than the group has"),
             hint="launch exactly the kernels that the group was recorded with",
         )
 
 
-class Refill:
-    """A stream's update of a group: takes what is submitted to the stream."""
+class UpdateSink:
+    """Puts kernels that are submitted to a stream in the place of a group's, one after the other."""
 
     __slots__ = ("group", "next", "stream")
+
+    name = "the update of a task group"
+    immediate = False
+    branch: ClassVar[CaptureBranch | None] = None
+    model: ClassVar[BoundModel | None] = None
 
     def __init__(self, stream: Stream, group: TaskGroup) -> None:
         self.stream, self.group = stream, group
         self.next = 0
         """Index of the kernel that the next launch replaces."""
 
-    def submit(self, task: Task, *, owner: TaskInfo | str = "", **options: Any) -> TaskIds:
-        """Put a kernel in the place of the group's next one.
+    def stream_for(self, stream: Stream) -> Stream:
+        """Return the stream itself: what the update sends goes there."""
+        return stream
+
+    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+        """Say which kernel is replaced.
 
         Raises:
             StreamError 507009: no kernel (EE1006). InternalError 507000: the group has no further one.
             InvalidArgument 107000: it runs on other cores than the one it replaces.
         """
-        label = owner if isinstance(owner, TaskInfo) else TaskInfo(task.type, owner or task.type.name.lower())
-        with unsent(self.stream, options) as sent:
-            if label.type not in _KERNELS and not isinstance(task, FusionKernel):
-                raise _no_kernel(label, "update")
-            nodes = self.group.nodes
-            if self.next >= len(nodes):
-                raise group_exhausted(self.stream, label)
-            node = nodes[self.next]
-            if label.type is not node.label.type:
-                raise errors.fault(
-                    "ACL_ERROR_RT_PARAM_INVALID", f"{label} cannot replace {node!r}: one runs on cube cores, the other "
-                    "on vector cores", hint="launch the kernels in the order that the group was recorded in",
-                )
-            if isinstance(task, FusionKernel):
-                _check_fused(task, label, node)
-            replace_task(self.group.branch.graph, node, task, label, options.get("arguments"), self.stream)
-            sent()
-            self.next += 1
-        return node.ids
+        if info.type not in _KERNELS and not isinstance(task, FusionKernel):
+            raise _no_kernel(info, "update")
+        nodes = self.group.nodes
+        if self.next >= len(nodes):
+            raise group_exhausted(self.stream, info)
+        node = nodes[self.next]
+        if info.type is not node.label.type:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{info} cannot replace {node!r}: one runs on cube cores, the other "
+                "on vector cores", hint="launch the kernels in the order that the group was recorded in",
+            )
+        if isinstance(task, FusionKernel):
+            _check_fused(task, info, node)
+        return Target(node.stream, self)
+
+    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+        """Return the numbers of the kernel that is replaced."""
+        return self.group.nodes[self.next].ids
+
+    def commit(self, stream: Stream, sqes: bytes) -> None:
+        """Put the entries in the place of the old ones, in order with the work of the stream that updates."""
+        node = self.group.nodes[self.next]
+        graph, block = self.group.branch.graph, stream.ring.arguments[node.position]
+        old = node.arguments
+        done = partial(graph.retire, old) if old is not None and old is not block else None
+        write(graph, node, filled(node, sqes), self.stream, done)
+
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Leave the kernel as it was."""
+        node = self.group.nodes[self.next]
+        stream.ring.attach(node.position, node.arguments)
+        return True
+
+    def record(
+        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+    ) -> None:
+        """Keep the new kernel in the node, and go on with the next."""
+        describe(self.group.branch.graph, self.group.nodes[self.next], task, info, arguments)
+        self.next += 1
+
+    def spoil(self, failure: BaseException) -> None:
+        """Take no note: the group is as it was."""
+
+
+def _update_of(stream: Stream) -> UpdateSink | None:
+    return next((sink for sink in stream.sinks if isinstance(sink, UpdateSink)), None)
 
 
 def _check_fused(task: FusionKernel, label: TaskInfo, node: Node) -> None:
@@ -201,24 +239,9 @@ def _check_fused(task: FusionKernel, label: TaskInfo, node: Node) -> None:
         )
 
 
-class _UpdateRoute(ClosedRoute):
-    """Keeps prepared launches from passing by; what fills the group anew is taken before routes are asked."""
-
-    __slots__ = ()
-
-    def verdict(self, task_type: TaskType) -> Verdict:
-        """Leave to the next route what the update itself sends."""
-        return Verdict.SKIPS
-
-
-_UPDATE = _UpdateRoute(
-    "the update of a task group", "what is submitted replaces tasks of a graph", RouteRank.UPDATE, immediate=False
-)
-
-
 def _branch(stream: Stream, call: str) -> Branch:
     stream.check_open()
-    branch: Branch | None = stream.branch
+    branch = branch_of(stream)
     if branch is None:
         raise errors.fault(
             "RT_ERROR_STREAM_NOT_CAPTURED", f"{call}: stream {stream.stream_id} is not being captured", ee="EE1016",

@@ -13,7 +13,7 @@ from chips.blocks import blocks
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, Nop, WriteValue
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.submission.route import CAPTURE
+from runtime.core.submission.sink import NOWHERE
 from runtime.feature.graph.editing.rewrite import encoded, replace_task, write
 from runtime.feature.graph.editing.update_arguments import slot_of
 from runtime.feature.graph.execution.captured import Captured
@@ -36,7 +36,7 @@ class _Described:
 
     def __init__(self, place: Stream) -> None:
         self.device, self.env, self.plugin, self.context = place.device, place.env, place.plugin, place.context
-        self.drain, self.route = place.drain, CAPTURE
+        self.drain, self.sink = place.drain, NOWHERE
         self.branch = self.tracer = None
         self.task: Any = None
         self.label: Any = None

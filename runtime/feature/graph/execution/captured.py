@@ -11,14 +11,13 @@ from runtime.core.device import teardown
 from runtime.core.diagnostics.resource_report import caller
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.submission import route
-from runtime.core.submission.route import CAPTURE, RouteRank
+from runtime.core.submission.sink import group_interrupted
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.signals import ByteSignal, IdSignal, Signal
 from runtime.feature.graph.execution.external import ExternalEvents
 from runtime.feature.graph.model.model import Model
 from runtime.feature.graph.recording.arguments import StagedArguments
-from runtime.feature.graph.recording.branch import Branch, check_joined
+from runtime.feature.graph.recording.branch import Branch, branch_of, check_joined
 from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
 from runtime.feature.graph.recording.node_list import LaunchRecorder
 from runtime.feature.graph.state import (
@@ -127,7 +126,7 @@ class Captured(Model):
             CaptureError 107031: the default stream cannot be captured.
             CaptureError 107032: it is captured into another graph; both captures fail at their end.
         """
-        branch: Branch | None = stream.branch
+        branch = branch_of(stream)
         if branch is None:
             if stream.is_default:
                 raise errors.fault(
@@ -152,8 +151,7 @@ class Captured(Model):
         """Make the stream of the graph that takes a stream's tasks from now on."""
         branch = Branch(self, stream, self.make_stream(stream), cause)
         self.branches.append(branch)
-        stream.branch = branch
-        stream.install_route(CAPTURE)
+        stream.lay_sink(branch.sink)
         return branch
 
     def make_stream(self, user: Stream, *, head: bool = True) -> Stream:
@@ -210,7 +208,7 @@ class Captured(Model):
                 group.check(label)
                 return
         for group in self.open_groups:
-            group.error = route.group_interrupted(user, label)
+            group.error = group_interrupted(user, label)
             raise group.error
 
     def note(
@@ -319,8 +317,7 @@ class Captured(Model):
             self.context.capture_gate.leave(self.mode, self.begun_by)
         for branch in self.branches:
             branch.epoch.block(True)
-            branch.user.branch = None
-            branch.user.remove_route(RouteRank.CAPTURE)
+            branch.user.lift_sink(branch.sink)
         for shadow in self.shadows:
             if shadow.event.shadow is shadow:
                 shadow.event.shadow = None

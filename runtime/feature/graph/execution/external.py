@@ -172,7 +172,9 @@ def _keep_place(stream: Stream, event: Event, call: str, task: Task, *, records:
     stream.check_open()
     if not event.renewed or event.flags not in _KINDS:
         raise unsupported(call, f"{event!r} keeps time, is shared, or keeps one signal for life")
-    branch: Branch | None = stream.branch
+    from runtime.feature.graph.recording.branch import branch_of  # late: branches keep external events
+
+    branch = branch_of(stream)
     if branch is None:
         raise errors.fault(
             "ACL_ERROR_RT_STREAM_NOT_CAPTURED", f"{call}: stream {stream.stream_id} is not captured", ee="EE1016",

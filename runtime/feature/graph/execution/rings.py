@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, replace
 from runtime import errors
-from runtime.core.submission.software import DEPTH, SoftwareRoute
+from runtime.core.submission.software import DEPTH, SoftwareSink
 from runtime.driver.queues import NO_ID, SQE_BYTES
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ _LEND_TRY_S = 1e-3
 """Graphs that are being executed are waited for so long; the vendor's runtime waits for ever."""
 
 
-def route_of(stream: Stream) -> SoftwareRoute | None:
+def software_sink(stream: Stream) -> SoftwareSink | None:
     """Return where a stream collects its entries; None where they go to a hardware queue at once."""
-    return next((route for route in stream.routes if isinstance(route, SoftwareRoute)), None)
+    return stream.own_sink if isinstance(stream.own_sink, SoftwareSink) else None
 
 
 @dataclass(slots=True)
 class _Ring:
     """One stream's entries on the device."""
 
-    route: SoftwareRoute
+    sink: SoftwareSink
     memory: SqMemory
     depth: int
     written: int = 0
@@ -98,10 +98,10 @@ class DeviceRings:
         own = stream.queues.sq_id != NO_ID
         if own:
             entries = min(-(-entries // _SPLIT_STEP) * _SPLIT_STEP, DEPTH)
-        route = route_of(stream)
-        assert route is not None
+        sink = software_sink(stream)
+        assert sink is not None
         memory = self._device.sq_memory.take(entries)
-        ring = _Ring(route, memory, (entries if own else memory.entries) - adapt)
+        ring = _Ring(sink, memory, (entries if own else memory.entries) - adapt)
         self._rings[stream] = ring
         return ring
 
@@ -131,7 +131,7 @@ class DeviceRings:
             if ring.written == count:
                 continue
             address = ring.memory.address + ring.written * SQE_BYTES
-            entries = ring.route.image[ring.written * SQE_BYTES : count * SQE_BYTES]
+            entries = ring.sink.image[ring.written * SQE_BYTES : count * SQE_BYTES]
             if not by_driver:
                 self._device.memory.write(address, entries)
             else:
@@ -145,9 +145,9 @@ class DeviceRings:
 
     def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
         """Put other SQEs in the place of a task; nothing is being executed."""
-        route = route_of(stream)
-        assert route is not None
-        route.put(position, sqes)
+        sink = software_sink(stream)
+        assert sink is not None
+        sink.put(position, sqes)
         ring = self._rings.get(stream)
         if ring is not None and position < ring.written:
             self._device.memory.write(ring.memory.address + position * SQE_BYTES, sqes)

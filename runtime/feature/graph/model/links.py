@@ -21,6 +21,7 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.software import has_room
 from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher
+from runtime.feature.graph.model.model_sink import bound_model
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -144,7 +145,7 @@ def switch_label(stream: Stream, index: int, count: int, labels: LabelList) -> N
     Raises:
         StreamError 107005: the stream is in no model (EE1011).
     """
-    model: Model | None = stream.bound
+    model = bound_model(stream)
     if model is None:
         raise _unbound(stream, "switch of labels")
 
@@ -159,11 +160,10 @@ def switch_label(stream: Stream, index: int, count: int, labels: LabelList) -> N
 def _common_model(stream: Stream, target: Stream, call: str) -> Model:
     stream.check_open()
     target.check_open()
-    for each in (stream, target):
-        if each.bound is None:
-            raise _unbound(each, call)
-    model: Model = stream.bound
-    if target.bound is not stream.bound:
+    model, other = bound_model(stream), bound_model(target)
+    if model is None or other is None:
+        raise _unbound(stream if model is None else target, call)
+    if other is not model:
         raise errors.fault(
             "RT_ERROR_STREAM_MODEL", f"{call}: streams {stream.stream_id} and {target.stream_id} are in different "
             "models", ee="EE1011", params=(call, target.stream_id, "stream", "it is in another model"),

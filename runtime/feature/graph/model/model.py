@@ -15,9 +15,10 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.notify import Notify
 from runtime.driver import resources as id_kinds
 from runtime.feature.graph.execution.model_launcher import ModelLauncher
-from runtime.feature.graph.execution.rings import route_of
+from runtime.feature.graph.execution.rings import software_sink
 from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher, check_left_to_aicpu
 from runtime.feature.graph.model.links import Split
+from runtime.feature.graph.model.model_sink import ModelSink, model_sink_of
 from runtime.feature.graph.model.model_streams import ModelStreams
 from runtime.feature.graph.recording.node import Node
 from runtime.feature.graph.recording.node_list import Noted
@@ -128,8 +129,10 @@ class Model(ModelStreams):
             self.starter = AicpuLauncher(self)
         self.enlist(stream, head=head)
         self.context.streams.remove(stream)
-        if route_of(stream) is not None:
-            stream.split = Split(self, stream)
+        if software_sink(stream) is not None:
+            sink = model_sink_of(stream)
+            assert sink is not None
+            sink.split = Split(self, stream)
 
     @staticmethod
     def not_kept(stream: Stream) -> errors.RuntimeFault:
@@ -223,6 +226,10 @@ class Model(ModelStreams):
         )
 
     # -- tasks in its streams --------------------------------------------------------------------------------------
+
+    def _sink_for(self, stream: Stream) -> ModelSink:
+        """Return what puts the tasks of a bound stream."""
+        return ModelSink(self, stream)
 
     def admit(self, stream: Stream, label: TaskInfo) -> None:
         """Refuse a task that a stream of the model cannot take now."""

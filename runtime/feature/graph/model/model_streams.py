@@ -12,13 +12,15 @@ from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.stream.stream import StreamFlag
 from runtime.driver import resources as id_kinds
-from runtime.feature.graph.execution.rings import DeviceRings, route_of
+from runtime.feature.graph.execution.rings import DeviceRings, software_sink
 from runtime.feature.graph.model.links import Link
+from runtime.feature.graph.model.model_sink import bound_model, model_sink_of
 
 if TYPE_CHECKING:
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph.execution.model_launcher import ModelLauncher
+    from runtime.feature.graph.model.model_sink import ModelSink
 
 
 class ModelStreams:
@@ -61,31 +63,34 @@ class ModelStreams:
         """Raise where the model was closed."""
         raise NotImplementedError
 
+    def _sink_for(self, stream: Stream) -> ModelSink:
+        """Return what puts the tasks of a bound stream."""
+        raise NotImplementedError
+
     def enlist(self, stream: Stream, *, head: bool) -> None:
         """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one.
 
         It never learns of those that the AICPU schedules.
         """
         if stream.flags & StreamFlag.CPU_SCHEDULE:
+            stream.bind_sink(self._sink_for(stream))
             self._take(stream, head)
             return
         self._counters[stream] = self.device.executed_words.address(stream.stream_id)
         self._publish(stream)
-        stream.bound = self
-        stream.drop_prepared()
+        stream.bind_sink(sink := self._sink_for(stream))
         try:
-            if route_of(stream) is None:
+            if software_sink(stream) is None:
                 self._tell_added(stream)
             elif self._rings is None:
                 self._rings = DeviceRings(self.device)
         except BaseException:
-            stream.bound = None
+            stream.lift_sink(sink)
             del self._counters[stream]
             raise
         self._take(stream, head)
 
     def _take(self, stream: Stream, head: bool) -> None:
-        stream.bound = self
         self.streams.insert(0, stream)
         if not head:
             self._started_later.add(stream)
@@ -106,7 +111,7 @@ class ModelStreams:
             StreamError 107005: it is not in this model.
         """
         self.check_open()
-        if stream.bound is not self:
+        if bound_model(stream) is not self:
             raise errors.fault(
                 "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
                 ee="EE4002", params=(f"it is not bound to model {self.model_id}",),
@@ -123,8 +128,10 @@ class ModelStreams:
                 self._tell_removed(stream)
 
     def _forget(self, stream: Stream) -> None:
-        following = [] if stream.split is None else stream.split.streams
-        stream.bound = stream.split = None
+        sink = model_sink_of(stream)
+        assert sink is not None
+        following = [] if sink.split is None else sink.split.streams
+        stream.lift_sink(sink)
         self.streams.remove(stream)
         self._started_later.discard(stream)
         self._counters.pop(stream, None)
@@ -236,7 +243,7 @@ class ModelStreams:
         """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
         with self._lock:
             for stream in reversed(self.streams):
-                if route_of(stream) is None:
+                if software_sink(stream) is None:
                     self._publish(stream)
                     self._tell_added(stream)
 
@@ -244,5 +251,5 @@ class ModelStreams:
 
     def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
         """Put other entries in the place of a task; only for software SQs."""
-        if self._rings is not None and route_of(stream) is not None:
+        if self._rings is not None and software_sink(stream) is not None:
             self._rings.rewrite(stream, position, sqes)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.submission import submit
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.prepared import Part, Recording, prepared_send
 from runtime.core.submission.ring import RingV100, RingV200
-from runtime.core.submission.route import NORMAL
+from runtime.core.submission.sink import HARDWARE, TaskSink
 from runtime.core.submission.software import RESERVED
 from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.feature.graph.execution.external import keep_as_is
 from runtime.feature.graph.model.links import chain
+from runtime.feature.graph.recording.capture_sink import CaptureSink
 from runtime.feature.graph.recording.captured_event import CapturedEvent
 from runtime.feature.graph.recording.node import NodeKind
 from runtime.launch.templates import launch_template
@@ -23,13 +23,14 @@ from runtime.launch.templates import launch_template
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chips.env import TaskIds
-    from chips.tasks import CoreKernel, Task
+    from chips.tasks import CoreKernel
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
+    from runtime.core.submission.sink import Closable
     from runtime.core.sync.event import Event
     from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.execution.captured import Captured
+    from runtime.memory.arguments import ArgumentBlock
 
 
 class Branch:
@@ -38,10 +39,12 @@ class Branch:
     Prepared launches put tasks into the graph's stream, up to `edge` entries, unless each task has to be looked at.
     """
 
-    __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "streams", "user")
+    __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "sink", "streams", "user")
 
     def __init__(self, graph: Captured, user: Stream, stream: Stream, cause: str) -> None:
         self.graph, self.user, self.cause = graph, user, cause
+        self.sink: TaskSink = CaptureSink(self)
+        """What is laid over the user's stream."""
         self.streams = [stream]
         """The graph's streams that hold the branch, in order; each but the last is full and starts the next."""
         self.last: CapturedEvent | None = None
@@ -66,7 +69,7 @@ class Branch:
         self.epoch.block(not self.graph.unhindered or self.group is not None)
 
     def prepared_launch(
-        self, program: Any, task: CoreKernel, info: TaskInfo, slow: Callable[[int], object] | None = None
+        self, program: Closable, task: CoreKernel, info: TaskInfo, slow: Callable[[int], object] | None = None
     ) -> Callable[[int], Any] | None:
         """Return what puts launches into the graph by the address of their block; None where each has to be looked at.
 
@@ -75,23 +78,23 @@ class Branch:
                 open, or the capture is over. Without it the answer is 0.
         """
         epoch, target = self.epoch.now, self.stream
-        watched = target.route is not NORMAL and isinstance(target.ring, (RingV100, RingV200))
+        watched = target.own_sink is not HARDWARE and isinstance(target.ring, (RingV100, RingV200))
         if epoch.blocked or watched:
             return None
-        template, recorder = launch_template(target, task), target.bound.launch_recorder(target, task, info)
+        template, recorder = launch_template(target, task), self.graph.launch_recorder(target, task, info)
         if template is None or recorder is None:
             return None
         record, make_node = recorder
         return prepared_send(
             target, Part(template, info), epochs=(epoch,), parameters=("args",), program=program, slow=slow,
-            recording=Recording(self.edge, record, make_node, target.bound.spoil),
+            recording=Recording(self.edge, record, make_node, self.graph.spoil),
         )
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 
-    def submit(self, task: Task, **options: Any) -> TaskIds:
-        """Take a task that was submitted to the user's stream; a failure spoils the capture."""
-        return submit.submit(self.ready(), task, **options)
+    def take_arguments(self, size_bytes: int) -> ArgumentBlock:
+        """Return memory of the graph for arguments, filled on the host and brought over with all of it."""
+        return self.graph.arguments.take(size_bytes)
 
     def ready(self) -> Stream:
         """Return the graph's stream for the next task, a new one when the last is full; a failure spoils the capture.
@@ -221,3 +224,8 @@ def plain_event(event: Event) -> errors.RuntimeFault:
 
 def _nothing() -> None:
     """The signal belongs to the graph; no task has a share in it."""
+
+
+def branch_of(stream: Stream) -> Branch | None:
+    """Return the branch of a graph that takes what is submitted to a stream; None where none does."""
+    return stream.branch if isinstance(stream.branch, Branch) else None

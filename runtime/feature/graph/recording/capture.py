@@ -9,12 +9,12 @@ from runtime import errors
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.feature.graph.graph import Graph
+from runtime.feature.graph.recording.branch import branch_of
 from runtime.feature.graph.state import CaptureStatus, GraphState
 
 if TYPE_CHECKING:
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.recording.branch import Branch
 
 
 def begin(stream: Stream, mode: CaptureMode = CaptureMode.GLOBAL, *, into: Graph | None = None) -> Graph:
@@ -59,7 +59,7 @@ def end(stream: Stream) -> Graph:
     """
     stream.check_open()
     _check_stream(stream, "end of a capture")
-    branch: Branch | None = stream.branch
+    branch = branch_of(stream)
     if branch is None:
         earlier = f"; the last one has ended with an error: {stream.lost_capture}" if stream.lost_capture else ""
         raise errors.fault(
@@ -87,7 +87,7 @@ def end(stream: Stream) -> Graph:
 
 def status(stream: Stream) -> tuple[CaptureStatus, Graph | None]:
     """Return how the capture of a stream stands, and its graph while there is one."""
-    branch: Branch | None = stream.branch
+    branch = branch_of(stream)
     if branch is None:
         return CaptureStatus.NONE, None
     assert isinstance(branch.graph, Graph)

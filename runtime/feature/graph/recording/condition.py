@@ -7,7 +7,7 @@ the value is not 0; SWITCH runs the branch with the number in the value, if ther
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.env import TaskIds
 from chips.memory_rules import internal_flags
@@ -21,6 +21,7 @@ from runtime.core.process.handles import dead_handle
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.sync.notify import Notify
 from runtime.errors.whole import whole
+from runtime.feature.graph.recording.branch import branch_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,7 @@ class Condition:
         """
         handle.check_open()
         graph = handle.graph
-        branch = stream.branch
+        branch = branch_of(stream)
         most = _MOST_BRANCHES.get(kind, count)
         if not 1 <= count <= most:
             raise _refused("size", count, f"a node of kind {kind.name} takes 1 to {most or 'any'} branches")
@@ -115,7 +116,8 @@ class Condition:
         device = graph.device
         self.notify = Notify(device)
         graph.resources.callback(self.notify.close)
-        self.branches: tuple[Graph, ...] = tuple(type(graph)(graph.context, self) for _ in range(count))
+        made: Any = type(graph)
+        self.branches: tuple[Graph, ...] = tuple(made(graph.context, self) for _ in range(count))
         self._stream = holder = branch.ready()
         start = CondDevice.of(holder.env).start_queues(queues=holder.env.sq_address_table, dfx=0)
         program = programs.CaptureCondition(
@@ -133,7 +135,7 @@ class Condition:
             jump_function=self._jump, jump_function_bytes=programs.WhileJumpBack.program().size_bytes if jumps else 0,
             timeout_s=_FOR_EVER,
         )
-        self._ids: TaskIds = branch.submit(task, owner=TaskInfo(task.type, f"condition, {kind.name}"))
+        self._ids: TaskIds = branch.ready().submit(task, owner=TaskInfo(task.type, f"condition, {kind.name}"))
         handle.used = True
         graph.conditions.append(self)
         graph.before.append(self.assign_default)

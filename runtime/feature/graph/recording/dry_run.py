@@ -5,21 +5,20 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from chips.env import TaskIds
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, WaitFor
 from runtime import errors
-from runtime.core.submission.route import CAPTURE, RouteRank
-from runtime.core.submission.submit import unsent
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.event_flags import WAITABLE
 from runtime.feature.graph.cost import Cost, stream_room
 from runtime.feature.graph.recording.arguments import StagedArguments, StagedBlock
 from runtime.feature.graph.recording.branch import Branch, plain_event
+from runtime.feature.graph.recording.capture_sink import CaptureSink
 from runtime.feature.graph.state import counts_hardware_events, has_software_queues
 
 if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import TaskInfo
     from runtime.core.sync.event import Event
 
 _NOWHERE_ADDRESS = 1 << 40
@@ -60,17 +59,16 @@ class DryRun:
                 "RT_ERROR_STREAM_CAPTURE_IMPLICIT", "dry run of a capture: the default stream cannot join it",
                 hint="use a stream from create_stream()",
             )
-        branch = stream.branch = _Branch(self, stream)
+        branch = _Branch(self, stream)
         self.branches.append(branch)
-        stream.install_route(CAPTURE)
+        stream.lay_sink(branch.sink)
         return branch
 
     def end(self) -> None:
         """Let all streams and events be as they were."""
         self.context.capture_gate.leave(self._mode, self._begun_by)
         for branch in self.branches:
-            branch.user.branch = None
-            branch.user.remove_route(RouteRank.CAPTURE)
+            branch.user.lift_sink(branch.sink)
         for event in self.records:
             event.shadow = None
 
@@ -103,6 +101,23 @@ class DryRun:
         )
 
 
+class _CountingSink(CaptureSink):
+    """Counts what is submitted to a stream."""
+
+    __slots__ = ("_counted",)
+
+    def __init__(self, branch: _Branch) -> None:
+        super().__init__(branch)
+        self._counted = branch
+
+    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> None:
+        """Count a task; nothing of it is kept."""
+        self._counted.add(task, count)
+
+    def spoil(self, failure: BaseException) -> None:
+        """Take no note: there is no graph that could fail."""
+
+
 class _Branch(Branch):
     """A stream's part of what is counted."""
 
@@ -111,6 +126,7 @@ class _Branch(Branch):
     def __init__(self, dry_run: DryRun, user: Stream) -> None:
         graph: Any = dry_run  # what launches and events ask a graph for, it has, too
         self.graph, self.dry_run, self.user = graph, dry_run, user
+        self.sink = _CountingSink(self)
         self.group = self.last = None
         self.sqes = self.tasks = 0
 
@@ -125,19 +141,17 @@ class _Branch(Branch):
         """Return how many SQEs a task has."""
         return self.user.plugin.ops(task).count(task, self.user.env)
 
-    def submit(self, task: Task, **options: Any) -> TaskIds:
-        """Count a task, and let go of what belongs to it."""
-        with unsent(self.user, options):
-            self.sqes += self.count(task)
-            self.tasks += 1
-            return TaskIds(0)
+    def add(self, task: Task, count: int | None = None) -> None:
+        """Count a task, whose SQEs may have been counted already."""
+        self.sqes += self.count(task) if count is None else count
+        self.tasks += 1
 
     def record(self, event: Event) -> None:
         """Count the record of an event; see `Branch.record`."""
         if not event.renewed:
             raise plain_event(event)
         if event.flags & WAITABLE:
-            self.submit(self.dry_run.record_task())
+            self.add(self.dry_run.record_task())
             self.dry_run.records.append(event)
             event.shadow = _DryEvent(self.dry_run)
 
@@ -154,11 +168,11 @@ class _DryEvent:
 
     def wait(self, stream: Stream) -> None:
         """Count a wait; the stream joins."""
-        self._dry_run.join(stream).submit(self._dry_run.wait_task())
+        self._dry_run.join(stream).add(self._dry_run.wait_task())
 
     def reset(self, stream: Stream) -> None:
         """Count a reset."""
-        self._dry_run.join(stream).submit(self._dry_run.reset_task())
+        self._dry_run.join(stream).add(self._dry_run.reset_task())
 
 
 class _Nowhere(StagedArguments):

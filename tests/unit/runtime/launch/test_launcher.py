@@ -23,7 +23,7 @@ from runtime import errors
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.submission.route import RouteRank, Verdict
+from runtime.core.submission.sink import OwnSink, Target
 from tests.unit.runtime.machines import V100, V200, MakeKernel, OpenMachine, holdings
 
 BYREF = type(ctypes.byref(ctypes.c_int()))
@@ -417,19 +417,19 @@ def test_a_closed_stream_is_not_launched_into(machine: Runtime, device: Device, 
     assert blocks_of(device) == before
 
 
-def test_a_route_that_records_gets_what_prepared_launchers_send(device: Device, stream: Stream,
-                                                                make_kernel: MakeKernel) -> None:
-    """A launcher that was bound before the route came must not pass it by, and is itself again when the route goes."""
+def test_a_sink_that_records_gets_what_prepared_launchers_send(device: Device, stream: Stream,
+                                                               make_kernel: MakeKernel) -> None:
+    """A launcher that was bound before the sink came must not pass it by, and is itself again when the sink goes."""
     ran: list[int] = []
     kernel = make_kernel("led", lambda context: ran.append(context.args[0]))
     bound, with_device_arguments = kernel.bind(stream, 1), kernel.bind_device_arguments(stream, 1)
     recorded: list[bytes] = []
 
-    class Recording:
-        name, rank, immediate = "a recording", RouteRank.CAPTURE, False
+    class Recording(OwnSink):
+        name, immediate = "a recording", False
 
-        def verdict(self, _task_type: Any) -> Verdict:
-            return Verdict.TAKES
+        def admit(self, of: Stream, _task: Any, _info: Any, _count: int) -> Target:
+            return Target(of, self)
 
         def alloc(self, of: Stream, count: int, _owner: Any) -> TaskIds:
             return TaskIds(0, 0, of.ring.tail)
@@ -441,12 +441,13 @@ def test_a_route_that_records_gets_what_prepared_launchers_send(device: Device, 
             return True
 
     block = device.upload(struct.pack("<Q", 9))
-    stream.install_route(Recording())
+    sink = Recording()
+    stream.lay_sink(sink)
     bound(7)
     with_device_arguments(block.address)
     assert len(recorded) == 2
     assert device.queues.tail(stream.queues.sq_id) == 0
-    stream.remove_route(RouteRank.CAPTURE)
+    stream.lift_sink(sink)
     assert not stream.blocked
     bound(8)
     with_device_arguments(block.address)

@@ -72,7 +72,7 @@ def test_a_persistent_stream_of_v2_keeps_its_entries_in_host_memory(open_machine
     assert stream.sq_path == "software SQ, split when full"
     for _ in range(3000):
         stream.submit(Nop())
-    image = stream.route.image  # type: ignore[attr-defined]
+    image = stream.own_sink.image  # type: ignore[attr-defined]
     assert len(image) == 2 * 128 * 1024
     assert image[:64] != bytes(64)
     assert image[2999 * 64 : 3000 * 64] != bytes(64)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pla
 
 SENDING = (
     "launch/launcher.py", "launch/args.py", "submission/prepared.py", "submission/submit.py", "submission/repair.py",
-    "submission/route.py", "submission/ring.py", "stream/stream.py", "submission/completion.py",
+    "submission/sink.py", "submission/ring.py", "stream/stream.py", "submission/completion.py",
     "driver/queues/send.py", "driver/queues/pairs.py",
 )  # fmt: skip
 MOST_PLACES = 400

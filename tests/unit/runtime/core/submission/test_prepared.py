@@ -70,7 +70,7 @@ def captured(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, address: int, *, s
     for number in range(LAUNCHES):
         launch(address + 8 * number)
     target = graph.origin.stream
-    image = b"".join(sent[-LAUNCHES:]) if target.has_queue else bytes(target.route.image[: 64 * LAUNCHES])
+    image = b"".join(sent[-LAUNCHES:]) if target.has_queue else bytes(target.own_sink.image[: 64 * LAUNCHES])
     assert len(image) == 64 * LAUNCHES
     graph.abandon("enough was seen")
     entries = [stream.plugin.decode(image[at : at + 64]).fields for at in range(0, len(image), 64)]

@@ -1,0 +1,73 @@
+"""The sink of a stream that is bound to a model: tasks go where those of the stream do, and the model keeps them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from runtime.core.submission.sink import Target
+
+if TYPE_CHECKING:
+    from chips.env import TaskIds
+    from chips.tasks import Task
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import TaskInfo
+    from runtime.core.submission.sink import CaptureBranch
+    from runtime.feature.graph.model.links import Split
+    from runtime.feature.graph.model.model import Model
+    from runtime.memory.arguments import ArgumentBlock
+
+
+class ModelSink:
+    """Puts the tasks of one bound stream; `split` lets further streams go on when it is full."""
+
+    __slots__ = ("immediate", "model", "name", "split")
+
+    branch: ClassVar[CaptureBranch | None] = None
+
+    def __init__(self, model: Model, stream: Stream) -> None:
+        self.model = model
+        self.name, self.immediate = stream.own_sink.name, stream.own_sink.immediate
+        self.split: Split | None = None
+
+    def stream_for(self, stream: Stream) -> Stream:
+        """Return the stream that takes the next task."""
+        return stream if self.split is None else self.split.place()
+
+    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+        """Refuse what the model cannot take now, or say which stream takes it."""
+        taken = stream if self.split is None else self.split.place(count)
+        self.model.admit(taken, info)
+        return Target(taken, self)
+
+    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+        """Take positions as the stream's own sink does."""
+        return stream.own_sink.alloc(stream, count, info)
+
+    def commit(self, stream: Stream, sqes: bytes) -> None:
+        """Put the entries where the stream's own sink does."""
+        stream.own_sink.commit(stream, sqes)
+
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Undo as the stream's own sink does."""
+        return stream.own_sink.rollback(stream, count)
+
+    def record(
+        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+    ) -> None:
+        """Let the model keep the task."""
+        self.model.note(stream, task, info, ids, count, arguments)
+
+    def spoil(self, failure: BaseException) -> None:
+        """Tell the model that a task could not be put."""
+        self.model.spoil(failure)
+
+
+def model_sink_of(stream: Stream) -> ModelSink | None:
+    """Return the sink by which a stream is bound to a model; None where it is bound to none."""
+    return next((sink for sink in stream.sinks if isinstance(sink, ModelSink)), None)
+
+
+def bound_model(stream: Stream) -> Model | None:
+    """Return the model that a stream is bound to; None where it is bound to none."""
+    sink = model_sink_of(stream)
+    return None if sink is None else sink.model

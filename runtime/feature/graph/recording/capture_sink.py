@@ -1,0 +1,58 @@
+"""The sink of a stream that is captured: what is submitted to it goes to a stream of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from chips.env import TaskIds
+    from chips.tasks import Task
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import TaskInfo
+    from runtime.core.submission.sink import BoundModel, Target
+    from runtime.feature.graph.recording.branch import Branch
+    from runtime.memory.arguments import ArgumentBlock
+
+
+class CaptureSink:
+    """Gives tasks to the graph's stream of a branch, whose own sink takes them."""
+
+    __slots__ = ("branch",)
+
+    name = "a capture"
+    immediate = False
+    model: ClassVar[BoundModel | None] = None
+
+    def __init__(self, branch: Branch) -> None:
+        self.branch = branch
+
+    def stream_for(self, stream: Stream) -> Stream:
+        """Return the graph's stream for the next task."""
+        return self.branch.ready()
+
+    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target | None:
+        """Let the graph's stream say what takes the task."""
+        taken = self.branch.ready()
+        return taken.sink.admit(taken, task, info, count)
+
+    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+        """Never reached: another sink takes the task."""
+        raise NotImplementedError
+
+    def commit(self, stream: Stream, sqes: bytes) -> None:
+        """Never reached."""
+        raise NotImplementedError
+
+    def rollback(self, stream: Stream, count: int) -> bool:
+        """Never reached."""
+        raise NotImplementedError
+
+    def record(
+        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+    ) -> None:
+        """Never reached."""
+        raise NotImplementedError
+
+    def spoil(self, failure: BaseException) -> None:
+        """Let the end of the capture fail: a task could not be put."""
+        self.branch.graph.spoil(failure)

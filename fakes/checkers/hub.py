@@ -247,7 +247,7 @@ class Checks:
 
     def _queued_on(self, block: Block) -> list[str]:
         """Name the queued copies that read or write a block."""
-        from fakes.executor import copy
+        from fakes.executor import memory as copies
 
         found = []
         executor = self.machine.executor
@@ -259,7 +259,7 @@ class Checks:
                     task = executor.peek(device, sq, (sq.head + step) % sq.depth)
                     if task is not None and any(
                         at < block.base + block.span and block.base < at + size
-                        for dst, src, size in copy.ends(task) for at in (dst, src)
+                        for dst, src, size in copies.ends(task) for at in (dst, src)
                     ):
                         found.append(self.names.work(self._work(task, self._queue(sq))))
         return found

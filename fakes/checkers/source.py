@@ -40,11 +40,11 @@ class Sources:
 
     def look(self, task: Task) -> list[Piece]:
         """Return the digests for a copy that was just queued; nothing for one that reads no host memory."""
-        from fakes.executor import copy
+        from fakes.executor import memory as copies
 
         memory, serial = self._checks.machine.memory, self._checks.serial
         pieces = []
-        for _dst, address, size in copy.ends(task):
+        for _dst, address, size in copies.ends(task):
             block = memory.find(address)
             if block is None if memory.owns(address) else block is not None and block.kind is Kind.DEVICE:
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
@@ -211,16 +210,3 @@ def _is_before(task: Task, head: int) -> bool:
     """Whether a ring position lies behind the entry that runs: the program goes back to look again."""
     depth = task.sq.depth
     return (task.position - head) % depth < depth // 2
-
-
-Handler = Callable[["Task"], int]
-
-_COMMON = ("model_execute", "stream_switch", "stream_switch_ex", "stream_active", "capture_condition",
-           "capture_jump_back", "float_status")  # fmt: skip
-
-STARS: Mapping[str, tuple[str, Handler]] = {
-    name: (name, program) for name in (*_COMMON, "label_switch", "memory_wait")
-}
-STARS_V2: Mapping[str, tuple[str, Handler]] = {
-    name: (name, program) for name in (*_COMMON, "label_switch_by_index", "mem_wait")
-}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import error_ring
+from fakes.executor.accepted import accepted
+from fakes.executor.condition import program
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
@@ -23,15 +25,6 @@ _SNAPSHOT_BYTES, _CAPABILITY_BYTES = 17 * 1024, 10 * 1024
 """What lies at the end of the error ring: capabilities of the scheduler, then a snapshot area."""
 _FORCE_RECYCLE = 0x67
 """Sub type of a maintenance message that ends the tasks of another stream; every other one only says hello."""
-_STREAM_ADD, _STREAM_DELETE, _PRE_PROCESS, _MODEL_ABORT = 0, 1, 4, 6
-"""Operations of model maintenance (mmt_type)."""
-_ABORTED = 0x99
-"""What the scheduler says of a model that was aborted (TS_MODEL_ABORT_NORMAL)."""
-
-
-def accepted(task: Task) -> int:
-    """A message whose effect is in firmware; nothing in the fake depends on it."""
-    return 1
 
 
 def maintenance(task: Task) -> int:
@@ -84,26 +77,6 @@ def common_command(task: Task) -> int:
     return 1
 
 
-def model_maintenance(task: Task) -> int:
-    """Model maintenance: streams join and leave a model, a model is aborted; the rest is firmware's bookkeeping."""
-    fields, models = task.fields, task.device.models
-    operation = fields["operation"]
-    stream = fields["op_stream_id"] if "op_stream_id" in fields else fields["stream_id"]
-    if operation == _STREAM_ADD:
-        if not models.bind(fields["model_id"], stream):
-            raise TaskFault(f"stream {stream} has no queue to bind to model {fields['model_id']}", 1)
-    elif operation == _STREAM_DELETE:
-        models.unbind(stream)
-    elif operation == _PRE_PROCESS:
-        models.prepare(fields["model_id"], fields["endgraph_notify_id"])
-    elif operation == _MODEL_ABORT:
-        waiting = models.abort(fields["model_id"])
-        if waiting is not None:
-            task.machine.executor.fail_head(task.device, waiting, Effect.EXCEPTION.value, _ABORTED)
-    task.detail = f"model {fields['model_id']} operation {operation}"
-    return 1
-
-
 def invalid(task: Task) -> int:
     """An SQE that the hardware does not know ends with an SQE error."""
     raise TaskFault(f"the task scheduler does not know SQE type {task.fields['type']}", Effect.SQE_ERROR.value)
@@ -117,27 +90,22 @@ def unmodelled(task: Task) -> int:
 Handler = Callable[["Task"], int]
 
 _MESSAGES = (
-    "nop", "label_set", "profiling_enable", "profiling_disable", "debug_register", "debug_unregister",
+    "nop", "profiling_enable", "profiling_disable", "debug_register", "debug_unregister",
     "debug_register_stream", "debug_unregister_stream", "overflow_switch", "stream_tag",
     "clear_float_status", "aicpu_info_load",
 )  # fmt: skip
 
 STARS: Mapping[str, tuple[str, Handler]] = {
-    **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock",
-                                  "memory_wait_end")},
-    "bare": ("event_record", accepted),
+    **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace_ex", "dump_load_info", "flip", "sq_lock")},
+    "float_status": ("float_status", program),
     "maintenance": ("maintenance", maintenance),
     "stars_version": ("get_stars_version", version),
-    "model_maintenance": ("model_maintenance", model_maintenance),
     "common_command": ("common_command", common_command),
     "ring_buffer": ("ring_buffer", ring_buffer),
-    "invalid": ("invalid", invalid),
 }
 STARS_V2: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
     "maintenance": ("maintenance", maintenance),
-    "model_maintain": ("model_maintenance", model_maintenance),
-    "event_record_unwaited": ("event_record", accepted),
+    "float_status": ("float_status", program),
     "ring_buffer": ("ring_buffer", ring_buffer),
-    "invalid": ("invalid", invalid),
 }

@@ -12,18 +12,19 @@ from fakes.errors import Hang, MemoryFault, NotModelled, StandInFailed, TaskFaul
 from fakes.executor import (
     aicpu,
     check_entries,
-    condition,
     control,
-    copy,
-    coscheduled,
+    doorbell,
     error_ring,
-    graph,
+    event,
+    fusion,
     kernel,
-    random,
+    media,
+    memory,
+    model,
     scheduled,
-    sync,
-    ub,
+    value,
 )
+from fakes.executor.accepted import accepted
 from fakes.executor.reader import Reader
 from fakes.faults import Effect
 from fakes.machine.journal import Executed
@@ -95,13 +96,13 @@ class Task:
         return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
 
 
-_MODULES = (kernel, aicpu, scheduled, coscheduled, graph, copy, ub, random, sync, condition, control)
+_MODULES = (kernel, aicpu, scheduled, fusion, memory, value, doorbell, event, model, control, media)
 
 
 def handlers(chip: Chip) -> Mapping[str, tuple[str, Handler]]:
     """Return layout name -> (kind in the log, handler) for the entries of a chip; NotModelled for other formats."""
     check_entries(chip)
-    table: dict[str, tuple[str, Handler]] = {}
+    table: dict[str, tuple[str, Handler]] = {"invalid": ("invalid", control.invalid)}
     for module in _MODULES:
         table.update(getattr(module, chip.traits.entries.name))
     return table
@@ -181,7 +182,7 @@ class Executor:
         name = "" if layout is None else layout.name
         known = self.handlers.get(name)
         if known is not None and layout is not None:
-            if known[1] is not control.accepted:
+            if known[1] is not accepted:
                 fields = layout.decode(raw)
             else:
                 fields = {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}
@@ -205,7 +206,7 @@ class Executor:
     def peek(self, device: Device, sq: SubmissionQueue, position: int) -> Task | None:
         """Return the entry at a position if it is a copy, decoded; None for everything else."""
         layout = self.identify(ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES))
-        return None if layout is None or layout.name not in copy.COPIES else self.decode_at(device, sq, position)
+        return None if layout is None or layout.name not in memory.COPIES else self.decode_at(device, sq, position)
 
     def describe(self, task: Task) -> str:
         """Name a task for a message."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import chips
+from chips import tasks
+from chips.registry import plugin
 from fakes import hal
 from npuhal.declarations import CHAPTERS
 from npuhal.prototypes import prototype
@@ -46,6 +49,57 @@ def test_each_function_of_the_fake_stands_in_its_chapter() -> None:
         for name in vars(chapter)
         if name.startswith(("hal", "drv")) and chapter.__module__.split(".")[2] != prototype(name).chapter
     ]
+    assert wrong == []
+
+
+# -- topics: chips/tasks, the generations and the fake's executor use the names of chips.tasks.TOPICS ------------------
+
+GENERATION_PARTS = {
+    "v100": {"plugin", "completion", "ffts", "inspection", "tables"},
+    "v200": {"plugin", "completion", "generation", "arch9201"},
+    "v201": {"plugin"},
+    "hwts": {"command", "completion"},
+    "arch5162": {"builders"},  # 19 task types: one module holds them all
+}
+EXECUTOR_PARTS = {"accepted", "condition", "error_ring", "executor", "missions", "reader", "scheduled", "together"}
+
+
+def test_task_descriptions_builders_and_handlers_are_divided_by_topics() -> None:
+    assert names_in("chips/tasks") == {*tasks.TOPICS, "types"}
+    for generation, parts in GENERATION_PARTS.items():
+        assert names_in(f"chips/generations/{generation}") - set(tasks.TOPICS) == parts
+    assert names_in("fakes/executor") - set(tasks.TOPICS) == EXECUTOR_PARTS
+
+
+@pytest.mark.parametrize("generation", ["v100", "v200", "v201", "hwts"])
+def test_a_builder_stands_in_the_topic_of_its_task(generation: str) -> None:
+    wrong = []
+    for topic in sorted(names_in(f"chips/generations/{generation}") & set(tasks.TOPICS)):
+        module = importlib.import_module(f"chips.generations.{generation}.{topic}")
+        for row in (*getattr(module, "OPS", ()), *getattr(module, "RULES", ())):
+            kinds = {row.kind} if hasattr(row, "kind") else {type(task) for task in row.examples()}
+            for kind in kinds - {tasks.BareTask}:
+                if kind.__module__.rpartition(".")[2] != topic:
+                    wrong.append(f"{generation}/{topic}.py builds {kind.__name__} of {kind.__module__}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_a_handler_stands_in_the_topic_of_the_tasks_that_have_its_layout(soc: str) -> None:
+    chip = chips.find_chip(soc)
+    made, table = plugin(chip), chip.traits.entries.name
+    topics: dict[str, set[str]] = {}
+    for kind in made.types():
+        entry = made.ops(kind)
+        for layout in entry.layouts:
+            topics.setdefault(layout, set()).update(
+                type(task).__module__.rpartition(".")[2] for task in entry.examples()
+            )
+    wrong = []
+    for topic in sorted(names_in("fakes/executor") & set(tasks.TOPICS)):
+        for layout in getattr(importlib.import_module(f"fakes.executor.{topic}"), table):
+            if topic not in topics.get(layout, {topic}):
+                wrong.append(f"{topic}.py has {layout}, a layout of {', '.join(sorted(topics[layout]))}")
     assert wrong == []
 
 

@@ -1,22 +1,18 @@
-"""Events, notifies, count notifies and value writes: what one queue tells another."""
+"""Events and notifies: what one queue tells another."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from chips import descriptor
-from chips.addresses import IPC_BY_ADDRESS, notify_at
 from chips.env import EncodeEnv
-from fakes.checkers.access import READ, RELEASE
-from fakes.errors import NotModelled, TaskFault
+from fakes.errors import TaskFault
+from fakes.executor.accepted import accepted
 from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
-    from chips.layout import Layout
     from fakes.executor import Task
     from fakes.machine.card import Device, Signal
 
@@ -25,8 +21,6 @@ _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
 _MASK = 0xFFFFFFFF
 _NOTIFY_TABLE_STRIDE, _NOTIFY_STRIDE = 0x10000, 4
 """Bytes between tables and entries of notify registers of STARS v1."""
-_NOTIFY_BY_ID = 4
-"""Sub type of a value write of STARS v2 that records a notify."""
 
 
 def give(
@@ -170,54 +164,17 @@ def notify_remote(task: Task) -> int:
     base = int(chip.prop("notifyBase")) + (chip_offset(env) if by_device_info(env) else 0)
     table, place = divmod(fields["addr"] - base, _NOTIFY_TABLE_STRIDE)
     number = table * int(chip.prop("starsNotifyTableSize")) + place // _NOTIFY_STRIDE
-    return _record_elsewhere(task, card, number)
+    return record_elsewhere(task, card, number)
 
 
-def _record_elsewhere(task: Task, card: Device, number: int) -> int:
+def record_elsewhere(task: Task, card: Device, number: int) -> int:
+    """Record a notify of a card, which may be another one; returns what a handler does."""
     if not card.ids["notify"].taken(number):
         raise TaskFault(f"notify {number} of card {card.index} does not exist", Effect.SQE_ERROR.value)
     give(task, card.signal(card.notifies, number), 1, ("notify", card.index, number))
     card.wake()
     task.detail = f"notify {number} of card {card.index}"
     return 1
-
-
-def write_value(task: Task) -> int:
-    """Value write to memory, or on STARS v2 a notify record that names the notify."""
-    fields = task.fields
-    if fields["sub_type"] == _NOTIFY_BY_ID and "notify_id" in fields:
-        return _record_elsewhere(task, task.device, fields["notify_id"])
-    if fields["sub_type"] == IPC_BY_ADDRESS:
-        return _record_elsewhere(task, task.device, notify_at(fields["addr"]))
-    if fields["sub_type"]:
-        raise NotModelled(f"write value of sub type {fields['sub_type']}")
-    size = 1 << fields["awsize"]
-    whole = fields.get("value")
-    if whole is None:
-        whole = sum(fields[f"value[{index}]"] << 32 * index for index in range(8))
-    task.machine.memory.write(fields["addr"], whole.to_bytes(32, "little")[:size], "value write")
-    task.touch(fields["addr"], size, RELEASE)
-    task.device.wake()
-    task.detail = f"{size} bytes at {fields['addr']:#x}"
-    return 1
-
-
-def write_by_pointer_v1(task: Task) -> int:
-    """Value write whose address, width and value lie in memory (RtStarsWriteValuePtrDst)."""
-    return _write_as_told(task, task.fields["pointer"], descriptor.write_layout(task.machine.chip))
-
-
-def write_by_pointer_v2(task: Task) -> int:
-    """Value write that is described by another entry in memory (RtDavidStarsWriteValueSqe)."""
-    return _write_as_told(task, task.fields["descriptor"], descriptor.write_layout(task.machine.chip))
-
-
-def _write_as_told(task: Task, address: int, block: Layout) -> int:
-    raw = ctypes.string_at(task.machine.memory.device_pointer(address, block.size, "descriptor read"), block.size)
-    task.touch(address, block.size, READ)
-    told = block.decode(raw)
-    task.fields = {**task.fields, **{name: value for name, value in told.items() if name not in task.fields}}
-    return write_value(task)
 
 
 def event_reset_v1(task: Task) -> int:
@@ -231,6 +188,7 @@ def event_reset_v1(task: Task) -> int:
 Handler = Callable[["Task"], int]
 
 STARS: Mapping[str, tuple[str, Handler]] = {
+    "bare": ("event_record", accepted),
     "event_record": ("event_record", event_record),
     "event_wait": ("event_wait", event_wait),
     "event_reset": ("event_reset", event_reset_v1),
@@ -238,13 +196,10 @@ STARS: Mapping[str, tuple[str, Handler]] = {
     "notify_wait": ("notify_wait", notify_wait_v1),
     "notify_remote": ("notify_record", notify_remote),
     "notify_remote_pcie": ("notify_record", notify_remote),
-    "write_value": ("write_value", write_value),
-    "write_value_pointer": ("write_value", write_by_pointer_v1),
 }
 STARS_V2: Mapping[str, tuple[str, Handler]] = {
+    "event_record_unwaited": ("event_record", accepted),
     **dict.fromkeys(("notify_record", "event_record", "event_record_counted"), ("notify_record", notify_v2)),
     **dict.fromkeys(("notify_wait", "event_wait", "event_wait_counted"), ("notify_wait", notify_v2)),
     **dict.fromkeys(("event_reset", "event_reset_counted"), ("notify_reset", notify_v2)),
-    "write_value": ("write_value", write_value),
-    "write_value_pointer": ("write_value", write_by_pointer_v2),
 }

@@ -13,6 +13,7 @@ from fakes.faults import Effect
 from fakes.machine.blocks import Kind
 from fakes.machine.queues import SQE_BYTES
 from fakes.machine.views import view
+from fakes.machine.wqe import WQE, WQE_MARK
 from fakes.schedule.scheduler import D2H, H2D, SDMA, copy_ns
 
 if TYPE_CHECKING:
@@ -213,17 +214,50 @@ def by_cpu(task: Task) -> int:
     return 1
 
 
+def follow(task: Task, address: int) -> None:
+    """Run the copies that the driver keeps at an address for an entry over UB."""
+    chain = task.device.dma.get(address)
+    if chain is None:
+        raise TaskFault(f"no copy is kept at {address:#x}: never created, or destroyed", Effect.SQE_ERROR.value)
+    total = 0
+    for dst, src, size in chain:
+        carry(task, dst, src, size)
+        total += size
+    engine = engine_for(task, chain[0][0], chain[0][1])
+    task.device.wake()
+    task.detail = f"{engine} {total} bytes over UB {chain[0][1]:#x} -> {chain[0][0]:#x}"
+    task.occupy(copy_ns(engine, total), engine)
+
+
+def chain_of(task: Task) -> int | None:
+    """Return where the copies of a queued UB entry are kept; None where that is not known."""
+    if task.layout == "async_dma":
+        mark, address, _size = WQE.unpack(task.following(1))
+        return int(address) if mark == WQE_MARK else None
+    queued = task.device.jetties.get(task.fields["jetty_1"], [])
+    index = task.fields["pi_1"]
+    return queued[index - 1] if 1 <= index <= len(queued) else None
+
+
+def direct(task: Task) -> int:
+    """ASYNCDMA: the work queue element follows in the ring."""
+    mark, address, _size = WQE.unpack(task.following(1))
+    if mark != WQE_MARK:
+        text = "the entry behind an ASYNCDMA task is no work queue element of this driver"
+        raise TaskFault(text, Effect.SQE_ERROR.value)
+    follow(task, address)
+    return 1 + task.fields["sqe_length"]
+
+
 COPIES = frozenset({"sdma", "pcie_dma", "memcpy_cpu", "async_dma", "ub_doorbell"})
 """Layouts of entries whose ends can be told before they run."""
 
 
 def ends(task: Task) -> list[tuple[int, int, int]]:
     """Return (destination, source, bytes) of the pieces that a queued copy will move; source 0 for a memset."""
-    from fakes.executor import ub
-
     fields = task.fields
     if task.layout in ("async_dma", "ub_doorbell"):
-        return list(task.device.dma.get(ub.chain_of(task) or 0, ()))
+        return list(task.device.dma.get(chain_of(task) or 0, ()))
     if task.layout == "pcie_dma" and (fields["is_converted"] if "is_converted" in fields else fields["converted"]):
         return list(task.device.dma.get(fields["sq_addr"], ()))
     if task.layout != "sdma":
@@ -244,5 +278,5 @@ STARS: Mapping[str, tuple[str, Handler]] = {
 }  # fmt: skip
 STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "sdma": ("copy", sdma), "memset": ("memset", sdma), "pcie_dma": ("copy", pcie_dma),
-    "sdma_pointer": ("copy", by_pointer_v2), "cmo": ("cache", cache_operation),
+    "async_dma": ("copy", direct), "sdma_pointer": ("copy", by_pointer_v2), "cmo": ("cache", cache_operation),
 }  # fmt: skip

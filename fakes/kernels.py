@@ -172,6 +172,16 @@ def _libraries(context: Context) -> Iterator[tuple[str, int, int]]:
         yield text.decode("utf-8", "replace"), address, size
 
 
+def _check_attached(code: object, function: object) -> None:
+    kinds = (bytes, bytearray, memoryview)
+    if not isinstance(code, kinds) or not callable(function):
+        name, got = ("function", function) if isinstance(code, kinds) else ("code", code)
+        raise FakeError(
+            f"attach: {name} is {got!r:.80}; attach(code, function) takes the bytes of the kernel's function, such as "
+            "kernel.code, and what stands in for it"
+        )
+
+
 @dataclass(slots=True)
 class Registry:
     """The kernels attached to one machine."""
@@ -223,6 +233,7 @@ class Registry:
         launch, else once per block. Checkers see what it reads and writes by what it does to its views; a function
         that hands them to other code says it instead: `reads` and `writes` are the slots of those arguments.
         """
+        _check_attached(code, function)
         if len(code) < _PREFIX:
             raise FakeError(f"a kernel needs at least {_PREFIX} code bytes to be told apart, got {len(code)}")
         kernel = Kernel(name or getattr(function, "__name__", "kernel"), bytes(code), function, grid, reads, writes)

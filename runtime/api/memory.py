@@ -16,6 +16,7 @@ from runtime.core.diagnostics.resource_report import creation_site
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.instances import check_instance
 from runtime.errors.whole import whole, wholes
 from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.fill import fill_now
@@ -182,6 +183,7 @@ class DeviceMemory(core.Device):
         """
         import numpy as np
 
+        check_instance("download", "buffer", buffer, Buffer, "pass a buffer from device.alloc() or device.upload()")
         kind = np.dtype(dtype)
         if not kind.itemsize or buffer.size % kind.itemsize:
             raise errors.fault(

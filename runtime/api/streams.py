@@ -14,6 +14,7 @@ from runtime.core.stream import stream as core
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
+from runtime.errors.instances import check_callable, check_instance
 from runtime.errors.whole import whole, whole_or_none, wholes
 from runtime.launch.copy.copy import copy_in_stream
 from runtime.launch.copy.direction import inferred
@@ -31,6 +32,18 @@ if TYPE_CHECKING:
     from runtime.memory.host import HostBuffer
 
 _WORD_BYTES = 8
+
+
+_BUFFERS = "pass a buffer from device.alloc() or device.upload()"
+
+
+def _check_event(call: str, event: object) -> None:
+    """Refuse what is neither an event nor a notify; asked only where it has failed as one."""
+    from runtime.core.sync.event import Event
+    from runtime.core.sync.notify import CountNotify, Notify
+
+    hint = "pass an event from device.create_event(), or a notify from device.create_notify()"
+    check_instance(call, "event", event, (Event, Notify, CountNotify), hint)
 
 
 class Stream(core.Stream):
@@ -115,6 +128,7 @@ class Stream(core.Stream):
 
     def fill(self, target: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Queue the setting of bytes of a device buffer: all, or the first `size`."""
+        check_instance("Stream.fill", "target", target, DeviceBuffer, _BUFFERS)
         value = whole("Stream.fill", "value", value)
         if count := check_fill(target, value, size):
             queue_fill(self, target.address, target.size, value * BYTE_TO_WORD, count, "Stream.fill", target)
@@ -237,7 +251,11 @@ class Stream(core.Stream):
 
     def record(self, event: Event) -> Event:
         """Mark the point reached now; returns the event."""
-        return event.record(self)
+        try:
+            return event.record(self)
+        except AttributeError:
+            _check_event("Stream.record", event)
+            raise
 
     def wait(self, event: Event | Notify, timeout_s: int | None = None) -> None:
         """Hold everything queued from now on until the event's newest record is done, or a notify is set.
@@ -245,7 +263,11 @@ class Stream(core.Stream):
         Args:
             timeout_s: seconds, 0 for ever; by default what `Runtime.timeouts` says for events, for ever for a notify.
         """
-        event.wait(self, timeout_s)
+        try:
+            event.wait(self, timeout_s)
+        except AttributeError:
+            _check_event("Stream.wait", event)
+            raise
 
     def record_external(self, event: Event) -> Event:
         """Let each execution of the graph that the stream is captured into record an event for streams outside of it.
@@ -270,6 +292,7 @@ class Stream(core.Stream):
         Args:
             size_bytes: 1, 2, 4 or 8; the address must be a multiple of it.
         """
+        check_instance("Stream.write_value", "target", target, DeviceBuffer, _BUFFERS)
         target.check_open()
         value, size_bytes = wholes("write_value", value=value, size_bytes=size_bytes)
         if size_bytes not in (1, 2, 4, 8) or target.size < size_bytes or target.address % size_bytes:
@@ -294,6 +317,7 @@ class Stream(core.Stream):
             value: compared as a signed number of 64 bits.
             test: at least `value`, equal to it, any bit in common with it, or not all bits set by both together.
         """
+        check_instance("Stream.wait_value", "target", target, DeviceBuffer, _BUFFERS)
         target.check_open()
         value = whole("wait_value", "value", value)
         if target.size < _WORD_BYTES or target.address % _WORD_BYTES or not 0 <= value < 1 << 64:
@@ -312,6 +336,8 @@ class Stream(core.Stream):
         `synchronize`. A wait inside it that could only end after it has returned raises Timeout 507046. A graph
         keeps the function and its arguments, and calls it with each execution.
         """
+        check_callable("Stream.host_function", "function", function)
+
         def call(_: int) -> object:
             return function(*arguments)
 

@@ -19,6 +19,7 @@ from runtime import errors
 from runtime.core.diagnostics.tracing import span
 from runtime.core.stream.stream import Stream
 from runtime.core.submission.submit import note_last
+from runtime.errors.instances import STREAMS, check_instance
 from runtime.errors.whole import whole
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
@@ -131,11 +132,8 @@ class Kernel:
             go: Callable[..., None]
             try:
                 go = stream.launchers[self, blocks, len(arguments)]  # without options, whose hash is dear
-            except KeyError:
+            except (KeyError, AttributeError):  # it was not prepared, or this is no stream
                 go = self._kept(stream, blocks, len(arguments))
-            except AttributeError:
-                self.check_stream(stream)
-                raise
             return go(*arguments)
 
         blocks = self._check_blocks(blocks, least=0)  # 0 may be allowed by the options
@@ -174,6 +172,9 @@ class Kernel:
             launch = stream.launchers.get(key)
         except TypeError:  # not even hashable
             self._check_blocks(blocks)
+            raise
+        except AttributeError:
+            check_instance("launch", "stream", stream, Stream, STREAMS)
             raise
         if launch is None:
             if len(stream.launchers) >= _MOST_PREPARED:
@@ -360,11 +361,7 @@ class Kernel:
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""
-        if not isinstance(stream, Stream):
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {stream!r} is no stream",
-                hint="pass a stream of device.create_stream(), or device.stream_of(handle)",
-            )
+        check_instance("launch", "stream", stream, Stream, STREAMS)
         stream.check_open()
         self.check_loaded()
         if stream.device is not self.program.device:

@@ -10,6 +10,7 @@ from chips.binary import AicpuKernel, AicpuProgram, BinaryError, LoadOptions, Pr
 from chips.binary.kernels import Kernel
 from npuhal.records import replace
 from runtime import errors
+from runtime.errors.instances import check_instance
 from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def read(
             return load_file(source, chip, options)
         if isinstance(source, (Program, AicpuProgram)):
             return source
+        check_instance("load", "source", source, (bytes, bytearray, memoryview), "pass a path, or a file's bytes")
         return load_data(source, chip, options, taken=taken)
     except BinaryError as error:
         raise fault_of(error, name) from error

@@ -396,6 +396,8 @@ def test_nothing_imports_triton_but_the_installation() -> None:
     allowed = {"runtime/api/triton/installing.py", "runtime/api/triton/interpreting.py"}
     for path in (*ROOT.glob("runtime/**/*.py"), *ROOT.glob("chips/**/*.py"), *ROOT.glob("fakes/**/*.py")):
         name, text = str(path.relative_to(ROOT)), path.read_text()
+        if "triton" not in text:
+            continue
         for node in ast.walk(ast.parse(text)):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):

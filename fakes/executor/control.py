@@ -15,6 +15,7 @@ from fakes.faults import Effect
 
 if TYPE_CHECKING:
     from fakes.executor import Task
+    from fakes.machine.queues import SubmissionQueue
 
 _COMMAND_STREAM_CLEAR, _COMMAND_NOTIFY_RESET = 0, 1
 _STEP_STOP = 0
@@ -25,6 +26,11 @@ _SNAPSHOT_BYTES, _CAPABILITY_BYTES = 17 * 1024, 10 * 1024
 """What lies at the end of the error ring: capabilities of the scheduler, then a snapshot area."""
 _FORCE_RECYCLE = 0x67
 """Sub type of a maintenance message that ends the tasks of another stream; every other one only says hello."""
+_MESSAGE = struct.Struct("<IIII")
+_MESSAGE_MAGIC = 0xA55A2021
+_STREAM = struct.Struct("<HHHH")
+"""Head of a message (magic, process, bytes), and a running stream: stream, task, queue, whether it is swapped in."""
+_RUNNING_STREAMS = 1
 
 
 def maintenance(task: Task) -> int:
@@ -60,6 +66,27 @@ def ring_buffer(task: Task) -> int:
     block = _CAPABILITY.pack(_CAPABILITY_MAGIC, 0, len(capability), _CAPABILITY_BYTES - _CAPABILITY.size) + capability
     ctypes.memmove(machine.memory.device_pointer(where, len(block), "error ring"), block, len(block))
     return 1
+
+
+def device_message(task: Task) -> int:
+    """The host asks what there is to say: about errors nothing (they are in the error ring), or which queues run."""
+    fields, machine, device = task.fields, task.machine, task.device
+    kind = fields["kind"] if "kind" in fields else fields["message_type"]
+    told = b"" if kind != _RUNNING_STREAMS else b"".join(
+        _STREAM.pack(sq.stream_id & 0xFFFF, _task_id(task, sq), sq.sq_id & 0xFFF, 1 << 14)
+        for sq in device.active.values() if sq is not task.sq
+    )  # fmt: skip
+    told = told[: max(fields["length"] - _MESSAGE.size, 0) // _STREAM.size * _STREAM.size]
+    data = _MESSAGE.pack(_MESSAGE_MAGIC, machine.pid, _MESSAGE.size + len(told), 0) + told
+    machine.memory.write(fields["addr"], data, "device message")
+    return 1
+
+
+def _task_id(task: Task, sq: SubmissionQueue) -> int:
+    """Return the number of the task at the head of a queue."""
+    executor = task.machine.executor
+    fields = executor.header.decode(executor.decode(task.device, sq).raw[:8])
+    return (fields["task_id"] if executor.stream_ids else fields["task_sn"]) & 0xFFFF
 
 
 def common_command(task: Task) -> int:
@@ -102,10 +129,12 @@ STARS: Mapping[str, tuple[str, Handler]] = {
     "stars_version": ("get_stars_version", version),
     "common_command": ("common_command", common_command),
     "ring_buffer": ("ring_buffer", ring_buffer),
+    "device_message": ("get_device_message", device_message),
 }
 STARS_V2: Mapping[str, tuple[str, Handler]] = {
     **{name: (name, accepted) for name in (*_MESSAGES, "profiler_trace", "data_dump_load")},
     "maintenance": ("maintenance", maintenance),
     "float_status": ("float_status", program),
     "ring_buffer": ("ring_buffer", ring_buffer),
+    "get_device_message": ("get_device_message", device_message),
 }

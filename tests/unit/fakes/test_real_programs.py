@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from chips.programs.body import float_status
 from chips.programs.wait import KnownQueue, MemoryWait, WaitFor
 from fakes.executor.condition import event_tables
 from npuhal import constants as c
@@ -466,3 +467,40 @@ def test_a_send_fails_as_the_url_says(open_rig: Callable[..., Rig], soc: str, sc
     assert [stream.send(rig.nop(stream)) for _ in range(6)] == [0, 0, 0, 7, 0, 0]
     stream.drain()
     assert len(rig.fake.log) == 5
+
+
+# -- small tasks of the runtime's own ----------------------------------------------------------------------------------
+
+
+def message(rig: Rig, stream: Stream, memory: int, kind: int) -> bytes:
+    layout, name = ("device_message", "kind") if rig.v1 else ("get_device_message", "message_type")
+    return rig.sqe(layout, stream, 1, addr=memory, length=4096, **{name: kind})
+
+
+def test_the_scheduler_says_which_streams_run(rig: Rig) -> None:
+    asker, waiter, event, memory = rig.stream(), rig.stream(), rig.take_event(), rig.alloc(4096)
+    assert waiter.send(rig.wait(waiter, event, 7)) == 0
+    assert asker.send(message(rig, asker, memory, 1)) == 0
+    asker.drain()
+    assert struct.unpack("<4I", rig.get(memory, 16)) == (0xA55A2021, rig.fake.pid, 24, 0)
+    stream, task, queue, _ = struct.unpack("<4H", rig.get(memory + 16, 8))
+    assert (stream, task, queue) == (waiter.stream_id, 7, waiter.sq_id)
+
+
+def test_the_scheduler_has_no_message_about_errors(rig: Rig) -> None:
+    stream, memory = rig.stream(), rig.alloc(4096)
+    assert stream.send(message(rig, stream, memory, 0)) == 0
+    stream.drain()
+    assert struct.unpack("<4I", rig.get(memory, 16)) == (0xA55A2021, rig.fake.pid, 16, 0)
+
+
+def test_float_status_goes_where_the_contents_of_its_address_say(rig: Rig) -> None:
+    stream, place, output = rig.stream(), rig.alloc(8), rig.alloc(64)
+    rig.put(output, b"\xff" * 64)
+    rig.put(place, struct.pack("<Q", output))
+    row = bytearray(rig.sqe("float_status", stream, 1))
+    row[16:64] = float_status(place)
+    assert stream.send(bytes(row)) == 0
+    stream.drain()
+    assert rig.get(output, 64) == bytes(64)
+    assert not [text for text in rig.fake.problems if "failed" in text]

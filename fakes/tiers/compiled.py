@@ -46,7 +46,7 @@ class CompiledNullApi(NullApi):
             raise BadUrl(f"HAL URL {url!r}: compiled=1 takes at most {_DEVICES} devices")
         with tempfile.TemporaryDirectory(prefix="npuhal-null-") as folder:
             self._library = self._compile(url, Path(folder) / "libnull.so")  # stays loaded without its file
-        self._library.null_sent.restype = ctypes.c_uint64
+        self._library.null_sent.restype = self._library.null_first.restype = ctypes.c_uint64
         self._library.null_setup(
             c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL, c.DRV_SQCQ_PROP_SQ_CQE_STATUS
         )
@@ -91,7 +91,11 @@ class CompiledNullApi(NullApi):
         def wrapped(*arguments: Any) -> Any:
             for number, device in enumerate(self.fake.devices):
                 for sq_id, sq in device.queues.items():
-                    sq.sent = self._library.null_sent(number << _SQ_BITS | sq_id)
+                    key = number << _SQ_BITS | sq_id
+                    sq.sent = self._library.null_sent(key)
+                    if sq.sent and sq_id not in self._begun[number]:
+                        self._begun[number][sq_id] = sq
+                        self._look(number, sq, self._library.null_first(key).to_bytes(8, "little"))
             return call(*arguments)
 
         return wrapped

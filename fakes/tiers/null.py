@@ -1,18 +1,22 @@
 """null://: accepts and completes everything at once, for measuring what our own code costs.
 
 Nothing is executed: a send moves the tail, the head is always the tail, every wait for a completion is answered with
-the completion asked for. Memory is real, all else is that of the fake.
+the completion asked for. Only the first task of a queue is looked at: where it asks for a report, as the question for
+the scheduler's version does when a device is opened, there is one. Memory is real, all else is that of the fake.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chips.completion import Cqe, pack_logic_cqe
 from fakes.machine.queues import SubmissionQueue, completion
 from fakes.tiers.direct import REFERENCE, DirectApi
 from npuhal import constants as c
+
+if TYPE_CHECKING:
+    from fakes.machine.machine import Machine
 
 
 class NullApi(DirectApi):
@@ -30,7 +34,17 @@ class NullApi(DirectApi):
             return _accept  # nothing is executed, so nobody reads the arguments that these bring to the device
         return super().raw(name)
 
+    def __init__(self, url: str, machine: Machine) -> None:
+        self._begun: list[dict[int, SubmissionQueue]] = [{} for _ in machine.devices]
+        """Per card the queues whose first task was sent; the others are looked at."""
+        self._delivered: set[tuple[int, int]] = set()
+        """Card and number of queues that have a report, until it was asked whether they have one."""
+        self._header = machine.plugin.layouts["header"]
+        super().__init__(url, machine)
+
     def _bind(self, prototype: Any) -> Any:
+        if prototype.name in ("halSqCqAllocate", "halSqCqFree"):
+            return self._forgetting(super()._bind(prototype))
         if prototype.name in ("halSqTaskSend", "halSqCqQuery"):
             return self.raw(prototype.name)
         if prototype.name == "halCqReportRecv":
@@ -38,28 +52,67 @@ class NullApi(DirectApi):
         return super()._bind(prototype)
 
     def _sender(self) -> Any:
-        queues = [device.queues for device in self.fake.devices]
-        invalid = c.DRV_ERROR_INVALID_VALUE
+        queues, first = self._begun, self._first
 
         def send(devid: int, pointer: Any) -> int:
             try:
                 info = pointer._obj
                 queues[devid][info.sqId].sent += info.sqe_num
             except (KeyError, AttributeError, IndexError):
-                return invalid
+                return first(devid, pointer)
             return 0
 
         return send
 
+    def _first(self, devid: int, pointer: Any) -> int:
+        """Send the first tasks of a queue; also what a send answers that is wrong."""
+        try:
+            info = pointer._obj
+            sq = self.fake.devices[devid].queues[info.sqId]
+        except (KeyError, AttributeError, IndexError):
+            return c.DRV_ERROR_INVALID_VALUE
+        self._begun[devid][info.sqId] = sq
+        sq.sent += info.sqe_num
+        if info.sqe_addr:
+            self._look(devid, sq, ctypes.string_at(info.sqe_addr, self._header.size))
+        return 0
+
+    def _look(self, devid: int, sq: SubmissionQueue, raw: bytes) -> None:
+        """Deliver the report of a queue's first task if its header asks for one."""
+        fields = self._header.decode(raw)
+        if not fields["wr_cqe"]:
+            return
+        serial = fields.get("task_sn", 0)
+        stream_id, task_id = fields.get("stream_id", serial & 0xFFFF) & 0x7FFF, fields.get("task_id", serial >> 16)
+        version = self.fake.devices[devid].identity.ts_version
+        sq.deliver(completion(stream_id, task_id, sq.sq_id, 0, fields["type"], error_code=version))
+        self._delivered.add((devid, sq.sq_id))
+
+    def _forgetting(self, call: Any) -> Any:
+        """Let a call that makes or frees a queue forget the queues that are no longer there."""
+
+        def forget(*arguments: Any) -> Any:
+            answer = call(*arguments)
+            for device, begun in zip(self.fake.devices, self._begun, strict=True):
+                for sq_id in [sq_id for sq_id, sq in begun.items() if device.queues.get(sq_id) is not sq]:
+                    del begun[sq_id]
+            return answer
+
+        return forget
+
     def _reader(self, fallback: Any) -> Any:
         devices = self.fake.devices
         count = len(devices)
+        status, delivered = c.DRV_SQCQ_PROP_SQ_CQE_STATUS, self._delivered
         pointers = (c.DRV_SQCQ_PROP_SQ_HEAD, c.DRV_SQCQ_PROP_SQ_TAIL)
 
         def query(devid: int, pointer: Any) -> Any:
             info = pointer._obj if type(pointer) is REFERENCE else pointer
-            if info.prop == c.DRV_SQCQ_PROP_SQ_CQE_STATUS:
-                info.value[0] = 0  # what is waited for is answered in the wait itself
+            if info.prop == status:  # of what is waited for, the wait itself gives the report
+                info.value[0] = 0
+                if delivered and (devid, info.sqId) in delivered:
+                    delivered.remove((devid, info.sqId))
+                    info.value[0] = 1
                 return 0
             if info.prop not in pointers or not 0 <= devid < count:
                 return fallback(devid, pointer)
@@ -81,6 +134,10 @@ class NullApi(DirectApi):
                 return fallback(devid, pointer)
             sq = devices[devid].by_stream.get(logic.stream_id)
             info.report_cqe_num = 0
+            if reports := logic.take(info.cqe_num, info.stream_id, info.task_id):
+                ctypes.memmove(info.cqe_addr, b"".join(reports), len(reports) * logic.entry_bytes)
+                info.report_cqe_num = len(reports)
+                return 0
             if sq is None or not sq.sent or not info.timeout:
                 return 0 if not info.timeout else c.DRV_ERROR_WAIT_TIMEOUT
             data = pack_logic_cqe(_completion(sq, info, devices[devid].identity.ts_version))[: logic.entry_bytes]

@@ -18,25 +18,29 @@ import os
 import sys
 import time
 from collections.abc import Generator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
+from runtime.cli.bench import images
 from runtime.cli.bench.groups import find
 from runtime.cli.bench.measure import Loop, Spec
 
 PACKAGES = ("npuhal", "chips", "runtime", "fakes")
 
 
-def main(url: str, wanted: Mapping[str, list[str]]) -> None:
+def main(url: str, wanted: Mapping[str, list[str]], folder: str) -> None:
     """Serve requests until the input ends.
 
     Args:
         url: the backend to open.
         wanted: per group the rows to measure.
+        folder: where the kernel files are.
     """
     # What the tree under test prints must not mix with the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _tell(answers, {name: str(importlib.import_module(name).__file__) for name in PACKAGES})
+    images.read(Path(folder))
     rows = _rows(url, wanted)
     loop: Loop | None = None
     with contextlib.closing(rows):

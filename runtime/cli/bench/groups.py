@@ -85,7 +85,9 @@ class Suite(NamedTuple):
     share: int = 1
 
 
-_OPERATIONS = tuple(f"operations:{name}" for name in ("codec", "launches", "batches", "tasks", "memory", "graphs"))
+_OPERATIONS = tuple(
+    f"operations:{name}" for name in ("codec", "launches", "triton", "batches", "tasks", "memory", "graphs")
+)
 _GROWTH = tuple(f"growth:{name}" for name in ("streams", "nodes", "threads"))
 _ONCE = ("operations:watching", "resources:once", "resources:sizes")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from runtime.cli.bench.groups import group
+from runtime.cli.bench.images import image
 from runtime.cli.bench.measure import Loop, Spec, cost
 
 if TYPE_CHECKING:
@@ -20,10 +21,8 @@ _FOUR_KIB = 4096
 
 def kernel(device: Device, arguments: int = 4) -> Kernel:
     """Return a kernel without a file: nobody looks at its code."""
-    from runtime.cli.sample import minimal_kernel
-
     name = f"bench{arguments}"
-    found = device.load(minimal_kernel(name, arguments=arguments), name=name).only
+    found = device.load(image(name), name=name).only
     fake: Any = getattr(device.hal, "fake", None)
     if fake is not None:
         fake.attach(found.code, lambda context: None, name=name, grid=True)
@@ -32,15 +31,12 @@ def kernel(device: Device, arguments: int = 4) -> Kernel:
 
 def triton_kernel(device: Device) -> TritonKernel:
     """Return a kernel as Triton-Ascend compiles one, of four pointers and three scalars."""
-    from chips.binary.writer import KernelText, write_elf
-
     name = "bench_triton"
-    elf = write_elf([KernelText(name, name.encode().ljust(64, b"."))])
     facts = {
         "kernel_name": name, "name": f"{name} aiv", "mix_mode": "aiv",
         "target": {"backend": "npu", "arch": device.chip.soc},
     }  # fmt: skip
-    found = device.load_triton(elf, ["*fp32"] * 4 + ["i32", "i32", "fp32"], metadata=facts)
+    found = device.load_triton(image(name), ["*fp32"] * 4 + ["i32", "i32", "fp32"], metadata=facts)
     fake: Any = getattr(device.hal, "fake", None)
     if fake is not None:
         fake.attach(found.kernel.code, lambda context: None, name=name, grid=True)
@@ -62,8 +58,6 @@ def again(call: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
     Spec("launch, 64 bytes of arguments", 2),
     Spec("kernel[blocks](...), four buffers", 2),
     Spec("kernel[blocks](...), buffers and scalars", 2),
-    Spec("kernel[blocks](...), four buffers and three scalars", 2),
-    Spec("Triton kernel[grid](...), four buffers and three scalars", 2),
     Spec("64 launches with one call, per launch", 20, 64),
     Spec("1,000 launches with one call, per launch", 100, _BATCH),
 )
@@ -97,21 +91,36 @@ def launches(device: Device) -> list[Loop]:
         for number in range(calls):
             four[8](a, b, number, scale, stream=stream)
 
-    seven, compiled = kernel(device, 7), triton_kernel(device)
+    return [
+        on_device, with_host, subscript, mixed,
+        again(stream.launch_many, four, 8, few), again(stream.launch_many, four, 8, many),
+    ]  # fmt: skip
+
+
+@group(
+    Spec("kernel[blocks](...), four buffers and three scalars", 2),
+    Spec("Triton kernel[grid](...), four buffers and three scalars", 2),
+)
+def triton(device: Device) -> Iterator[Loop]:
+    """A kernel of Triton-Ascend beside a plain one of the same arguments."""
+    import numpy as np
+
+    stream, seven = device.create_stream(), kernel(device, 7)
+    a, b, c, d = (device.alloc(_FOUR_KIB) for _ in range(4))
 
     def of_seven(calls: int) -> None:
         scale = np.float32(0.5)
         for number in range(calls):
             seven[8](a, b, c, d, number, 7, scale, stream=stream)
 
+    yield of_seven
+    compiled = triton_kernel(device)
+
     def of_triton(calls: int) -> None:
         for number in range(calls):
             compiled[8,](a, b, c, d, number, 7, 0.5, stream=stream)
 
-    return [
-        on_device, with_host, subscript, mixed, of_seven, of_triton,
-        again(stream.launch_many, four, 8, few), again(stream.launch_many, four, 8, many),
-    ]  # fmt: skip
+    yield of_triton
 
 
 @group(Spec("tracing on, added to a launch", 8))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from npuhal.records import dataclass
+from runtime.cli.bench import images
 from runtime.cli.bench.child import PACKAGES
 from runtime.cli.bench.groups import Plan, find
 from runtime.cli.bench.measure import Spec
@@ -39,7 +40,7 @@ import sys, runtime.cli
 runtime.cli.__path__.insert(0, sys.argv[1])
 import json
 from runtime.cli.bench.child import main
-main(sys.argv[2], json.loads(sys.argv[3]))
+main(sys.argv[2], json.loads(sys.argv[3]), sys.argv[4])
 """
 
 
@@ -108,15 +109,19 @@ def compare(
         pairs: per row, at least `LEAST_PAIRS`.
         sample_ns: about how much CPU time a sample takes.
     """
-    for plan in plans:
-        yield from _Suite(plan, ours, theirs, pairs, sample_ns).measured()
+    with tempfile.TemporaryDirectory(prefix="npuhal-bench-") as folder:
+        images.write(Path(folder))
+        for plan in plans:
+            yield from _Suite(plan, (ours, theirs), pairs, sample_ns, folder).measured()
 
 
 class _Suite:
     """The rows of one plan, measured by several pairs of processes."""
 
-    def __init__(self, plan: Plan, ours: Path, theirs: Path, pairs: int, sample_ns: float) -> None:
-        self.suite, self.trees, self.pairs, self.sample_ns = plan.suite, (ours, theirs), pairs, sample_ns
+    def __init__(
+        self, plan: Plan, trees: tuple[Path, Path], pairs: int, sample_ns: float, folder: str
+    ) -> None:
+        self.suite, self.trees, self.pairs, self.sample_ns, self.folder = plan.suite, trees, pairs, sample_ns, folder
         self.wanted = {name: sorted(names) for name, names in plan.wanted.items()}
         self.specs = [spec for name in self.wanted for spec in find(name).specs if spec.name in plan.wanted[name]]
         self.calls: dict[str, int] = {}
@@ -128,7 +133,9 @@ class _Suite:
         while done < self.pairs:
             count = min(_PAIRS_PER_PROCESS, self.pairs - done)
             with ExitStack() as stack:
-                children = [stack.enter_context(_Child(tree, self.suite.url, self.wanted)) for tree in self.trees]
+                children = [
+                    stack.enter_context(_Child(tree, self.suite.url, self.wanted, self.folder)) for tree in self.trees
+                ]
                 for spec in self.specs:
                     self._row(children[0], children[1], spec, range(done, done + count))
             done += count
@@ -198,14 +205,14 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 class _Child:
     """A process that measures one tree."""
 
-    def __init__(self, root: Path, url: str, wanted: dict[str, list[str]]) -> None:
+    def __init__(self, root: Path, url: str, wanted: dict[str, list[str]], folder: str) -> None:
         self.root, self.told = root, b""
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
         environment = {**os.environ, "PYTHONPATH": str(root)}
         for name in ("NPUHAL_URL", "PYTHONDONTWRITEBYTECODE", "PYTHONSAFEPATH"):
             environment.pop(name, None)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(Path(__file__).resolve().parents[1]), url, json.dumps(wanted)],
+            [sys.executable, "-c", _BOOT, str(Path(__file__).resolve().parents[1]), url, json.dumps(wanted), folder],
             cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.cli.bench.groups import Loops, group, group_of_urls
+from runtime.cli.bench.images import image
 from runtime.cli.bench.measure import Loop, Spec
 from runtime.cli.bench.operations import kernel
 
@@ -53,12 +54,10 @@ def imports(_url: str) -> Loops:
 )
 def starts(url: str) -> Loops:
     """Programs in interpreters of their own, less the start of an empty one."""
-    from runtime.cli.sample import minimal_kernel
-
     yield _started("import runtime; runtime.device(0)", url)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "once.o")
-        path.write_bytes(minimal_kernel("once", arguments=4))
+        path.write_bytes(image("once"))
         stand_in = _STAND_IN if url.startswith("fake") else ""
         yield _started(_FIRST_LAUNCH.format(path=str(path), stand_in=stand_in), url)
 
@@ -96,9 +95,6 @@ def _cost(program: str, url: str) -> float:
 def once(url: str) -> Loops:
     """Opening a device, loading a kernel's file, and its first launch, all modules being loaded."""
     from runtime import Runtime
-    from runtime.cli.sample import minimal_kernel
-
-    image = minimal_kernel("once", arguments=4)
 
     def steps() -> tuple[int, int, int]:
         """Return what each of the three takes, in nanoseconds of CPU time."""
@@ -107,7 +103,7 @@ def once(url: str) -> Loops:
             times = [time.process_time_ns()]
             device = machine.device(0)
             times.append(time.process_time_ns())
-            found = device.load(image, name="once").only
+            found = device.load(image("once"), name="once").only
             times.append(time.process_time_ns())
             stream, buffers = device.create_stream(), [device.alloc(64) for _ in range(4)]
             began = time.process_time_ns()

@@ -80,7 +80,7 @@ def test_a_tree_that_cannot_be_imported_is_told_with_its_words(tmp_path: Path) -
 def test_a_process_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paired, "_ANSWER_WITHIN_S", 0.3)
     other = checkout(tmp_path, "runtime/cli", "import threading; threading.Event().wait()")
-    child = paired._Child(other, SUITE.url, {})
+    child = paired._Child(other, SUITE.url, {}, "")
     with pytest.raises(ChildFailed, match=r"did not answer within 0\.3 s"):
         child.__enter__()
     assert child.process.returncode is not None
@@ -91,7 +91,7 @@ class Scripted:
 
     order: list[str]
 
-    def __init__(self, root: Path, _url: str, _wanted: object) -> None:
+    def __init__(self, root: Path, *_: object) -> None:
         self.root = root
 
     def __enter__(self) -> Scripted:

@@ -105,7 +105,8 @@ def _leads_back(stream: Stream, made: HostCall, seen: set[Stream]) -> bool:
     signal = getattr(awaited, "__self__", None)
     signal = getattr(signal, "signal", signal)
     calls = stream.device.runtime.callbacks
-    if owner.name == OWNER or (signal is not None and calls.group_of(stream, signal) is not None):
+    called = owner is not None and owner.name == OWNER
+    if called or (signal is not None and calls.group_of(stream, signal) is not None):
         return calls.group_of(stream) is made.group
     if any(each.calls_in(stream) for each in list(made.group.streams.values())):
         return True

@@ -83,7 +83,7 @@ def awaited(stream: Stream) -> list[str]:
             found.append(_source(stream, told.signal))
         elif isinstance(told, Signal):
             owner = ring.owners[(end - 1) % ring.depth]
-            if owner.type in (TaskType.STREAM_WAIT_EVENT, TaskType.NOTIFY_WAIT):
+            if owner is not None and owner.type in (TaskType.STREAM_WAIT_EVENT, TaskType.NOTIFY_WAIT):
                 found.append(stream.device.runtime.callbacks.standing(stream, told) or _source(stream, told))
     return found
 

@@ -15,7 +15,7 @@ import linecache
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from chips.layout import SQE_BYTES, Template
 from npuhal.records import replace
@@ -66,7 +66,7 @@ _TEXT = """
  two                 |             owners[position] = info_2
  captured positioned |             number = serial()
  stored              |             store(stream, pack({packed}))
- stored              |             ring.mark = None
+ stored              |             ring.in_flight_start = None
  !stored             |             pack(buffer, 0, {packed})
  kept                |             kept[position] = keep
  finished            |             if finished is not None:
@@ -155,6 +155,12 @@ class Part(NamedTuple):
 
     template: Template
     info: TaskInfo
+
+
+class HasEnd(Protocol):
+    """Something that knows the count behind the newest of its tasks."""
+
+    end: int
 
 
 class Recording(NamedTuple):
@@ -283,7 +289,7 @@ def template_of(stream: Stream, task: Task, *varied: str) -> Template | None:
 def prepared_send(
     stream: Stream, *parts: Part, epochs: tuple[Epoch, ...], parameters: tuple[str, ...] = (), carries: str = NOTHING,
     program: Closable | None = None, slow: Callable[..., object] | None = None,
-    value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: Any = None,
+    value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: HasEnd | None = None,
 ) -> Callable[..., Any]:
     """Return the function that sends tasks of one SQE each, at most two, in a stream whose sink is immediate.
 

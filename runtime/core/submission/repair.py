@@ -67,7 +67,7 @@ def _broken_off(stream: Stream, count: int) -> Iterator[bool]:
         left = not stream.closed and was_sent(stream, ring.submitted + count)
         yield left
         if left:
-            ring.mark = None
+            ring.in_flight_start = None
         stream.senders.seek(ring.tail)
     with suppress(RuntimeError):  # it was not held
         stream.lock.release()
@@ -77,8 +77,8 @@ def repair_stored(stream: Stream) -> None:
     """Give the position back that a prepared send had taken for an entry which the host keeps."""
     ring = stream.ring
     with stream.lock:  # as above
-        if ring.mark not in (None, ring.submitted):
+        if ring.in_flight_start not in (None, ring.submitted):
             stream.own_sink.rollback(stream, 1)
-        ring.mark = None
+        ring.in_flight_start = None
     with suppress(RuntimeError):
         stream.lock.release()

@@ -64,17 +64,17 @@ class TaskRing:
     `limit` is the absolute count up to which submission needs no look at the device.
     """
 
-    __slots__ = ("arguments", "depth", "kept", "limit", "mark", "owed", "owners", "reclaimed", "specials", "submitted")
+    __slots__ = ("arguments", "depth", "kept", "limit", "in_flight_start", "owed", "owners", "reclaimed", "specials", "submitted")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.submitted = self.reclaimed = 0
         self.limit = depth - 1
-        self.mark: int | None = None
+        self.in_flight_start: int | None = None
         """Where `submitted` was before the `take` of the task that is being sent; None between tasks."""
-        self.owners: list[Any] = [None] * depth
+        self.owners: list[TaskInfo | None] = [None] * depth
         """Per position: the label of the task (what it is called in an error), shared by all its SQEs."""
-        self.arguments: list[Any] = [None] * depth
+        self.arguments: list[ArgumentBlock | None] = [None] * depth
         """Per position: the argument block that goes back to its pool when the task is reclaimed."""
         self.kept: list[Any] | None = None
         """Per position: what has to live until the task is reclaimed; made by `keep` where it is needed."""
@@ -111,14 +111,14 @@ class TaskRing:
         """Whether `count` SQEs can be taken without overtaking the head."""
         return self.submitted + count <= self.limit
 
-    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+    def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:
         """Take `count` positions for one task and return its numbers; the caller has checked `fits`."""
         raise NotImplementedError
 
     def give_back(self, count: int) -> None:
         """Undo the `take` just made, with what was attached to the task (only under the stream's lock)."""
         self.submitted -= count
-        self.mark = None
+        self.in_flight_start = None
         self.arguments[self.submitted % self.depth] = None
         if self.specials and self.specials[-1][0] > self.submitted:
             self.specials.pop()
@@ -232,9 +232,9 @@ class RingV100(TaskRing):
         wrapped = self.pending and self.ids[self.reclaimed % self.depth] > self.next_id
         return limit - self._skipped if wrapped else limit
 
-    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+    def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:
         """Take positions; all of them carry the task's id."""
-        self.mark = self.submitted
+        self.in_flight_start = self.submitted
         task_id = self.next_id
         first = self.submitted % self.depth
         self.ids[first], self.owners[first] = task_id, owner
@@ -277,9 +277,9 @@ class RingV200(TaskRing):
         self.firsts = array("H", [NO_TASK]) * depth
         self.allocations = 0
 
-    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+    def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:
         """Take positions; the task is called by the first of them."""
-        self.mark = self.submitted
+        self.in_flight_start = self.submitted
         first = self.submitted % self.depth
         for offset in range(count):
             position = (first + offset) % self.depth

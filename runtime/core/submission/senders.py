@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
     from runtime.core.submission.runs import RunSender
-    from runtime.driver.queues import QueuePair
+    from runtime.driver.queues import QueuePair, Sender
 
 
 class Senders:
@@ -39,11 +39,11 @@ class Senders:
         if self.ring is not None:
             self.ring.move(ring_base)
 
-    def for_runs(self, longest: int) -> Any:
+    def for_runs(self, longest: int) -> Sender:
         """Return a send of its own, with a staging buffer for so many SQEs; `info.sqe_num` says how many it sends."""
         return self._make(longest)
 
-    def __getitem__(self, count: int) -> Any:
+    def __getitem__(self, count: int) -> Sender:
         sender = self._by_count.get(count)
         if sender is None:
             sender = self._by_count[count] = self._make(count)

@@ -97,6 +97,20 @@ class CaptureGraph(Protocol):
         """Whether it was closed."""
 
 
+class EventInGraph(Protocol):
+    """What stands for an event in the graph that it was last recorded into, while that is captured."""
+
+    @property
+    def capturing(self) -> bool:
+        """Whether the graph is still being captured."""
+
+    def wait(self, stream: Stream) -> None:
+        """Let a stream wait for the record; one that is not captured joins the capture."""
+
+    def reset(self, stream: Stream) -> None:
+        """Take the record back when the graph gets there."""
+
+
 class CaptureBranch(Protocol):
     """One stream's part of a capture, as those see it who do not make graphs."""
 
@@ -197,7 +211,7 @@ class HardwareSink(OwnSink):
     def rollback(self, stream: Stream, count: int) -> bool:
         """Give the places back, unless an interrupt came before they were taken or after the driver had the SQEs."""
         ring = stream.ring
-        taken, ring.mark = ring.submitted != ring.mark, None
+        taken, ring.in_flight_start = ring.submitted != ring.in_flight_start, None
         left = taken and was_sent(stream, ring.submitted)
         if taken and not left:
             ring.give_back(count)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chips.env import TaskIds
 from chips.tasks import Flip
@@ -20,11 +20,13 @@ from runtime.core.submission.reclaim import reclaim
 from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, tell
 
 if TYPE_CHECKING:
+    from chips.completion import Cqe
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.epoch import Epoch
     from runtime.core.submission.sink import TaskSink
     from runtime.driver.queues import Sender
+    from runtime.memory.arguments import ArgumentBlock
 
 _TRIES_PER_CHECK = 1000
 """Refused sends between two looks at the device's state."""
@@ -37,7 +39,7 @@ _PAUSE_S = 50e-6
 
 def submit(
     stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
-    reported: Callable[[Any], None] | None = None, arguments: Any = None,
+    reported: Callable[[Cqe | None], None] | None = None, arguments: ArgumentBlock | None = None,
     prepare: Callable[[TaskIds], Task | None] | None = None, sink: TaskSink | None = None,
 ) -> TaskIds:
     """Encode one task and send it; returns the numbers it got.
@@ -88,12 +90,12 @@ def submit(
                     stream.expected[stream.report_key(ids)] = ring.submitted, reported
                 sink.commit(stream, sqes)
             except BaseException:
-                if (ids is not None or ring.mark is not None) and not sink.rollback(stream, count):
+                if (ids is not None or ring.in_flight_start is not None) and not sink.rollback(stream, count):
                     unsent.clear()
                 elif ids is not None:
                     stream.expected.pop(stream.report_key(ids), None)
                 raise
-            ring.mark = None
+            ring.in_flight_start = None
             unsent.clear()
             crossed = not stream.keeps_tasks and ring.submitted // TICK != (ring.submitted - count) // TICK
             if isinstance(ring, RingV100) and ring.next_id == 0 and sink.immediate:
@@ -118,7 +120,7 @@ def send(
     return submit(stream, task, owner=owner, finished=finished, sink=stream.own_sink)
 
 
-def _owed(stream: Stream, finished: Finished | None, arguments: Any) -> deque[Finished]:
+def _owed(stream: Stream, finished: Finished | None, arguments: ArgumentBlock | None) -> deque[Finished]:
     """Return what has to be called when a task is not sent."""
     owed: deque[Finished] = deque(() if finished is None else (finished,))
     if arguments is not None:
@@ -138,10 +140,10 @@ def flip(stream: Stream) -> None:
         ids = sink.alloc(stream, 1, TaskInfo(task.type, "flip"))
         sink.commit(stream, stream.plugin.ops(task).encode(task, env, ids))
     except BaseException:
-        if ring.mark is not None:
+        if ring.in_flight_start is not None:
             sink.rollback(stream, 1)
         raise
-    ring.mark = None
+    ring.in_flight_start = None
 
 
 class _LastTask(threading.local):

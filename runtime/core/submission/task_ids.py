@@ -12,7 +12,7 @@ from typing import Any
 
 from chips.env import TaskIds
 from runtime import errors
-from runtime.core.submission.ring import NO_TASK, TaskRing
+from runtime.core.submission.ring import NO_TASK, TaskInfo, TaskRing
 
 FIRST_PLACES = 1024
 """Places a pool starts with; it grows by as many."""
@@ -62,14 +62,14 @@ class PooledRing(TaskRing):
         """Whether the queue has room for `count` entries and the pool for a task."""
         return super().fits(count) and (self._pool.used < self._pool.limit)
 
-    def take(self, count: int, serial: int, owner: Any) -> TaskIds:
+    def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:
         """Take a place of the pool, the next free id, and positions that carry it."""
         if not self._pool.take():
             raise errors.fault(
                 "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", f"all {self._pool.limit} tasks of the device are in use",
                 layer="core", hint="synchronise streams that have much work queued",
             )
-        self.mark = self.submitted
+        self.in_flight_start = self.submitted
         task_id = self._next
         while task_id in self._taken:
             task_id = (task_id + 1) % NO_TASK

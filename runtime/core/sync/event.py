@@ -8,7 +8,7 @@ was made, and can be reset; the plain default event takes a new one for every re
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chips.traits import EventKind
 from npuhal.records import replace
@@ -24,6 +24,7 @@ from runtime.core.sync.signals import ByteSignal, CountSignal, IdSignal, Mark, R
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.sink import EventInGraph
 
 
 class Event(EventQueries):
@@ -52,7 +53,7 @@ class Event(EventQueries):
         self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
         self.reset_in: Stream | None = None
         """The stream of a reset that came after the newest record."""
-        self.shadow: Any = None
+        self.shadow: EventInGraph | None = None
         """What stands for the event in the graph that it was last recorded into, while that is captured."""
         self.outside: Outside | None = None
         """What graphs do with it from outside; its records set bytes of memory then."""

@@ -15,6 +15,7 @@ from runtime.core.sync.shared_event import SharedWords
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
     from runtime.core.stream.stream import Stream
+    from runtime.core.submission.sink import EventInGraph
     from runtime.core.sync.event_flags import EventFlag, Traits
     from runtime.core.sync.signals import Recording, Signal, Waiting
 
@@ -28,7 +29,7 @@ class EventQueries:
         device: Device
         flags: EventFlag
         renewed: bool
-        shadow: Any
+        shadow: EventInGraph | None
         _latest: Recording | None
         _means: Traits
         _signal: Signal | None

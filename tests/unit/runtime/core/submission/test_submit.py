@@ -60,7 +60,7 @@ def test_a_task_that_cannot_be_encoded_is_undone(machine: Runtime, stream: Strea
     with pytest.raises(Exception, match="notify"):
         stream.submit(NotifyWait(notify_id=1 << 40), **witness.options())
     assert (witness.finished, witness.returned) == (1, 1)
-    assert (stream.ring.submitted, stream.ring.mark, stream.expected) == (0, None, {})
+    assert (stream.ring.submitted, stream.ring.in_flight_start, stream.expected) == (0, None, {})
     ids = stream.submit(Nop())
     assert (ids.task_id, ids.position) == (0, 0)
     stream.synchronize()

@@ -64,7 +64,7 @@ class TaskRing:
     `limit` is the absolute count up to which submission needs no look at the device.
     """
 
-    __slots__ = ("arguments", "depth", "kept", "limit", "in_flight_start", "owed", "owners", "reclaimed", "specials", "submitted")
+    __slots__ = ("arguments", "depth", "in_flight_start", "kept", "limit", "owed", "owners", "reclaimed", "specials", "submitted")
 
     def __init__(self, depth: int) -> None:
         self.depth = depth

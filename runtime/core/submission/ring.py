@@ -64,7 +64,8 @@ class TaskRing:
     `limit` is the absolute count up to which submission needs no look at the device.
     """
 
-    __slots__ = ("arguments", "depth", "in_flight_start", "kept", "limit", "owed", "owners", "reclaimed", "specials", "submitted")
+    __slots__ = ("arguments", "depth", "in_flight_start", "kept", "limit", "owed", "owners", "reclaimed", "specials",
+                 "submitted")  # fmt: skip
 
     def __init__(self, depth: int) -> None:
         self.depth = depth

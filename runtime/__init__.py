@@ -30,13 +30,17 @@ if TYPE_CHECKING:
         HostBuffer,
         Kernel,
         LaunchOptions,
+        Library,
+        LibraryKernel,
         MessageQueue,
         Notify,
+        Operator,
         Program,
         RandomGenerator,
         Runtime,
         RuntimeFault,
         Stream,
+        TensorList,
         TritonKernel,
         annotate,
         current_device,
@@ -53,7 +57,8 @@ if TYPE_CHECKING:
 __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
-    "DeviceBuffer", "DeviceArray", "HostBuffer", "Program", "Kernel", "TritonKernel",
+    "DeviceBuffer", "DeviceArray", "HostBuffer", "Program", "Kernel",
+    "TritonKernel", "Operator", "TensorList", "Library", "LibraryKernel",
     "LaunchOptions", "RuntimeFault", "tracing", "annotate", "mark", "Channel", "MessageQueue", "RandomGenerator",
 ]  # fmt: skip
 

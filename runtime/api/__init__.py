@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from runtime.feature.messages import Channel, MessageQueue
     from runtime.launch.kernel import Kernel
     from runtime.launch.options import LaunchOptions
+    from runtime.launch.producers.library import Library, LibraryKernel
+    from runtime.launch.producers.operator import Operator, TensorList
     from runtime.launch.producers.triton import TritonKernel
     from runtime.launch.program import Program
     from runtime.memory.array import DeviceArray
@@ -51,6 +53,8 @@ else:
         "runtime.feature.messages": "Channel MessageQueue",
         "runtime.launch.kernel": "Kernel",
         "runtime.launch.options": "LaunchOptions",
+        "runtime.launch.producers.library": "Library LibraryKernel",
+        "runtime.launch.producers.operator": "Operator TensorList",
         "runtime.launch.producers.triton": "TritonKernel",
         "runtime.launch.program": "Program",
         "runtime.memory.array": "DeviceArray",
@@ -61,6 +65,7 @@ else:
 __all__ = [
     "start", "shutdown", "device", "device_count", "set_device", "reset_device", "on_device", "current_device",
     "Runtime", "Device", "Stream", "Event", "Notify", "Graph", "GraphBuilder", "CaptureMode",
-    "DeviceBuffer", "DeviceArray", "HostBuffer", "Program", "Kernel", "TritonKernel",
+    "DeviceBuffer", "DeviceArray", "HostBuffer", "Program", "Kernel",
+    "TritonKernel", "Operator", "TensorList", "Library", "LibraryKernel",
     "LaunchOptions", "RuntimeFault", "annotate", "mark", "Channel", "MessageQueue", "RandomGenerator",
 ]  # fmt: skip

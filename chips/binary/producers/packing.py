@@ -31,6 +31,10 @@ class BlockLayout:
     members: tuple[Member, ...]
     size: int
 
+    def __str__(self) -> str:
+        rows = [f"{each.offset:5} {each.size:3}  {each.name}" for each in self.members]
+        return "\n".join([*rows, f"{self.size:5} bytes"])
+
     @property
     def format(self) -> str:
         """The block as a `struct` format, with padding; values go in the order of the members."""

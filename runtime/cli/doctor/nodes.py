@@ -23,6 +23,8 @@ _OPEN_CURES = {
     "EISDIR": "this is a folder, made by a container that was started before the driver: remove it, reload the driver",
 }
 """What helps, by the errno of opening a node."""
+_BASES = ("asdrv_pbl", "asdrv_vpbl")
+"""Modules of which the library must see one in /proc/modules before it uses the manager's node."""
 _MODULES = re.compile(r"^(?:drv_|asdrv_|ascend_)\w*", re.MULTILINE)
 _MAPPING = "--device /dev/davinci0 --device /dev/davinci_manager --device /dev/hisi_hdc"
 
@@ -53,6 +55,14 @@ def check(machine: Machine) -> Iterator[Finding]:
             f"there is no {CHANNEL}, the channel to the device's processes on PCIe cards (UB cards do without)",
             f"{len(devices)} device node(s) are there",
             f"add --device {CHANNEL}" if container else "load the Ascend driver whole (see dmesg)",
+        )
+    loaded = machine.text("/proc/modules")
+    if managers and loaded and not any(re.search(rf"^{name}\b", loaded, re.MULTILINE) for name in _BASES):
+        yield Finding(
+            Level.WARNING,
+            "the driver's library does not find its kernel module and asks nothing of the kernel then",
+            f"/proc/modules has none of {', '.join(_BASES)}; {', '.join(managers)} is there",
+            "load the Ascend driver whole (see dmesg), or show the host's /proc/modules to the container",
         )
     refused = [name for name in (*devices, *managers, CHANNEL) if machine.exists(name) and not machine.may(name, "rw")]
     if refused:

@@ -227,6 +227,20 @@ def test_no_two_cards_have_the_same_die(open_rig: Callable[..., Rig], soc: str, 
         assert len({(card.identity.chip_id, card.identity.die_id) for card in cards}) == count
 
 
+def event_wait_from(rig: Rig, here: Stream, event: int, *, wide: bool) -> list[bytes]:
+    """Return the entries by which a stream of card 0 waits for an event of card 1."""
+    build, card = Builder(rig), rig.fake.device(1)
+    ((base, _),) = [row for row in event_tables(rig.fake.device(0)) if row[1] is card]
+    wait = MemoryWait(
+        address=base + event // 4096 * 0x10000 + event % 4096 * 4, value=1, test=WaitFor.EQUAL, size=3 if wide else 0,
+        position=0, depth=here.depth, profiling=rig.alloc(8),
+        queue=KnownQueue(sq_id=here.sq_id, tail=build.page(here) + build.facts.tail_offset, paused=rig.alloc(8)),
+    )  # fmt: skip
+    entry = build.call("memory_wait", here, lambda _address: wait.assemble(build.generation), 1)
+    end, flag = rig.sqe("memory_wait_end", here, 1), rig.alloc(8)
+    return [rig.nop(here), rig.sqe("write_value", here, 1, addr=flag, awsize=3, va=1), entry, end]
+
+
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_card_reads_the_events_of_another(open_rig: Callable[..., Rig], scheme: str, wide: bool) -> None:
@@ -235,17 +249,7 @@ def test_a_card_reads_the_events_of_another(open_rig: Callable[..., Rig], scheme
     rig.dev = 1
     event = rig.take_event()
     rig.dev = 0
-    build, card = Builder(rig), rig.fake.device(1)
-    ((base, found),) = [row for row in event_tables(rig.fake.device(0)) if row[1] is card]
-    assert found is card
-    wait = MemoryWait(
-        address=base + event // 4096 * 0x10000 + event % 4096 * 4, value=1, test=WaitFor.EQUAL, size=3 if wide else 0,
-        position=0, depth=here.depth, profiling=rig.alloc(8),
-        queue=KnownQueue(sq_id=here.sq_id, tail=build.page(here) + build.facts.tail_offset, paused=rig.alloc(8)),
-    )  # fmt: skip
-    entry = build.call("memory_wait", here, lambda _address: wait.assemble(build.generation), 1)
-    end, flag = rig.sqe("memory_wait_end", here, 1), rig.alloc(8)
-    here.send(rig.nop(here), rig.sqe("write_value", here, 1, addr=flag, awsize=3, va=1), entry, end)
+    here.send(*event_wait_from(rig, here, event, wide=wide))
     for _ in range(5):
         assert here.head in (0, 1, 2)
     rig.dev = 1
@@ -253,6 +257,27 @@ def test_a_card_reads_the_events_of_another(open_rig: Callable[..., Rig], scheme
     rig.dev = 0
     here.drain()
     assert not [place for place in rig.fake.problems if "failed" in place]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_reading_an_event_of_another_card_orders_what_comes_behind(
+    open_rig: Callable[..., Rig], ordered: bool
+) -> None:
+    rig = open_rig(seed=11, devices=2, check="race")
+    there, here = other_stream(rig), rig.stream()
+    assert rig.hal.halDeviceEnableP2P(0, rig.fake.device(1).identity.physical, 0) == 0
+    rig.dev = 1
+    event, source = rig.take_event(), rig.alloc(64)
+    filled = rig.alloc(64)
+    rig.dev = 0
+    target = rig.alloc(64)
+    entries = event_wait_from(rig, here, event, wide=False) if ordered else []
+    rig.dev = 1
+    assert there.send(rig.copy(there, source, filled, 64), rig.record(there, event)) == 0
+    rig.dev = 0
+    assert here.send(*entries, rig.copy(here, target, source, 64)) == 0
+    rig.fake.run_until_idle()
+    assert len(rig.fake.reports.take()) == (0 if ordered else 1)
 
 
 # -- the error ring ----------------------------------------------------------------------------------------------------

@@ -513,3 +513,15 @@ def test_a_url_that_names_no_file_is_a_problem(build: Build) -> None:
     (finding, *_) = libraries.check(machine)
     assert (finding.level, finding.evidence) == (Level.PROBLEM, "/opt/nowhere.so")
     assert finding.cure == "correct or unset NPUHAL_URL"
+
+
+@pytest.mark.parametrize(
+    ("modules", "told"), [("ext4 1 2\n", True), ("asdrv_pbl 1 2\n", False), ("asdrv_vpbl 1 2\n", False)]
+)
+def test_a_driver_that_the_library_does_not_see(build: Build, modules: str, told: bool) -> None:
+    machine = build({"/proc/modules": modules})
+    found = [row for row in nodes.check(machine) if "does not find its kernel module" in row.situation]
+    assert bool(found) == told
+    if told:
+        assert found[0].level is Level.WARNING
+        assert "asdrv_pbl, asdrv_vpbl" in found[0].evidence

@@ -25,6 +25,8 @@ class Action(enum.Enum):
     LIVE = enum.auto()
     CONTEXT = enum.auto()
     OWN = enum.auto()
+    OWN_MODEL = enum.auto()
+    DEVICE = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Check:
     """The condition as an expression over the parameters, `acl`, and the objects that `live` has found (`stream_`)."""
     name: str = ""
     """The parameter that it is about."""
-    code: str = ""
+    code: int | str = ""
     message: str = ""
     expected: str = ""
     kind: type[Any] | None = None
@@ -54,17 +56,18 @@ class Check:
         shown = "NULL" if value is None else value
         number = _parameters(self.message)
         facts: dict[str, object] = {
-            "function": call, "value": shown, "parameter": self.name, "expected": self.expected or self.rule,
-            "reason": self.expected or self.rule, "object": self.name, "feature": self.expected or call,
-            "what": self.name,
+            "function": call, "value": shown, "parameter": self.name, "object": self.name, "what": self.name,
+            "feature": self.expected or call, "reason": self.rule, "details": self.rule,
         }  # fmt: skip
-        params = [f"{call}: {self.rule}" if self.message == "EE1001" else facts[each] for each in number]
+        if self.message == "EE1001":
+            facts["reason"] = f"{call}: {self.rule}"
+        params = [facts.get(each, self.expected) for each in number]
         text = f"{call}: {self.rule}" + (f", it is {shown}" if self.name and value not in (None, 0) else "")
         hint = f"{self.name}: {self.expected}" if self.expected and self.name else ""
         return errors.fault(self.code, text, ee=self.message, params=params, hint=hint)
 
 
-_ACL_CODES = ("ACL_ERROR_INVALID_PARAM", "ACL_ERROR_FEATURE_UNSUPPORTED")
+_ACL_CODES = ("ACL_ERROR_INVALID_PARAM", "ACL_ERROR_FEATURE_UNSUPPORTED", 100000, 200006)
 
 
 def _parameters(message: str) -> tuple[str, ...]:
@@ -82,7 +85,7 @@ def _all(rows: list[Check]) -> tuple[Check, ...]:
     return tuple(rows)
 
 
-def null(*names: str, message: str = "EH0008", code: str = "") -> tuple[Check, ...]:
+def null(*names: str, message: str = "EH0008", code: int | str = "") -> tuple[Check, ...]:
     """Refuse NULL for each of the parameters, in this order: the acl layer's 100000 with EH0008."""
     return _all([
         Check(Action.REFUSE, f"{name} is NULL", f"not {name}", name, code or _code(message), message)
@@ -90,7 +93,7 @@ def null(*names: str, message: str = "EH0008", code: str = "") -> tuple[Check, .
     ])  # fmt: skip
 
 
-def null_rt(*names: str, message: str = "EE1004", code: str = "") -> tuple[Check, ...]:
+def null_rt(*names: str, message: str = "EE1004", code: int | str = "") -> tuple[Check, ...]:
     """Refuse NULL for each of the parameters, in this order: the runtime layer's 107000 with EE1004."""
     return null(*names, message=message, code=code)
 
@@ -103,7 +106,7 @@ def zero(*names: str, message: str = "EH0007") -> tuple[Check, ...]:
     ])  # fmt: skip
 
 
-def reserved(*names: str, message: str = "EH0012", code: str = "") -> tuple[Check, ...]:
+def reserved(*names: str, message: str = "EH0012", code: int | str = "") -> tuple[Check, ...]:
     """Refuse anything but 0 or NULL in reserved parameters: 100000 with EH0012."""
     return _all([
         Check(Action.REFUSE, f"{name} is reserved", name, name, code or _code(message), message, "0, it is reserved")
@@ -111,7 +114,9 @@ def reserved(*names: str, message: str = "EH0012", code: str = "") -> tuple[Chec
     ])  # fmt: skip
 
 
-def refuse(test: str, name: str, expected: str, message: str = "EH0007", *, code: str = "", rule: str = "") -> Check:
+def refuse(
+    test: str, name: str, expected: str, message: str = "EH0007", *, code: int | str = "", rule: str = ""
+) -> Check:
     """Refuse where an expression over the parameters is true.
 
     Args:
@@ -119,7 +124,7 @@ def refuse(test: str, name: str, expected: str, message: str = "EH0007", *, code
         name: the parameter that the answer names.
         expected: what would be right.
         message: the id of the message; "" for a silent refusal, which needs a code.
-        code: the name of the code, by default that of the message's layer.
+        code: the code or its name, by default that of the message's layer.
         rule: the condition in words, by default the expression.
     """
     return Check(Action.REFUSE, rule or test, test, name, code or _code(message), message, expected)
@@ -147,9 +152,45 @@ def live(name: str, kind: type[Any]) -> Check:
     )
 
 
-def context() -> Check:
-    """Refuse a thread without a context: 107002 with EE1018."""
-    return Check(Action.CONTEXT, "no current context", code="ACL_ERROR_RT_CONTEXT_NULL", message="EE1018")
+def context(only_if: str = "", *, message: str = "EE1018", code: int | str = "ACL_ERROR_RT_CONTEXT_NULL") -> Check:
+    """Refuse a thread without a context: 107002 with EE1018.
+
+    Args:
+        only_if: an expression over the parameters; where it is false, no context is needed.
+        message, code: what some calls answer instead.
+    """
+    rule = f"no current context, and {only_if}" if only_if else "no current context"
+    return Check(Action.CONTEXT, rule, only_if, code=code, message=message)
+
+
+def visible(name: str) -> Check:
+    """Refuse a device id that is none of the visible ones: 107001 with EE1003."""
+    return Check(
+        Action.DEVICE, f"{name} is no visible device", name=name, code="ACL_ERROR_RT_INVALID_DEVICEID", message="EE1003"
+    )
+
+
+def uncaptured(name: str, message: str = "EE1016", code: int | str = 107027) -> Check:
+    """Refuse a stream that is being captured: 107027 with EE1016."""
+    return refuse(
+        f"is_captured({name}_)", name, "a stream that is not being captured", message, code=code,
+        rule=f"{name} is being captured",
+    )
+
+
+def unbound(name: str, message: str = "EE1017", code: int | str = 107005) -> Check:
+    """Refuse a stream that is bound to a model: 107005 with EE1017."""
+    return refuse(
+        f"is_bound({name}_)", name, "a stream of no model", message, code=code, rule=f"{name} is bound to a model",
+    )
+
+
+def own_model(name: str) -> Check:
+    """Refuse a model of another context: 107004 with EE1010."""
+    return Check(
+        Action.OWN_MODEL, f"{name} belongs to another context", name=name, code="RT_ERROR_MODEL_CONTEXT",
+        message="EE1010",
+    )
 
 
 def own(name: str) -> Check:
@@ -157,4 +198,12 @@ def own(name: str) -> Check:
     return Check(
         Action.OWN, f"{name} belongs to another context", name=name, code="ACL_ERROR_RT_STREAM_CONTEXT",
         message="EE1010",
+    )
+
+
+def foreign_model(call: str, model: object) -> errors.RuntimeFault:
+    """Return the answer to a call that needs a model of the thread's context: 107004 with EE1010."""
+    return errors.fault(
+        "RT_ERROR_MODEL_CONTEXT", f"{call}: {model!r} belongs to another context than the thread's", ee="EE1010",
+        params=(call, "model", "it belongs to another context"), hint="make the model's context current first",
     )

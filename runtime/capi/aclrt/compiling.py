@@ -11,10 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from npuhal.records import replace
-from runtime.capi.aclrt.checks import Action, Check
+from runtime.capi.aclrt import predicates
+from runtime.capi.aclrt.checks import Action, Check, foreign_model
 from runtime.capi.aclrt.kinds import Parameter
 from runtime.core.process.current import foreign_stream
 from runtime.errors.whole import whole
+
+PREDICATES = {name: value for name, value in vars(predicates).items() if not name.startswith("_")}
+"""What conditions may use besides parameters."""
 
 
 def compiled(
@@ -65,7 +69,10 @@ def source(
     name: str, parameters: Sequence[Parameter], checks: Sequence[Check], *, waits: bool, answers: bool
 ) -> tuple[str, dict[str, Any]]:
     """Return the text of an entry's function, and what its names stand for but for `body`."""
-    values: dict[str, Any] = {"foreign_stream": foreign_stream, "plain": plain, "__name__": __name__}
+    values: dict[str, Any] = {
+        **PREDICATES, "foreign_stream": foreign_stream, "foreign_model": foreign_model, "plain": plain,
+        "__name__": __name__,
+    }  # fmt: skip
     takes = ", ".join(f"{each.name}={0 if each.number else None}" for each in parameters)
     text = {each.name for each in parameters if each.kind == "Text"}
     lines = [f"def {name}(acl{', *, ' if takes else ''}{takes}):"]
@@ -121,7 +128,25 @@ def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: 
         lines.append(f"    {name}_ = runtime.handles.get({name}, kind{number}) if {name} else None")
     elif check.action is Action.CONTEXT:
         runtime()
+        usual = check.code == "ACL_ERROR_RT_CONTEXT_NULL" and check.message == "EE1018"
+        if usual and not check.test:
+            context()
+        elif usual:
+            lines.append(f"    if {check.test}: runtime.current_context()")
+        else:
+            values[f"check{number}"] = check
+            only = f" and ({check.test})" if check.test else ""
+            lines.append(
+                f"    if runtime.find_context() is None and runtime.default_device is None{only}: "
+                f"raise check{number}.fault({call!r}, None)"
+            )
+    elif check.action is Action.DEVICE:
+        runtime()
+        lines.append(f"    runtime.slot({name}, {call!r})")
+    elif check.action is Action.OWN_MODEL:
+        runtime()
         context()
+        lines.append(f"    if {name}_.context is not context: raise foreign_model({call!r}, {name}_)")
     else:
         runtime()
         context()

@@ -80,6 +80,8 @@ class Entry:
     """The kind of what the C function returns; "" for a code."""
     parameters: frozenset[str]
     """The names of the parameters."""
+    failure: Any = None
+    """What a function that answers no code gives when it fails; None: the code."""
     run: Callable[..., Any] = field(init=False)
     """Checks and body: called with the state and the arguments by name; returns the answer, or 0 for success."""
 
@@ -102,7 +104,9 @@ class Entry:
 _entries: dict[str, Entry] = {}
 
 
-def entry(*checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False) -> Callable[[Function], Function]:
+def entry(
+    *checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False, failure: Any = None
+) -> Callable[[Function], Function]:
     """Register a function under its own name.
 
     Parameters are annotated with their C types (`kinds`); missing ones are NULL or 0. The body of a function that is
@@ -111,6 +115,7 @@ def entry(*checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False) 
     Args:
         checks: what it refuses, in this order (`checks`); each output that must be given has to be among them.
         waits_for_snapshot: the call creates or sends something, so it blocks while the process is locked.
+        failure: what a function that answers no code gives when it fails: NULL, 0, -1; by default the code.
 
     Raises:
         ValueError: two functions of one name, an annotation that is no C type, an output without a check for NULL.
@@ -128,7 +133,7 @@ def entry(*checks: Check | tuple[Check, ...], waits_for_snapshot: bool = False) 
             raise ValueError(f"{name}: NULL for {', '.join(unchecked)} is neither refused nor optional")
         answer = "" if gives == "None" else str(gives)
         names = frozenset(each.name for each in takes)
-        _entries[name] = Entry(name, made, takes, rows, waits_for_snapshot, answer, names)
+        _entries[name] = Entry(name, made, takes, rows, waits_for_snapshot, answer, names, failure)
         return made
 
     return register

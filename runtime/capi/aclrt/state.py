@@ -90,7 +90,8 @@ class Acl:
         try:
             return entry.run(self, **arguments)
         except errors.RuntimeFault as fault:
-            return self._failed(fault)
+            code = self._failed(fault)
+            return code if entry.failure is None else entry.failure
         except npuhal.errors.LibraryNotFound as missing:
             text = f"{name}: driver library not found: {missing}"
             return self._failed(errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,)))

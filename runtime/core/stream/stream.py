@@ -182,7 +182,7 @@ class Stream:
         """Why the last capture that the stream took part in has failed."""
         self.sq_word = 0
         """Address of the device word with the id of the queue that the stream is lent; 0 where the queue is its own."""
-        self.user_tag = 0
+        self.user_tag = 0xFFFFFFFF
         self.closed = False
         self.aborting = False
         self.aborts = 0

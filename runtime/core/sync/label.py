@@ -15,6 +15,7 @@ from runtime.core.process.handles import dead_handle
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
+    from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
 
 MAX_LABELS = 65535
@@ -65,12 +66,18 @@ class LabelIds:
 class Label:
     """A place in a stream of a model, once it was set. The model that it belongs to may be known from the start."""
 
-    __slots__ = ("__weakref__", "_ids", "closed", "device", "handle", "label_id", "model", "position", "row",
-                 "stream")  # fmt: skip
+    __slots__ = ("__weakref__", "_ids", "closed", "context", "device", "handle", "label_id", "model", "position",
+                 "row", "stream")  # fmt: skip
 
-    def __init__(self, device: Device, ids: LabelIds, model: object | None = None) -> None:
-        """Take an id from `ids`: the model's, or the process's where no model is given."""
-        self.device, self._ids, self.model = device, ids, model
+    def __init__(
+        self, device: Device, ids: LabelIds, model: object | None = None, *, context: Context | None = None
+    ) -> None:
+        """Take an id from `ids`: the model's, or the process's where no model is given.
+
+        Args:
+            context: the one that it was made in, where one was current.
+        """
+        self.device, self._ids, self.model, self.context = device, ids, model, context
         self.label_id = ids.take()
         self.stream: Stream | None = None
         self.position = -1
@@ -91,7 +98,7 @@ class Label:
         stream.check_open()
         model = stream.bound
         if model is None:
-            raise self._fault("RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is bound to no model", "EE1011")
+            raise self._fault("RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is bound to no model", "unbound")
         if self.model is not None and self.model is not model:
             raise self._fault("RT_ERROR_LABEL_MODEL", "the stream is bound to another model than the label's")
         if self.stream is not None:
@@ -109,7 +116,7 @@ class Label:
         call = "set of a label"
         early = self.device.chip.traits.posts_early_calls
         params: dict[str, tuple[str, tuple[object, ...]]] = {
-            "EE1011": ("EE1011", (call, self.label_id, "label", reason)),
+            "unbound": ("", ()) if early else ("EE1017", (call, "stream", reason)),
             "order": ("EE1018", (call, reason)) if early else ("EE1017", (call, "label", reason)),
         }
         number, values = params.get(message, ("", ()))
@@ -145,7 +152,12 @@ class LabelList:
     """Behind the rows: how many of them a switch may jump to."""
 
     def __init__(self, device: Device, labels: Sequence[Label]) -> None:
-        """Allocate the rows; each label learns where its own is."""
+        """Allocate the rows; each label learns where its own is.
+
+        Raises:
+            InternalError 507000: a label is in a list already, or twice in this one. The labels before it count as
+                being in this list from now on.
+        """
         for label in labels:
             label.check_open()
         self.device, self.labels = device, tuple(labels)
@@ -153,6 +165,11 @@ class LabelList:
         self.address = device.memory.alloc(size + self._COUNT.size, internal_flags())
         device.memory.write(self.count_address, self._COUNT.pack(len(labels)))
         for number, label in enumerate(labels):
+            if label.row is not None:
+                raise errors.fault(
+                    "ACL_ERROR_RT_INTERNAL_ERROR", f"{label!r} is in a list already",
+                    hint="put each label into one list, once",
+                )
             label.row = self, number
         self.closed = False
         self.handle = device.runtime.handles.add(self)

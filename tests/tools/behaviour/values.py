@@ -150,6 +150,8 @@ class Values:
     def bind(self, given: str, written: Any) -> None:
         """Keep an output under its name; NULL does not take the place of what an earlier call gave."""
         name = given.lstrip("&~")
+        if written is UNTOUCHED:  # still what the recorder had set it to
+            written = None
         if written is not None or name not in self.bound:
             self.bound[name] = written
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, live, null, one_of, refuse, reserved, succeed, zero
 from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of, need_size
@@ -43,18 +43,21 @@ def _kind(call: str, kind: int, allowed: Sequence[Direction] = tuple(Direction))
 # -- plain copies --------------------------------------------------------------------------------------------------
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not count"), null("dst", "src"), refuse("not 0 <= kind <= 5", "kind", "[0, 5]"), waits_for_snapshot=True,
+)
 def aclrtMemcpy(acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum) -> None:
     """Copy and wait; the direction is that of the addresses, whatever the kind says. No bytes: success at once."""
     call = "aclrtMemcpy"
-    if not count:
-        return
     need(call, dst=dst, src=src)
     _kind(call, kind)
     copy_addresses(acl.runtime.current_context(), dst, destMax, src, count, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    null("dst", "src"), refuse("not 0 <= kind <= 5", "kind", "[0, 5]"), live("stream", Stream),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyAsync(
     acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Handle
 ) -> None:
@@ -62,7 +65,10 @@ def aclrtMemcpyAsync(
     _queue(acl, "aclrtMemcpyAsync", dst, destMax, src, count, kind, stream)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    null("dst", "src"), refuse("not 0 <= kind <= 5", "kind", "[0, 5]"), live("stream", Stream),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyAsyncWithCondition(
     acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Handle
 ) -> None:
@@ -81,39 +87,38 @@ def _queue(acl: Acl, call: str, dst: int, destMax: int, src: int, count: int, ki
 # -- fills ---------------------------------------------------------------------------------------------------------
 
 
-@entry(waits_for_snapshot=True)
+@entry(succeed("not count"), null("devPtr"), context(), waits_for_snapshot=True)
 def aclrtMemset(acl: Acl, devPtr: Address, maxCount: Size, value: I32, count: Size) -> None:
     """Set bytes and wait; only the low byte of the value counts."""
-    if not count:
-        return
     need("aclrtMemset", devPtr=devPtr)
     fill_now(acl.runtime.current_context(), devPtr, maxCount, value, count, "aclrtMemset")
 
 
-@entry(waits_for_snapshot=True)
+@entry(succeed("not count"), null("devPtr"), live("stream", Stream), waits_for_snapshot=True)
 def aclrtMemsetAsync(acl: Acl, devPtr: Address, maxCount: Size, value: I32, count: Size, stream: Handle) -> None:
     """Queue the setting of bytes; host memory is set at once."""
-    if not count:
-        return
     call = "aclrtMemsetAsync"
     need(call, devPtr=devPtr)
     queue_fill(own_stream_of(acl, call, stream), devPtr, maxCount, (value & 0xFF) * 0x01010101, count, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "EH0009"),
+    refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemsetD32(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size) -> None:
     """Set N 32-bit words and wait."""
-    call = "aclrtMemsetD32"
-    if _words(call, ptr, memSize, N):
-        fill_words_now(acl.runtime.current_context(), ptr, value, N, call)
+    fill_words_now(acl.runtime.current_context(), ptr, value, N, "aclrtMemsetD32")
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "EH0009"),
+    refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"), live("stream", Stream), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemsetD32Async(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size, stream: Handle) -> None:
     """Queue the setting of N 32-bit words; host memory is set at once."""
     call = "aclrtMemsetD32Async"
-    if _words(call, ptr, memSize, N):
-        queue_fill(own_stream_of(acl, call, stream), ptr, memSize, value, 4 * N, call)
+    queue_fill(own_stream_of(acl, call, stream), ptr, memSize, value, 4 * N, call)
 
 
 def _words(call: str, ptr: int, room: int, count: int) -> bool:
@@ -137,19 +142,28 @@ def _words(call: str, ptr: int, room: int, count: int) -> bool:
 # -- rows ----------------------------------------------------------------------------------------------------------
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not width or not height"), null("dst", "src"),
+    refuse("width > dpitch", "width", "at most dpitch", "EH0009"),
+    refuse("width > spitch", "width", "at most spitch", "EH0009"), one_of("kind", 1, 2, 3, 4),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpy2d(
     acl: Acl, dst: Address, dpitch: Size, src: Address, spitch: Size, width: Size, height: Size, kind: Enum
 ) -> None:
     """Copy rows between host and device and wait."""
     call = "aclrtMemcpy2d"
     plane = _plane(call, dst, dpitch, src, spitch, width, height)
-    if plane is not None:
-        direction = _kind(call, kind, _PLANE_KINDS)
-        planes.copy_plane(acl.runtime.current_context(), plane, direction, call)
+    direction = _kind(call, kind, _PLANE_KINDS)
+    planes.copy_plane(acl.runtime.current_context(), plane, direction, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not width or not height"), null("dst", "src"),
+    refuse("width > dpitch", "width", "at most dpitch", "EH0009"),
+    refuse("width > spitch", "width", "at most spitch", "EH0009"), one_of("kind", 1, 2, 3, 4), live("stream", Stream),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpy2dAsync(
     acl: Acl, dst: Address, dpitch: Size, src: Address, spitch: Size, width: Size, height: Size, kind: Enum,
     stream: Handle,
@@ -157,23 +171,13 @@ def aclrtMemcpy2dAsync(
     """Queue a copy of rows."""
     call = "aclrtMemcpy2dAsync"
     plane = _plane(call, dst, dpitch, src, spitch, width, height)
-    if plane is not None:
-        direction = _kind(call, kind, _PLANE_KINDS)
-        planes.queue_plane(own_stream_of(acl, call, stream), plane, direction, call)
+    direction = _kind(call, kind, _PLANE_KINDS)
+    planes.queue_plane(own_stream_of(acl, call, stream), plane, direction, call)
 
 
-def _plane(call: str, dst: int, dpitch: int, src: int, spitch: int, width: int, height: int) -> Plane | None:
-    """Check what the acl layer checks of rows; None when there is nothing to do."""
-    if not width or not height:
-        return None
-    need(call, dst=dst, src=src)
-    for name, pitch in (("dpitch", dpitch), ("spitch", spitch)):
-        if width > pitch:
-            raise errors.fault(
-                "ACL_ERROR_INVALID_PARAM", f"{call}: width {width} is larger than {name} {pitch}", ee="EH0009",
-                params=(call, width, "width", f"it is larger than {name}, {pitch}"),
-                hint="a pitch must be at least as large as the width",
-            )
+def _plane(call: str, dst: int, dpitch: int, src: int, spitch: int, width: int, height: int) -> Plane:
+    """Return the rows; what leaves 64 bits is refused."""
+    for pitch in (dpitch, spitch):
         if pitch * height >= 1 << 64:
             raise errors.fault("ACL_ERROR_INVALID_PARAM", f"{call}: {height} rows of {pitch} bytes leave 64 bits")
     return Plane(dst, dpitch, src, spitch, width, height)
@@ -182,7 +186,10 @@ def _plane(call: str, dst: int, dpitch: int, src: int, spitch: int, width: int, 
 # -- batches -------------------------------------------------------------------------------------------------------
 
 
-@entry(null("failIndex"), waits_for_snapshot=True)
+@entry(
+    null("failIndex", "sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyBatch(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
     attrsIndexes: Address, numAttrs: Size, failIndex: Out[Size],
@@ -192,7 +199,10 @@ def aclrtMemcpyBatch(
     _batch(acl, call, (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, failIndex)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    null("sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyBatchV2(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
     attrsIndexes: Address, numAttrs: Size,
@@ -201,7 +211,10 @@ def aclrtMemcpyBatchV2(
     _batch(acl, "aclrtMemcpyBatchV2", (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, None)
 
 
-@entry(null("failIndex"), waits_for_snapshot=True)
+@entry(
+    null("failIndex", "sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyBatchAsync(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
     attrsIndexes: Address, numAttrs: Size, failIndex: Out[Size], stream: Handle,
@@ -212,7 +225,10 @@ def aclrtMemcpyBatchAsync(
     _batch(acl, call, (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, failIndex, where)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    null("sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyBatchAsyncV2(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
     attrsIndexes: Address, numAttrs: Size, stream: Handle,
@@ -266,7 +282,7 @@ def _claims(acl: Acl, call: str, address: int, count: int) -> list[Claim]:
 # -- reductions ----------------------------------------------------------------------------------------------------
 
 
-@entry(null("dst", "src"), waits_for_snapshot=True)
+@entry(null("dst", "src"), reserved("reserve"), waits_for_snapshot=True)
 def aclrtReduceAsync(
     acl: Acl, dst: Address, src: Address, count: U64, kind: Enum, type: Enum, stream: Handle, reserve: Address
 ) -> None:

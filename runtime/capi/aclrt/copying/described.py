@@ -6,7 +6,7 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import null, null_rt, refuse, succeed
 from runtime.capi.aclrt.entry import Out, entry, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of, need_size
@@ -48,7 +48,7 @@ def aclrtGetMemcpyDescSize(acl: Acl, kind: Enum, descSize: Out[Size]) -> None:
     descSize.value = descriptor.copy_bytes(acl.runtime.machine.chip, call)
 
 
-@entry(null("desc", "srcAddr", "dstAddr"), waits_for_snapshot=True)
+@entry(null("desc"), null("srcAddr", "dstAddr"))
 def aclrtSetMemcpyDesc(
     acl: Acl, desc: Address, kind: Enum, srcAddr: Address, dstAddr: Address, count: Size, config: Address
 ) -> None:
@@ -73,15 +73,13 @@ def aclrtMemcpyAsyncWithDesc(acl: Acl, desc: Address, kind: Enum, stream: Handle
     descriptor.queue_described_copy(own_stream_of(acl, call, stream), desc, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(succeed("not count"), refuse("kind != 6", "kind", "6", "EE1003"), waits_for_snapshot=True)
 def aclrtMemcpyAsyncWithOffset(
     acl: Acl, dst: Address, destMax: Size, dstDataOffset: Size, src: Address, count: Size, srcDataOffset: Size,
     kind: Enum, stream: Handle,
 ) -> None:
     """Queue a copy whose ends are the addresses that lie at `dst` and `src` when it runs, plus offsets."""
     call = "aclrtMemcpyAsyncWithOffset"
-    if not count:
-        return
     if kind != _INSIDE_DEVICE:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: kind is {kind}; it must be 6", ee="EE1003",
@@ -103,7 +101,7 @@ def aclrtCmoGetDescSize(acl: Acl, size: Out[Size]) -> None:
     size.value = descriptor.cache_bytes(acl.runtime.machine.chip)
 
 
-@entry(null_rt("cmoDesc", "src"), waits_for_snapshot=True)
+@entry(null_rt("cmoDesc", "src"))
 def aclrtCmoSetDesc(acl: Acl, cmoDesc: Address, src: Address, size: Size) -> None:
     """Write the description of a cache operation to device memory."""
     call = "aclrtCmoSetDesc"
@@ -112,12 +110,10 @@ def aclrtCmoSetDesc(acl: Acl, cmoDesc: Address, src: Address, size: Size) -> Non
     descriptor.describe_cache(device_of(acl).context, cmoDesc, src, size, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(refuse("reserve", "reserve", "NULL", "EE1003"), waits_for_snapshot=True)
 def aclrtCmoAsyncWithDesc(acl: Acl, cmoDesc: Address, cmoType: Enum, stream: Handle, reserve: Address) -> None:
     """Queue a cache operation that was described before; the stream must be a model's."""
     call = "aclrtCmoAsyncWithDesc"
-    if reserve:
-        raise _out_of_range(call, reserve, "reserve", "NULL")
     need_rt(call, cmoDesc=cmoDesc)
     descriptor.queue_described_cache(own_stream_of(acl, call, stream), cmoDesc, cmoType, call)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, null, one_of, refuse, visible
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, I64, Enum, Handle
 from runtime.capi.aclrt.state import Acl
@@ -14,7 +14,7 @@ _PROCESS_PARAMETERS = range(4)
 """aclSysParamOpt: 0 deterministic, 1 and 2 debugging, 3 only for the process."""
 
 
-@entry(null("context"), waits_for_snapshot=True)
+@entry(null("context"), visible("deviceId"), waits_for_snapshot=True)
 def aclrtCreateContext(acl: Acl, context: Out[Handle], deviceId: I32) -> None:
     """Make a context on a device and work in it."""
     context.value = acl.runtime.create_context(deviceId).handle
@@ -32,7 +32,7 @@ def aclrtSetCurrentContext(acl: Acl, context: Handle) -> None:
     acl.runtime.current.use_context(_live(acl, context, "RT_ERROR_INVALID_VALUE", "EE1018"))
 
 
-@entry(null("context"))
+@entry(null("context"), context(message=""))
 def aclrtGetCurrentContext(acl: Acl, context: Out[Handle]) -> None:
     """Return the thread's context; without one 107002 without a message."""
     found = acl.runtime.find_context()
@@ -41,7 +41,7 @@ def aclrtGetCurrentContext(acl: Acl, context: Out[Handle]) -> None:
     context.value = found.handle
 
 
-@entry(null("stream"))
+@entry(null("stream"), context())
 def aclrtCtxGetCurrentDefaultStream(acl: Acl, stream: Out[Handle]) -> None:
     """Return the handle of the stream that NULL stands for; after it was destroyed, a new one for the same stream."""
     stream.value = acl.runtime.current_context().default_handle()
@@ -61,32 +61,39 @@ def _live(acl: Acl, handle: int, problem: str, message: str) -> Context:
 # -- parameters ----------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(
+    one_of("opt", 0, 1, 2),
+    refuse("not 0 <= value <= (1 if opt else 3)", "value", "[0, 3] for option 0, else 0 or 1", "EE1003"), context(),
+)  # fmt: skip
 def aclrtCtxSetSysParamOpt(acl: Acl, opt: Enum, value: I64) -> None:
     """Set a parameter of the thread's context."""
-    _check("aclrtCtxSetSysParamOpt", opt, _CONTEXT_PARAMETERS)
     acl.runtime.current_context().parameters[opt] = value
 
 
-@entry(null("value"))
+@entry(null("value"), one_of("opt", 0, 1, 2), context())
 def aclrtCtxGetSysParamOpt(acl: Acl, opt: Enum, value: Out[I64]) -> None:
     """Return a parameter of the thread's context; 107021 when it was never set."""
-    _check("aclrtCtxGetSysParamOpt", opt, _CONTEXT_PARAMETERS)
-    value.value = _read(acl.runtime.current_context().parameters, opt, "context")
+    parameters = acl.runtime.current_context().parameters
+    if opt not in parameters:
+        raise errors.fault(
+            "ACL_ERROR_RT_SYSPARAMOPT_NOT_SET", f"parameter {opt} of this context was never set", hint="set it first"
+        )
+    value.value = parameters[opt]
 
 
-@entry()
+@entry(
+    one_of("opt", 0, 1, 2, 3),
+    refuse("not 0 <= value <= (1 if opt else 3)", "value", "[0, 3] for option 0, else 0 or 1", "EE1003"),
+)  # fmt: skip
 def aclrtSetSysParamOpt(acl: Acl, opt: Enum, value: I64) -> None:
     """Set a parameter of the process."""
-    _check("aclrtSetSysParamOpt", opt, _PROCESS_PARAMETERS)
     acl.runtime.parameters[opt] = value
 
 
-@entry(null("value"))
+@entry(null("value"), one_of("opt", 0, 1, 2, 3))
 def aclrtGetSysParamOpt(acl: Acl, opt: Enum, value: Out[I64]) -> None:
     """Return a parameter of the process; 107021 when it was never set."""
-    _check("aclrtGetSysParamOpt", opt, _PROCESS_PARAMETERS)
-    value.value = _read(acl.runtime.parameters, opt, "process")
+    value.value = acl.runtime.parameters.get(opt, 0)
 
 
 def _check(call: str, opt: int, known: range) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, null, refuse, reserved, visible
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Callback, Enum, Text
 from runtime.capi.aclrt.state import Acl
@@ -23,13 +23,13 @@ def aclrtSetDevice(acl: Acl, deviceId: I32) -> None:
     acl.runtime.set_device(deviceId)
 
 
-@entry(waits_for_snapshot=True)
+@entry(visible("deviceId"), waits_for_snapshot=True)
 def aclrtResetDevice(acl: Acl, deviceId: I32) -> None:
     """Take one reference back; the last one ends what runs."""
     acl.runtime.reset_device(deviceId)
 
 
-@entry(waits_for_snapshot=True)
+@entry(visible("deviceId"), waits_for_snapshot=True)
 def aclrtResetDeviceForce(acl: Acl, deviceId: I32) -> None:
     """Take all references back; without any, 507007 without a message."""
     slot = acl.runtime.slot(deviceId, "aclrtResetDeviceForce")
@@ -64,7 +64,7 @@ def rtSetDefaultDeviceId(acl: Acl, deviceId: U64) -> None:
     acl.runtime.default_device = None if deviceId == -1 else deviceId
 
 
-@entry(null("active"))
+@entry(null("active"), reserved("flags"), visible("deviceId"))
 def aclrtGetPrimaryCtxState(acl: Acl, deviceId: I32, flags: Out[U32] | None, active: Out[I32]) -> None:
     """Return whether the device has a reference; `flags` is reserved and must be NULL."""
     if flags is not None:
@@ -75,24 +75,19 @@ def aclrtGetPrimaryCtxState(acl: Acl, deviceId: I32, flags: Out[U32] | None, act
     active.value = int(acl.runtime.slot(deviceId, "aclrtGetPrimaryCtxState").primary is not None)
 
 
-@entry()
+@entry(context())
 def aclrtSynchronizeDevice(acl: Acl) -> None:
     """Wait for all streams of the thread's context."""
     acl.runtime.current_context().synchronize()
 
 
-@entry()
+@entry(refuse("timeout < -1", "timeout", "at least -1", code=107000), context())
 def aclrtSynchronizeDeviceWithTimeout(acl: Acl, timeout: I32) -> None:
     """The same for so many milliseconds at most; -1 for ever."""
-    if timeout < -1:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"aclrtSynchronizeDeviceWithTimeout: timeout is {timeout}", ee="EH0007",
-            params=("aclrtSynchronizeDeviceWithTimeout", timeout, "timeout", "-1 or more than 0"),
-        )
     acl.runtime.current_context().synchronize(timeout)
 
 
-@entry(null("deviceStatus"))
+@entry(null("deviceStatus"), visible("deviceId"))
 def aclrtQueryDeviceStatus(acl: Acl, deviceId: I32, deviceStatus: Out[Enum]) -> None:
     """Return 0 for a device that works, 1 for any other; it need not be set."""
     slot = acl.runtime.slot(deviceId, "aclrtQueryDeviceStatus")
@@ -104,14 +99,13 @@ def aclrtDeviceGetStreamPriorityRange(
     acl: Acl, leastPriority: Out[I32] | None, greatestPriority: Out[I32] | None
 ) -> None:
     """Return the lowest and the highest priority of streams; either may be NULL."""
-    acl.runtime.current_context()
     if leastPriority is not None:
         leastPriority.value = LOWEST_PRIORITY
     if greatestPriority is not None:
         greatestPriority.value = 0
 
 
-@entry()
+@entry(refuse("tsId not in (0, 1)", "tsId", "0 or 1"))
 def aclrtSetTsDevice(acl: Acl, tsId: Enum) -> None:
     """Choose the thread's task scheduler; the devices here have one, so both numbers mean it."""
     if not 0 <= tsId < _SYSTEM_SCHEDULERS:
@@ -138,38 +132,38 @@ def aclrtRegStreamStateCallback(acl: Acl, regName: Text, callback: Callback, arg
 # -- numbers: user, logic (driver's) and physical ids --------------------------------------------------------------
 
 
-@entry(null("logicDevId"))
+@entry(null("logicDevId"), refuse("userDevid < 0", "userDevid", "at least 0", "EE1003"))
 def aclrtGetLogicDevIdByUserDevId(acl: Acl, userDevid: I32, logicDevId: Out[I32]) -> None:
     """Return the driver's id of a user id; negative ones are 107000."""
     logicDevId.value = _logic_id(acl, "aclrtGetLogicDevIdByUserDevId", userDevid)
 
 
-@entry(null("userDevid"))
+@entry(null("userDevid"), refuse("logicDevId < 0", "logicDevId", "at least 0", "EE1003"))
 def aclrtGetUserDevIdByLogicDevId(acl: Acl, logicDevId: I32, userDevid: Out[I32]) -> None:
     """Return the user id of a driver's id."""
     userDevid.value = acl.runtime.numbers.user_of_driver(logicDevId)
 
 
-@entry(null("phyDevId"))
+@entry(null("phyDevId"), refuse("userDevId < 0", "userDevId", "at least 0", "EE1003"))
 def aclrtGetPhyDevIdByUserDevId(acl: Acl, userDevId: I32, phyDevId: Out[I32]) -> None:
     """Return the physical id of a user id."""
     _logic_id(acl, "aclrtGetPhyDevIdByUserDevId", userDevId)
     phyDevId.value = acl.runtime.numbers.physical_id(userDevId)
 
 
-@entry(null("userDevId"))
+@entry(null("userDevId"), refuse("phyDevId < 0", "phyDevId", "at least 0", "EE1003"))
 def aclrtGetUserDevIdByPhyDevId(acl: Acl, phyDevId: I32, userDevId: Out[I32]) -> None:
     """Return the user id of a physical id."""
     userDevId.value = acl.runtime.numbers.user_of_physical(phyDevId)
 
 
-@entry(null("logicDevId"))
+@entry(null("logicDevId"), refuse("phyDevId < 0", "phyDevId", "at least 0", "EE1003"))
 def aclrtGetLogicDevIdByPhyDevId(acl: Acl, phyDevId: I32, logicDevId: Out[I32]) -> None:
     """In spite of its name, return the *user* id of a physical id (semantics_for_tests 4)."""
     aclrtGetUserDevIdByPhyDevId(acl, phyDevId, logicDevId)
 
 
-@entry(null("phyDevId"))
+@entry(null("phyDevId"), refuse("logicDevId < 0", "logicDevId", "at least 0", "EE1003"))
 def aclrtGetPhyDevIdByLogicDevId(acl: Acl, logicDevId: I32, phyDevId: Out[I32]) -> None:
     """In spite of its name, return the physical id of a *user* id (semantics_for_tests 4)."""
     aclrtGetPhyDevIdByUserDevId(acl, logicDevId, phyDevId)

@@ -6,7 +6,7 @@ import ctypes
 
 from npuhal import constants as c
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, null, null_rt, refuse, reserved, visible, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U32, Address, Size
 from runtime.capi.aclrt.layouts import FAILED_RANGE
@@ -22,7 +22,7 @@ _COHERENT_LINKS = frozenset((c.TOPOLOGY_HCCS, c.TOPOLOGY_SIO, c.TOPOLOGY_HCCS_SW
 # -- failed memory -------------------------------------------------------------------------------------------------
 
 
-@entry(null("memUceInfoArray", "retSize"))
+@entry(null("memUceInfoArray", "retSize"), visible("deviceId"))
 def aclrtGetMemUceInfo(
     acl: Acl, deviceId: I32, memUceInfoArray: Address, arraySize: Size, retSize: Out[Size]
 ) -> None:
@@ -40,7 +40,7 @@ def aclrtGetMemUceInfo(
     retSize.value = len(rows)
 
 
-@entry(null("memUceInfoArray"), waits_for_snapshot=True)
+@entry(null("memUceInfoArray"), refuse("arraySize > 20", "arraySize", "at most 20", "EH0009"))
 def aclrtMemUceRepair(acl: Acl, deviceId: I32, memUceInfoArray: Address, arraySize: Size) -> None:
     """Repair ranges that `aclrtGetMemUceInfo` has listed; their contents are lost."""
     call = "aclrtMemUceRepair"
@@ -70,21 +70,16 @@ def _repair(acl: Acl, call: str, index: int) -> RepairDriver:
     return RepairDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index])
 
 
-@entry(waits_for_snapshot=True)
+@entry(reserved("rsv"), context())
 def aclrtDeviceL2CacheFlush(acl: Acl, rsv: Address) -> None:
     """Write back what the second-level cache of the thread's device holds."""
-    call = "aclrtDeviceL2CacheFlush"
-    if rsv:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: rsv is not NULL", ee="EH0012", params=(call, "rsv"), hint="pass NULL",
-        )
     RepairDriver(acl.runtime.hal, acl.runtime.current_context().device.device_id).flush_l2()
 
 
 # -- atomic operations ---------------------------------------------------------------------------------------------
 
 
-@entry(null_rt("capabilities", "operations"))
+@entry(null_rt("capabilities", "operations"), zero("count", message="EE1003"), visible("deviceId"))
 def aclrtDeviceGetHostAtomicCapabilities(
     acl: Acl, capabilities: Address, operations: Address, count: U32, deviceId: I32
 ) -> None:
@@ -98,7 +93,7 @@ def aclrtDeviceGetHostAtomicCapabilities(
     _write_capabilities(acl, call, "hostAtomicCapabilities", capabilities, operations, count, coherent)
 
 
-@entry(null_rt("capabilities", "operations"))
+@entry(null_rt("capabilities", "operations"), zero("count", message="EE1003"))
 def aclrtDeviceGetP2PAtomicCapabilities(
     acl: Acl, capabilities: Address, operations: Address, count: U32, srcDeviceId: I32, dstDeviceId: I32
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, live, null, one_of, refuse, visible
 from runtime.capi.aclrt.entry import Out, entry, handle_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
@@ -11,13 +11,13 @@ from runtime.core.device.limits import CoreLimits
 from runtime.core.stream.stream import Stream
 
 
-@entry()
+@entry(one_of("limit", 0, 1, 2, 3, 4), refuse("value > 0xFFFFFFFF", "value", "[0, 4294967295]"))
 def aclrtDeviceSetLimit(acl: Acl, limit: Enum, value: Size) -> None:
     """Set one of the process's sizes; kinds that the chip lacks are 207000."""
     acl.runtime.limits.set(limit, value, acl.runtime.machine.chip)
 
 
-@entry(null("value"))
+@entry(null("value"), one_of("limit", 0, 1, 2, 3, 4))
 def aclrtDeviceGetLimit(acl: Acl, limit: Enum, value: Out[Size]) -> None:
     """Return one of the process's sizes as it was set."""
     value.value = acl.runtime.limits.get(limit, acl.runtime.machine.chip)
@@ -26,32 +26,40 @@ def aclrtDeviceGetLimit(acl: Acl, limit: Enum, value: Out[Size]) -> None:
 # -- cores ---------------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(
+    refuse("deviceId < 0", "deviceId", "at least 0", "EE1003", code=107001),
+    refuse("type > 1", "type", "at most 1", "EE1003"), visible("deviceId"),
+)  # fmt: skip
 def aclrtSetDeviceResLimit(acl: Acl, deviceId: I32, type: Enum, value: U32) -> None:
     """Limit the cores that kernels of a device may use."""
     _of_device(acl, "aclrtSetDeviceResLimit", deviceId).limit_device(type, value)
 
 
-@entry(null("value"))
+@entry(
+    null("value"), refuse("deviceId < 0", "deviceId", "at least 0", "EE1003", code=107001),
+    refuse("type > 1", "type", "at most 1", "EE1003"), visible("deviceId"),
+)  # fmt: skip
 def aclrtGetDeviceResLimit(acl: Acl, deviceId: I32, type: Enum, value: Out[U32]) -> None:
     """Return the cores that kernels of a device may use."""
     value.value = _of_device(acl, "aclrtGetDeviceResLimit", deviceId).of_device(type)
 
 
-@entry()
+@entry(refuse("deviceId < 0", "deviceId", "at least 0", "EE1003", code=107001), visible("deviceId"))
 def aclrtResetDeviceResLimit(acl: Acl, deviceId: I32) -> None:
     """Allow all cores again."""
     _of_device(acl, "aclrtResetDeviceResLimit", deviceId).free_device()
 
 
-@entry()
+@entry(live("stream", Stream), refuse("type > 1", "type", "at most 1", "EE1003"), context("not stream"))
 def aclrtSetStreamResLimit(acl: Acl, stream: Handle, type: Enum, value: U32) -> None:
     """Limit the cores that kernels of a stream may use."""
     target = _stream(acl, stream)
     target.device.core_limits.limit_stream(target, type, value)
 
 
-@entry(null("value"))
+@entry(
+    null("value"), live("stream", Stream), refuse("type > 1", "type", "at most 1", "EE1003"), context("not stream"),
+)
 def aclrtGetStreamResLimit(acl: Acl, stream: Handle, type: Enum, value: Out[U32]) -> None:
     """Return the cores that kernels of a stream may use: its own limit, or the device's."""
     target = _stream(acl, stream)
@@ -59,28 +67,28 @@ def aclrtGetStreamResLimit(acl: Acl, stream: Handle, type: Enum, value: Out[U32]
     value.value = limits.in_force(type, limits.of_stream(target))
 
 
-@entry()
+@entry(live("stream", Stream), context("not stream"))
 def aclrtResetStreamResLimit(acl: Acl, stream: Handle) -> None:
     """Take a stream's own limits away."""
     target = _stream(acl, stream)
     target.device.core_limits.of_stream(target).clear()
 
 
-@entry()
+@entry(live("stream", Stream), context("not stream"))
 def aclrtUseStreamResInCurrentThread(acl: Acl, stream: Handle) -> None:
     """Let the thread work under a stream's limits, even after the stream is gone."""
     target = _stream(acl, stream)
     acl.runtime.thread_limits.own = target.device.core_limits.of_stream(target)
 
 
-@entry()
+@entry(live("stream", Stream), context("not stream"))
 def aclrtUnuseStreamResInCurrentThread(acl: Acl, stream: Handle) -> None:
     """Let the thread work under its device's limits again."""
     _stream(acl, stream)
     acl.runtime.thread_limits.own = None
 
 
-@entry(null("value"))
+@entry(null("value"), refuse("type > 1", "type", "at most 1", "EE1003"))
 def aclrtGetResInCurrentThread(acl: Acl, type: Enum, value: Out[U32]) -> None:
     """Return the cores that the thread may use now."""
     limits = acl.runtime.current_context().device.core_limits

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import chips
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import null, null_rt, refuse, visible
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, I64, U32, U64, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
@@ -76,7 +76,7 @@ def aclrtGetDeviceInfo(acl: Acl, deviceId: U32, attr: Enum, value: Out[I64]) -> 
     value.value = attribute(acl.runtime.ask(deviceId), acl.runtime.machine.chip)
 
 
-@entry(null("value"))
+@entry(null("value"), refuse("deviceId >= len(acl.runtime.slots)", "deviceId", "a device of this machine", "EH0009"))
 def aclGetDeviceCapability(acl: Acl, deviceId: U32, deviceInfo: Enum, value: Out[I64]) -> None:
     """Return core counts (0 cube, 1 vector) or the size of the L2 cache (2)."""
     attribute = _CAPABILITIES.get(deviceInfo)
@@ -122,7 +122,7 @@ def known_soc(call: str, name: str) -> Chip:
 # -- identity ------------------------------------------------------------------------------------------------------
 
 
-@entry(null("uuid"))
+@entry(null("uuid"), refuse("deviceId < 0", "deviceId", "at least 0", "EE1003", code=107001), visible("deviceId"))
 def aclrtDeviceGetUuid(acl: Acl, deviceId: I32, uuid: Address) -> None:
     """Write the 16 bytes that name a device among all there are."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceGetUuid")
@@ -130,7 +130,10 @@ def aclrtDeviceGetUuid(acl: Acl, deviceId: I32, uuid: Address) -> None:
     ctypes.memmove(uuid, name, len(name))
 
 
-@entry(null("pciBusId"))
+@entry(
+    null("pciBusId"), refuse("deviceId < 0", "deviceId", "at least 0", "EE1003", code=107001),
+    refuse("len < 13", "len", "at least 13", "EE1003"), visible("deviceId"),
+)  # fmt: skip
 def aclrtDeviceGetPCIBusId(acl: Acl, deviceId: I32, pciBusId: Address, len: I32) -> None:
     """Write a device's place on the PCIe bus as text."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceGetPCIBusId")
@@ -144,7 +147,7 @@ def _write_text(call: str, where: int, room: int, text: str) -> None:
     ctypes.memmove(where, data, len(data))
 
 
-@entry(null("deviceId", "pciBusId"))
+@entry(null("pciBusId", "deviceId"))
 def aclrtDeviceGetByPCIBusId(acl: Acl, pciBusId: Text, deviceId: Out[I32]) -> None:
     """Return the device at a place on the PCIe bus."""
     for slot in acl.runtime.slots:
@@ -181,23 +184,21 @@ def aclrtGetDevicesTopo(acl: Acl, deviceId: U32, otherDeviceId: U32, value: Out[
     value.value = 1 << driver.link(acl.runtime.visible.ids[other]) if driver.device_id != other else 1
 
 
-@entry(null("canAccessPeer"))
+@entry(
+    refuse("deviceId == peerDeviceId", "peerDeviceId", "another device", "EH0009"),
+    refuse("not 0 <= peerDeviceId < len(acl.runtime.slots)", "peerDeviceId", "a visible device", "", code=107001),
+    visible("deviceId"), null_rt("canAccessPeer"),
+)  # fmt: skip
 def aclrtDeviceCanAccessPeer(acl: Acl, canAccessPeer: Out[I32], deviceId: I32, peerDeviceId: I32) -> None:
     """Return whether one device could reach the memory of another."""
-    _different("aclrtDeviceCanAccessPeer", deviceId, peerDeviceId)
     driver, peer = _pair(acl, deviceId, peerDeviceId)
     canAccessPeer.value = int(driver.can_access(acl.runtime.ask(peer).physical_id()))
 
 
-@entry()
+@entry(refuse("flags", "flags", "0", "EH0009", code=200006))
 def aclrtDeviceEnablePeerAccess(acl: Acl, peerDeviceId: I32, flags: U32) -> None:
     """Let the thread's device reach the memory of another."""
     call = "aclrtDeviceEnablePeerAccess"
-    if flags:
-        raise errors.fault(
-            "ACL_ERROR_FEATURE_UNSUPPORTED", f"{call}: flags is {flags}; it is reserved and must be 0", ee="EH0009",
-            params=(call, flags, "flags", "it is reserved"),
-        )
     driver, peer = _from_current(acl, call, peerDeviceId)
     driver.enable(acl.runtime.ask(peer).physical_id())
 
@@ -209,7 +210,7 @@ def aclrtDeviceDisablePeerAccess(acl: Acl, peerDeviceId: I32) -> None:
     driver.disable(acl.runtime.ask(peer).physical_id())
 
 
-@entry(null("status"))
+@entry(null("status"), visible("deviceId"))
 def aclrtDevicePeerAccessStatus(acl: Acl, deviceId: I32, peerDeviceId: I32, status: Out[I32]) -> None:
     """Return whether one device may reach the memory of another now."""
     driver, peer = _pair(acl, deviceId, peerDeviceId)

@@ -6,11 +6,12 @@ import ctypes
 from typing import Any
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import live, null, null_rt, refuse
 from runtime.capi.aclrt.entry import entry, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Handle, Info, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream import abort
+from runtime.core.stream.stream import Stream
 
 _MODULE = "acl"
 """The module that aclrtSetExceptionInfoCallback speaks for."""
@@ -21,20 +22,20 @@ _NO_ERRORS = 0
 # -- failure modes and aborts --------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(live("stream", Stream), waits_for_snapshot=True)
 def aclrtStreamAbort(acl: Acl, stream: Handle) -> None:
     """End a stream's running task and drop what is queued; NULL does nothing."""
     if stream:
         abort.abort_stream(own_stream_of(acl, "aclrtStreamAbort", stream))
 
 
-@entry(null_rt("stream"))
+@entry(live("stream", Stream), null_rt("stream"), waits_for_snapshot=True)
 def aclrtStreamStop(acl: Acl, stream: Handle) -> None:
     """Stop a stream's running task and keep what is queued."""
     abort.stop_stream(own_stream_of(acl, "aclrtStreamStop", stream))
 
 
-@entry()
+@entry(waits_for_snapshot=True)
 def aclrtDeviceTaskAbort(acl: Acl, deviceId: I32, timeout: U32) -> None:
     """End all tasks of a device; the limit is in milliseconds, 0 is none."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceTaskAbort")
@@ -62,13 +63,13 @@ def aclrtSetExceptionInfoCallback(acl: Acl, callback: Callback) -> None:
     acl.runtime.exceptions.set_module(_MODULE, callback or None)
 
 
-@entry()
+@entry(null("callback", message="EH0008", code=107000))
 def aclrtExceptionInfoCallbackRegister(acl: Acl, callback: Callback) -> None:
     """Call a function for every failed task, besides others; a second registration changes nothing."""
     acl.runtime.exceptions.add(_callback("aclrtExceptionInfoCallbackRegister", callback))
 
 
-@entry()
+@entry(null("callback", message="EH0008", code=107000))
 def aclrtExceptionInfoCallbackUnregister(acl: Acl, callback: Callback) -> None:
     """No longer call a function."""
     acl.runtime.exceptions.remove(_callback("aclrtExceptionInfoCallbackUnregister", callback))
@@ -83,31 +84,31 @@ def _callback(call: str, callback: Any) -> Any:
     return callback
 
 
-@entry()
+@entry(null("info"), failure=0xFFFFFFFF)
 def aclrtGetTaskIdFromExceptionInfo(acl: Acl, info: Info) -> U32:
     """Return the id of the task an exception is about."""
     return int(info.task_id)
 
 
-@entry()
+@entry(null("info"), failure=0xFFFFFFFF)
 def aclrtGetStreamIdFromExceptionInfo(acl: Acl, info: Info) -> U32:
     """Return the id of the stream an exception is about."""
     return int(info.stream_id)
 
 
-@entry()
+@entry(null("info"), failure=0xFFFFFFFF)
 def aclrtGetThreadIdFromExceptionInfo(acl: Acl, info: Info) -> U32:
     """Return the thread that met the exception."""
     return int(info.thread_id)
 
 
-@entry()
+@entry(null("info"), failure=0xFFFFFFFF)
 def aclrtGetDeviceIdFromExceptionInfo(acl: Acl, info: Info) -> U32:
     """Return the device an exception is about."""
     return int(info.device_id)
 
 
-@entry()
+@entry(null("info"), failure=0xFFFFFFFF)
 def aclrtGetErrorCodeFromExceptionInfo(acl: Acl, info: Info) -> U32:
     """Return the public code of an exception."""
     return int(info.error_code)
@@ -116,14 +117,14 @@ def aclrtGetErrorCodeFromExceptionInfo(acl: Acl, info: Info) -> U32:
 # -- last errors ---------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(refuse("level", "level", "0"))
 def aclrtPeekAtLastError(acl: Acl, level: Enum) -> Handle:
     """Return the code of the thread's last runtime error and keep it."""
     _check_level("aclrtPeekAtLastError", level)
     return acl.reports.peek()
 
 
-@entry()
+@entry(refuse("level", "level", "0"))
 def aclrtGetLastError(acl: Acl, level: Enum) -> Handle:
     """Return the code of the thread's last runtime error and forget it."""
     _check_level("aclrtGetLastError", level)

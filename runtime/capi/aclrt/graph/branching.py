@@ -6,12 +6,13 @@ import ctypes
 
 from chips.programs.stream import Condition as Comparison
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import live, null, one_of, own, own_model, refuse, reserved
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, CondTaskParams, Enum, Handle
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.core.sync.label import LabelList
-from runtime.feature.graph import Captured
+from runtime.feature.graph import Captured, Model
 from runtime.feature.graph.model.links import activate, switch, switch_label
 from runtime.feature.graph.recording.condition import Condition, ConditionKind
 from runtime.feature.graph.recording.condition import Handle as ConditionHandle
@@ -43,31 +44,42 @@ def _reserved(call: str, name: str, value: object) -> None:
 # -- streams and labels ------------------------------------------------------------------------------------------------
 
 
-@entry(null("activeStream", "stream"))
-def aclrtActiveStream(acl: Acl, activeStream: Handle, stream: Handle) -> None:
+@entry(
+    null("activeStream", "stream"), live("activeStream", Stream), live("stream", Stream),
+    refuse("not is_bound(stream_)", "stream", "a stream of a model", "EE1011", code=107005),
+    refuse("not is_bound(activeStream_)", "activeStream", "a stream of a model", "EE1011", code=107005),
+    own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtActiveStream(acl: Acl, activeStream: Stream, stream: Stream) -> None:
     """Start another stream of the model when a stream gets here."""
-    activate(own_stream_of(acl, "aclrtActiveStream", stream), own_stream_of(acl, "aclrtActiveStream", activeStream))
+    activate(stream, activeStream)
 
 
-@entry(null("leftValue", "rightValue", "trueStream", "stream"))
+@entry(
+    null("leftValue", "rightValue", "trueStream", "stream"), reserved("falseStream"), live("trueStream", Stream),
+    live("stream", Stream), one_of("cond", 0, 1, 2, 3, 4, 5, message="EE1003"),
+    one_of("dataType", 0, 1, message="EE1003"),
+    refuse("not is_bound(stream_)", "stream", "a stream of a model", "EE1011", code=107005),
+    refuse("not is_bound(trueStream_)", "trueStream", "a stream of a model", "EE1011", code=107005), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtSwitchStream(
     acl: Acl, leftValue: Address, cond: Enum, rightValue: Address, dataType: Enum,
-    trueStream: Handle, falseStream: Handle, stream: Handle,
+    trueStream: Stream, falseStream: Handle, stream: Stream,
 ) -> None:
     """Start another stream of the model where two values in device memory compare; falseStream must be NULL."""
-    call = "aclrtSwitchStream"
-    _reserved(call, "falseStream", falseStream)
-    comparison = Comparison(_chosen(call, "cond", cond, tuple(Comparison)))
-    kind = _chosen(call, "dataType", dataType, (_INT32, _INT64))
-    target, started = own_stream_of(acl, call, stream), own_stream_of(acl, call, trueStream)
-    switch(target, leftValue, comparison, rightValue, started, wide=kind == _INT64)
+    switch(stream, leftValue, Comparison(cond), rightValue, trueStream, wide=dataType == _INT64)
 
 
-@entry(null("ptr", "labelList", "stream"))
-def aclrtSwitchLabelByIndex(acl: Acl, ptr: Address, maxValue: U32, labelList: Handle, stream: Handle) -> None:
+@entry(
+    null("ptr", "labelList", "stream"), live("stream", Stream), own("stream"),
+    refuse("not is_bound(stream_)", "stream", "a stream of a model", "EE1011", code=107005),
+    refuse("of_branch(stream_)", "stream", "no stream of a conditional node", "", code=207000),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtSwitchLabelByIndex(acl: Acl, ptr: Address, maxValue: U32, labelList: Handle, stream: Stream) -> None:
     """Go on at the label whose number stands at ptr; one not below maxValue takes the last label."""
-    call = "aclrtSwitchLabelByIndex"
-    switch_label(own_stream_of(acl, call, stream), ptr, maxValue, handle_of(acl, labelList, LabelList))
+    switch_label(stream, ptr, maxValue, handle_of(acl, labelList, LabelList))
 
 
 # -- conditional nodes -------------------------------------------------------------------------------------------------
@@ -82,7 +94,10 @@ class aclmdlRICondTaskParams(ctypes.Structure):
     )
 
 
-@entry(null("modelRI", "handle"))
+@entry(
+    null("modelRI", "handle"), live("modelRI", Model), one_of("flag", 0, 1, message="EE1003"),
+    refuse("not is_graph(modelRI_)", "modelRI", "a captured graph", "EE1006", code=207000), own_model("modelRI"),
+)  # fmt: skip
 def aclmdlRICondHandleCreate(
     acl: Acl, modelRI: Handle, defaultLaunchValue: U32, flag: Enum, handle: Out[Handle]
 ) -> None:
@@ -99,7 +114,7 @@ def aclmdlRICondHandleGetCondPtr(acl: Acl, handle: Handle, ptr: Out[Address]) ->
     ptr.value = handle_of(acl, handle, ConditionHandle).address
 
 
-@entry(null("params", "stream"))
+@entry(null("stream"), null("params"))
 def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags: U32) -> None:
     """Put a conditional node into a captured stream and give the handles of its branches; flags must be 0.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
-from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
+from runtime.capi.aclrt.checks import live, null, one_of, own, refuse, unbound, uncaptured
+from runtime.capi.aclrt.entry import Out, entry, handle_of
 from runtime.capi.aclrt.kinds import Address, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
@@ -14,39 +14,46 @@ from runtime.feature import graph
 from runtime.feature.graph import CaptureMode, Graph, Model
 
 
-@entry(null("stream"), waits_for_snapshot=True)
-def aclmdlRICaptureBegin(acl: Acl, stream: Handle, mode: Enum) -> None:
+@entry(
+    null("stream"), live("stream", Stream), one_of("mode", 0, 1, 2, message="EE1003"),
+    refuse("forbids_capture(stream_)", "stream", "a stream whose flags allow capture", "EE1011", code=507000),
+    own("stream"), unbound("stream"),
+    refuse("is_default(stream_)", "stream", "another stream than the default one", "EE1017", code=207000),
+    uncaptured("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureBegin(acl: Acl, stream: Stream, mode: Enum) -> None:
     """Capture what is submitted to a stream from now on; mode 0 global, 1 thread-local, 2 relaxed."""
-    call = "aclmdlRICaptureBegin"
-    wanted = _mode(call, mode)
-    graph.begin(own_stream_of(acl, call, stream), wanted)
+    graph.begin(stream, CaptureMode(mode))
 
 
-@entry(null("stream", "modelRI"), waits_for_snapshot=True)
-def aclmdlRICaptureToModelRIBegin(acl: Acl, stream: Handle, modelRI: Handle, mode: Enum) -> None:
+@entry(
+    null("stream", "modelRI"), live("modelRI", Model), live("stream", Stream),
+    one_of("mode", 0, 1, 2, message="EE1003"),
+    refuse("forbids_capture(stream_)", "stream", "a stream whose flags allow capture", "EE1011", code=507000),
+    refuse("not is_branch(modelRI_)", "modelRI", "a branch of a conditional node", "EE1017"), own("stream"),
+    unbound("stream"),
+    refuse("is_default(stream_)", "stream", "another stream than the default one", "EE1017", code=207000),
+    uncaptured("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureToModelRIBegin(acl: Acl, stream: Stream, modelRI: Model, mode: Enum) -> None:
     """Capture into a branch of a conditional node."""
-    call = "aclmdlRICaptureToModelRIBegin"
-    wanted, target = _mode(call, mode), handle_of(acl, modelRI, Model)
-    if not isinstance(target, Graph):
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {target!r} was not made for a capture", ee="EE1017",
-            params=(call, "modelRI", "it is no branch of a conditional node"), hint="pass what a conditional node gave",
-        )
-    graph.begin(own_stream_of(acl, call, stream), wanted, into=target)
+    assert isinstance(modelRI, Graph)  # branches are
+    graph.begin(stream, CaptureMode(mode), into=modelRI)
 
 
-@entry(null("stream"))
-def aclmdlRICaptureEnd(acl: Acl, stream: Handle, modelRI: Out[Handle] | None) -> None:
+@entry(
+    null("stream"), live("stream", Stream),
+    refuse("forbids_capture(stream_)", "stream", "a stream whose flags allow capture", "EE1011", code=507000),
+    refuse("modelRI is None and is_captured(stream_)", "modelRI", "not NULL", "EE1004"),
+    own("stream"), unbound("stream"),
+    refuse("is_default(stream_)", "stream", "another stream than the default one", "EE1017", code=207000),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureEnd(acl: Acl, stream: Stream, modelRI: Out[Handle] | None) -> None:
     """End a capture and give its graph."""
-    found = own_stream_of(acl, "aclmdlRICaptureEnd", stream)
-    if modelRI is None and found.branch is not None:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", "aclmdlRICaptureEnd: modelRI is NULL", ee="EE1004",
-            params=("aclmdlRICaptureEnd", "modelRI"), hint="pass where the handle of the graph goes",
-        )
-    if modelRI is not None:
+    if modelRI is not None and stream.branch is not None:
         modelRI.value = None  # what a capture that fails here gives
-    made = graph.end(found)
+    made = graph.end(stream)
     if modelRI is not None:
         modelRI.value = made.handle
 

@@ -7,11 +7,24 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of
+from runtime.capi.aclrt.checks import (
+    context,
+    live,
+    null,
+    null_rt,
+    one_of,
+    own,
+    own_model,
+    refuse,
+    reserved,
+    unbound,
+    uncaptured,
+    zero,
+)
+from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Handle, Text
 from runtime.capi.aclrt.state import Acl
-from runtime.core.stream.stream import StreamFlag
+from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.feature.graph import Model
 
 _HEAD, _ACTIVATED = 0, 0x7FFFFFFF
@@ -32,7 +45,7 @@ def model_of(acl: Acl, call: str, model: int) -> Model:
 # -- building ----------------------------------------------------------------------------------------------------------
 
 
-@entry(null("modelRI"), waits_for_snapshot=True)
+@entry(null("modelRI"), refuse("flag", "flag", "0", "EE1003"), context(), waits_for_snapshot=True)
 def aclmdlRIBuildBegin(acl: Acl, modelRI: Out[Handle], flag: U32) -> None:
     """Make a model; flag must be 0."""
     _create(acl, "aclmdlRIBuildBegin", modelRI, flag)
@@ -54,10 +67,19 @@ def _create(acl: Acl, call: str, out: Out[int], flag: int) -> None:
     out.value = Model(acl.runtime.current_context()).handle
 
 
-@entry(null("modelRI"))
-def aclmdlRIBindStream(acl: Acl, modelRI: Handle, stream: Handle, flag: U32) -> None:
+@entry(
+    null("modelRI"), one_of("flag", 0, 0x7FFFFFFF, message="EE1003"), live("modelRI", Model), live("stream", Stream),
+    refuse("stream and not has_flag(stream_, PERSISTENT)", "stream", "a stream made with PERSISTENT", "EE1017"),
+    unbound("stream", "EE1007"), refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"),
+    uncaptured("stream"),
+    refuse("has_flag(stream_, DEVICE_USE_ONLY)", "stream", "a stream that the host feeds", "EE1011", code=507000),
+    refuse("stops_at_failures(stream_)", "stream", "a stream of failure mode 0", "EE1016", code=207000),
+    refuse("not stream or has_flag(stream_, FAST_LAUNCH)", "stream", "none of fast launch", "EE1011", code=207000),
+    own_model("modelRI"), own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIBindStream(acl: Acl, modelRI: Model, stream: Stream, flag: U32) -> None:
     """Let a model keep a stream's tasks; flag 0 starts the stream with the model, 0x7fffffff leaves that to a task."""
-    _bind(acl, "aclmdlRIBindStream", modelRI, stream, flag, StreamFlag.PERSISTENT)
+    modelRI.bind(stream, head=flag != _ACTIVATED)
 
 
 @entry(null_rt("mdl"))
@@ -88,10 +110,14 @@ def _bind(
     found.bind(bound, head=flag != _ACTIVATED)
 
 
-@entry(null("modelRI", "stream"))
-def aclmdlRIUnbindStream(acl: Acl, modelRI: Handle, stream: Handle) -> None:
+@entry(
+    null("modelRI"), live("modelRI", Model), live("stream", Stream),
+    refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), uncaptured("stream"), own("stream"),
+    own_model("modelRI"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIUnbindStream(acl: Acl, modelRI: Model, stream: Stream) -> None:
     """Take a stream out of a model."""
-    model_of(acl, "aclmdlRIUnbindStream", modelRI).unbind(own_stream_of(acl, "aclmdlRIUnbindStream", stream))
+    modelRI.unbind(stream)
 
 
 @entry(null_rt("mdl", "stm"))
@@ -100,10 +126,16 @@ def rtModelUnbindStream(acl: Acl, mdl: Handle, stm: Handle) -> None:
     model_of(acl, "rtModelUnbindStream", mdl).unbind(own_stream_of(acl, "rtModelUnbindStream", stm))
 
 
-@entry(null("modelRI"))
-def aclmdlRIEndTask(acl: Acl, modelRI: Handle, stream: Handle) -> None:
+@entry(
+    null("modelRI"), live("modelRI", Model), live("stream", Stream),
+    refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), uncaptured("stream"), own("stream"),
+    own_model("modelRI"),
+    refuse("not ends_model(modelRI_, stream_)", "stream", "a stream of this model", "EE1017", code=507000),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIEndTask(acl: Acl, modelRI: Model, stream: Stream) -> None:
     """Put the end of a model at a stream's place; a second end changes nothing."""
-    model_of(acl, "aclmdlRIEndTask", modelRI).end(own_stream_of(acl, "aclmdlRIEndTask", stream))
+    modelRI.end(stream)
 
 
 @entry(null_rt("mdl"))
@@ -112,46 +144,48 @@ def rtEndGraph(acl: Acl, mdl: Handle, stm: Handle) -> None:
     model_of(acl, "rtEndGraph", mdl).end(own_stream_of(acl, "rtEndGraph", stm))
 
 
-@entry(null("modelRI"))
-def aclmdlRIBuildEnd(acl: Acl, modelRI: Handle, reserve: Address) -> None:
+@entry(
+    null("modelRI"), reserved("reserve"), live("modelRI", Model),
+    refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), own_model("modelRI"),
+    refuse("not modelRI_.streams", "modelRI", "a model with a stream", "EE1018", code=107005),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIBuildEnd(acl: Acl, modelRI: Model, reserve: Address) -> None:
     """Declare a model complete; reserve must be NULL."""
-    call = "aclmdlRIBuildEnd"
-    if reserve:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: reserve must be NULL", ee="EH0012", params=(call, "reserve"),
-            hint="pass NULL",
-        )
-    model_of(acl, call, modelRI).load()
+    modelRI.load()
 
 
-@entry(null_rt("mdl"))
-def rtModelLoadComplete(acl: Acl, mdl: Handle) -> None:
+@entry(
+    live("mdl", Model), refuse("is_graph(mdl_)", "mdl", "a model built by hand", "EE1016"), null_rt("mdl"),
+    own_model("mdl"),
+)  # fmt: skip
+def rtModelLoadComplete(acl: Acl, mdl: Model) -> None:
     """Declare a model complete; the runtime layer's form."""
-    model_of(acl, "rtModelLoadComplete", mdl).load()
+    mdl.load()
 
 
 # -- execution ---------------------------------------------------------------------------------------------------------
 
 
-@entry(waits_for_snapshot=True)
-def aclmdlRIExecuteAsync(acl: Acl, modelRI: Handle, stream: Handle) -> None:
+@entry(
+
+    refuse("not modelRI and lost_capture(acl, stream)", "modelRI", "what aclmdlRICaptureEnd gave: look at its code",
+        "EH0008", rule="modelRI is NULL; the last capture of the stream has failed",
+    ),
+    null("modelRI"), live("modelRI", Model), live("stream", Stream), unbound("stream", code=107000),
+    uncaptured("stream"),
+    refuse("cannot_execute(stream_)", "stream", "a stream that does not keep its tasks", "EE1006", code=107000),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000),
+    own_model("modelRI"), own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIExecuteAsync(acl: Acl, modelRI: Model, stream: Stream) -> None:
     """Queue an execution in a stream, NULL for the default one."""
-    if not modelRI and stream and (lost := own_stream_of(acl, "aclmdlRIExecuteAsync", stream).lost_capture):
+    if modelRI.scheduled:
         raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"aclmdlRIExecuteAsync: modelRI is NULL; the last capture of the stream has "
-            f"failed: {lost}", ee="EH0008", params=("aclmdlRIExecuteAsync", "modelRI"),
-            hint="look at the code that aclmdlRICaptureEnd returns",
-        )
-    need("aclmdlRIExecuteAsync", modelRI=modelRI)
-    handle_of(acl, modelRI, Model)
-    target = own_stream_of(acl, "aclmdlRIExecuteAsync", stream)
-    found = model_of(acl, "aclmdlRIExecuteAsync", modelRI)
-    if found.scheduled:
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"aclmdlRIExecuteAsync: {found!r} is scheduled by the AICPU",
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"aclmdlRIExecuteAsync: {modelRI!r} is scheduled by the AICPU",
             hint="aclmdlRIExecute, or rtModelExecute, which queues it in a stream",
         )
-    found.execute(target)
+    modelRI.execute(stream)
 
 
 @entry(null_rt("mdl"), waits_for_snapshot=True)
@@ -160,44 +194,54 @@ def rtModelExecute(acl: Acl, mdl: Handle, stm: Handle, flag: U32) -> None:
     model_of(acl, "rtModelExecute", mdl).execute(own_stream_of(acl, "rtModelExecute", stm))
 
 
-@entry(null("modelRI"), waits_for_snapshot=True)
-def aclmdlRIExecute(acl: Acl, modelRI: Handle, timeout: I32) -> None:
+@entry(
+    null("modelRI"), live("modelRI", Model),
+    refuse("timeout < -1 or timeout == 0", "timeout", "-1 or more than 0", "EE1003"),
+    refuse("is_graph(modelRI_)", "modelRI", "a model built by hand", "EE1016"), own_model("modelRI"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIExecute(acl: Acl, modelRI: Model, timeout: I32) -> None:
     """Execute a model made by hand and wait so many milliseconds, -1 for ever; a captured graph is refused."""
-    call = "aclmdlRIExecute"
-    wait_ms = timeout
-    if wait_ms < -1 or wait_ms == 0:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: timeout is {wait_ms}", ee="EE1003",
-            params=(call, wait_ms, "timeout", "-1 or (0, 2147483647]"), hint="-1 waits for ever",
-        )
-    found: Model = handle_of(acl, modelRI, Model)
-    if not found.captured:
-        found = model_of(acl, call, modelRI)
-    found.execute_now(wait_ms)
+    modelRI.execute_now(timeout)
 
 
-@entry(null_rt("modelRI"))
-def aclmdlRIAbort(acl: Acl, modelRI: Handle) -> None:
+@entry(
+    live("modelRI", Model), null_rt("modelRI"),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000),
+    own_model("modelRI"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIAbort(acl: Acl, modelRI: Model) -> None:
     """Stop an execution of a model made by hand."""
-    model_of(acl, "aclmdlRIAbort", modelRI).abort()
+    if not modelRI.captured:  # a graph is stopped with the stream that executes it
+        modelRI.abort()
 
 
 # -- end, name ---------------------------------------------------------------------------------------------------------
 
 
-@entry(null("modelRI"))
-def aclmdlRIDestroy(acl: Acl, modelRI: Handle) -> None:
+@entry(
+    null("modelRI"), live("modelRI", Model),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000),
+    own_model("modelRI"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRIDestroy(acl: Acl, modelRI: Model) -> None:
     """End a model or graph once its executions are over."""
-    model_of(acl, "aclmdlRIDestroy", modelRI).close()
+    modelRI.close()
 
 
-@entry(null_rt("mdl"))
-def rtModelDestroy(acl: Acl, mdl: Handle) -> None:
+@entry(
+    live("mdl", Model), null_rt("mdl"),
+    refuse("is_branch(mdl_)", "mdl", "no branch of a conditional node", "", code=207000), own_model("mdl"),
+)  # fmt: skip
+def rtModelDestroy(acl: Acl, mdl: Model) -> None:
     """End a model; the runtime layer's form."""
-    model_of(acl, "rtModelDestroy", mdl).close()
+    mdl.close()
 
 
-@entry(null_rt("modelRI", "func"))
+@entry(
+    live("modelRI", Model), null_rt("modelRI", "func"),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000),
+)  # fmt: skip
 def aclmdlRIDestroyRegisterCallback(acl: Acl, modelRI: Handle, func: Callback, userData: Address) -> None:
     """Let a function be called when a model ends; the same one only once."""
     call = "aclmdlRIDestroyRegisterCallback"
@@ -207,7 +251,10 @@ def aclmdlRIDestroyRegisterCallback(acl: Acl, modelRI: Handle, func: Callback, u
     watchers[func] = partial(func, userData)
 
 
-@entry(null_rt("modelRI", "func"))
+@entry(
+    live("modelRI", Model), null_rt("modelRI", "func"),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000),
+)  # fmt: skip
 def aclmdlRIDestroyUnregisterCallback(acl: Acl, modelRI: Handle, func: Callback) -> None:
     """Take a function back."""
     call = "aclmdlRIDestroyUnregisterCallback"
@@ -222,21 +269,19 @@ def _watcher(call: str, reason: str) -> errors.RuntimeFault:
     )
 
 
-@entry(null("name", "modelRI"))
-def aclmdlRISetName(acl: Acl, modelRI: Handle, name: Text) -> None:
+@entry(null("modelRI", "name"), live("modelRI", Model), own_model("modelRI"))
+def aclmdlRISetName(acl: Acl, modelRI: Model, name: Text) -> None:
     """Name a model."""
-    handle_of(acl, modelRI, Model).name = name
+    modelRI.name = name
 
 
-@entry(null("modelRI", "name"))
+@entry(
+    null("modelRI", "name"), live("modelRI", Model), zero("maxLen", message="EE1003"), context(),
+    own_model("modelRI"),
+)  # fmt: skip
 def aclmdlRIGetName(acl: Acl, modelRI: Handle, maxLen: U32, name: Address) -> None:
     """Write a model's name with its ending zero to an address; it must fit into maxLen bytes."""
     call = "aclmdlRIGetName"
-    if not maxLen:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: maxLen is 0", ee="EE1003",
-            params=(call, 0, "maxLen", "[1, 4294967295]"), hint="pass the size of the buffer",
-        )
     image = str(handle_of(acl, modelRI, Model).name).encode() + b"\0"
     if len(image) > maxLen:
         raise errors.fault(
@@ -246,7 +291,7 @@ def aclmdlRIGetName(acl: Acl, modelRI: Handle, maxLen: U32, name: Address) -> No
     ctypes.memmove(name, image, len(image))
 
 
-@entry(null("modelRI", "modelRIId"))
+@entry(null("modelRI", "modelRIId"), live("modelRI", Model))
 def aclmdlRIGetId(acl: Acl, modelRI: Handle, modelRIId: Out[U32]) -> None:
     """Give the driver's number of a model."""
     modelRIId.value = handle_of(acl, modelRI, Model).model_id

@@ -13,7 +13,7 @@ from chips import credit
 from chips.tasks import CoreKernel
 from chips.tasks.kernel import NEVER_TIMEOUT_US
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import entry, handle_of
 from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
@@ -30,7 +30,9 @@ _TOLD = (LaunchAttribute.SCHEM_MODE, LaunchAttribute.DYN_UBUF_SIZE, LaunchAttrib
 """Attributes that a task tells; it keeps the others for itself."""
 
 
-@entry(null("infoPtr"))
+@entry(
+    null("infoPtr"), zero("infoSize"), refuse("infoSize > 65536", "infoSize", "at most 65536", "EE1003"), context(),
+)
 def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None:
     """Attach information about the operator to the last captured task; aclmdlRITaskGetParams gives it back."""
     call = "aclrtCacheLastTaskOpInfo"
@@ -47,15 +49,10 @@ def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None
     model.operators[node] = ctypes.create_string_buffer(ctypes.string_at(infoPtr, size), size)
 
 
-@entry(null_rt("extendInfoPtr"))
+@entry(null_rt("extendInfoPtr"), zero("infoSize", message="EE1003"), context())
 def aclrtCacheLastTaskExtendInfo(acl: Acl, extendInfoPtr: Address, infoSize: Size) -> None:
     """Attach a text to the last captured task, which the debug output shows; at most 4096 bytes of it are kept."""
     call = "aclrtCacheLastTaskExtendInfo"
-    if not infoSize:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: infoSize is 0", ee="EE1003", params=(call, 0, "infoSize", "not 0"),
-            hint="pass the length of the text",
-        )
     model, node = _last(acl, call)
     text = ctypes.string_at(extendInfoPtr, min(infoSize, _MOST_TEXT_BYTES))
     model.texts[node] = text.decode("utf-8", "replace")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from chips.tasks import CoreKernel, MemWaitValue, MemWriteValue, WriteValue
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need_rt, own_stream_of
+from runtime.capi.aclrt.checks import context, live, null, null_rt, own, own_model, refuse, succeed, unbound, uncaptured
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need_rt
 from runtime.capi.aclrt.graph.model import model_of
 from runtime.capi.aclrt.kernel.binary import function_of
 from runtime.capi.aclrt.kernel.launch import launch_options
@@ -39,34 +39,53 @@ _UNION_BYTES = 128
 # -- task groups -------------------------------------------------------------------------------------------------------
 
 
-@entry(null("stream"))
-def aclmdlRICaptureTaskGrpBegin(acl: Acl, stream: Handle) -> None:
+@entry(
+    null("stream"), live("stream", Stream),
+    refuse("not is_captured(stream_)", "stream", "a stream that is being captured", "EE1016", code=107029),
+    own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureTaskGrpBegin(acl: Acl, stream: Stream) -> None:
     """Start a task group in a captured stream."""
-    graph.begin_group(own_stream_of(acl, "aclmdlRICaptureTaskGrpBegin", stream))
+    graph.begin_group(stream)
 
 
-@entry(null("stream", "handle"))
-def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Handle, handle: Out[Handle]) -> None:
+@entry(
+    null("stream", "handle"), live("stream", Stream),
+    refuse("not is_captured(stream_)", "stream", "a stream that is being captured", "EE1016", code=107029),
+    own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Stream, handle: Out[Handle]) -> None:
     """End a task group and give its handle, NULL after an error."""
-    handle.value = graph.end_group(own_stream_of(acl, "aclmdlRICaptureTaskGrpEnd", stream)).handle
+    handle.value = None
+    handle.value = graph.end_group(stream).handle
 
 
-@entry(null("stream", "handle"))
-def aclmdlRICaptureTaskUpdateBegin(acl: Acl, stream: Handle, handle: Handle) -> None:
+@entry(
+    null("stream", "handle"), live("stream", Stream), uncaptured("stream"), unbound("stream", "EE1016"),
+    own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureTaskUpdateBegin(acl: Acl, stream: Stream, handle: Handle) -> None:
     """Let a stream fill a task group anew."""
-    graph.begin_update(own_stream_of(acl, "aclmdlRICaptureTaskUpdateBegin", stream), handle_of(acl, handle, TaskGroup))
+    graph.begin_update(stream, handle_of(acl, handle, TaskGroup))
 
 
-@entry(null("stream"))
-def aclmdlRICaptureTaskUpdateEnd(acl: Acl, stream: Handle) -> None:
+@entry(
+    null("stream"), live("stream", Stream), uncaptured("stream"), unbound("stream", "EE1016"), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclmdlRICaptureTaskUpdateEnd(acl: Acl, stream: Stream) -> None:
     """End the update that a stream makes."""
-    graph.end_update(own_stream_of(acl, "aclmdlRICaptureTaskUpdateEnd", stream))
+    graph.end_update(stream)
 
 
 # -- streams and tasks -------------------------------------------------------------------------------------------------
 
 
-@entry(null_rt("modelRI", "numStreams"))
+@entry(
+    live("modelRI", Model), null_rt("numStreams", "modelRI"),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000), context(),
+    own_model("modelRI"),
+)  # fmt: skip
 def aclmdlRIGetStreams(acl: Acl, modelRI: Handle, streams: Out[Handle] | None, numStreams: Address) -> None:
     """Fill an array with the streams of a graph, or count them when there is none."""
     call = "aclmdlRIGetStreams"
@@ -74,7 +93,10 @@ def aclmdlRIGetStreams(acl: Acl, modelRI: Handle, streams: Out[Handle] | None, n
     _list(call, [stream.handle for stream in model.streams], "streams", streams, numStreams)
 
 
-@entry(null_rt("stream", "numTasks"))
+@entry(
+    live("stream", Stream), null_rt("stream", "numTasks"),
+    refuse("not is_bound(stream_)", "stream", "a stream of a model", "EE1011"),
+)  # fmt: skip
 def aclmdlRIGetTasksByStream(acl: Acl, stream: Handle, tasks: Out[Handle] | None, numTasks: Address) -> None:
     """Fill an array with the tasks of a stream of a graph, or count them when there is none."""
     call = "aclmdlRIGetTasksByStream"
@@ -178,7 +200,7 @@ def _union(acl: Acl, node: Node) -> bytes:
     return _VALUE.pack(task.addr, task.value, getattr(task, "flag", 0))
 
 
-@entry(null_rt("task", "params"))
+@entry(null_rt("task", "params"), waits_for_snapshot=True)
 def aclmdlRITaskSetParams(acl: Acl, task: Handle, params: Address) -> None:
     """Give a kernel or value task other parameters; aclmdlRIUpdate puts them in force."""
     call = "aclmdlRITaskSetParams"
@@ -225,7 +247,7 @@ def _set_kernel(acl: Acl, call: str, found: Graph, node: Node, group: int, union
     update.set_kernel(found, node, kernel, blocks, HostBlock(bytes(data)), options)
 
 
-@entry(null_rt("task"))
+@entry(null_rt("task"), waits_for_snapshot=True)
 def aclmdlRITaskDisable(acl: Acl, task: Handle) -> None:
     """Leave a task out; aclmdlRIUpdate puts that in force."""
     call = "aclmdlRITaskDisable"
@@ -233,7 +255,11 @@ def aclmdlRITaskDisable(acl: Acl, task: Handle) -> None:
     update.disable(_graph(acl, call, node), node)
 
 
-@entry(null_rt("modelRI"))
+@entry(
+    live("modelRI", Model), null_rt("modelRI"),
+    refuse("not is_graph(modelRI_)", "modelRI", "a captured graph", "EE1016", code=207000),
+    refuse("is_branch(modelRI_)", "modelRI", "no branch of a conditional node", "", code=207000),
+)  # fmt: skip
 def aclmdlRIUpdate(acl: Acl, modelRI: Handle) -> None:
     """Put the changes of a graph's tasks in force."""
     call = "aclmdlRIUpdate"
@@ -249,7 +275,7 @@ def aclmdlRIUpdate(acl: Acl, modelRI: Handle) -> None:
 # -- debug output ------------------------------------------------------------------------------------------------------
 
 
-@entry(null("modelRI"))
+@entry(null("modelRI"), live("modelRI", Model), own_model("modelRI"))
 def aclmdlRIDebugPrint(acl: Acl, modelRI: Handle) -> None:
     """Write streams and tasks of a model to the log."""
     call = "aclmdlRIDebugPrint"
@@ -261,7 +287,10 @@ def aclmdlRIDebugPrint(acl: Acl, modelRI: Handle) -> None:
         )
 
 
-@entry(null("modelRI", "path"))
+@entry(
+    null("modelRI", "path"), live("modelRI", Model), own_model("modelRI"),
+    succeed("not is_graph(modelRI_)", "a model built by hand has nothing to print"),
+)  # fmt: skip
 def aclmdlRIDebugJsonPrint(acl: Acl, modelRI: Handle, path: Text, flags: U32) -> None:
     """Write a model as a trace for Chrome's viewer to a file; flag 1 adds the words of kernel arguments."""
     call = "aclmdlRIDebugJsonPrint"

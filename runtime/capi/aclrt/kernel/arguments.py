@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
-from runtime.capi.aclrt.entry import Out, entry, need
+from runtime.capi.aclrt.checks import live, null, zero
+from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kernel.argument_lists import ArgumentList, ArgumentLists, block_size, handle_size
 from runtime.capi.aclrt.kernel.binary import function_of
 from runtime.capi.aclrt.kinds import Address, Handle, Size
 from runtime.capi.aclrt.state import Acl
+from runtime.launch.binary import Function
 
 
 def lists_of(acl: Acl) -> ArgumentLists:
@@ -32,39 +33,27 @@ def _data(call: str, param: int, size: int) -> bytes:
     return ctypes.string_at(param, size)
 
 
-@entry(null("funcHandle", "argsHandle"))
+@entry(null("funcHandle", "argsHandle"), live("funcHandle", Function))
 def aclrtKernelArgsInit(acl: Acl, funcHandle: Handle, argsHandle: Out[Handle]) -> None:
     """Start the thread's list over, for a function; it is the same list each time."""
     argsHandle.value = lists_of(acl).start(function_of(acl, funcHandle)).handle
 
 
-@entry(null("funcHandle"))
+@entry(null("funcHandle", "argsHandle", "userHostMem"), zero("actualArgsSize"), live("funcHandle", Function))
 def aclrtKernelArgsInitByUserMem(
     acl: Acl, funcHandle: Handle, argsHandle: Handle, userHostMem: Address, actualArgsSize: Size
 ) -> None:
     """Start a list in memory of the caller's own; the handle is the memory that it gave for it."""
-    call = "aclrtKernelArgsInitByUserMem"
-    if not argsHandle:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: argsHandle is NULL", ee="EE1017",
-            params=(call, "argsHandle", "it is memory for the handle"), hint="see aclrtKernelArgsGetHandleMemSize",
-        )
-    need(call, userHostMem=userHostMem)
-    if not actualArgsSize:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: actualArgsSize is 0", ee="EH0007",
-            params=(call, 0, "actualArgsSize", "at least 1"), hint="see aclrtKernelArgsGetMemSize",
-        )
-    lists_of(acl).start_at(function_of(acl, funcHandle), argsHandle, userHostMem, actualArgsSize)
+    acl.argument_lists.start_at(function_of(acl, funcHandle), argsHandle, userHostMem, actualArgsSize)
 
 
-@entry(null("funcHandle", "memSize"))
+@entry(null("funcHandle", "memSize"), live("funcHandle", Function))
 def aclrtKernelArgsGetHandleMemSize(acl: Acl, funcHandle: Handle, memSize: Out[Size]) -> None:
     """Return the bytes that a handle in the caller's memory takes."""
     memSize.value = handle_size(function_of(acl, funcHandle))
 
 
-@entry(null("funcHandle", "actualArgsSize"))
+@entry(null("funcHandle", "actualArgsSize"), live("funcHandle", Function))
 def aclrtKernelArgsGetMemSize(
     acl: Acl, funcHandle: Handle, userArgsSize: Size, actualArgsSize: Out[Size]
 ) -> None:
@@ -72,7 +61,7 @@ def aclrtKernelArgsGetMemSize(
     actualArgsSize.value = block_size(function_of(acl, funcHandle), userArgsSize)
 
 
-@entry(null("argsHandle", "param", "paramHandle"))
+@entry(null("argsHandle", "param"), zero("paramSize"), null("paramHandle"))
 def aclrtKernelArgsAppend(
     acl: Acl, argsHandle: Handle, param: Address, paramSize: Size, paramHandle: Out[Handle]
 ) -> None:
@@ -87,21 +76,15 @@ def aclrtKernelArgsAppendPlaceHolder(acl: Acl, argsHandle: Handle, paramHandle: 
     paramHandle.value = _list(acl, argsHandle).append_placeholder()
 
 
-@entry(null("argsHandle", "paramHandle", "bufferAddr"))
+@entry(null("argsHandle", "paramHandle"), zero("dataSize"), null("bufferAddr"))
 def aclrtKernelArgsGetPlaceHolderBuffer(
     acl: Acl, argsHandle: Handle, paramHandle: Handle, dataSize: Size, bufferAddr: Out[Address]
 ) -> None:
     """Return where the caller puts a placeholder's data."""
-    call = "aclrtKernelArgsGetPlaceHolderBuffer"
-    if not dataSize:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: dataSize is 0", ee="EH0007",
-            params=(call, 0, "dataSize", "at least 1"), hint="leave a placeholder without data alone",
-        )
     bufferAddr.value = _list(acl, argsHandle).placeholder_buffer(paramHandle, dataSize)
 
 
-@entry(null("argsHandle", "paramHandle", "param"))
+@entry(null("argsHandle", "paramHandle", "param"), zero("paramSize"))
 def aclrtKernelArgsParaUpdate(
     acl: Acl, argsHandle: Handle, paramHandle: Handle, param: Address, paramSize: Size
 ) -> None:
@@ -113,4 +96,6 @@ def aclrtKernelArgsParaUpdate(
 @entry(null("argsHandle"))
 def aclrtKernelArgsFinalize(acl: Acl, argsHandle: Handle) -> None:
     """Complete a list; launches take complete ones only."""
-    _list(acl, argsHandle).finalise()
+    found = _list(acl, argsHandle)
+    acl.runtime.current_context()
+    found.finalise()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chips.binary import BinaryError, LoadOptions
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, live, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need_rt
 from runtime.capi.aclrt.kinds import I64, U32, U64, Address, Callback, Enum, Handle, Info, Size, Text
 from runtime.capi.aclrt.layouts import CHOICE, LIST
@@ -92,7 +92,7 @@ def aclrtBinaryLoadFromFile(acl: Acl, binPath: Text, options: Address, binHandle
     binHandle.value = _load(acl, binPath, _options(call, options)).handle
 
 
-@entry(null("data", "binHandle"), waits_for_snapshot=True)
+@entry(null("data", "binHandle"), zero("length", message="EE1003"), waits_for_snapshot=True)
 def aclrtBinaryLoadFromData(
     acl: Acl, data: Address, length: Size, options: Address, binHandle: Out[Handle]
 ) -> None:
@@ -106,10 +106,10 @@ def _load(acl: Acl, source: str | bytes, options: LoadOptions) -> Binary:
     return Binary(acl.runtime, source, name=name, options=options, context=acl.runtime.find_context())
 
 
-@entry()
+@entry(null("data"))
 def aclrtCreateBinary(acl: Acl, data: Address, dataLen: Size) -> Handle:
     """Describe a kernel image in memory; the data stay the caller's. NULL data gives NULL."""
-    return acl.runtime.handles.add(_Description(data, dataLen)) if data else 0
+    return acl.runtime.handles.add(_Description(data, dataLen))
 
 
 @entry(null("binary"))
@@ -119,14 +119,14 @@ def aclrtDestroyBinary(acl: Acl, binary: Handle) -> None:
     acl.runtime.handles.remove(binary)
 
 
-@entry(null("binary", "binHandle"), waits_for_snapshot=True)
+@entry(null("binary", "binHandle"), context(), waits_for_snapshot=True)
 def aclrtBinaryLoad(acl: Acl, binary: Handle, binHandle: Out[Handle]) -> None:
     """Read a described image."""
     described = acl.runtime.handles.get(binary, _Description)
     binHandle.value = _load(acl, ctypes.string_at(described.address, described.size), LoadOptions()).handle
 
 
-@entry(null("binHandle"), waits_for_snapshot=True)
+@entry(null("binHandle"), live("binHandle", Binary), context(), waits_for_snapshot=True)
 def aclrtBinaryUnLoad(acl: Acl, binHandle: Handle) -> None:
     """Unregister a binary; launches that are queued still run."""
     binary_of(acl, binHandle).close()
@@ -135,7 +135,7 @@ def aclrtBinaryUnLoad(acl: Acl, binHandle: Handle) -> None:
 # -- what is in a binary -------------------------------------------------------------------------------------------
 
 
-@entry(null("binHandle", "kernelName", "funcHandle"))
+@entry(null("binHandle", "kernelName", "funcHandle"), live("binHandle", Binary))
 def aclrtBinaryGetFunction(acl: Acl, binHandle: Handle, kernelName: Text, funcHandle: Out[Handle]) -> None:
     """Return the function of a name; the current device gets the binary if it has not got it."""
     call = "aclrtBinaryGetFunction"
@@ -143,7 +143,7 @@ def aclrtBinaryGetFunction(acl: Acl, binHandle: Handle, kernelName: Text, funcHa
     funcHandle.value = binary.function(kernelName, _context(acl, call).device).handle
 
 
-@entry(null("binHandle", "funcHandle"))
+@entry(null("binHandle", "funcHandle"), live("binHandle", Binary))
 def aclrtBinaryGetFunctionByEntry(
     acl: Acl, binHandle: Handle, funcEntry: U64, funcHandle: Out[Handle]
 ) -> None:
@@ -153,7 +153,7 @@ def aclrtBinaryGetFunctionByEntry(
     funcHandle.value = binary.function(funcEntry, _context(acl, call).device).handle
 
 
-@entry(null("handle", "funcName", "kernelName", "funcHandle"))
+@entry(null("handle", "funcName", "kernelName", "funcHandle"), waits_for_snapshot=True)
 def aclrtRegisterCpuFunc(
     acl: Acl, handle: Handle, funcName: Text, kernelName: Text, funcHandle: Out[Handle]
 ) -> None:
@@ -163,7 +163,11 @@ def aclrtRegisterCpuFunc(
     funcHandle.value = binary.cpu_function(funcName, kernelName, _context(acl, call).device).handle
 
 
-@entry(null("binHandle", "name"))
+@entry(
+    null("binHandle", "name"), refuse("dptr is None and size is None", "dptr", "dptr or size", "EE1004", code=100000),
+    live("binHandle", Binary),
+    refuse("is_for_cpu(binHandle_)", "binHandle", "a binary for AI cores", "", code=207000), context(),
+)  # fmt: skip
 def aclrtBinaryGetGlobal(
     acl: Acl, binHandle: Handle, name: Text, dptr: Out[Address] | None, size: Out[Size] | None
 ) -> None:
@@ -176,7 +180,7 @@ def aclrtBinaryGetGlobal(
         size.value = found.size
 
 
-@entry(null("binHandle"), null_rt("binAddr", "binSize"))
+@entry(null("binHandle"), live("binHandle", Binary), null_rt("binAddr"), null_rt("binSize"))
 def aclrtBinaryGetDevAddress(acl: Acl, binHandle: Handle, binAddr: Out[Address], binSize: Out[Size]) -> None:
     """Return where the load image lies on the current device, and its bytes."""
     call = "aclrtBinaryGetDevAddress"
@@ -184,7 +188,7 @@ def aclrtBinaryGetDevAddress(acl: Acl, binHandle: Handle, binAddr: Out[Address],
     binAddr.value, binSize.value = program.address, program.load_size
 
 
-@entry(null("binHandle"))
+@entry(null("binHandle", "callback"), live("binHandle", Binary))
 def aclrtBinarySetExceptionCallback(acl: Acl, binHandle: Handle, callback: Callback, userData: Address) -> None:
     """Call `callback(info, userData)` when a kernel of the binary fails; the last one set counts, NULL calls none."""
     told = None if not callback else (lambda info: callback(info, userData))
@@ -194,7 +198,10 @@ def aclrtBinarySetExceptionCallback(acl: Acl, binHandle: Handle, callback: Callb
 # -- what a function is --------------------------------------------------------------------------------------------
 
 
-@entry(null("funcHandle", "attrValue"))
+@entry(
+    null("funcHandle", "attrValue"), live("funcHandle", Function),
+    refuse("not 1 <= attrType <= 3", "attrType", "[1, 3]", "EE1003"),
+)  # fmt: skip
 def aclrtGetFunctionAttribute(acl: Acl, funcHandle: Handle, attrType: Enum, attrValue: Out[I64]) -> None:
     """Return the kernel type, the ratio of cores (cube in the upper 16 bits, vector in the lower), or the schedule."""
     call = "aclrtGetFunctionAttribute"
@@ -208,7 +215,7 @@ def aclrtGetFunctionAttribute(acl: Acl, funcHandle: Handle, attrType: Enum, attr
     attrValue.value = function.attribute(_ATTRIBUTES[number - 1])
 
 
-@entry(null("funcHandle", "name"))
+@entry(null("name"), live("funcHandle", Function), null_rt("funcHandle"))
 def aclrtGetFunctionName(acl: Acl, funcHandle: Handle, maxLen: U32, name: Address) -> None:
     """Write a function's name, cut to `maxLen` bytes with its NUL."""
     call = "aclrtGetFunctionName"
@@ -221,7 +228,10 @@ def aclrtGetFunctionName(acl: Acl, funcHandle: Handle, maxLen: U32, name: Addres
     ctypes.memmove(name, text, len(text))
 
 
-@entry(null("funcHandle", "aicAddr", "aivAddr"))
+@entry(
+    null("funcHandle", "aicAddr", "aivAddr"), live("funcHandle", Function),
+    refuse("funcHandle_.for_cpu", "funcHandle", "a kernel for AI cores", "EE1017"), context(),
+)  # fmt: skip
 def aclrtGetFunctionAddr(acl: Acl, funcHandle: Handle, aicAddr: Out[Address], aivAddr: Out[Address]) -> None:
     """Return the entries on the current device: for the cube cores, for the vector cores; 0 for one it has not."""
     call = "aclrtGetFunctionAddr"
@@ -229,7 +239,10 @@ def aclrtGetFunctionAddr(acl: Acl, funcHandle: Handle, aicAddr: Out[Address], ai
     aicAddr.value, aivAddr.value = kernel.entries
 
 
-@entry(null_rt("funcHandle", "aicSize", "aivSize"))
+@entry(
+    live("funcHandle", Function), null_rt("funcHandle", "aicSize", "aivSize"),
+    refuse("funcHandle_.for_cpu", "funcHandle", "a kernel for AI cores", "EE1017"),
+)  # fmt: skip
 def aclrtGetFunctionSize(acl: Acl, funcHandle: Handle, aicSize: Out[Size], aivSize: Out[Size]) -> None:
     """Return the bytes of code for the cube cores and for the vector cores."""
     call = "aclrtGetFunctionSize"
@@ -237,13 +250,13 @@ def aclrtGetFunctionSize(acl: Acl, funcHandle: Handle, aicSize: Out[Size], aivSi
     aicSize.value, aivSize.value = kernel.code_sizes
 
 
-@entry(null_rt("funcHandle", "binHandle"))
+@entry(live("funcHandle", Function), null_rt("funcHandle", "binHandle"))
 def aclrtFunctionGetBinary(acl: Acl, funcHandle: Handle, binHandle: Out[Handle]) -> None:
     """Return the binary of a function."""
     binHandle.value = function_of(acl, funcHandle).binary.handle
 
 
-@entry(null("func", "paramCount"))
+@entry(null("func", "paramCount"), live("func", Function))
 def aclrtFunctionGetParamCount(acl: Acl, func: Address, paramCount: Out[Size]) -> None:
     """Return how many parameters the compiler listed."""
     call = "aclrtFunctionGetParamCount"
@@ -270,17 +283,12 @@ def aclrtFunctionGetParamInfo(
         paramSize.value = found.size
 
 
-@entry(null("func", "dynamicUbufSize"))
+@entry(null("func", "dynamicUbufSize"), refuse("flags", "flags", "0"), live("func", Function))
 def aclrtFunctionGetAvailDynUbufPerBlock(
     acl: Acl, func: Address, flags: U32, dynamicUbufSize: Out[Size]
 ) -> None:
     """Return the most dynamic unified buffer that a SIMT kernel can be launched with; 0 for others."""
     call = "aclrtFunctionGetAvailDynUbufPerBlock"
-    if flags:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags is {flags}", ee="EE1003", params=(call, flags, "flags", 0),
-            hint="no flag exists",
-        )
     dynamicUbufSize.value = _kernel(acl, call, func).dynamic_ub_limit
 
 

@@ -7,7 +7,7 @@ import logging
 
 from chips.binary import AicpuKernel, MixType
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, live, null, own, reserved, zero
 from runtime.capi.aclrt.entry import entry, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kernel.arguments import lists_of
 from runtime.capi.aclrt.kernel.binary import function_of, function_or_symbol
@@ -61,7 +61,11 @@ def _placeholders(call: str, address: int, count: int) -> tuple[tuple[int, int],
 # -- arguments on the device ---------------------------------------------------------------------------------------
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    null("funcHandle", "argsData"), live("funcHandle", Function), live("stream", Stream),
+    zero("numBlocks", message="EE1003"), zero("argsSize", message="EE1003"), context(), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtLaunchKernel(
     acl: Acl, funcHandle: Handle, numBlocks: U32, argsData: Address, argsSize: Size,
     stream: Handle,
@@ -70,7 +74,10 @@ def aclrtLaunchKernel(
     _at("aclrtLaunchKernel", acl, funcHandle, numBlocks, argsData, argsSize, 0, stream)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    null("funcHandle", "argsData"), live("funcHandle", Function), live("stream", Stream),
+    zero("argsSize", message="EE1003"), zero("numBlocks", message="EE1003"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtLaunchKernelV2(
     acl: Acl, funcHandle: Handle, numBlocks: U32, argsData: Address, argsSize: Size,
     cfg: Address, stream: Handle,
@@ -95,18 +102,16 @@ def _at(
 # -- arguments in host memory --------------------------------------------------------------------------------------
 
 
-@entry(null("funcHandle", "argsHandle"), waits_for_snapshot=True)
+@entry(
+    null("funcHandle"), zero("numBlocks"), null("argsHandle"), reserved("reserve"), live("funcHandle", Function),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtLaunchKernelWithConfig(
     acl: Acl, funcHandle: Handle, numBlocks: U32, stream: Handle, cfg: Address,
     argsHandle: Handle, reserve: Address,
 ) -> None:
     """Launch with an argument list; its contents are copied, so that it can be changed and launched with again."""
     call = "aclrtLaunchKernelWithConfig"
-    if reserve:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: reserve is {reserve:#x}", ee="EH0009",
-            params=(call, reserve, "reserve", "it must be NULL"), hint="pass NULL",
-        )
     function = function_of(acl, funcHandle)
     blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
     target = own_stream_of(acl, call, stream)
@@ -114,7 +119,10 @@ def aclrtLaunchKernelWithConfig(
     function.on(target.device).launch_block(target, blocks, block, options)
 
 
-@entry(null("funcHandle", "hostArgs"), waits_for_snapshot=True)
+@entry(
+    null("funcHandle", "hostArgs"), live("funcHandle", Function), live("stream", Stream),
+    zero("argsSize", message="EE1003"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtLaunchKernelWithHostArgs(
     acl: Acl, funcHandle: Handle, numBlocks: U32, stream: Handle, cfg: Address,
     hostArgs: Address, argsSize: Size, placeHolderArray: Address, placeHolderNum: Size,
@@ -135,7 +143,7 @@ def _host_block(
     return HostBlock(data, _placeholders(call, placeholders, count)).check(call)
 
 
-@entry(null("func"), waits_for_snapshot=True)
+@entry(null("func"), zero("numBlocks"), live("stream", Stream), waits_for_snapshot=True)
 def aclrtLaunchKernelWithArgsArray(
     acl: Acl, func: Address, numBlocks: U32, stream: Handle, cfg: Address, args: Address
 ) -> None:
@@ -162,7 +170,7 @@ def aclrtLaunchSIMTKernelWithArgsArray(
     simt.launch(call, kernel, target, gridDim, blockDim, simt.gather(call, kernel, args), options)
 
 
-@entry(null("func", "hostArgs"), waits_for_snapshot=True)
+@entry(null("func", "hostArgs"), zero("argsSize"), waits_for_snapshot=True)
 def aclrtLaunchSIMTKernelWithHostArgs(
     acl: Acl, func: Address, gridDim: Dim3, blockDim: Dim3, dynUbufSize: Size, stream: Handle,
     cfg: Address, hostArgs: Address, argsSize: Size, placeHolderArray: Address,

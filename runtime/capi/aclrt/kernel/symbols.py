@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
-from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
+from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, refuse, succeed
+from runtime.capi.aclrt.entry import Out, entry, own_stream_of
 from runtime.capi.aclrt.kernel.binary import binary_of
 from runtime.capi.aclrt.kernel.stand_ins import Symbol
 from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.launch.copy.copy import copy_addresses, queue_copy
 from runtime.launch.copy.direction import Direction
 
@@ -27,7 +28,7 @@ def rtRegisterFuncSymbol(acl: Acl, binHandle: U64, symbol: U64, kernelName: Text
     acl.function_symbols.add(symbol, binary_of(acl, binHandle), kernelName)
 
 
-@entry(null("symbol", "funcHandle"))
+@entry(null("symbol", "funcHandle"), context())
 def aclrtGetFuncBySymbol(acl: Acl, symbol: Address, funcHandle: Out[Handle]) -> None:
     """Return the function of a kernel by its host-side stand-in; the current device gets the binary if need be."""
     call = "aclrtGetFuncBySymbol"
@@ -41,14 +42,14 @@ def aclrtGetFuncBySymbol(acl: Acl, symbol: Address, funcHandle: Out[Handle]) -> 
     funcHandle.value = found.handle
 
 
-@entry(null("symbol", "devPtr"))
+@entry(null("symbol", "devPtr"), context())
 def aclrtGetSymbolAddress(acl: Acl, symbol: Address, devPtr: Out[Address]) -> None:
     """Return where a variable lies on the device of the thread's context; its binary is loaded if need be."""
     call = "aclrtGetSymbolAddress"
     devPtr.value = acl.symbols.find(symbol, call).address(acl.runtime.current_context().device)
 
 
-@entry(null("symbol", "size"))
+@entry(null("symbol", "size"), context())
 def aclrtGetSymbolSize(acl: Acl, symbol: Address, size: Out[Size]) -> None:
     """Return the bytes of a variable."""
     call = "aclrtGetSymbolSize"
@@ -56,66 +57,53 @@ def aclrtGetSymbolSize(acl: Acl, symbol: Address, size: Out[Size]) -> None:
     size.value = acl.symbols.find(symbol, call).size
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not count"), null("symbol", "dst"), refuse("count > dstMax", "count", "at most dstMax", "EH0001"),
+    one_of("kind", 2, 4), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyFromSymbol(
     acl: Acl, dst: Address, dstMax: Size, symbol: Address, count: Size, offset: Size, kind: Enum
 ) -> None:
     """Copy from a device variable to the host and wait."""
     call = "aclrtMemcpyFromSymbol"
-    if count:
-        source = _source(acl, call, dst, dstMax, symbol, count, offset, kind)
-        copy_addresses(acl.runtime.current_context(), dst, dstMax, source, count, call)
+    source, _ = _place(acl, call, symbol, count, offset)
+    copy_addresses(acl.runtime.current_context(), dst, dstMax, source, count, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not count"), null("symbol", "dst"), refuse("count > dstMax", "count", "at most dstMax", "EH0001"),
+    one_of("kind", 2, 4), live("stream", Stream), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyFromSymbolAsync(
     acl: Acl, dst: Address, dstMax: Size, symbol: Address, count: Size, offset: Size, kind: Enum, stream: Handle
 ) -> None:
     """Queue a copy from a device variable to the host."""
     call = "aclrtMemcpyFromSymbolAsync"
-    if count:
-        source = _source(acl, call, dst, dstMax, symbol, count, offset, kind)
-        where = own_stream_of(acl, call, stream)
-        queue_copy(where, dst, dstMax, source, count, Direction.DEVICE_TO_HOST, call)
+    source, _ = _place(acl, call, symbol, count, offset)
+    where = own_stream_of(acl, call, stream)
+    queue_copy(where, dst, dstMax, source, count, Direction.DEVICE_TO_HOST, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(succeed("not count"), null("symbol", "src"), one_of("kind", 1, 4), waits_for_snapshot=True)
 def aclrtMemcpyToSymbol(acl: Acl, symbol: Address, src: Address, count: Size, offset: Size, kind: Enum) -> None:
     """Copy from the host to a device variable and wait."""
     call = "aclrtMemcpyToSymbol"
-    if count:
-        target, room = _target(acl, call, symbol, src, count, offset, kind)
-        copy_addresses(acl.runtime.current_context(), target, room, src, count, call)
+    target, room = _place(acl, call, symbol, count, offset)
+    copy_addresses(acl.runtime.current_context(), target, room, src, count, call)
 
 
-@entry(waits_for_snapshot=True)
+@entry(
+    succeed("not count"), null("symbol", "src"), one_of("kind", 1, 4), live("stream", Stream),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpyToSymbolAsync(
     acl: Acl, symbol: Address, src: Address, count: Size, offset: Size, kind: Enum, stream: Handle
 ) -> None:
     """Queue a copy from the host to a device variable."""
     call = "aclrtMemcpyToSymbolAsync"
-    if count:
-        target, room = _target(acl, call, symbol, src, count, offset, kind)
-        where = own_stream_of(acl, call, stream)
-        queue_copy(where, target, room, src, count, Direction.HOST_TO_DEVICE, call)
-
-
-def _source(
-    acl: Acl, call: str, dst: int, room: int, symbol: int, count: int, offset: int, kind: int
-) -> int:
-    need(call, symbol=symbol, dst=dst)
-    if count > room:
-        raise _too_much(call, "count", count, f"it is larger than dstMax, {room}")
-    _need_kind(call, kind, Direction.DEVICE_TO_HOST)
-    return _place(acl, call, symbol, count, offset)[0]
-
-
-def _target(
-    acl: Acl, call: str, symbol: int, src: int, count: int, offset: int, kind: int
-) -> tuple[int, int]:
-    need(call, symbol=symbol, src=src)
-    _need_kind(call, kind, Direction.HOST_TO_DEVICE)
-    return _place(acl, call, symbol, count, offset)
+    target, room = _place(acl, call, symbol, count, offset)
+    where = own_stream_of(acl, call, stream)
+    queue_copy(where, target, room, src, count, Direction.HOST_TO_DEVICE, call)
 
 
 def _place(acl: Acl, call: str, stand_in: int, count: int, offset: int) -> tuple[int, int]:
@@ -126,15 +114,6 @@ def _place(acl: Acl, call: str, stand_in: int, count: int, offset: int) -> tuple
     if start + count > symbol.size:
         raise _too_much(call, "offset+count", start + count, f"{symbol.name} has {symbol.size} bytes")
     return address + start, symbol.size - start
-
-
-def _need_kind(call: str, kind: int, wanted: Direction) -> None:
-    if kind not in (wanted, Direction.DEFAULT):
-        expected = f"{wanted.name} ({int(wanted)}) or DEFAULT ({int(Direction.DEFAULT)})"
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: kind is {kind}; expected {expected}", ee="EH0007",
-            params=(call, kind, "kind", expected), hint="pass 4, and the direction is found",
-        )
 
 
 def _too_much(call: str, name: str, value: int, why: str) -> errors.RuntimeFault:

@@ -8,11 +8,12 @@ import struct
 from npuhal import constants as c
 from runtime import errors
 from runtime.api.memory import DeviceMemory
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, live, null, refuse, visible, zero
 from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.layouts import LIST, MALLOC_ATTRIBUTE
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.driver.memory import MemoryDriver
 from runtime.launch.copy.cmo import queue_cache
 from runtime.memory.information import space
@@ -56,31 +57,35 @@ def _attributes(cfg: int) -> dict[int, int]:
 # -- device memory -------------------------------------------------------------------------------------------------
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(
+    null("devPtr"), zero("size"),
+    refuse("size > 0xFFFF_FFFF_FFFF_FFDF", "size", "at most 2^64 - 33", "", code=100000), context(),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMalloc(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) -> None:
     """Allocate device memory, padded as the chip wants it."""
     _malloc(acl, "aclrtMalloc", devPtr, size, policy, "malloc")
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(null("devPtr"), zero("size"), waits_for_snapshot=True)
 def aclrtMallocAlign32(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) -> None:
     """Allocate device memory, rounded up to 32 bytes only."""
     _malloc(acl, "aclrtMallocAlign32", devPtr, size, policy, "malloc_align32")
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(null("devPtr"), zero("size"), waits_for_snapshot=True)
 def aclrtMallocCached(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) -> None:
     """The same as aclrtMalloc."""
     _malloc(acl, "aclrtMallocCached", devPtr, size, policy, "malloc_cached")
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(null("devPtr"))
 def aclrtMallocWithCfg(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
     """Allocate device memory without padding; policies can be combined, attributes choose the module."""
     _malloc(acl, "aclrtMallocWithCfg", devPtr, size, policy, "malloc_with_cfg", cfg)
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(null("devPtr"))
 def aclrtMallocForTaskScheduler(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
     """Allocate device memory that the task scheduler reads."""
     _malloc(acl, "aclrtMallocForTaskScheduler", devPtr, size, policy, "malloc_for_task_scheduler", cfg)
@@ -120,7 +125,7 @@ def aclrtFree(acl: Acl, devPtr: Address) -> None:
     _free(acl, devPtr)
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(null("devPtr"), context(), waits_for_snapshot=True)
 def aclrtFreeWithDevSync(acl: Acl, devPtr: Address) -> None:
     """Wait for the device, then free."""
     acl.runtime.current_context().synchronize()
@@ -145,18 +150,21 @@ def _free(acl: Acl, address: int) -> None:
 # -- host memory ---------------------------------------------------------------------------------------------------
 
 
-@entry(null("hostPtr"), waits_for_snapshot=True)
+@entry(
+    null("hostPtr"), zero("size"), context(), refuse("size > 0xFFFF_FFFF_FFFF_FFC0", "size", "less", "", code=107000),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMallocHost(acl: Acl, hostPtr: Out[Address], size: Size) -> None:
     """Allocate pinned host memory."""
-    asked = need_size("aclrtMallocHost", size)
+    asked = size
     hostPtr.value = device_of(acl).allocator.host(asked)
 
 
-@entry(null("ptr"), waits_for_snapshot=True)
+@entry(null("ptr"), zero("size"), waits_for_snapshot=True)
 def aclrtMallocHostWithCfg(acl: Acl, ptr: Out[Address], size: U64, cfg: Address) -> None:
     """Allocate pinned host memory for a module, or at an address that devices share (VA_FLAG 1)."""
     call = "aclrtMallocHostWithCfg"
-    asked = need_size(call, size)
+    asked = size
     attributes = _attributes(cfg)
     for number in attributes:
         if number not in (_MODULE, _UNIFIED):
@@ -171,7 +179,7 @@ def aclrtFreeHost(acl: Acl, hostPtr: Address) -> None:
     _free_host(acl, "aclrtFreeHost", hostPtr)
 
 
-@entry(null("hostPtr"), waits_for_snapshot=True)
+@entry(null("hostPtr"), context(), waits_for_snapshot=True)
 def aclrtFreeHostWithDevSync(acl: Acl, hostPtr: Address) -> None:
     """Wait for the device, then free."""
     acl.runtime.current_context().synchronize()
@@ -191,7 +199,10 @@ def _free_host(acl: Acl, call: str, address: int) -> None:
 # -- questions -----------------------------------------------------------------------------------------------------
 
 
-@entry(null("free", "total"))
+@entry(
+    null("free", "total"), refuse("not 0 <= attr <= 17", "attr", "[0, 17]", "EE1003", code=107016),
+    context(message="EE1001"),
+)  # fmt: skip
 def aclrtGetMemInfo(acl: Acl, attr: Enum, free: Out[Size], total: Out[Size]) -> None:
     """Return free and total bytes of one kind of memory."""
     call = "aclrtGetMemInfo"
@@ -204,13 +215,13 @@ def aclrtGetMemInfo(acl: Acl, attr: Enum, free: Out[Size], total: Out[Size]) -> 
     free.value, total.value = space(context.device.memory, attr, call)
 
 
-@entry(null("memUsageInfo", "outputNum"))
+@entry(null("memUsageInfo", "outputNum"), zero("inputNum", message="EE1003"), visible("deviceId"), context())
 def aclrtGetMemUsageInfo(
     acl: Acl, deviceId: I32, memUsageInfo: Address, inputNum: Size, outputNum: Out[Size]
 ) -> None:
     """Write what each component holds of a device: as many rows as there is room for."""
     call = "aclrtGetMemUsageInfo"
-    room = need_size(call, inputNum, "inputNum")
+    room = inputNum
     slot = acl.runtime.slot(deviceId, call)
     rows = MemoryDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index]).usage(room)
     for number, (name, now, peak) in enumerate(rows):
@@ -243,20 +254,20 @@ def aclrtMemGetAddressRange(acl: Acl, ptr: Address, pbase: Out[Address] | None, 
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: pbase and psize are both NULL", ee="EE1022",
             params=(call, "NULL", "pbase and psize", "there is nothing to write"), hint="pass at least one",
         )
-    base, size = device_of(acl).memory.address_range(ptr)
+    base, size = MemoryDriver(acl.runtime.hal, 0).address_range(ptr)
     if pbase is not None:
         pbase.value = base
     if psize is not None:
         psize.value = size
 
 
-@entry(null("addrList", "checkResult"))
+@entry(null("addrList", "checkResult"), refuse("reserve", "reserve", "0", "EE1003"), zero("size", message="EE1003"))
 def aclrtCheckMemType(
     acl: Acl, addrList: Address, size: U32, memType: U32, checkResult: Out[U32], reserve: U32
 ) -> None:
     """Tell whether all addresses of a list are memory of a type: 2 device, 8 DVPP, 32 reserved."""
     call = "aclrtCheckMemType"
-    count = need_size(call, size)
+    count = size
     if reserve or not memType or memType & ~_MEMORY_TYPES:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: memType is {memType}, reserve {reserve}", ee="EE1003",
@@ -274,20 +285,24 @@ def _touch(call: str, devPtr: int, size: int) -> None:
     need_size(call, size)
 
 
-@entry()
+@entry(null("devPtr"), zero("size"), context())
 def aclrtMemFlush(acl: Acl, devPtr: Address, size: Size) -> None:
     """Nothing: host caches are coherent with what the driver maps."""
     _touch("aclrtMemFlush", devPtr, size)
 
 
-@entry()
+@entry(null("devPtr"), zero("size"), context())
 def aclrtMemInvalidate(acl: Acl, devPtr: Address, size: Size) -> None:
     """Nothing: host caches are coherent with what the driver maps."""
     _touch("aclrtMemInvalidate", devPtr, size)
 
 
-@entry(null("src"), waits_for_snapshot=True)
+@entry(
+    null("src"), zero("size"), live("stream", Stream),
+    refuse("is_bound(stream_) and not is_graph(stream_.bound)", "stream", "in no hand-built model", "", code=207000),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtCmoAsync(acl: Acl, src: Address, size: Size, cmoType: Enum, stream: Handle) -> None:
     """Queue a cache operation: 0 prefetch, 1 write back, 2 invalidate, 3 flush."""
     call = "aclrtCmoAsync"
-    queue_cache(own_stream_of(acl, call, stream), src, need_size(call, size), cmoType, call)
+    queue_cache(own_stream_of(acl, call, stream), src, size, cmoType, call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import null, refuse
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need
 from runtime.capi.aclrt.kinds import Callback, Handle
 from runtime.capi.aclrt.memory.user_allocators import AllocatorDescription
@@ -19,7 +19,7 @@ def aclrtAllocatorCreateDesc(acl: Acl) -> Handle:
     return acl.runtime.handles.add(AllocatorDescription())
 
 
-@entry()
+@entry(null("allocatorDesc"))
 def aclrtAllocatorDestroyDesc(acl: Acl, allocatorDesc: Handle) -> None:
     """Give a description up; a stream that uses it goes on doing so."""
     _described(acl, "aclrtAllocatorDestroyDesc", allocatorDesc)
@@ -32,31 +32,31 @@ def aclrtAllocatorSetObjToDesc(acl: Acl, allocatorDesc: Handle, allocator: Handl
     _described(acl, "aclrtAllocatorSetObjToDesc", allocatorDesc).allocator = allocator
 
 
-@entry()
+@entry(null("allocatorDesc", "func"))
 def aclrtAllocatorSetAllocFuncToDesc(acl: Acl, allocatorDesc: Handle, func: Callback) -> None:
     """Say how a block is made: func(allocator, size in bytes)."""
     _set(acl, "aclrtAllocatorSetAllocFuncToDesc", allocatorDesc, "alloc", func)
 
 
-@entry()
+@entry(null("allocatorDesc", "func"))
 def aclrtAllocatorSetFreeFuncToDesc(acl: Acl, allocatorDesc: Handle, func: Callback) -> None:
     """Say how a block is given back: func(allocator, block)."""
     _set(acl, "aclrtAllocatorSetFreeFuncToDesc", allocatorDesc, "free", func)
 
 
-@entry()
+@entry(null("allocatorDesc", "func"))
 def aclrtAllocatorSetAllocAdviseFuncToDesc(acl: Acl, allocatorDesc: Handle, func: Callback) -> None:
     """Say how a block at a wished address is made: func(allocator, size in bytes, address); may be left out."""
     _set(acl, "aclrtAllocatorSetAllocAdviseFuncToDesc", allocatorDesc, "advise", func)
 
 
-@entry()
+@entry(null("allocatorDesc", "func"))
 def aclrtAllocatorSetGetAddrFromBlockFuncToDesc(acl: Acl, allocatorDesc: Handle, func: Callback) -> None:
     """Say where a block is: func(block) gives the device address."""
     _set(acl, "aclrtAllocatorSetGetAddrFromBlockFuncToDesc", allocatorDesc, "address_of_block", func)
 
 
-@entry(null("stream"))
+@entry(null("stream", "allocatorDesc"))
 def aclrtAllocatorRegister(acl: Acl, stream: Handle, allocatorDesc: Handle) -> None:
     """Give a stream an allocator, instead of the one it had."""
     call = "aclrtAllocatorRegister"
@@ -77,7 +77,9 @@ def aclrtAllocatorUnregister(acl: Acl, stream: Handle) -> None:
     acl.allocators.unregister(stream)
 
 
-@entry(null("stream"))
+@entry(
+    null("stream"), refuse("acl.allocators.find(stream) is None", "stream", "a stream with an allocator", "EH0012"),
+)
 def aclrtAllocatorGetByStream(
     acl: Acl, stream: Handle, allocatorDesc: Out[Handle] | None, allocator: Out[Handle] | None,
     allocFunc: Out[Callback] | None, freeFunc: Out[Callback] | None, allocAdviseFunc: Out[Callback] | None,

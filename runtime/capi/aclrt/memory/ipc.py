@@ -6,10 +6,10 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, null, null_rt, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need_rt
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size
-from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
@@ -35,7 +35,10 @@ def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.Run
     )
 
 
-@entry(null("devPtr", "key"), waits_for_snapshot=True)
+@entry(
+    null("devPtr", "key"), zero("size", message="EE1003"), zero("len", message="EE1003"),
+    refuse("flags > 1", "flags", "at most 1", "EE1003"), context(), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtIpcMemGetExportKey(acl: Acl, devPtr: Address, size: Size, key: Address, len: Size, flags: U64) -> None:
     """Write a key for device memory to `key`, which has room for `len` bytes (65); flag 1: open to all processes."""
     call = "aclrtIpcMemGetExportKey"
@@ -56,7 +59,7 @@ def aclrtIpcMemClose(acl: Acl, key: Address) -> None:
         driver.forget(text)
 
 
-@entry(null("devPtr", "key"), waits_for_snapshot=True)
+@entry(null("devPtr", "key"), refuse("flags > 1", "flags", "at most 1", "EE1003"), context(), waits_for_snapshot=True)
 def aclrtIpcMemImportByKey(acl: Acl, devPtr: Out[Address], key: Address, flags: U64) -> None:
     """Map the memory behind a key; flag 1 lets the device reach the exporting one first."""
     call = "aclrtIpcMemImportByKey"
@@ -77,7 +80,7 @@ def aclrtIpcMemSetImportPid(acl: Acl, key: Address, pid: Address, num: Size) -> 
     ipc.allow(device_of(acl).shared, _key(key), pids, call)
 
 
-@entry(null("key"), waits_for_snapshot=True)
+@entry(null_rt("key"))
 def aclrtIpcMemSetAttr(acl: Acl, key: Address, type: Enum, attr: U64) -> None:
     """Choose the link of accesses to a key (type 0): 0 SIO, 1 HCCS, 2 and 3 UB."""
     call = "aclrtIpcMemSetAttr"
@@ -86,12 +89,10 @@ def aclrtIpcMemSetAttr(acl: Acl, key: Address, type: Enum, attr: U64) -> None:
     acl.runtime.open_keys.set_attribute(device_of(acl).shared, _key(key), attr)
 
 
-@entry(null_rt("key", "serverPids"), waits_for_snapshot=True)
+@entry(null_rt("key", "serverPids"), zero("num", message="EE1003"))
 def aclrtIpcMemImportPidInterServer(acl: Acl, key: Address, serverPids: Address, num: Size) -> None:
     """Let processes of other servers of a super-pod open a key; only forms of Ascend 910_93 are in one."""
     call = "aclrtIpcMemImportPidInterServer"
-    if not num:
-        raise _out_of_range(call, 0, "num", "more than 0")
     driver, text = device_of(acl).shared, _key(key)
     for server, pids, count in server_pids(call, serverPids, num):
         driver.allow_server(text, server, list((ctypes.c_int32 * count).from_address(pids)))
@@ -114,15 +115,10 @@ def aclrtDeviceGetBareTgid(acl: Acl, pid: Out[I32]) -> None:
     pid.value = ShareDriver(acl.runtime.hal, 0).bare_pid()
 
 
-@entry(null("devPtr"), waits_for_snapshot=True)
+@entry(null("devPtr"), zero("size"), refuse("flags", "flags", "0", "EH0009"))
 def aclrtMemP2PMap(acl: Acl, devPtr: Address, size: Size, dstDevId: I32, flags: U64) -> None:
     """Map memory for another device ahead of use; peer access must be enabled before."""
     call = "aclrtMemP2PMap"
-    asked = need_size(call, size)
-    if flags:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: flags is {flags}, it must be 0", ee="EH0009",
-            params=(call, flags, "flags", "it is reserved"), hint="pass 0",
-        )
+    asked = size
     other = acl.runtime.visible.ids[acl.runtime.slot(dstDevId, call).index]
     device_of(acl).memory.map_for(devPtr, asked, other)

@@ -7,11 +7,12 @@ import struct
 from itertools import pairwise
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, live, null, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, ManagedLocation, Size
 from runtime.capi.aclrt.memory.allocation import device_of, need_size
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.driver.pools import ManagedDriver
 
 _ATTACH_GLOBAL = 1
@@ -31,11 +32,13 @@ def _location(location: int) -> tuple[int, int]:
     return kind, number
 
 
-@entry(null("ptr"), waits_for_snapshot=True)
+@entry(
+    null("ptr"), refuse("flag != 1", "flag", "1"), zero("size", message="EE1003"), context(), waits_for_snapshot=True,
+)
 def aclrtMemAllocManaged(acl: Acl, ptr: Out[Address], size: U64, flag: U32) -> None:
     """Allocate memory that host and device share, in units of 2 MiB; aclrtFree frees it."""
     call = "aclrtMemAllocManaged"
-    asked = need_size(call, size)
+    asked = size
     if flag != _ATTACH_GLOBAL:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flag is {flag}; it must be 1", ee="EE1003",
@@ -44,11 +47,11 @@ def aclrtMemAllocManaged(acl: Acl, ptr: Out[Address], size: U64, flag: U32) -> N
     ptr.value = device_of(acl).allocator.managed(asked)
 
 
-@entry(null("ptr", "location"), waits_for_snapshot=True)
+@entry(null("ptr"), zero("size"), null("location"), waits_for_snapshot=True)
 def aclrtMemManagedAdvise(acl: Acl, ptr: Address, size: U64, advise: Enum, location: ManagedLocation) -> None:
     """Give a hint about a range of managed memory; `location` points to an aclrtMemManagedLocation."""
     call = "aclrtMemManagedAdvise"
-    asked = need_size(call, size)
+    asked = size
     if advise not in _ADVICE:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: advise is {advise}; 0 to 5 exist", ee="EE1003",
@@ -57,18 +60,13 @@ def aclrtMemManagedAdvise(acl: Acl, ptr: Address, size: U64, advise: Enum, locat
     _driver(acl).advise(ptr, asked, advise, *_location(location))
 
 
-@entry(null("ptr", "location"), waits_for_snapshot=True)
+@entry(null("ptr"), zero("size"), refuse("flags", "flags", "0", "EH0009"), live("stream", Stream), null("location"))
 def aclrtMemManagedPrefetchAsync(
     acl: Acl, ptr: Address, size: Size, location: ManagedLocation, flags: U32, stream: Handle
 ) -> None:
     """Move managed memory to a location when the stream gets there."""
     call = "aclrtMemManagedPrefetchAsync"
-    asked, (kind, number) = need_size(call, size), _location(location)
-    if flags:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags is {flags}; it must be 0", ee="EE1003",
-            params=(call, flags, "flags", 0),
-        )
+    asked, (kind, number) = size, _location(location)
     driver = _driver(acl)
     where = own_stream_of(acl, call, stream)
 
@@ -79,20 +77,16 @@ def aclrtMemManagedPrefetchAsync(
     acl.runtime.callbacks.host_function(where, move, fails=True)
 
 
-@entry(null("ptrs", "sizes", "prefetchLocs", "prefetchLocIdxs"), waits_for_snapshot=True)
+@entry(
+    null("ptrs", "sizes", "prefetchLocs", "prefetchLocIdxs"), zero("count", "numPrefetchLocs"),
+    refuse("flags", "flags", "0", "EH0009"),
+)  # fmt: skip
 def aclrtMemManagedPrefetchBatchAsync(
     acl: Acl, ptrs: Address, sizes: Address, count: Size, prefetchLocs: Address, prefetchLocIdxs: Address,
     numPrefetchLocs: Size, flags: U64, stream: Handle,
 ) -> None:
     """Move many ranges: location k is for the ranges from number `prefetchLocIdxs[k]` on."""
     call = "aclrtMemManagedPrefetchBatchAsync"
-    need_size(call, count, "count")
-    need_size(call, numPrefetchLocs, "numPrefetchLocs")
-    if flags:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: flags is {flags}, it must be 0", ee="EH0009",
-            params=(call, flags, "flags", "it is reserved"), hint="pass 0",
-        )
     if count < numPrefetchLocs:
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: {numPrefetchLocs} locations for {count} ranges", ee="EH0009",
@@ -133,23 +127,23 @@ def _words(address: int, count: int) -> list[int]:
     return list((ctypes.c_uint64 * count).from_address(address))
 
 
-@entry(null("ptr", "data"))
+@entry(null("ptr", "data"), zero("size"))
 def aclrtMemManagedGetAttr(acl: Acl, attribute: Enum, ptr: Address, size: Size, data: Address, dataSize: Size) -> None:
     """Write one attribute of a range to `data`."""
     call = "aclrtMemManagedGetAttr"
-    asked, room = need_size(call, size), need_size(call, dataSize, "dataSize")
+    asked, room = size, need_size(call, dataSize, "dataSize")
     _need_attribute(call, attribute)
     (value,) = _driver(acl).attributes(ptr, asked, [attribute], [room])
     ctypes.memmove(data, value, len(value))
 
 
-@entry(null("ptr", "attributes", "data", "dataSizes"))
+@entry(null("ptr", "attributes", "data", "dataSizes"), zero("size"))
 def aclrtMemManagedGetAttrs(
     acl: Acl, attributes: Address, numAttributes: Size, ptr: Address, size: Size, data: Address, dataSizes: Address
 ) -> None:
     """Write several attributes of a range: number k to the address `data[k]`, which has room for `dataSizes[k]`."""
     call = "aclrtMemManagedGetAttrs"
-    asked, count = need_size(call, size), numAttributes
+    asked, count = size, numAttributes
     kinds = list((ctypes.c_uint32 * count).from_address(attributes))
     for kind in kinds:
         _need_attribute(call, kind)

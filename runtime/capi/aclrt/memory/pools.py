@@ -7,7 +7,7 @@ import struct
 from functools import partial
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import live, null, null_rt, own
 from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
 from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of
@@ -56,7 +56,7 @@ def _pool(acl: Acl, handle: int) -> OrderedPool:
     return found
 
 
-@entry(null("ptr", "memPool"), waits_for_snapshot=True)
+@entry(null("ptr", "memPool", "stream"), live("stream", Stream), own("stream"), waits_for_snapshot=True)
 def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Handle, stream: Handle) -> None:
     """Take memory out of a pool for the later work of a stream."""
     call = "aclrtMemPoolMallocAsync"
@@ -66,7 +66,7 @@ def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Ha
         ptr.value, _ = pool.alloc(size, where.handle)
 
 
-@entry(null("ptr"), waits_for_snapshot=True)
+@entry(null("ptr"), live("stream", Stream), null_rt("stream"), own("stream"), waits_for_snapshot=True)
 def aclrtMemPoolFreeAsync(acl: Acl, ptr: Address, stream: Handle) -> None:
     """Give memory back after the earlier work of a stream; what is no pool's is freed by the host then."""
     call = "aclrtMemPoolFreeAsync"
@@ -93,7 +93,7 @@ def aclrtMemPoolTrimTo(acl: Acl, memPool: Handle, minBytesToKeep: Size) -> None:
     _pool(acl, memPool).trim(minBytesToKeep, "aclrtMemPoolTrimTo")
 
 
-@entry(null("memPool", "value"))
+@entry(null("memPool"), null_rt("value"), waits_for_snapshot=True)
 def aclrtMemPoolSetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -> None:
     """Set an attribute: 1 to 3 switches (int), 4 the release threshold, 6 and 8 to 0 (64 bits)."""
     call = "aclrtMemPoolSetAttr"
@@ -101,7 +101,7 @@ def aclrtMemPoolSetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -
     _pool(acl, memPool).set(attr, int.from_bytes(ctypes.string_at(value, size), "little"), call)
 
 
-@entry(null("memPool", "value"))
+@entry(null("memPool"), null_rt("value"), waits_for_snapshot=True)
 def aclrtMemPoolGetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -> None:
     """Write an attribute to `value`: 1 to 3 an int, 4 to 8 a 64-bit count."""
     call = "aclrtMemPoolGetAttr"

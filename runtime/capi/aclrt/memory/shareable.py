@@ -9,10 +9,10 @@ import ctypes
 
 from runtime import errors
 from runtime.api.memory import DeviceMemory
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import null, refuse, visible, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Handle, Size
-from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import VirtualDriver
@@ -26,27 +26,27 @@ _FABRIC_BYTES = 128
 
 
 def _driver(acl: Acl) -> VirtualDriver:
-    return device_of(acl).virtual
+    """Return the driver of the thread's device; without a context that of the first one, as these calls need none."""
+    context = acl.runtime.find_context()
+    return VirtualDriver(acl.runtime.hal, 0) if context is None else device_of(acl).virtual
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-@entry(null("handle", "shareableHandle"), waits_for_snapshot=True)
+@entry(
+    null("handle"), refuse("handleType", "handleType", "0"), null("shareableHandle"),
+    refuse("flags > 1", "flags", "at most 1", "EE1003"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemExportToShareableHandle(
     acl: Acl, handle: Handle, handleType: Enum, flags: U64, shareableHandle: Out[U64]
 ) -> None:
     """Return the number under which other processes import a handle; flag 1 needs no list of them."""
     call = "aclrtMemExportToShareableHandle"
-    if handleType:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: handleType is {handleType}; only 0 exists", ee="EH0007",
-            params=(call, handleType, "handleType", 0), hint="pass ACL_MEM_HANDLE_TYPE_NONE",
-        )
     shareableHandle.value = _driver(acl).export(handle, anybody=_check_flags(call, flags))
 
 
-@entry(null("handle"), waits_for_snapshot=True)
+@entry(null("handle"), visible("deviceId"), waits_for_snapshot=True)
 def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: U64, deviceId: I32, handle: Out[Handle]) -> None:
     """Return a handle of memory that another process has exported, for one device."""
     call = "aclrtMemImportFromShareableHandle"
@@ -56,11 +56,10 @@ def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: U64, deviceId: 
     handle.value = driver.import_(shareableHandle)
 
 
-@entry(null("pid"), waits_for_snapshot=True)
+@entry(null("pid"), zero("pidNum"), waits_for_snapshot=True)
 def aclrtMemSetPidToShareableHandle(acl: Acl, shareableHandle: U64, pid: Address, pidNum: Size) -> None:
     """Let processes import a shared handle; pids are bare tgids."""
-    call = "aclrtMemSetPidToShareableHandle"
-    count = need_size(call, pidNum, "pidNum")
+    count = pidNum
     _driver(acl).allow(shareableHandle, list((ctypes.c_int32 * count).from_address(pid)))
 
 
@@ -83,7 +82,10 @@ def _reach(device: DeviceMemory, exporter: int | None) -> None:
 # -- numbers or fabric handles -------------------------------------------------------------------------------------
 
 
-@entry(null("handle", "shareableHandle"), waits_for_snapshot=True)
+@entry(
+    null("handle", "shareableHandle"), refuse("shareType not in (1, 2)", "shareType", "1 or 2", "EE1003"),
+    refuse("flags > 1", "flags", "at most 1", "EE1003"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemExportToShareableHandleV2(
     acl: Acl, handle: Handle, flags: U64, shareType: Enum, shareableHandle: Address
 ) -> None:
@@ -98,17 +100,12 @@ def aclrtMemExportToShareableHandleV2(
     ctypes.memmove(shareableHandle, block, len(block))
 
 
-@entry(null("shareableHandle", "handle"), waits_for_snapshot=True)
+@entry(null("shareableHandle", "handle"), refuse("flags", "flags", "0", "EH0009"), waits_for_snapshot=True)
 def aclrtMemImportFromShareableHandleV2(
     acl: Acl, shareableHandle: Address, shareType: Enum, flags: U64, handle: Out[Handle]
 ) -> None:
     """Return a handle of memory that another process has exported, for the thread's device."""
     call = "aclrtMemImportFromShareableHandleV2"
-    if flags:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: flags is {flags}, it must be 0", ee="EH0009",
-            params=(call, flags, "flags", "it is reserved"), hint="pass 0",
-        )
     device, fabric = device_of(acl), _is_fabric(call, shareType)
     driver, block = device.virtual, _block(shareableHandle, fabric)
     _, number = driver.fabric_number(block) if fabric else (0, int.from_bytes(block, "little"))
@@ -116,13 +113,16 @@ def aclrtMemImportFromShareableHandleV2(
     handle.value = driver.import_fabric(block) if fabric else driver.import_(number)
 
 
-@entry(null("shareableHandle", "pid"), waits_for_snapshot=True)
+@entry(
+    null("shareableHandle", "pid"), zero("pidNum"),
+    refuse("shareType not in (1, 2)", "shareType", "1 or 2", "EE1003"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemSetPidToShareableHandleV2(
     acl: Acl, shareableHandle: Address, shareType: Enum, pid: Address, pidNum: Size
 ) -> None:
     """Let processes import a shared handle of either kind; pids are bare tgids."""
     call = "aclrtMemSetPidToShareableHandleV2"
-    count = need_size(call, pidNum, "pidNum")
+    count = pidNum
     fabric, driver = _is_fabric(call, shareType), _driver(acl)
     block = _block(shareableHandle, fabric)
     number = driver.fabric_number(block)[1] if fabric else int.from_bytes(block, "little")

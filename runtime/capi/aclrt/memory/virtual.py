@@ -7,11 +7,11 @@ import struct
 
 from npuhal import constants as c
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import null, null_rt, one_of, refuse, succeed, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.layouts import PHYSICAL_PROPERTIES
-from runtime.capi.aclrt.memory.allocation import device_of, need_size
+from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.memory.information import attribute_of, physical_kind
@@ -27,7 +27,9 @@ _LAST_LINK = 3
 
 
 def _driver(acl: Acl) -> VirtualDriver:
-    return device_of(acl).virtual
+    """Return the driver of the thread's device; without a context that of the first one, as these calls need none."""
+    context = acl.runtime.find_context()
+    return VirtualDriver(acl.runtime.hal, 0) if context is None else device_of(acl).virtual
 
 
 def _zero(call: str, **given: int | None) -> None:
@@ -43,7 +45,7 @@ def _zero(call: str, **given: int | None) -> None:
 # -- addresses -----------------------------------------------------------------------------------------------------
 
 
-@entry(null("virPtr"), waits_for_snapshot=True)
+@entry(null("virPtr"), zero("size"), one_of("flags", 0, 1), waits_for_snapshot=True)
 def aclrtReserveMemAddress(
     acl: Acl, virPtr: Out[Address], size: Size, alignment: Size, expectPtr: Address, flags: U64
 ) -> None:
@@ -51,7 +53,10 @@ def aclrtReserveMemAddress(
     _reserve(acl, "aclrtReserveMemAddress", virPtr, size, alignment, expectPtr, flags)
 
 
-@entry(null("virPtr"), null("expectPtr"), waits_for_snapshot=True)
+@entry(
+    null("virPtr"), zero("size"), refuse("flags not in (0, 1)", "flags", "0 or 1"), null("expectPtr"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtReserveMemAddressNoUCMemory(
     acl: Acl, virPtr: Out[Address], size: Size, alignment: Size, expectPtr: Address, flags: U64
 ) -> None:
@@ -62,14 +67,11 @@ def aclrtReserveMemAddressNoUCMemory(
 def _reserve(
     acl: Acl, call: str, virPtr: Out[int], size: int, alignment: int, expectPtr: int, flags: int
 ) -> None:
-    asked = need_size(call, size)
-    _zero(call, alignment=alignment)
-    if flags & ~1:
+    if alignment:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flags is {flags}; 0 and 1 exist", ee="EE1003",
-            params=(call, flags, "flags", "0 or 1"), hint="pass 1 for huge pages",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: alignment is {alignment}; it must be 0", hint="pass 0",
         )
-    virPtr.value = _driver(acl).reserve(asked, expectPtr, flags)
+    virPtr.value = _driver(acl).reserve(size, expectPtr, flags)
 
 
 @entry(null("virPtr"), waits_for_snapshot=True)
@@ -81,11 +83,11 @@ def aclrtReleaseMemAddress(acl: Acl, virPtr: Address) -> None:
 # -- physical memory -----------------------------------------------------------------------------------------------
 
 
-@entry(null("handle", "prop"), waits_for_snapshot=True)
+@entry(null("handle", "prop"), zero("size"), refuse("flags", "flags", "0", "EH0009"), waits_for_snapshot=True)
 def aclrtMallocPhysical(acl: Acl, handle: Out[Handle], size: Size, prop: Address, flags: U64) -> None:
     """Make memory without an address; sizes are multiples of the granularity."""
     call = "aclrtMallocPhysical"
-    asked = need_size(call, size)
+    asked = size
     _zero(call, flags=flags)
     handle.value = _driver(acl).create(asked, _kind(acl, call, prop))
 
@@ -119,7 +121,7 @@ def aclrtMemGetAllocationGranularity(acl: Acl, prop: Address, option: Enum, gran
     granularity.value = _driver(acl).granularity(_kind(acl, call, prop), recommended=bool(option))
 
 
-@entry(null("virPtr", "handle"), waits_for_snapshot=True)
+@entry(null("virPtr", "handle"))
 def aclrtMemRetainAllocationHandle(acl: Acl, virPtr: Address, handle: Out[Handle]) -> None:
     """Return the handle behind a mapped address; it must be freed as well."""
     handle.value = _driver(acl).retain(virPtr)
@@ -138,12 +140,12 @@ def aclrtMemGetAllocationPropertiesFromHandle(acl: Acl, handle: Handle, prop: Ad
 # -- mappings ------------------------------------------------------------------------------------------------------
 
 
-@entry(null("virPtr", "handle"), waits_for_snapshot=True)
+@entry(null("virPtr", "handle"), zero("size"), refuse("flags", "flags", "0"), waits_for_snapshot=True)
 def aclrtMapMem(acl: Acl, virPtr: Address, size: Size, offset: Size, handle: Handle, flags: U64) -> None:
     """Map physical memory as a whole at reserved addresses."""
     call = "aclrtMapMem"
     _zero(call, offset=offset, flags=flags)
-    _driver(acl).map(virPtr, need_size(call, size), handle)
+    _driver(acl).map(virPtr, size, handle)
 
 
 @entry(null("virPtr"), waits_for_snapshot=True)
@@ -152,12 +154,10 @@ def aclrtUnmapMem(acl: Acl, virPtr: Address) -> None:
     _driver(acl).unmap(virPtr)
 
 
-@entry(null_rt("virPtr", "desc"), waits_for_snapshot=True)
+@entry(succeed("not size or not count"), null_rt("virPtr", "desc"))
 def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, count: Size) -> None:
     """Let locations read and write a mapping (flags 3); other devices need this."""
     call = "aclrtMemSetAccess"
-    if not size or not count:
-        return
     grants = []
     for flags, number, kind in _GRANT.iter_unpack(ctypes.string_at(desc, _GRANT.size * count)):
         if kind == _DEVICE:
@@ -166,7 +166,7 @@ def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, coun
     _driver(acl).set_access(virPtr, size, grants)
 
 
-@entry(null_rt("virPtr", "location", "flag"))
+@entry(null("virPtr", "location", "flag"))
 def aclrtMemGetAccess(acl: Acl, virPtr: Address, location: Address, flag: Out[U64]) -> None:
     """Return the access of a location to a mapping: 0 none, 1 read, 3 read and write."""
     call = "aclrtMemGetAccess"
@@ -176,11 +176,10 @@ def aclrtMemGetAccess(acl: Acl, virPtr: Address, location: Address, flag: Out[U6
     flag.value = _driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)
 
 
-@entry(null("virPtr", "handle"), waits_for_snapshot=True)
+@entry(null("virPtr", "handle"), zero("size"), refuse("flags", "flags", "0"), waits_for_snapshot=True)
 def aclrtMemMapNoAccess(acl: Acl, virPtr: Address, size: Size, offset: Size, handle: Handle, flags: U64) -> None:
     """Map without access; the headers of the drivers that are supported have no such function."""
     call = "aclrtMemMapNoAccess"
-    need_size(call, size)
     _zero(call, flags=flags)
     raise errors.fault(
         "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the driver maps memory with access for its own device only",
@@ -203,12 +202,13 @@ def aclrtMemMapSetLink(acl: Acl, handle: Handle, adviceLink: Enum) -> None:
     _driver(acl).set_link(handle, adviceLink)
 
 
-@entry(null("virPtrDst", "virPtrSrc"), waits_for_snapshot=True)
+@entry(
+    null("virPtrDst", "virPtrSrc"), zero("size", message="EH0001"),
+    refuse("linkIdx > 1", "linkIdx", "at most 1", "EH0001"),
+)  # fmt: skip
 def aclrtMemMapSelectedLink(acl: Acl, virPtrDst: Address, size: Size, virPtrSrc: Address, linkIdx: U32) -> None:
     """Map memory that is mapped at `virPtrSrc` at `virPtrDst` as well, over SIO (0) or HCCS (1)."""
     call = "aclrtMemMapSelectedLink"
-    if not size:
-        raise _refused(call, "size", 0, "more than 0 is needed")
     if not 0 <= linkIdx <= 1:
         raise _refused(call, "linkIdx", linkIdx, "0 and 1 exist")
     map_again(_driver(acl), device_of(acl).memory, virPtrDst, size, virPtrSrc, linkIdx)

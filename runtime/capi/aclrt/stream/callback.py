@@ -5,42 +5,47 @@ from __future__ import annotations
 import threading
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null_rt
-from runtime.capi.aclrt.entry import entry, need_rt, own_stream_of
+from runtime.capi.aclrt.checks import context, live, null_rt, one_of, own, refuse
+from runtime.capi.aclrt.entry import entry, stream_of
 from runtime.capi.aclrt.kinds import I32, U64, Address, Callback, Enum, Handle
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 
 _NO_BLOCK, _BLOCK = 0, 1
 """aclrtCallbackBlockType."""
 
 
-@entry()
+@entry(
+    live("stream", Stream),
+    refuse("runs_host_functions(acl, stream_)", "stream", "a stream without host functions", "EE1016", code=107011),
+    context("not stream"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtSubscribeReport(acl: Acl, threadId: U64, stream: Handle) -> None:
     """Let a thread (pthread_self) take the callbacks of a stream."""
-    acl.runtime.callbacks.subscribe(threadId, own_stream_of(acl, "aclrtSubscribeReport", stream))
+    acl.runtime.callbacks.subscribe(threadId, stream_of(acl, stream))
 
 
-@entry()
+@entry(
+    live("stream", Stream),
+    refuse("runs_host_functions(acl, stream_)", "stream", "a stream without host functions", "EE1016", code=107011),
+    context("not stream"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtUnSubscribeReport(acl: Acl, threadId: U64, stream: Handle) -> None:
     """End a subscription."""
-    acl.runtime.callbacks.unsubscribe(threadId, own_stream_of(acl, "aclrtUnSubscribeReport", stream))
+    acl.runtime.callbacks.unsubscribe(threadId, stream_of(acl, stream))
 
 
-@entry()
-def aclrtLaunchCallback(acl: Acl, fn: Callback, userData: Address, blockType: Enum, stream: Handle) -> None:
+@entry(
+    one_of("blockType", 0, 1), live("stream", Stream), null_rt("fn"),
+    refuse("runs_host_functions(acl, stream_)", "stream", "a stream without host functions", "EE1016", code=107011),
+    own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtLaunchCallback(acl: Acl, fn: Callback, userData: Address, blockType: Enum, stream: Stream) -> None:
     """Queue a call for the thread that has subscribed to the stream."""
-    call = "aclrtLaunchCallback"
-    kind = blockType
-    if kind not in (_NO_BLOCK, _BLOCK):
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: blockType is {kind}", ee="EH0007",
-            params=(call, kind, "blockType", "0 or 1"), hint="0 lets the stream go on, 1 makes it wait",
-        )
-    need_rt(call, fn=fn)
-    acl.runtime.callbacks.launch(own_stream_of(acl, call, stream), fn, userData, block=kind == _BLOCK)
+    acl.runtime.callbacks.launch(stream, fn, userData, block=blockType == _BLOCK)
 
 
-@entry()
+@entry(refuse("timeout < -1 or timeout == 0", "timeout", "-1 or more than 0", "EH0009"), waits_for_snapshot=True)
 def aclrtProcessReport(acl: Acl, timeout: I32) -> None:
     """Make one call on this thread; needs no context. The time-out is in milliseconds, -1 for ever."""
     limit = timeout
@@ -53,7 +58,11 @@ def aclrtProcessReport(acl: Acl, timeout: I32) -> None:
     acl.runtime.callbacks.process(threading.get_ident(), limit)
 
 
-@entry(null_rt("fn"))
-def aclrtLaunchHostFunc(acl: Acl, stream: Handle, fn: Callback, args: Address) -> None:
+@entry(
+    live("stream", Stream), null_rt("fn"),
+    refuse("runs_callbacks(acl, stream_)", "stream", "a stream without a subscription", "EE1016", code=107011),
+    own("stream"),
+)  # fmt: skip
+def aclrtLaunchHostFunc(acl: Acl, stream: Stream, fn: Callback, args: Address) -> None:
     """Queue a call that a thread of the runtime makes; the stream waits for it."""
-    acl.runtime.callbacks.host_function(own_stream_of(acl, "aclrtLaunchHostFunc", stream), fn, args)
+    acl.runtime.callbacks.host_function(stream, fn, args)

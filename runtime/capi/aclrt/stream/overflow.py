@@ -2,76 +2,80 @@
 
 from __future__ import annotations
 
-from runtime import errors
-from runtime.capi.aclrt.checks import null
-from runtime.capi.aclrt.entry import Out, entry, own_stream_of, stream_of
-from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size
+from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, uncaptured
+from runtime.capi.aclrt.entry import Out, entry
+from runtime.capi.aclrt.kinds import U32, U64, Address, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.core.device import overflow
+from runtime.core.stream.stream import Stream
 
 
-@entry()
-def aclrtSetStreamOverflowSwitch(acl: Acl, stream: Handle, flag: U32) -> None:
+@entry(one_of("flag", 0, 1), live("stream", Stream), uncaptured("stream"), own("stream"))
+def aclrtSetStreamOverflowSwitch(acl: Acl, stream: Stream, flag: U32) -> None:
     """Turn overflow reports of a stream on (1) or off (0)."""
-    call = "aclrtSetStreamOverflowSwitch"
-    if flag not in (None, 0, 1):
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: flag is {flag}", ee="EH0007", params=(call, flag, "flag", "0 or 1"),
-            hint="1 turns the check on, 0 off",
-        )
-    own_stream_of(acl, call, stream).set_overflow_check(bool(flag))
+    stream.set_overflow_check(bool(flag))
 
 
-@entry(null("flag"))
-def aclrtGetStreamOverflowSwitch(acl: Acl, stream: Handle, flag: Out[U32]) -> None:
+@entry(null("flag"), live("stream", Stream), own("stream"))
+def aclrtGetStreamOverflowSwitch(acl: Acl, stream: Stream, flag: Out[U32]) -> None:
     """Tell whether a stream reports overflow."""
-    flag.value = int(stream_of(acl, stream).overflow_check)
+    flag.value = int(stream.overflow_check)
 
 
-@entry(null("outputAddr"))
-def aclrtGetOverflowStatus(acl: Acl, outputAddr: Address, outputSize: Size, stream: Handle) -> None:
+@entry(
+    null("outputAddr"), live("stream", Stream), refuse("outputSize != 64", "outputSize", "64", "EE1001"),
+    uncaptured("stream"), own("stream"),
+)  # fmt: skip
+def aclrtGetOverflowStatus(acl: Acl, outputAddr: Address, outputSize: Size, stream: Stream) -> None:
     """Queue a copy of the overflow status to device memory."""
-    call = "aclrtGetOverflowStatus"
-    overflow.read_status(own_stream_of(acl, call, stream), outputAddr, outputSize)
+    overflow.read_status(stream, outputAddr, outputSize)
 
 
-@entry(null("outputAddr"))
-def aclrtGetFloatOverflowStatus(acl: Acl, outputAddr: Address, outputSize: U64, stream: Handle) -> None:
+@entry(
+    live("stream", Stream), null("outputAddr", message="EE1001"),
+    refuse("outputSize != 64", "outputSize", "64", "EE1001"), uncaptured("stream"), own("stream"),
+)  # fmt: skip
+def aclrtGetFloatOverflowStatus(acl: Acl, outputAddr: Address, outputSize: U64, stream: Stream) -> None:
     """Queue a copy of the overflow status to device memory."""
-    call = "aclrtGetFloatOverflowStatus"
-    overflow.read_status(own_stream_of(acl, call, stream), outputAddr, outputSize)
+    overflow.read_status(stream, outputAddr, outputSize)
 
 
-@entry(null("outputAddr"))
+@entry(
+    live("stream", Stream), null_rt("outputAddr"), refuse("outputSize != 64", "outputSize", "64", "EE1003"),
+    uncaptured("stream"), own("stream"),
+)  # fmt: skip
 def aclrtNpuGetFloatOverFlowStatus(
-    acl: Acl, outputAddr: Address, outputSize: U64, checkMode: U32, stream: Handle
+    acl: Acl, outputAddr: Address, outputSize: U64, checkMode: U32, stream: Stream
 ) -> None:
     """Queue a copy of the overflow status to device memory, by a check mode."""
-    call = "aclrtNpuGetFloatOverFlowStatus"
-    target = own_stream_of(acl, call, stream)
-    overflow.read_status(target, outputAddr, outputSize, check_mode=checkMode)
+    overflow.read_status(stream, outputAddr, outputSize, check_mode=checkMode)
 
 
-@entry()
-def aclrtResetOverflowStatus(acl: Acl, stream: Handle) -> None:
+@entry(
+    live("stream", Stream), uncaptured("stream"), context("not stream", code=107000, message="EE1018"), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtResetOverflowStatus(acl: Acl, stream: Stream) -> None:
     """Queue the clearing of the overflow status."""
-    overflow.clear_status(own_stream_of(acl, "aclrtResetOverflowStatus", stream))
+    overflow.clear_status(stream)
 
 
-@entry()
-def aclrtResetFloatOverflowStatus(acl: Acl, stream: Handle) -> None:
+@entry(
+    live("stream", Stream), uncaptured("stream"), context("not stream", code=107000, message="EE1018"), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtResetFloatOverflowStatus(acl: Acl, stream: Stream) -> None:
     """Queue the clearing of the overflow status."""
-    overflow.clear_status(own_stream_of(acl, "aclrtResetFloatOverflowStatus", stream))
+    overflow.clear_status(stream)
 
 
-@entry()
-def aclrtNpuClearFloatOverFlowStatus(acl: Acl, checkMode: U32, stream: Handle) -> None:
+@entry(live("stream", Stream), uncaptured("stream"), own("stream"))
+def aclrtNpuClearFloatOverFlowStatus(acl: Acl, checkMode: U32, stream: Stream) -> None:
     """Queue the clearing of the overflow status, by a check mode."""
-    target = own_stream_of(acl, "aclrtNpuClearFloatOverFlowStatus", stream)
-    overflow.clear_status(target, check_mode=checkMode)
+    overflow.clear_status(stream, check_mode=checkMode)
 
 
-@entry(null("overflowAddr"))
+@entry(null("overflowAddr", message="EE1001"), context())
 def aclrtCtxGetFloatOverflowAddr(acl: Acl, overflowAddr: Out[Address]) -> None:
     """Return where kernels note overflows on chips that do so per context."""
     overflowAddr.value = acl.runtime.current_context().overflow_address

@@ -33,14 +33,14 @@ def aclrtCreateStreamConfigHandle(acl: Acl) -> Handle:
     return acl.runtime.handles.add(StreamSettings())
 
 
-@entry()
+@entry(null("handle"))
 def aclrtDestroyStreamConfigHandle(acl: Acl, handle: Handle) -> None:
     """Give settings up; streams that were made by them stay."""
     _settings(acl, "aclrtDestroyStreamConfigHandle", handle)
     acl.runtime.handles.remove(handle)
 
 
-@entry()
+@entry(null("handle", "attrValue"))
 def aclrtSetStreamConfigOpt(
     acl: Acl, handle: Handle, attr: Enum, attrValue: Address, valueSize: Size
 ) -> None:
@@ -59,7 +59,7 @@ def aclrtSetStreamConfigOpt(
     setattr(settings, name, value)
 
 
-@entry(null("stream"), waits_for_snapshot=True)
+@entry(null("stream"))
 def aclrtCreateStreamV2(acl: Acl, stream: Out[Handle], handle: Handle) -> None:
     """Make a stream with settings, or with NULL by the defaults.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from collections.abc import Callable
 
 from chips.tasks import Nop
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, unbound, uncaptured, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of, stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle
 from runtime.capi.aclrt.layouts import STREAM_VALUE
@@ -15,7 +15,7 @@ from runtime.capi.aclrt.state import Acl
 from runtime.core.stream import blocking
 from runtime.core.stream.dvpp_group import DvppGroup
 from runtime.core.stream.priority import scheduler_priority, set_scheduler_priority
-from runtime.core.stream.stream import StreamFlag
+from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.core.submission.submit import last_task_id
 from runtime.feature.graph.model.model_sink import bound_model
 
@@ -35,7 +35,7 @@ _COMPLETE, _NOT_READY = 0, 1
 # -- creation and destruction --------------------------------------------------------------------------------------
 
 
-@entry(null("stream"), waits_for_snapshot=True)
+@entry(null("stream"), context(), waits_for_snapshot=True)
 def aclrtCreateStream(acl: Acl, stream: Out[Handle]) -> None:
     """Make a stream of highest priority without flags."""
     _create(acl, "aclrtCreateStream", stream, 0, 0)
@@ -70,7 +70,7 @@ def rtStreamCreate(acl: Acl, stm: Out[Handle], priority: I32) -> None:
     _create(acl, "rtStreamCreate", stm, priority, 0)
 
 
-@entry(null_rt("stm"), waits_for_snapshot=True)
+@entry(null_rt("stm"))
 def rtStreamCreateWithFlags(acl: Acl, stm: Out[Handle], priority: I32, flags: U32) -> None:
     """Make a stream with the runtime's own flags (RT_STREAM_*)."""
     _create(acl, "rtStreamCreateWithFlags", stm, priority, flags)
@@ -101,13 +101,13 @@ def _create(acl: Acl, call: str, stream: Out[int], priority: int, flags: int, gr
     stream.value = context.create_stream(priority=priority, flags=flags, group=group).handle
 
 
-@entry()
+@entry(null("stream"), live("stream", Stream), uncaptured("stream"), own("stream"), waits_for_snapshot=True)
 def aclrtDestroyStream(acl: Acl, stream: Handle) -> None:
     """Wait for a stream's tasks and end it."""
     _destroy(acl, "aclrtDestroyStream", stream, force=False)
 
 
-@entry()
+@entry(null("stream"), live("stream", Stream), uncaptured("stream"), own("stream"), waits_for_snapshot=True)
 def aclrtDestroyStreamForce(acl: Acl, stream: Handle) -> None:
     """End a stream together with its tasks."""
     _destroy(acl, "aclrtDestroyStreamForce", stream, force=True)
@@ -126,7 +126,7 @@ def _destroy(acl: Acl, call: str, stream: int, *, force: bool) -> None:
 # -- waiting -------------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(live("stream", Stream), uncaptured("stream"), context())
 def aclrtSynchronizeStream(acl: Acl, stream: Handle) -> None:
     """Wait for a stream, NULL for the default one."""
     target = stream_of(acl, stream)
@@ -134,20 +134,17 @@ def aclrtSynchronizeStream(acl: Acl, stream: Handle) -> None:
     target.synchronize()
 
 
-@entry()
+@entry(
+    refuse("timeout < -1", "timeout", "at least -1", code=107000), live("stream", Stream),
+    zero("timeout", message="EE1003"), uncaptured("stream"), context(),
+)  # fmt: skip
 def aclrtSynchronizeStreamWithTimeout(acl: Acl, stream: Handle, timeout: I32) -> None:
     """Wait for a stream for so many milliseconds; -1 for ever."""
-    if timeout < -1:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"aclrtSynchronizeStreamWithTimeout: timeout is {timeout}", ee="EH0007",
-            params=("aclrtSynchronizeStreamWithTimeout", timeout, "timeout", "-1 or a positive number"),
-            hint="-1 waits for ever",
-        )
     acl.runtime.current_context()
     stream_of(acl, stream).synchronize(timeout)
 
 
-@entry(null("status"))
+@entry(null("status"), live("stream", Stream), uncaptured("stream"), context())
 def aclrtStreamQuery(acl: Acl, stream: Handle, status: Out[Enum]) -> None:
     """Tell whether a stream is idle."""
     acl.runtime.current_context()
@@ -157,26 +154,26 @@ def aclrtStreamQuery(acl: Acl, stream: Handle, status: Out[Enum]) -> None:
 # -- what a stream is ----------------------------------------------------------------------------------------------
 
 
-@entry(null("streamId"))
+@entry(null("streamId"), live("stream", Stream), context("not stream"))
 def aclrtStreamGetId(acl: Acl, stream: Handle, streamId: Out[I32]) -> None:
     """Return the driver's number of a stream."""
     streamId.value = stream_of(acl, stream).stream_id
 
 
-@entry(null("priority"))
+@entry(null("priority"), live("stream", Stream), context())
 def aclrtStreamGetPriority(acl: Acl, stream: Handle, priority: Out[U32]) -> None:
     """Return the priority that a stream was given."""
     priority.value = stream_of(acl, stream).priority
 
 
-@entry(null("flags"))
+@entry(null("flags"), live("stream", Stream), context())
 def aclrtStreamGetFlags(acl: Acl, stream: Handle, flags: Out[U32]) -> None:
     """Return the ACL_STREAM_* flags that a stream was made with."""
     found = stream_of(acl, stream)
     flags.value = sum(bit for bit, meaning in _FLAGS.items() if found.flags & meaning)
 
 
-@entry(null("streamCount"))
+@entry(null("streamCount"), context())
 def aclrtGetStreamAvailableNum(acl: Acl, streamCount: Out[U32]) -> None:
     """Return how many streams the device has in all; it does not count down."""
     streamCount.value = acl.runtime.current_context().device.ids.usage("STREAM")[0]
@@ -197,41 +194,57 @@ def rtNopTask(acl: Acl, stm: Handle) -> None:
 # -- settings ------------------------------------------------------------------------------------------------------
 
 
-@entry()
-def aclrtSetStreamFailureMode(acl: Acl, stream: Handle, mode: U64) -> None:
+@entry(
+    live("stream", Stream), context("not stream", code=107000, message="EE1018"),
+    refuse("has_flag(stream_, DEVICE_USE_ONLY)", "stream", "a stream that the host feeds", "", code=207000),
+    context(), unbound("stream", code=207000),
+    refuse("keeps_failure_mode(stream_, mode)", "mode", "the mode that was chosen first", "EE1016", code=207000),
+    own("stream"),
+)  # fmt: skip
+def aclrtSetStreamFailureMode(acl: Acl, stream: Stream, mode: U64) -> None:
     """Let the context go on (0) or stop (1) at a failed task; it can be chosen once."""
-    own_stream_of(acl, "aclrtSetStreamFailureMode", stream).set_failure_mode(mode)
+    stream.set_failure_mode(mode)
 
 
-@entry(null_rt("stream", "value"))
-def aclrtSetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
+@entry(
+    null("value"), live("stream", Stream), one_of("stmAttrType", 1, 2, 3, 4, 5, message="EE1003"),
+    refuse("stmAttrType == 2 and word_at(value) > 1", "value", "0 or 1", "EE1003"),
+    refuse("stmAttrType == 4 and word_at(value) > 1", "value", "0 or 1", "EE1001"),
+    refuse("stmAttrType == 5 and not stream", "stream", "not NULL for the priority", "EE1004"),
+    refuse("stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE)", "stream", "not AICPU", "EE1006", code=207000),
+    refuse(
+        "stmAttrType == 1 and keeps_failure_mode(stream_, word_at(value))", "value", "the mode that was chosen first",
+        "EE1016", code=207000,
+    ),
+    refuse("stmAttrType == 1 and is_bound(stream_)", "stream", "a stream of no model", "EE1017", code=207000),
+    refuse("stmAttrType in (2, 3) and is_captured(stream_)", "stream", "not captured", "EE1016", code=107027),
+    own("stream"),
+)  # fmt: skip
+def aclrtSetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: Address) -> None:
     """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority."""
-    call = "aclrtSetStreamAttribute"
-    found = own_stream_of(acl, call, stream)
     word = ctypes.c_uint32.from_address(value).value
     if stmAttrType == _FAILURE_MODE:
-        found.set_failure_mode(word)
+        stream.set_failure_mode(word)
     elif stmAttrType == _OVERFLOW:
-        found.set_overflow_check(bool(word))
+        stream.set_overflow_check(bool(word))
     elif stmAttrType == _USER_TAG:
-        found.user_tag = word
+        stream.user_tag = word
     elif stmAttrType == _PRIORITY:
-        set_scheduler_priority(found, word)
-    elif stmAttrType != _CACHE_INFO:
-        raise _unknown_attribute(call, stmAttrType)
+        set_scheduler_priority(stream, word)
 
 
-@entry(null_rt("value"))
-def aclrtGetStreamAttribute(acl: Acl, stream: Handle, stmAttrType: Enum, value: Address) -> None:
+@entry(
+    null("value"), live("stream", Stream), one_of("stmAttrType", 1, 2, 3, 4, 5, message="EE1003"),
+    refuse("stmAttrType == 5 and not stream", "stream", "not NULL for the priority", "EE1004"),
+    refuse("stmAttrType == 5 and has_flag(stream_, CPU_SCHEDULE)", "stream", "not AICPU", "EE1006", code=207000),
+    own("stream"),
+)  # fmt: skip
+def aclrtGetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: Address) -> None:
     """Read an attribute into a union of 16 bytes."""
-    call = "aclrtGetStreamAttribute"
-    found = stream_of(acl, stream)
-    readers: dict[int, Any] = {
-        _FAILURE_MODE: lambda: found.failure_mode, _OVERFLOW: lambda: found.overflow_check,
-        _USER_TAG: lambda: found.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(found),
+    readers: dict[int, Callable[[], int]] = {
+        _FAILURE_MODE: lambda: stream.failure_mode, _OVERFLOW: lambda: stream.overflow_check,
+        _USER_TAG: lambda: stream.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(stream),
     }  # fmt: skip
-    if stmAttrType not in readers:
-        raise _unknown_attribute(call, stmAttrType)
     image = STREAM_VALUE.pack(int(readers[stmAttrType]()))
     ctypes.memmove(value, image, len(image))
 
@@ -255,7 +268,7 @@ def aclrtNonBlockingLaunchEnd(acl: Acl, stream: U64) -> None:
     blocking.end(own_stream_of(acl, "aclrtNonBlockingLaunchEnd", stream))
 
 
-@entry(null_rt("stream"))
+@entry(live("stream", Stream), null_rt("stream"))
 def aclrtPersistentTaskClean(acl: Acl, stream: Handle) -> None:
     """Empty a stream that keeps its tasks for a model; one that is in no model is refused."""
     call = "aclrtPersistentTaskClean"

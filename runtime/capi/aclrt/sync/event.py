@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, refuse
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, object_of, own_stream_of
 from runtime.capi.aclrt.kinds import F32, I32, U32, U64, Address, Enum, Handle, IpcEventHandle
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag, check_flags
 from runtime.feature.graph.execution import external
@@ -28,31 +29,42 @@ def _create(acl: Acl, call: str, event: Out[int], flags: int, *, renewed: bool) 
     event.value = Event(context.device, checked, renewed=renewed).handle
 
 
-@entry(null("event"), waits_for_snapshot=True)
+@entry(null("event"), context(), waits_for_snapshot=True)
 def aclrtCreateEvent(acl: Acl, event: Out[Handle]) -> None:
     """Make a plain event with the default flags."""
     _create(acl, "aclrtCreateEvent", event, EventFlag.DEFAULT, renewed=False)
 
 
-@entry(null("event"), waits_for_snapshot=True)
+@entry(
+    null("event"), refuse("not flag & 0x3f or flag > 0x3f", "flag", "bits of 0x3f", "EE1003"),
+    refuse("flag & 0x30 and flag & (flag - 1)", "flag", "0x10 and 0x20 alone", "EE1006", code=107000), context(),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtCreateEventWithFlag(acl: Acl, event: Out[Handle], flag: U32) -> None:
     """Make a plain event."""
     _create(acl, "aclrtCreateEventWithFlag", event, flag, renewed=False)
 
 
-@entry(null("event"), waits_for_snapshot=True)
+@entry(
+    null("event"),
+    refuse("flag & 0x70 and flag & (flag - 1)", "flag", "0x10, 0x20 and 0x40 alone", "EE1006", code=107000),
+    refuse("not flag & 0x4f or flag > 0x4f", "flag", "bits of 0x4f", "EE1003"), context(), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtCreateEventExWithFlag(acl: Acl, event: Out[Handle], flag: U32) -> None:
     """Make an event that takes a new id with each record."""
     _create(acl, "aclrtCreateEventExWithFlag", event, flag, renewed=True)
 
 
-@entry(null_rt("evt"), waits_for_snapshot=True)
+@entry(
+    null_rt("evt"), refuse("not flag & 0x3f or flag > 0x3f", "flag", "bits of 0x3f", "EE1003"),
+    refuse("flag & 0x30 and flag & (flag - 1)", "flag", "0x10 and 0x20 alone", "EE1006", code=107000), context(),
+)  # fmt: skip
 def rtEventCreateWithFlag(acl: Acl, evt: Out[Handle], flag: U32) -> None:
     """Make a plain event; the runtime layer's form."""
     _create(acl, "rtEventCreateWithFlag", evt, flag, renewed=False)
 
 
-@entry()
+@entry(null("event"), live("event", Event), waits_for_snapshot=True)
 def aclrtDestroyEvent(acl: Acl, event: Handle) -> None:
     """Give an event up; needs no context."""
     _event(acl, "aclrtDestroyEvent", event).close()
@@ -65,13 +77,13 @@ def _event(acl: Acl, call: str, event: int) -> Event:
 # -- in streams --------------------------------------------------------------------------------------------------------
 
 
-@entry(waits_for_snapshot=True)
+@entry(null("event"), live("event", Event), live("stream", Stream), waits_for_snapshot=True)
 def aclrtRecordEvent(acl: Acl, event: Handle, stream: Handle) -> None:
     """Record an event in a stream."""
     _event(acl, "aclrtRecordEvent", event).record(own_stream_of(acl, "aclrtRecordEvent", stream))
 
 
-@entry(waits_for_snapshot=True)
+@entry(null("event"), one_of("flag", 0, 1), live("event", Event), live("stream", Stream), waits_for_snapshot=True)
 def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32) -> None:
     """Record an event; with flag 1, each execution of the graph that is captured does, for streams outside of it."""
     found = _event(acl, "aclrtRecordEventWithFlag", event)
@@ -82,19 +94,22 @@ def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32)
         found.record(target)
 
 
-@entry()
+@entry(null("event"), live("stream", Stream), live("event", Event), waits_for_snapshot=True)
 def aclrtStreamWaitEvent(acl: Acl, stream: Handle, event: Handle) -> None:
     """Let a stream wait for the newest record."""
     _event(acl, "aclrtStreamWaitEvent", event).wait(own_stream_of(acl, "aclrtStreamWaitEvent", stream))
 
 
-@entry(null_rt("event"))
+@entry(
+    refuse("timeout < 0", "timeout", "at least 0", code=107000), live("stream", Stream), live("event", Event),
+    null_rt("event"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, timeout: I32) -> None:
     """Let a stream wait at most so many seconds; 0 for ever. NULL is the runtime layer's to refuse."""
     handle_of(acl, event, Event).wait(own_stream_of(acl, "aclrtStreamWaitEventWithTimeout", stream), timeout)
 
 
-@entry()
+@entry(null("event"), refuse("flag not in (0, 1)", "flag", "0 or 1"), waits_for_snapshot=True)
 def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeout: U32, flag: U32) -> None:
     """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
     call = "aclrtStreamWaitEventWithFlag"
@@ -123,7 +138,7 @@ def _is_external(call: str, flag: int, event: Event) -> bool:
     return flag == _EXTERNAL
 
 
-@entry()
+@entry(null("event"), live("event", Event), live("stream", Stream), waits_for_snapshot=True)
 def aclrtResetEvent(acl: Acl, event: Handle, stream: Handle) -> None:
     """Take the newest record back when the stream gets there."""
     _event(acl, "aclrtResetEvent", event).reset(own_stream_of(acl, "aclrtResetEvent", stream))
@@ -132,7 +147,7 @@ def aclrtResetEvent(acl: Acl, event: Handle, stream: Handle) -> None:
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-@entry(null("status"))
+@entry(null("event", "status"), live("event", Event))
 def aclrtQueryEvent(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     """Tell whether nothing is being recorded: 0 complete, 1 not ready."""
     found = _event(acl, "aclrtQueryEvent", event)
@@ -140,7 +155,7 @@ def aclrtQueryEvent(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     status.value = _COMPLETE if found.recorded() else _NOT_READY
 
 
-@entry(null_rt("evt"))
+@entry(live("evt", Event), null_rt("evt"))
 def rtEventQuery(acl: Acl, evt: Handle) -> None:
     """Succeed when nothing is being recorded, else 507006."""
     event: Event = handle_of(acl, evt, Event)
@@ -150,7 +165,7 @@ def rtEventQuery(acl: Acl, evt: Handle) -> None:
         )
 
 
-@entry(null("status"))
+@entry(null("event", "status"), live("event", Event))
 def aclrtQueryEventStatus(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     """Tell whether the newest record is done: 1 complete, 0 not ready."""
     found = _event(acl, "aclrtQueryEventStatus", event)
@@ -158,7 +173,7 @@ def aclrtQueryEventStatus(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     status.value = int(found.status())
 
 
-@entry(null("status"))
+@entry(null("event", "status"), live("event", Event))
 def aclrtQueryEventWaitStatus(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     """Tell whether all waits of streams are over: 0 complete, 1 not ready."""
     found = _event(acl, "aclrtQueryEventWaitStatus", event)
@@ -166,19 +181,19 @@ def aclrtQueryEventWaitStatus(acl: Acl, event: Handle, status: Out[Enum]) -> Non
     status.value = _COMPLETE if found.waits_done() else _NOT_READY
 
 
-@entry()
+@entry(null("event"), live("event", Event))
 def aclrtSynchronizeEvent(acl: Acl, event: Handle) -> None:
     """Wait for the newest record; needs no context."""
     _event(acl, "aclrtSynchronizeEvent", event).synchronize()
 
 
-@entry()
+@entry(refuse("timeout < -1", "timeout", "at least -1", code=107000), null("event"), live("event", Event))
 def aclrtSynchronizeEventWithTimeout(acl: Acl, event: Handle, timeout: I32) -> None:
     """Wait at most so many milliseconds, -1 for ever."""
     _event(acl, "aclrtSynchronizeEventWithTimeout", event).synchronize(timeout)
 
 
-@entry(null("ms", "startEvent", "endEvent"))
+@entry(null("ms", "startEvent", "endEvent"), live("startEvent", Event), live("endEvent", Event))
 def aclrtEventElapsedTime(acl: Acl, ms: Out[F32], startEvent: Handle, endEvent: Handle) -> None:
     """Give the milliseconds between two records; 0.0 where they cannot be told."""
     ms.value = 0.0
@@ -187,7 +202,7 @@ def aclrtEventElapsedTime(acl: Acl, ms: Out[F32], startEvent: Handle, endEvent: 
     ms.value = (end.read_ticks() - start.read_ticks()) / end.ticks_per_ms
 
 
-@entry(null("timestamp"))
+@entry(null("timestamp", "event"), live("event", Event))
 def aclrtEventGetTimestamp(acl: Acl, event: Handle, timestamp: Out[U64]) -> None:
     """Give the time of the newest record in microseconds of the device's clock."""
     found = _event(acl, "aclrtEventGetTimestamp", event)
@@ -195,7 +210,7 @@ def aclrtEventGetTimestamp(acl: Acl, event: Handle, timestamp: Out[U64]) -> None
     timestamp.value = int(found.read_ticks() / (found.ticks_per_ms / _US_PER_MS))
 
 
-@entry(null("eventId"))
+@entry(null("event", "eventId"), live("event", Event))
 def aclrtGetEventId(acl: Acl, event: Handle, eventId: Out[U32]) -> None:
     """Give the device id of the newest record."""
     found = _event(acl, "aclrtGetEventId", event)
@@ -203,7 +218,7 @@ def aclrtGetEventId(acl: Acl, event: Handle, eventId: Out[U32]) -> None:
     eventId.value = found.event_id
 
 
-@entry(null("eventCount"))
+@entry(null("eventCount"), context())
 def aclrtGetEventAvailNum(acl: Acl, eventCount: Out[U32]) -> None:
     """Give how many ids for events the device has."""
     device = acl.runtime.current_context().device
@@ -214,7 +229,7 @@ def aclrtGetEventAvailNum(acl: Acl, eventCount: Out[U32]) -> None:
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(null("handle", "event"))
 def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
     """Write the 64 bytes by which another process opens an event."""
     call = "aclrtIpcGetEventHandle"
@@ -223,7 +238,7 @@ def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
     ctypes.memmove(handle, found.share().ljust(_IPC_HANDLE_BYTES, b"\0"), _IPC_HANDLE_BYTES)
 
 
-@entry(null("handle", "event"), waits_for_snapshot=True)
+@entry(null("event"), null("handle"))
 def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]) -> None:
     """Open an event of another process by its 64 bytes."""
     name = ctypes.string_at(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")

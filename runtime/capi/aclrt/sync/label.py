@@ -4,41 +4,51 @@ from __future__ import annotations
 
 import ctypes
 
-from runtime.capi.aclrt.checks import null
-from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
+from runtime.capi.aclrt.checks import context, live, null, own, refuse
+from runtime.capi.aclrt.entry import Out, entry, handle_of, need_rt
 from runtime.capi.aclrt.kinds import Address, Handle, Size
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.core.sync.label import Label, LabelList
 
 
-@entry(null("label"), waits_for_snapshot=True)
+@entry(null("label"), context())
 def aclrtCreateLabel(acl: Acl, label: Out[Handle]) -> None:
     """Make a label."""
-    device = acl.runtime.current_context().device
-    label.value = Label(device, acl.runtime.label_ids).handle
+    context = acl.runtime.current_context()
+    label.value = Label(context.device, acl.runtime.label_ids, context=context).handle
 
 
-@entry(null("label", "stream"))
-def aclrtSetLabel(acl: Acl, label: Handle, stream: Handle) -> None:
+@entry(
+    null("label", "stream"), live("label", Label), live("stream", Stream), context(),
+    refuse("is_foreign_label(acl, label_)", "label", "a label of the context", "EE1010", code=507031), own("stream"),
+    refuse("of_branch(stream_)", "stream", "no stream of a conditional node", "", code=207000),
+)  # fmt: skip
+def aclrtSetLabel(acl: Acl, label: Label, stream: Stream) -> None:
     """Mark the place that a stream of a model has reached."""
-    handle_of(acl, label, Label).set(own_stream_of(acl, "aclrtSetLabel", stream))
+    label.set(stream)
 
 
-@entry(null("label"))
-def aclrtDestroyLabel(acl: Acl, label: Handle) -> None:
+@entry(
+    null("label"), live("label", Label), context(),
+    refuse("is_foreign_label(acl, label_)", "label", "a label of the context", "EE1010", code=507031),
+)  # fmt: skip
+def aclrtDestroyLabel(acl: Acl, label: Label) -> None:
     """Give a label up."""
-    handle_of(acl, label, Label).close()
+    label.close()
 
 
-@entry(null("labels", "num", "labelList"), waits_for_snapshot=True)
+@entry(null("labels", "labelList"), refuse("not 0 < num <= 65535", "num", "[1, 65535]", "EE1003"))
 def aclrtCreateLabelList(acl: Acl, labels: Address, num: Size, labelList: Out[Handle]) -> None:
     """Put labels in the order in which a switch counts them."""
-    device = acl.runtime.current_context().device
-    members = [handle_of(acl, handle, Label) for handle in (ctypes.c_uint64 * num).from_address(labels)]
-    labelList.value = LabelList(device, members).handle
+    handles = list((ctypes.c_uint64 * num).from_address(labels))
+    members = [handle_of(acl, handle, Label) for handle in handles if handle]
+    if len(members) < num:
+        need_rt("aclrtCreateLabelList", **{f"labels[{handles.index(0)}]": None})
+    labelList.value = LabelList(acl.runtime.current_context().device, members).handle
 
 
-@entry(null("labelList"))
+@entry(null("labelList"), waits_for_snapshot=True)
 def aclrtDestroyLabelList(acl: Acl, labelList: Handle) -> None:
     """Free a list."""
     handle_of(acl, labelList, LabelList).close()

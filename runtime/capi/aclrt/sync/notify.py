@@ -6,11 +6,12 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.checks import context, live, null, null_rt, own, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import U32, U64, Address, Handle, Size, Text
 from runtime.capi.aclrt.memory.ipc import server_pids
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.core.sync import notify as core
 from runtime.core.sync.notify import CountNotify, Notify
 
@@ -43,7 +44,7 @@ def _need_context(acl: Acl, call: str) -> None:
         raise errors.fault("ACL_ERROR_RT_CONTEXT_NULL", f"{call}: this thread has no device set")
 
 
-@entry(null("notify"), waits_for_snapshot=True)
+@entry(null("notify"), refuse("flag not in (0, 1)", "flag", "0 or 1", "EE1003"), waits_for_snapshot=True)
 def aclrtCreateNotify(acl: Acl, notify: Out[Handle], flag: U64) -> None:
     """Make a notify."""
     _check_flags("aclrtCreateNotify", flag, _CREATE_FLAGS)
@@ -57,26 +58,30 @@ def _notify(acl: Acl, call: str, notify: int) -> Notify:
     return found
 
 
-@entry(null("notify"))
+@entry(null("notify"), live("notify", Notify), context(), waits_for_snapshot=True)
 def aclrtDestroyNotify(acl: Acl, notify: Handle) -> None:
     """Give a notify up; needs a context."""
     acl.runtime.current_context()
     handle_of(acl, notify, Notify).close()
 
 
-@entry()
+@entry(
+    null("notify"), live("notify", Notify), live("stream", Stream), context(), own("stream"), waits_for_snapshot=True,
+)
 def aclrtRecordNotify(acl: Acl, notify: Handle, stream: Handle) -> None:
     """Set the flag when the stream gets there."""
     _notify(acl, "aclrtRecordNotify", notify).record(own_stream_of(acl, "aclrtRecordNotify", stream))
 
 
-@entry()
+@entry(
+    null("notify"), live("notify", Notify), live("stream", Stream), context(), own("stream"), waits_for_snapshot=True,
+)
 def aclrtWaitAndResetNotify(acl: Acl, notify: Handle, stream: Handle, timeout: U32) -> None:
     """Wait for the flag and clear it; the time-out is in seconds, 0 for ever."""
     _notify(acl, "aclrtWaitAndResetNotify", notify).wait(own_stream_of(acl, "aclrtWaitAndResetNotify", stream), timeout)
 
 
-@entry(null("notifies", "num"))
+@entry(null("notifies"), zero("num", message="EE1003"), null("num"), waits_for_snapshot=True)
 def aclrtNotifyBatchReset(acl: Acl, notifies: Address, num: Size) -> None:
     """Clear the flags of several notifies, in the default stream, and wait for that."""
     handles = (ctypes.c_uint64 * num).from_address(notifies)
@@ -86,7 +91,7 @@ def aclrtNotifyBatchReset(acl: Acl, notifies: Address, num: Size) -> None:
     stream.synchronize()
 
 
-@entry(null("notifyId"))
+@entry(null("notify", "notifyId"), live("notify", Notify), context())
 def aclrtGetNotifyId(acl: Acl, notify: Handle, notifyId: Out[U32]) -> None:
     """Give the device id."""
     found = _notify(acl, "aclrtGetNotifyId", notify)
@@ -97,7 +102,7 @@ def aclrtGetNotifyId(acl: Acl, notify: Handle, notifyId: Out[U32]) -> None:
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(null("notify", "key"), live("notify", Notify), zero("len", message="EE1003"))
 def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, flags: U64) -> None:
     """Write the name by which other processes open the notify; the buffer has at least 65 bytes."""
     call = "aclrtNotifyGetExportKey"
@@ -133,7 +138,7 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
         ) from cause
 
 
-@entry()
+@entry(null("notify", "pid"))
 def aclrtNotifySetImportPid(acl: Acl, notify: Handle, pid: Address, num: Size) -> None:
     """Let processes open the notify."""
     call = "aclrtNotifySetImportPid"
@@ -147,14 +152,10 @@ def aclrtNotifySetImportPid(acl: Acl, notify: Handle, pid: Address, num: Size) -
     found.allow((ctypes.c_int32 * num).from_address(pid))
 
 
-@entry(null_rt("notify", "serverPids"))
+@entry(null_rt("notify", "serverPids"), zero("num", message="EE1003"), live("notify", Notify))
 def aclrtNotifySetImportPidInterServer(acl: Acl, notify: Handle, serverPids: Address, num: Size) -> None:
     """Let processes of other servers of a super-pod open the notify; only forms of Ascend 910_93 are in one."""
     call = "aclrtNotifySetImportPidInterServer"
-    if not num:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: num is 0", ee="EE1003", params=(call, num, "num", "at least 1"),
-        )
     found = _notify(acl, call, notify)
     for server, pids, count in server_pids(call, serverPids, num):
         found.allow_server(server, (ctypes.c_int32 * count).from_address(pids))
@@ -163,7 +164,7 @@ def aclrtNotifySetImportPidInterServer(acl: Acl, notify: Handle, serverPids: Add
 # -- count-notifies ----------------------------------------------------------------------------------------------------
 
 
-@entry(null("cntNotify"), waits_for_snapshot=True)
+@entry(refuse("flag", "flag", "0", "EE1003"), context(message=""), null_rt("cntNotify"), waits_for_snapshot=True)
 def aclrtCntNotifyCreate(acl: Acl, cntNotify: Out[Handle], flag: U64) -> None:
     """Make a count-notify; only STARS v2 has them."""
     device = acl.runtime.current_context().device
@@ -177,13 +178,16 @@ def _count_notify(acl: Acl, call: str, handle: int) -> CountNotify:
     return found
 
 
-@entry()
+@entry(live("cntNotify", CountNotify), null_rt("cntNotify"), waits_for_snapshot=True)
 def aclrtCntNotifyDestroy(acl: Acl, cntNotify: Handle) -> None:
     """Give a count-notify up."""
     _count_notify(acl, "aclrtCntNotifyDestroy", cntNotify).close()
 
 
-@entry(null("info"))
+@entry(
+    null("info"), live("cntNotify", CountNotify), live("stream", Stream), null_rt("cntNotify"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtCntNotifyRecord(acl: Acl, cntNotify: Handle, stream: Handle, info: Address) -> None:
     """Change the counter: mode 0 store, 1 add, 2 set bits, 4 clear bits."""
     found = _count_notify(acl, "aclrtCntNotifyRecord", cntNotify)
@@ -191,7 +195,10 @@ def aclrtCntNotifyRecord(acl: Acl, cntNotify: Handle, stream: Handle, info: Addr
     found.record(own_stream_of(acl, "aclrtCntNotifyRecord", stream), value, mode)
 
 
-@entry(null("info"))
+@entry(
+    null("info"), live("cntNotify", CountNotify), live("stream", Stream), null_rt("cntNotify"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtCntNotifyWaitWithTimeout(acl: Acl, cntNotify: Handle, stream: Handle, info: Address) -> None:
     """Wait for the counter: mode 0 less, 1 equal, 2 greater, 3 greater or equal, 4 all bits."""
     found = _count_notify(acl, "aclrtCntNotifyWaitWithTimeout", cntNotify)
@@ -200,13 +207,13 @@ def aclrtCntNotifyWaitWithTimeout(acl: Acl, cntNotify: Handle, stream: Handle, i
     found.wait(target, value, mode, timeout_s=timeout, clear=bool(clear))
 
 
-@entry()
+@entry(live("cntNotify", CountNotify), live("stream", Stream), null_rt("cntNotify"), waits_for_snapshot=True)
 def aclrtCntNotifyReset(acl: Acl, cntNotify: Handle, stream: Handle) -> None:
     """Set the counter to 0."""
     _count_notify(acl, "aclrtCntNotifyReset", cntNotify).reset(own_stream_of(acl, "aclrtCntNotifyReset", stream))
 
 
-@entry(null("notifyId"))
+@entry(live("cntNotify", CountNotify), null_rt("cntNotify", "notifyId"))
 def aclrtCntNotifyGetId(acl: Acl, cntNotify: Handle, notifyId: Out[U32]) -> None:
     """Give the device id."""
     found = _count_notify(acl, "aclrtCntNotifyGetId", cntNotify)

@@ -6,7 +6,7 @@ import math
 
 from chips import credit
 from chips.env import EncodeEnv
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import context, null
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import U32, U64
 from runtime.capi.aclrt.state import Acl
@@ -35,7 +35,7 @@ def aclrtSetOpExecuteTimeOutWithMs(acl: Acl, timeout: U32) -> None:
     acl.runtime.timeouts.set_operator(min(timeout, _MOST_MS) * _US_PER_MS)
 
 
-@entry(null("actualTimeout"))
+@entry(null("actualTimeout"), context())
 def aclrtSetOpExecuteTimeOutV2(acl: Acl, timeout: U64, actualTimeout: Out[U64]) -> None:
     """Limit operators: microseconds; gives what the hardware makes of it."""
     env = acl.runtime.current_context().device.env
@@ -44,7 +44,7 @@ def aclrtSetOpExecuteTimeOutV2(acl: Acl, timeout: U64, actualTimeout: Out[U64]) 
     actualTimeout.value = credit.NEVER_US if math.isinf(limit) else int(limit)
 
 
-@entry(null("interval"))
+@entry(null("interval"), context())
 def aclrtGetOpTimeOutInterval(acl: Acl, interval: Out[U64]) -> None:
     """Give the step in which the hardware counts, in microseconds."""
     device = acl.runtime.current_context().device

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from runtime import errors
-from runtime.capi.aclrt.checks import null_rt
+from runtime.capi.aclrt.checks import context, null_rt, refuse
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import F32, U16, Address, Enum, Size
 from runtime.capi.aclrt.state import Acl
@@ -44,13 +43,10 @@ def aclDataTypeSize(acl: Acl, dataType: Enum) -> Size:
     return _BYTES.get(0 if dataType is None else dataType, _OTHER_BYTES)
 
 
-@entry(null_rt("addr"))
+@entry(
+    null_rt("addr"),
+    refuse("not chip_has(acl, 'DEVICE_C2C_SYNC')", "addr", "a core synchronisation address", "EE1005"), context(),
+)  # fmt: skip
 def aclrtGetHardwareSyncAddr(acl: Acl, addr: Out[Address]) -> None:
     """Tell where the cores of a mix kernel synchronise (A2, A3)."""
-    device = acl.runtime.current_context().device
-    if not device.chip.has("DEVICE_C2C_SYNC"):
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{device.chip.soc} has no core synchronisation address",
-            ee="EE1005", params=("core synchronisation address",), hint="only A2 and A3 have one",
-        )
-    addr.value = device.core_sync_address
+    addr.value = acl.runtime.current_context().device.core_sync_address

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
@@ -51,7 +50,7 @@ class Dataset:
 # -- items ---------------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(failure=0)
 def acltdtCreateDataItem(
     acl: Acl, tdtType: Enum, dims: Address, dimNum: Size, dataType: Enum, data: Address,
     size: Size,
@@ -59,57 +58,54 @@ def acltdtCreateDataItem(
     """Make an item and return its handle; NULL when dimensions and kind do not go together."""
     call, kind, count = "acltdtCreateDataItem", tdtType, dimNum
 
-    def make() -> int:
-        if bool(dims) != bool(count) or count > _MOST_DIMS:
-            raise _wrong(call, count, "dimNum", f"[1, {_MOST_DIMS}] with dims, 0 without")
-        if kind != ItemKind.TENSOR and dims:
-            raise _wrong(call, dims, "dims", "NULL for what is no tensor")
-        if kind != ItemKind.TENSOR:
-            return acl.runtime.handles.add(DataItem(kind, _UNDEFINED, (), 0, 0))
-        sizes = tuple((ctypes.c_int64 * count).from_address(dims)) if dims else ()
-        return acl.runtime.handles.add(DataItem(kind, dataType, sizes, data, size))
-
-    return _or_null(acl, make, 0)
+    if bool(dims) != bool(count) or count > _MOST_DIMS:
+        raise _wrong(call, count, "dimNum", f"[1, {_MOST_DIMS}] with dims, 0 without")
+    if kind != ItemKind.TENSOR and dims:
+        raise _wrong(call, dims, "dims", "NULL for what is no tensor")
+    if kind != ItemKind.TENSOR:
+        return acl.runtime.handles.add(DataItem(kind, _UNDEFINED, (), 0, 0))
+    sizes = tuple((ctypes.c_int64 * count).from_address(dims)) if dims else ()
+    return acl.runtime.handles.add(DataItem(kind, dataType, sizes, data, size))
 
 
-@entry()
+@entry(null("dataItem"))
 def acltdtDestroyDataItem(acl: Acl, dataItem: Handle) -> None:
     """Give an item up; its data stays."""
     _item(acl, "acltdtDestroyDataItem", dataItem)
     acl.runtime.handles.remove(dataItem)
 
 
-@entry()
+@entry(null("dataItem"), failure=-1)
 def acltdtGetTensorTypeFromItem(acl: Acl, dataItem: Handle) -> Enum:
     """Return the kind of an item."""
-    return _or_null(acl, lambda: _item(acl, "acltdtGetTensorTypeFromItem", dataItem).kind, 0)
+    return _item(acl, "acltdtGetTensorTypeFromItem", dataItem).kind
 
 
-@entry()
+@entry(null("dataItem"), failure=-1)
 def acltdtGetDataTypeFromItem(acl: Acl, dataItem: Handle) -> Enum:
     """Return the type of an item's numbers."""
-    return _or_null(acl, lambda: _item(acl, "acltdtGetDataTypeFromItem", dataItem).data_type, 0)
+    return _item(acl, "acltdtGetDataTypeFromItem", dataItem).data_type
 
 
-@entry()
+@entry(failure=0)
 def acltdtGetDataAddrFromItem(acl: Acl, dataItem: Handle) -> Address:
     """Return where an item's data lies."""
-    return _or_null(acl, lambda: _item(acl, "acltdtGetDataAddrFromItem", dataItem).address, 0)
+    return _item(acl, "acltdtGetDataAddrFromItem", dataItem).address
 
 
-@entry()
+@entry(null("dataItem"), failure=0)
 def acltdtGetDataSizeFromItem(acl: Acl, dataItem: Handle) -> Size:
     """Return the bytes of an item's data."""
-    return _or_null(acl, lambda: _item(acl, "acltdtGetDataSizeFromItem", dataItem).size, 0)
+    return _item(acl, "acltdtGetDataSizeFromItem", dataItem).size
 
 
-@entry()
+@entry(null("dataItem"), failure=0)
 def acltdtGetDimNumFromItem(acl: Acl, dataItem: Handle) -> Size:
     """Return how many dimensions an item has."""
-    return _or_null(acl, lambda: len(_item(acl, "acltdtGetDimNumFromItem", dataItem).dims), 0)
+    return len(_item(acl, "acltdtGetDimNumFromItem", dataItem).dims)
 
 
-@entry()
+@entry(null("dataItem"))
 def acltdtGetDimsFromItem(acl: Acl, dataItem: Handle, dims: Address, dimNum: Size) -> None:
     """Write an item's dimensions to `dims`, which must have room for all."""
     call, count = "acltdtGetDimsFromItem", dimNum
@@ -120,7 +116,7 @@ def acltdtGetDimsFromItem(acl: Acl, dataItem: Handle, dims: Address, dimNum: Siz
         ctypes.memmove(dims, (ctypes.c_int64 * count)(*item.dims), 8 * len(item.dims))
 
 
-@entry(null("sliceNum", "sliceId"))
+@entry(null("dataItem", "sliceNum", "sliceId"))
 def acltdtGetSliceInfoFromItem(acl: Acl, dataItem: Handle, sliceNum: Out[Size], sliceId: Out[Size]) -> None:
     """Return of how many parts an item is one, and which."""
     call = "acltdtGetSliceInfoFromItem"
@@ -138,14 +134,14 @@ def acltdtCreateDataset(acl: Acl) -> Handle:
     return acl.runtime.handles.add(Dataset())
 
 
-@entry()
+@entry(null("dataset"))
 def acltdtDestroyDataset(acl: Acl, dataset: Handle) -> None:
     """Give a set up, and with it the items that it received."""
     _forget(acl, _dataset(acl, "acltdtDestroyDataset", dataset))
     acl.runtime.handles.remove(dataset)
 
 
-@entry()
+@entry(null("dataset", "dataItem"))
 def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
     """Add an item to a set of one's own, all of whose data is on the host or all on a device."""
     call = "acltdtAddDataItem"
@@ -163,67 +159,64 @@ def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
     target.items.append(dataItem)
 
 
-@entry()
+@entry(failure=0)
 def acltdtGetDataItem(acl: Acl, dataset: Handle, index: Size) -> Handle:
     """Return the handle of an item of a set by its place, NULL beyond the last."""
     call, place = "acltdtGetDataItem", index
 
-    def get() -> int:
-        items = _dataset(acl, call, dataset).items
-        if place >= len(items):
-            raise _wrong(call, place, "index", f"less than {len(items)}")
-        return items[place]
-
-    return _or_null(acl, get, 0)
+    items = _dataset(acl, call, dataset).items
+    if place >= len(items):
+        raise _wrong(call, place, "index", f"less than {len(items)}")
+    return items[place]
 
 
-@entry()
+@entry(null("dataset"), failure=0)
 def acltdtGetDatasetSize(acl: Acl, dataset: Handle) -> Size:
     """Return how many items a set has."""
-    return _or_null(acl, lambda: len(_dataset(acl, "acltdtGetDatasetSize", dataset).items), 0)
+    return len(_dataset(acl, "acltdtGetDatasetSize", dataset).items)
 
 
-@entry()
+@entry(failure="")
 def acltdtGetDatasetName(acl: Acl, dataset: Handle) -> Text:
     """Return the name that came with what was received."""
-    return _or_null(acl, lambda: _dataset(acl, "acltdtGetDatasetName", dataset).name, "")
+    return _dataset(acl, "acltdtGetDatasetName", dataset).name
 
 
 # -- channels ------------------------------------------------------------------------------------------------------
 
 
-@entry()
+@entry(failure=0)
 def acltdtCreateChannel(acl: Acl, deviceId: U32, name: Text | None) -> Handle:
     """Make a channel of the default capacity and return its handle; NULL when it cannot be made."""
     return _create(acl, "acltdtCreateChannel", deviceId, name, _DEFAULT_CAPACITY)
 
 
-@entry()
+@entry(failure=0)
 def acltdtCreateChannelWithCapacity(acl: Acl, deviceId: U32, name: Text | None, capacity: Size) -> Handle:
     """Make a channel for so many messages and return its handle; NULL when it cannot be made."""
     return _create(acl, "acltdtCreateChannelWithCapacity", deviceId, name, capacity)
 
 
-@entry()
+@entry(null("handle"))
 def acltdtDestroyChannel(acl: Acl, handle: Handle) -> None:
     """Give a channel up, with what is in it."""
     _channel(acl, "acltdtDestroyChannel", handle).close()
     acl.runtime.handles.remove(handle)
 
 
-@entry()
+@entry(null("handle"))
 def acltdtStopChannel(acl: Acl, handle: Handle) -> None:
     """Do nothing: who waits here waits with a limit, or until the channel is destroyed."""
     _channel(acl, "acltdtStopChannel", handle)
 
 
-@entry()
+@entry(null("handle"))
 def acltdtCleanChannel(acl: Acl, handle: Handle) -> None:
     """Drop what is in a channel."""
     _channel(acl, "acltdtCleanChannel", handle).clear()
 
 
-@entry()
+@entry(null("handle", "dataset"))
 def acltdtSendTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) -> None:
     """Send a set: -1 waits for room, 0 does not, else milliseconds; 207014 when there was none."""
     call = "acltdtSendTensor"
@@ -238,7 +231,7 @@ def acltdtSendTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) ->
     )
 
 
-@entry()
+@entry(null("handle", "dataset"))
 def acltdtReceiveTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) -> None:
     """Receive the next set in the place of what was received before; times as of acltdtSendTensor, 207013 for none."""
     call = "acltdtReceiveTensor"
@@ -256,7 +249,7 @@ def acltdtReceiveTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32)
         )))  # fmt: skip
 
 
-@entry(null("size"))
+@entry(null("handle", "size"))
 def acltdtQueryChannelSize(acl: Acl, handle: Handle, size: Out[Size]) -> None:
     """Return how many sets are in a channel."""
     call = "acltdtQueryChannelSize"
@@ -266,12 +259,9 @@ def acltdtQueryChannelSize(acl: Acl, handle: Handle, size: Out[Size]) -> None:
 
 
 def _create(acl: Acl, call: str, deviceId: int, name: str | None, capacity: int) -> int:
-    def make() -> int:
-        if name is None:
-            need(call, name=name)
-        return acl.runtime.handles.add(Channel(acl.runtime.device(deviceId), name or "", capacity))
-
-    return _or_null(acl, make, 0)
+    if name is None:
+        need(call, name=name)
+    return acl.runtime.handles.add(Channel(acl.runtime.device(deviceId), name or "", capacity))
 
 
 def _read(acl: Acl, item: DataItem) -> bytes:
@@ -292,15 +282,6 @@ def _forget(acl: Acl, dataset: Dataset) -> None:
             if acl.runtime.handles.holds(each):
                 acl.runtime.handles.remove(each)
     dataset.items = []
-
-
-def _or_null(acl: Acl, make: Callable[[], Answer], null: Answer) -> Answer:
-    """Return what `make` returns, or NULL when it fails: the reason is among the thread's messages."""
-    try:
-        return make()
-    except errors.RuntimeFault as fault:
-        acl.reports.post(fault)
-        return null
 
 
 def _item(acl: Acl, call: str, item: int) -> DataItem:

@@ -10,7 +10,7 @@ import ctypes
 
 from npuhal.records import dataclass, field
 from runtime import errors
-from runtime.capi.aclrt.checks import null
+from runtime.capi.aclrt.checks import null, zero
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
@@ -37,14 +37,14 @@ def acltdtCreateQueueAttr(acl: Acl) -> Handle:
     return acl.runtime.handles.add(QueueAttributes())
 
 
-@entry()
+@entry(null("attr"))
 def acltdtDestroyQueueAttr(acl: Acl, attr: Handle) -> None:
     """Give attributes up."""
     _attributes(acl, "acltdtDestroyQueueAttr", attr)
     acl.runtime.handles.remove(attr)
 
 
-@entry()
+@entry(null("attr", "param"))
 def acltdtSetQueueAttr(acl: Acl, attr: Handle, type: Enum, len: Size, param: Address) -> None:
     """Set the name (type 0, a pointer to a pointer) or the depth (1, a pointer to 32 bits)."""
     call, size = "acltdtSetQueueAttr", len
@@ -65,7 +65,7 @@ def acltdtSetQueueAttr(acl: Acl, attr: Handle, type: Enum, len: Size, param: Add
     found.name.value = name
 
 
-@entry(null("paramRetSize"))
+@entry(null("attr", "param", "paramRetSize"))
 def acltdtGetQueueAttr(
     acl: Acl, attr: Handle, type: Enum, len: Size, paramRetSize: Out[Size], param: Address
 ) -> None:
@@ -100,7 +100,7 @@ def acltdtDestroyQueue(acl: Acl, qid: U32) -> None:
     del acl.queues[queue.device.user_id, queue.number]
 
 
-@entry(null("data", "dataSize"))
+@entry(null("data"), zero("dataSize"), null("dataSize"))
 def acltdtEnqueueData(
     acl: Acl, qid: U32, data: Address, dataSize: Size, userData: Address, userDataSize: Size,
     timeout: I32, rsv: U32,
@@ -111,7 +111,7 @@ def acltdtEnqueueData(
     _queue(acl, call, qid).put(ctypes.string_at(data, dataSize), aside, timeout_ms=timeout)
 
 
-@entry(null("data", "retDataSize", "dataSize"))
+@entry(null("data", "retDataSize"), zero("dataSize"), null("dataSize"))
 def acltdtDequeueData(
     acl: Acl, qid: U32, data: Address, dataSize: Size, retDataSize: Out[Size], userData: Address,
     userDataSize: Size, timeout: I32,

@@ -159,14 +159,14 @@ class Model(ModelStreams):
         stream.check_not_captured("end of a model")
         if self.end_notify is not None:
             return
+        if isinstance(self.starter, AicpuLauncher):
+            self.starter.end(stream)
+            return
         if stream.bound is not self:
             raise errors.fault(
                 "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
                 hint="end the model in one of its own streams",
             )
-        if isinstance(self.starter, AicpuLauncher):
-            self.starter.end(stream)
-            return
         self.end_again(stream)
 
     def load(self) -> None:
@@ -328,9 +328,7 @@ class Model(ModelStreams):
     def check_executable(self) -> None:
         """Raise where the model cannot be queued for execution yet."""
         if not self.complete:
-            raise errors.fault(
-                "RT_ERROR_MODEL_EXE_FAILED", f"model {self.model_id} was not loaded", hint="load() it first"
-            )
+            raise self._unready("RT_ERROR_MODEL_EXE_FAILED", "it was not loaded")
 
     def execute_now(self, timeout_ms: int) -> None:
         """Execute on the context's default stream and wait; the model only needs its end for that.

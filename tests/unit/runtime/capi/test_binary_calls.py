@@ -189,7 +189,7 @@ def test_parameters_of_functions(api: Caller) -> None:
         assert api.step("aclrtFunctionGetParamInfo", 0, **given) == place
     api.step("aclrtFunctionGetParamInfo", 107000, "EE1003", func=function, paramIndex=3, paramOffset=Out())
     assert api.step("aclrtFunctionGetAvailDynUbufPerBlock", 0, func=function, flags=0, dynamicUbufSize=Out()) == 0
-    api.step("aclrtFunctionGetAvailDynUbufPerBlock", 107000, "EE1003", func=function, flags=1, dynamicUbufSize=Out())
+    api.step("aclrtFunctionGetAvailDynUbufPerBlock", 100000, "EH0007", func=function, flags=1, dynamicUbufSize=Out())
 
 
 # -- failures of one binary ----------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ _REFUSALS = {
     "no bytes on the host": ("aclrtLaunchKernelWithHostArgs", {"argsSize": 0}, 107000, "EE1003"),
     "places without an array": ("aclrtLaunchKernelWithHostArgs", {"placeHolderNum": 1}, 107000, "EE1004"),
     "no blocks": ("aclrtLaunchKernelWithHostArgs", {"numBlocks": 0}, 107000, "EE1003"),
-    "no blocks for a list": ("aclrtLaunchKernelWithConfig", {"numBlocks": 0}, 107000, "EE1003"),
+    "no blocks for a list": ("aclrtLaunchKernelWithConfig", {"numBlocks": 0}, 100000, "EH0007"),
     "a list that is not complete": ("aclrtLaunchKernelWithConfig", {}, 107000, "EE1017"),
     "a list that is none": ("aclrtLaunchKernelWithConfig", {"argsHandle": 5}, 107017, "EE1017"),
     "a function that is none": ("aclrtLaunchKernel", {"funcHandle": 5}, 107017, "EE1017"),
@@ -258,7 +258,7 @@ def test_block_counts(api: Caller, function: int, count: int, code: int, message
 
 
 def test_the_reserved_parameter_is_null(api: Caller, function: int) -> None:
-    api.step("aclrtLaunchKernelWithConfig", 100000, "EH0009", funcHandle=function, numBlocks=1, stream=api.stream,
+    api.step("aclrtLaunchKernelWithConfig", 100000, "EH0012", funcHandle=function, numBlocks=1, stream=api.stream,
              argsHandle=start(api, function), reserve=1)
 
 

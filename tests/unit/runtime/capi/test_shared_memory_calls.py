@@ -44,8 +44,8 @@ ROWS: list[Row] = [
     ("aclrtMemMapSetLink", {"handle": D, "adviceLink": 4}, 107000, ["EE1003"]),
     ("aclrtMemMapSelectedLink", {"virPtrDst": D, "virPtrSrc": D, "size": 0}, 100000, ["EH0001"]),
     ("aclrtMemMapSelectedLink", {"virPtrDst": D, "virPtrSrc": D, "size": 1, "linkIdx": 2}, 100000, ["EH0001"]),
-    ("aclrtMapMem", {"virPtr": D, "size": 64, "handle": D, "flags": 1}, 107000, ["EE1003"]),
-    ("aclrtReserveMemAddress", {"virPtr": Out(), "size": 2 * MiB, "flags": 2}, 107000, ["EE1003"]),
+    ("aclrtMapMem", {"virPtr": D, "size": 64, "handle": D, "flags": 1}, 100000, ["EH0007"]),
+    ("aclrtReserveMemAddress", {"virPtr": Out(), "size": 2 * MiB, "flags": 2}, 100000, ["EH0007"]),
     # peers and processes
     ("aclrtMemP2PMap", {"size": 64}, 100000, ["EH0008"]),
     ("aclrtMemP2PMap", {"devPtr": D, "size": 0}, 100000, ["EH0007"]),

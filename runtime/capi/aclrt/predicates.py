@@ -1,0 +1,143 @@
+"""Questions that conditions of checks ask of the objects behind handles; None is a NULL handle."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from chips.binary import AicpuProgram
+from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.sync.label import Label
+from runtime.driver.memory import MemoryDriver
+from runtime.feature.graph import Model
+from runtime.launch.binary import Binary
+
+if TYPE_CHECKING:
+    from runtime.capi.aclrt.state import Acl
+
+
+def is_captured(stream: Stream | None) -> bool:
+    """Whether a stream is being captured into a graph."""
+    return stream is not None and stream.branch is not None
+
+
+def is_bound(stream: Stream | None) -> bool:
+    """Whether a stream belongs to a model: one built by hand, or a graph's own stream."""
+    return stream is not None and stream.bound is not None
+
+
+def has_flag(stream: Stream | None, flags: StreamFlag) -> bool:
+    """Whether a stream was made with one of the flags."""
+    return stream is not None and bool(stream.flags & flags)
+
+
+def is_default(stream: Stream | None) -> bool:
+    """Whether a stream is a context's default one: its handle, or NULL."""
+    return stream is None or stream.is_default
+
+
+def is_graph(model: Model | None) -> bool:
+    """Whether a model was captured."""
+    return model is not None and model.captured
+
+
+def is_branch(model: Any) -> bool:
+    """Whether a model is a branch of a conditional node."""
+    return model is not None and getattr(model, "parent", None) is not None
+
+
+PERSISTENT = StreamFlag.PERSISTENT
+CPU_SCHEDULE = StreamFlag.CPU_SCHEDULE
+DEVICE_USE_ONLY = StreamFlag.DEVICE_USE_ONLY
+FAST_LAUNCH = StreamFlag.FAST_LAUNCH
+"""Flags of streams, as conditions name them."""
+
+
+def forbids_capture(stream: Stream | None) -> bool:
+    """Whether a stream's flags keep it out of captures; where tasks have numbers of their own, also PERSISTENT."""
+    if stream is None:
+        return False
+    kept = StreamFlag.DEFAULT if stream.counts_ids else StreamFlag.PERSISTENT | StreamFlag.SQ_LOCK
+    return bool(stream.flags & (_HOST_OR_DEVICE_ONLY | kept))
+
+
+def cannot_execute(stream: Stream | None) -> bool:
+    """Whether a stream's flags keep it from executing models, on chips where tasks have numbers of their own."""
+    return stream is not None and not stream.counts_ids and bool(
+        stream.flags & (StreamFlag.PERSISTENT | StreamFlag.CPU_SCHEDULE | StreamFlag.DEVICE_USE_ONLY)
+    )
+
+
+def stops_at_failures(stream: Stream | None) -> bool:
+    """Whether a stream has another failure mode than going on."""
+    return stream is not None and bool(stream.failure_mode)
+
+
+def ends_model(model: Model, stream: Stream | None) -> bool:
+    """Whether a model's end may be put into a stream: one of its own; where the AICPU schedules it, any."""
+    return stream is not None and (stream.bound is model or model.scheduled)
+
+
+def is_for_cpu(binary: Binary | None) -> bool:
+    """Whether a binary holds kernels of the AICPU."""
+    return binary is not None and isinstance(binary.content, AicpuProgram)
+
+
+def lost_capture(acl: Acl, stream: int) -> bool:
+    """Whether the last capture of a stream has failed, so that there is no graph."""
+    if not stream or not acl.runtime.handles.holds(stream):
+        return False
+    found = acl.runtime.handles.get(stream, object)
+    return bool(getattr(found, "lost_capture", ""))
+
+
+_HOST_OR_DEVICE_ONLY = (
+    StreamFlag.CPU_SCHEDULE | StreamFlag.FORBIDDEN_DEFAULT | StreamFlag.DEVICE_USE_ONLY | StreamFlag.VECTOR_CORE
+)
+
+
+def runs_host_functions(acl: Acl, stream: Stream | None) -> bool:
+    """Whether a stream's calls are made by a thread of the runtime: it has run a host function."""
+    group = None if stream is None else acl.runtime.callbacks.group_of(stream)
+    return group is not None and group.internal
+
+
+def runs_callbacks(acl: Acl, stream: Stream | None) -> bool:
+    """Whether a thread of the user's takes a stream's calls."""
+    group = None if stream is None else acl.runtime.callbacks.group_of(stream)
+    return group is not None and not group.internal
+
+
+def is_foreign_label(acl: Acl, label: Label | None) -> bool:
+    """Whether a label was made in another context."""
+    return label is not None and label.context is not acl.runtime.current_context()
+
+
+def of_branch(stream: Stream | None) -> bool:
+    """Whether a stream belongs to a branch of a conditional node."""
+    return stream is not None and is_branch(stream.bound)
+
+
+def keeps_failure_mode(stream: Stream | None, mode: int) -> bool:
+    """Whether a stream's failure mode was chosen already, and cannot become this one."""
+    return stream is not None and bool(stream.failure_mode) and int(stream.failure_mode) != mode
+
+
+def on_device(acl: Acl, address: int) -> bool:
+    """Whether an address is device memory."""
+    found = MemoryDriver(acl.runtime.hal, 0).attribute(address)
+    return found is not None and found[0] in _DEVICE_MEMORY
+
+
+def word_at(address: int) -> int:
+    """Return the 32 bits at an address."""
+    return int(ctypes.c_uint32.from_address(address).value)
+
+
+def chip_has(acl: Acl, feature: str) -> bool:
+    """Whether the machine's chip has a feature."""
+    return acl.runtime.machine.chip.has(feature)
+
+
+_DEVICE_MEMORY = (0x10, 0x20)
+"""DVattribute.memType of device memory."""

@@ -1,0 +1,134 @@
+"""Command line: runs the rows of a table whose condition is simple, and prints `matched M/N`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from runtime.capi.aclrt.entry import Entry, find
+from tests.tools.aclrt_checks.rows import CHIPS, Row, read
+from tests.tools.aclrt_checks.world import DEAD, Lost, World
+
+TABLE = Path(__file__).with_name("table.yaml")
+
+
+class Bench:
+    """The worlds of a run; one that a call may have changed is made anew."""
+
+    def __init__(self) -> None:
+        self._worlds: dict[str, World] = {}
+
+    def world(self, chip: str) -> World:
+        """Return the process of a chip."""
+        if chip not in self._worlds:
+            self._worlds[chip] = World(chip)
+        return self._worlds[chip]
+
+    def discard(self, chip: str) -> None:
+        """End the process of a chip: the next call gets another."""
+        self._worlds.pop(chip).close()
+
+    def close(self) -> None:
+        """End all processes."""
+        for chip in list(self._worlds):
+            self.discard(chip)
+
+    def run(self, row: Row, entry: Entry, chip: str) -> str:
+        """Run one row on one chip; return "" or what is different."""
+        world = self.world(chip)
+        try:
+            given = world.arguments(entry)
+            elsewhere, stream = prepare(world, entry, row.test or {}, given)
+            answer, message = world.call(entry, given, elsewhere=elsewhere)
+        except Lost as lost:
+            self.discard(chip)
+            return f"not made: {lost}"
+        except Exception as error:  # whatever a call does that is no code is a difference
+            self.discard(chip)
+            return f"{type(error).__name__}: {error}"
+        expected = {"null": 0, "code": None}.get(row.code, row.code) if isinstance(row.code, str) else row.code
+        different = "" if (answer or 0) == expected and message == row.message else (
+            f"table {row.code} {row.message or '-'}, ours {answer} {message or '-'}"
+        )
+        if stream or (answer == 0 and expected != 0):
+            self.discard(chip)
+        return different
+
+
+def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, Any]) -> tuple[bool, bool]:
+    """Change the arguments to what a test says; return whether another thread calls, and the world is spoilt."""
+    (what, value), *_ = test.items()
+    if what == "null":
+        parameter = next((each for each in entry.arguments if each.name == value), None)
+        if parameter is None:
+            raise Lost(f"no parameter {value}")
+        given[value] = None if parameter.output or parameter.kind in ("Text", "Callback", "Info") else 0
+    elif what == "dead":
+        given[value] = DEAD
+    elif what == "foreign":
+        given[value] = world.foreign("model" if value.startswith("model") else "stream")
+    elif what == "context":
+        if value == "default":
+            given["stream"] = 0
+        return True, False
+    elif what == "captured":
+        given[value] = world.captured()
+        return False, True
+    elif what == "bound":
+        given[value] = world.bound()
+    elif what == "value":
+        for name, each in value.items():
+            if name not in given:
+                raise Lost(f"no parameter {name}")
+            given[name] = world.host if each == "set" else each
+    return False, False
+
+
+def check(
+    rows: Iterable[Row], *, only: str = "", quiet: bool = False, chips: Iterable[str] = CHIPS
+) -> tuple[int, int, int]:
+    """Run rows; return how many matched, how many ran, and how many have no test."""
+    bench, matched, ran, skipped = Bench(), 0, 0, 0
+    wanted = tuple(chips)
+    for row in rows:
+        if only not in row.function:
+            continue
+        if row.test is None:
+            skipped += 1
+            continue
+        entry = find(row.function)
+        if entry is None:
+            problems = ["no entry"]
+        else:
+            problems = [
+                f"{chip}: {found}" for chip in row.chips if chip in wanted and (found := bench.run(row, entry, chip))
+            ]
+        ran += 1
+        matched += not problems
+        if problems and not quiet:
+            print(f"{row.function}[{row.number}] {row.when}: {'; '.join(problems)}")
+    bench.close()
+    return matched, ran, skipped
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a table; 1 when a row is different."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.aclrt_checks", description=__doc__)
+    parser.add_argument("table", nargs="?", type=Path, default=TABLE, help="table (default: ours)")
+    parser.add_argument("--only", default="", help="only functions whose name contains this")
+    parser.add_argument("--chip", action="append", choices=sorted(CHIPS), help="only these chips (default: all)")
+    parser.add_argument("--quiet", action="store_true", help="totals only")
+    parsed = parser.parse_args(arguments)
+    matched, ran, skipped = check(
+        read(parsed.table), only=parsed.only, quiet=parsed.quiet, chips=parsed.chip or tuple(CHIPS)
+    )
+    print(f"not reached {skipped}")
+    print(f"matched {matched}/{ran}")
+    return 0 if matched == ran else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

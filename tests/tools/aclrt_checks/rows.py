@@ -1,0 +1,100 @@
+"""Rows of the table: what a row's `test:` says, and the test that follows from a condition in words.
+
+`test:` is a mapping with one key:
+    null: NAME          the parameter is NULL, the others are as they should be
+    dead: NAME          the handle is one of another kind
+    foreign: NAME       the stream or model belongs to another context
+    context: none       the thread has no context; `context: default` passes NULL for the stream besides
+    value: {NAME: N}    the parameters have these values; "set" is an address
+    captured: NAME      the stream is being captured
+    bound: NAME         the stream is bound to a model
+    plain: true         everything is as it should be: the chip is what it is refused for
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CHIPS = {"910B1": "910", "910_9391": "910", "950": "950"}
+"""Chips that rows run on, and what rows call them."""
+_NUMBER = r"-?(?:0x[0-9a-f]+|\d+)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One check of a function."""
+
+    function: str
+    number: int
+    """Its place, from 1."""
+    when: str
+    code: Any
+    message: str
+    """The id of the message, "" for none."""
+    chip: str
+    test: dict[str, Any] | None
+
+    @property
+    def chips(self) -> list[str]:
+        """The chips that the row is for."""
+        return [name for name, family in CHIPS.items() if self.chip in ("", family, name)]
+
+
+def read(path: Path) -> Iterator[Row]:
+    """Read the rows of a table; a row without `test:` or `reason:` gets the test that its words allow."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    table = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    for function, entry in table["functions"].items():
+        for number, row in enumerate(entry.get("checks") or [], 1):
+            test = row.get("test")
+            if test is None and "reason" not in row:
+                test = derive(str(row["when"]))
+            message = "" if str(row["err"]) == "none" else str(row["err"])
+            yield Row(function, number, str(row["when"]), row["ret"], message, str(row.get("chip", "")), test)
+
+
+def derive(when: str) -> dict[str, Any] | None:
+    """Return the test of a condition in words, or None where it is not simple."""
+    for pattern, make in _PATTERNS:
+        match = re.fullmatch(pattern, when)
+        if match is not None:
+            return make(match)
+    return None
+
+
+def _value(name: str, value: Any) -> dict[str, Any]:
+    return {"value": {name: value}}
+
+
+def _integer(text: str) -> int:
+    return int(text, 0)
+
+
+_REMARK = r"(?: \(.*\))?"
+_PATTERNS: list[tuple[str, Any]] = [
+    (rf"(\w+) is null{_REMARK}", lambda m: {"null": m[1]}),
+    (rf"no current context \(only for a null stream\){_REMARK}", lambda m: {"context": "default"}),
+    (r"stream is null and there is no current context", lambda m: {"context": "default"}),
+    (rf"no current (?:context|device){_REMARK}", lambda m: {"context": "none"}),
+    (rf"(?:the )?(\w+) is not null and is dead, foreign or of another kind{_REMARK}", lambda m: {"dead": m[1]}),
+    (rf"(?:the )?(\w+) belongs to another context than the current one{_REMARK}", lambda m: {"foreign": m[1]}),
+    (rf"(\w+) == ({_NUMBER}){_REMARK}", lambda m: _value(m[1], _integer(m[2]))),
+    (rf"(\w+) (?:!=|is not) ({_NUMBER}){_REMARK}", lambda m: _value(m[1], 77)),
+    (rf"(\w+) > ({_NUMBER}){_REMARK}", lambda m: _value(m[1], _integer(m[2]) + 1)),
+    (rf"(\w+) < ({_NUMBER})(?: or \w+ .*)?{_REMARK}", lambda m: _value(m[1], _integer(m[2]) - 1)),
+    (rf"(\w+) is not null{_REMARK}", lambda m: _value(m[1], "set")),
+    (rf"(\w+) (?:is )?(?:neither|not|outside|no) {_NUMBER}.*", lambda m: _value(m[1], 77)),
+    (r"(?:the )?(stream) is (?:already )?being captured", lambda m: {"captured": m[1]}),
+    (r"(?:the )?(stream) is (?:already )?bound to a model", lambda m: {"bound": m[1]}),
+    (r"(deviceId) (?:is )?not in the visible list.*", lambda m: _value(m[1], 999)),
+    (r"(deviceId) >= number of devices", lambda m: _value(m[1], 999)),
+    (r"(\w+) (?:is not|is no|not one of|not a) (?:known|one of).*", lambda m: _value(m[1], 77)),
+    (r"chip without (?:counting notifies|cmo descriptor|IPC notifies|IPC events|SIMT).*", lambda m: {"plain": True}),
+]
+"""Conditions that need nothing but arguments, a thread, a context, a capture or a binding."""

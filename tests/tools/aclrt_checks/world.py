@@ -1,0 +1,305 @@
+"""A process with one of everything, from which a row's call takes the arguments that it does not test."""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from runtime.capi.aclrt import Acl, Out
+from runtime.capi.aclrt.entry import Entry, find
+from runtime.cli.sample import minimal_kernel
+
+SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
+_DEAD = 0x7FFF_0001_0003
+"""A handle that nothing has."""
+_HOST_BYTES = 1 << 16
+_PERSISTENT = 4
+
+
+class Lost(Exception):
+    """What a row needs cannot be made."""
+
+
+class World:
+    """One process on a fake of a chip; things are made when a call first needs them."""
+
+    def __init__(self, chip: str) -> None:
+        self.chip = chip
+        self.acl = Acl(f"fake://{SOCS[chip]}?devices=2&seed=1&kernels=noop")
+        self._kept: list[Any] = []
+        self._made: dict[str, Any] = {}
+        self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._loop, daemon=True).start()
+        self._ok("aclInit")
+        self._ok("aclrtSetDevice", deviceId=0)
+        self.main = self._output("aclrtGetCurrentContext", "context")
+
+    def _loop(self) -> None:
+        while (job := self._work.get()) is not None:
+            self._done.put(job())
+
+    def close(self) -> None:
+        """End the process."""
+        self._work.put(None)
+        self.acl.close()
+
+    def call(self, entry: Entry, given: dict[str, Any], *, elsewhere: bool = False) -> tuple[Any, str]:
+        """Make a call, on a thread without a context if so asked; return the answer and the first message's id."""
+
+        def run() -> tuple[Any, str]:
+            self.acl.reports.take_text()
+            answer = self.acl.call(entry.name, **given)
+            ids = self.acl.reports.message_ids()
+            self.acl.reports.take_text()
+            return answer, ids[-1] if ids else ""
+
+        if not elsewhere:
+            return run()
+        self._work.put(run)
+        found: tuple[Any, str] = self._done.get(timeout=20)
+        return found
+
+    def arguments(self, entry: Entry) -> dict[str, Any]:
+        """Return arguments that the function accepts, as far as that is known."""
+        given: dict[str, Any] = {}
+        for each in entry.arguments:
+            if each.output:
+                given[each.name] = None if entry.name == "aclrtGetPrimaryCtxState" and each.name == "flags" else Out()
+            else:
+                given[each.name] = self.argument(entry.name, each.name, each.kind)
+        return given
+
+    def argument(self, function: str, name: str, kind: str) -> Any:
+        """Return one argument."""
+        for key in ((function, name), name):
+            if key in _VALUES:
+                value = _VALUES[key]
+                return value(self) if callable(value) else value
+        if kind == "Callback":
+            return self.function
+        if kind == "Text":
+            return "text"
+        if kind == "Handle":
+            return 0
+        return self.host if kind in ("Address", "ManagedLocation", "IpcEventHandle") else 1
+
+    # -- things ----------------------------------------------------------------------------------------------------
+
+    def thing(self, name: str) -> Any:
+        """Return the one thing of a name, made on first use."""
+        if name not in self._made:
+            self._made[name] = _MAKERS[name](self)
+        return self._made[name]
+
+    def fresh(self, name: str) -> Any:
+        """Return a new thing of a name."""
+        return _MAKERS[name](self)
+
+    @property
+    def host(self) -> int:
+        """The address of zeroed memory of the host."""
+        buffer = ctypes.create_string_buffer(_HOST_BYTES)
+        self._kept = [*self._kept[-8:], buffer]
+        return ctypes.addressof(buffer)
+
+    def pointers(self, *values: int) -> int:
+        """Return the address of 64-bit words."""
+        words = (ctypes.c_uint64 * max(len(values), 64))(*values)
+        self._kept.append(words)
+        return ctypes.addressof(words)
+
+    @staticmethod
+    def function(*_given: Any) -> int:
+        """Do nothing, as a callback."""
+        return 0
+
+    def foreign(self, name: str) -> int:
+        """Return a thing of another context."""
+        self._ok("aclrtSetCurrentContext", context=self.thing("other context"))
+        try:
+            key = f"foreign {name}"
+            if key not in self._made:
+                self._made[key] = self.fresh(name)
+            return int(self._made[key])
+        finally:
+            self._ok("aclrtSetCurrentContext", context=self.main)
+
+    def captured(self) -> int:
+        """Return a stream that is being captured."""
+        stream = int(self.fresh("stream"))
+        self._ok("aclmdlRICaptureBegin", stream=stream, mode=2)
+        return stream
+
+    def bound(self) -> int:
+        """Return a stream that is bound to a model."""
+        stream = self._output("aclrtCreateStreamWithConfig", "stream", priority=0, flag=_PERSISTENT)
+        self._ok("aclmdlRIBindStream", modelRI=self.fresh("model"), stream=stream, flag=0)
+        return int(stream)
+
+    def _ok(self, name: str, **given: Any) -> None:
+        code = self.acl.call(name, **given)
+        if code:
+            raise Lost(f"{name}: {code} {self.acl.reports.take_text()}")
+
+    def _output(self, name: str, output: str, **given: Any) -> Any:
+        made = Out()
+        self._ok(name, **given, **{output: made})
+        return made.value
+
+
+def _maker(function: str, output: str, **given: Any) -> Callable[[World], Any]:
+    return lambda world: world._output(function, output, **{
+        key: value(world) if callable(value) else value for key, value in given.items()
+    })  # fmt: skip
+
+
+def _thing(name: str) -> Callable[[World], Any]:
+    return lambda world: world.thing(name)
+
+
+def _fresh(name: str) -> Callable[[World], Any]:
+    return lambda world: world.fresh(name)
+
+
+def _other_context(world: World) -> Any:
+    made = world._output("aclrtCreateContext", "context", deviceId=0)
+    world._ok("aclrtSetCurrentContext", context=world.main)
+    return made
+
+
+def _binary(world: World) -> Any:
+    image = minimal_kernel("add_custom", arguments=3)
+    data = image if isinstance(image, bytes) else image.read_bytes()
+    buffer = ctypes.create_string_buffer(data, len(data))
+    world._kept.append(buffer)
+    return world._output(
+        "aclrtBinaryLoadFromData", "binHandle", data=ctypes.addressof(buffer), length=len(data), options=0
+    )
+
+
+def _graph(world: World) -> Any:
+    stream = world.fresh("stream")
+    world._ok("aclmdlRICaptureBegin", stream=stream, mode=2)
+    world._ok("aclrtMemsetAsync", devPtr=world.thing("device memory"), maxCount=64, value=0, count=64, stream=stream)
+    return world._output("aclmdlRICaptureEnd", "modelRI", stream=stream)
+
+
+def _described_list(world: World) -> Any:
+    return world._output("aclrtKernelArgsInit", "argsHandle", funcHandle=world.thing("function"))
+
+
+_MAKERS: dict[str, Callable[[World], Any]] = {
+    "other context": _other_context,
+    "stream": _maker("aclrtCreateStream", "stream"),
+    "persistent stream": _maker("aclrtCreateStreamWithConfig", "stream", priority=0, flag=_PERSISTENT),
+    "event": _maker("aclrtCreateEventExWithFlag", "event", flag=9),
+    "timed event": _maker("aclrtCreateEventWithFlag", "event", flag=8),
+    "ipc event": _maker("aclrtCreateEventExWithFlag", "event", flag=0x40),
+    "notify": _maker("aclrtCreateNotify", "notify", flag=0),
+    "count notify": _maker("aclrtCntNotifyCreate", "cntNotify", flag=0),
+    "model": _maker("aclmdlRIBuildBegin", "modelRI", flag=0),
+    "graph": _graph,
+    "label": _maker("aclrtCreateLabel", "label"),
+    "device memory": _maker("aclrtMalloc", "devPtr", size=1 << 16, policy=0),
+    "pinned memory": _maker("aclrtMallocHost", "hostPtr", size=1 << 16),
+    "binary": _binary,
+    "function": _maker("aclrtBinaryGetFunction", "funcHandle", binHandle=_thing("binary"), kernelName="add_custom"),
+    "argument list": _described_list,
+    "allocator": lambda world: world.acl.call("aclrtAllocatorCreateDesc"),
+    "stamp": lambda world: world.acl.call("aclprofCreateStamp"),
+    "step": lambda world: world.acl.call("aclprofCreateStepInfo"),
+    "data item": lambda world: world.acl.call("acltdtCreateDataItem", tdtType=1),
+    "dataset": lambda world: world.acl.call("acltdtCreateDataset"),
+    "queue attributes": lambda world: world.acl.call("acltdtCreateQueueAttr"),
+    "context": _other_context,
+}
+"""How things are made."""
+
+_VALUES: dict[Any, Any] = {
+    "stream": _thing("stream"), "activeStream": _thing("stream"), "trueStream": _thing("stream"), "falseStream": 0,
+    "event": _thing("event"), "startEvent": _thing("timed event"), "endEvent": _thing("timed event"),
+    "notify": _thing("notify"), "cntNotify": _thing("count notify"), "modelRI": _thing("model"),
+    "label": _thing("label"),
+    "binHandle": _thing("binary"), "funcHandle": _thing("function"), "argsHandle": _thing("argument list"),
+    "allocatorDesc": _thing("allocator"), "stamp": _thing("stamp"), "stepInfo": _thing("step"),
+    "stepinfo": _thing("step"), "dataItem": _thing("data item"), "dataset": _thing("dataset"),
+    "devPtr": _thing("device memory"), "devAddr": _thing("device memory"), "dst": _thing("device memory"),
+    "src": _thing("device memory"), "hostPtr": _thing("pinned memory"), "virPtr": _thing("device memory"),
+    "outputAddr": _thing("device memory"), "leftValue": _thing("device memory"),
+    "rightValue": _thing("device memory"), "desc": _thing("device memory"), "cmoDesc": _thing("device memory"),
+    "argsData": _thing("device memory"), "srcAddr": _thing("device memory"), "dstAddr": _thing("device memory"),
+    "deviceId": 0, "size": 64, "count": 64, "flag": 0, "flags": 0, "reserve": 0, "rsv": 0, "cfg": 0, "options": 0,
+    "kind": 4, "policy": 0, "timeout": 1, "numBlocks": 1, "argsSize": 64, "offset": 0, "destMax": 1 << 16,
+    "dstMax": 1 << 16, "maxCount": 1 << 16, "memSize": 1 << 16, "N": 4, "dpitch": 64, "spitch": 64, "width": 32,
+    "height": 2, "mode": 0, "opt": 0, "attr": 0, "type": 0, "outputSize": 64, "checkMode": 0, "level": 0,
+    "blockType": 0, "priority": 0, "len": 128, "maxLen": 128, "cond": 0, "dataType": 0, "placeHolderNum": 0,
+    "placeHolderArray": 0, "memType": 2, "advise": 0, "handleType": 0, "option": 0, "limit": 2, "value": 0,
+    "expectPtr": 0, "alignment": 0, "config": 0, "kernelName": "add_custom", "configPath": None,
+    "gridDim": (1, 1, 1), "blockDim": (1, 1, 1), "stmAttrType": 3, "dynUbufSize": 0, "cmoType": 0,
+    "context": _thing("context"),
+    ("aclrtSetStreamAttribute", "value"): lambda world: world.host,
+    ("aclrtGetStreamAttribute", "value"): lambda world: world.host,
+    "pid": lambda world: world.acl.runtime.pid,
+    ("aclrtIpcMemSetImportPid", "pid"): lambda world: world.host,
+    ("aclrtNotifySetImportPid", "pid"): lambda world: world.host,
+    ("aclrtMemSetPidToShareableHandle", "pid"): lambda world: world.host,
+    ("aclrtMemSetPidToShareableHandleV2", "pid"): lambda world: world.host,
+    ("aclmdlRIBindStream", "stream"): _fresh("persistent stream"),
+    ("aclrtMemManagedAdvise", "flag"): 1, ("aclrtMemAllocManaged", "flag"): 1,
+    ("aclrtCreateEventExWithFlag", "flag"): 1,
+    ("aclrtCreateEventWithFlag", "flag"): 1, ("rtEventCreateWithFlag", "flag"): 1,
+    ("aclrtIpcGetEventHandle", "event"): _thing("ipc event"),
+    ("aclrtEventGetTimestamp", "event"): _thing("timed event"),
+    ("aclrtMemPoolSetAttr", "value"): lambda world: world.host,
+    ("aclrtMemPoolGetAttr", "value"): lambda world: world.host,
+    ("aclrtResetEvent", "event"): _thing("timed event"), ("aclrtMemsetD32", "ptr"): _thing("device memory"),
+    ("aclrtMemsetD32Async", "ptr"): _thing("device memory"),
+    ("aclrtPointerGetAttributes", "ptr"): _thing("device memory"),
+    ("aclrtSetTsDevice", "tsId"): 0, ("aclrtMemGetAddressRange", "ptr"): _thing("device memory"),
+    ("aclrtMemPoolFreeAsync", "ptr"): _thing("device memory"), ("aclrtReduceAsync", "kind"): 10,
+    ("acltdtSetQueueAttr", "attr"): _thing("queue attributes"),
+    ("acltdtGetQueueAttr", "attr"): _thing("queue attributes"),
+    ("acltdtDestroyQueueAttr", "attr"): _fresh("queue attributes"),
+    ("acltdtCreateQueue", "attr"): _thing("queue attributes"),
+    **{(name, "func"): _thing("function") for name in (
+        "aclrtFunctionGetParamCount", "aclrtFunctionGetParamInfo", "aclrtFunctionGetAvailDynUbufPerBlock",
+        "aclrtLaunchKernelWithArgsArray", "aclrtLaunchSIMTKernelWithArgsArray", "aclrtLaunchSIMTKernelWithHostArgs",
+    )},
+    **{(name, "modelRI"): _thing("graph") for name in (
+        "aclmdlRIUpdate", "aclmdlRICondHandleCreate", "aclmdlRIGetStreams", "aclmdlRIDebugPrint",
+        "aclmdlRIDebugJsonPrint", "aclmdlRIExecuteAsync",
+    )},
+    **{(name, "stream"): _fresh("stream") for name in (
+        "aclrtDestroyStream", "aclrtDestroyStreamForce", "aclmdlRICaptureBegin", "aclrtSetStreamFailureMode",
+    )},
+    **{(name, "kind"): 6 for name in (
+        "aclrtGetMemcpyDescSize", "aclrtSetMemcpyDesc", "aclrtMemcpyAsyncWithDesc", "aclrtMemcpyAsyncWithOffset",
+    )},
+    ("aclrtDestroyEvent", "event"): _fresh("event"), ("aclrtDestroyNotify", "notify"): _fresh("notify"),
+    ("aclrtCntNotifyDestroy", "cntNotify"): _fresh("count notify"), ("aclmdlRIDestroy", "modelRI"): _fresh("model"),
+    ("aclrtBinaryUnLoad", "binHandle"): _fresh("binary"), ("aclrtDestroyLabel", "label"): _fresh("label"),
+    ("aclrtFree", "devPtr"): _fresh("device memory"), ("aclrtFreeWithDevSync", "devPtr"): _fresh("device memory"),
+    ("aclrtFreeHost", "hostPtr"): _fresh("pinned memory"),
+    ("aclrtFreeHostWithDevSync", "hostPtr"): _fresh("pinned memory"),
+    ("aclrtDestroyContext", "context"): _fresh("context"),
+    ("aclrtAllocatorDestroyDesc", "allocatorDesc"): _fresh("allocator"),
+    "deviceInfo": 0, "canAccessPeer": None, "peerDeviceId": 1, "userDevid": 0, "userDevId": 0, "logicDevId": 0,
+    "phyDevId": 0, "otherDeviceId": 1, "srcDeviceId": 0, "dstDeviceId": 1, "dstDevId": 1, "index": 0, "msgLen": 1,
+    "name": lambda world: world.host, ("aclmdlRISetName", "name"): "name",
+    ("aclmdlRIDebugJsonPrint", "path"): "/dev/null",
+    ("aclrtDeviceGetByPCIBusId", "pciBusId"): "0000:00:00.0", "socVersion": "Ascend910B1", "binPath": "/dev/null",
+    ("acltdtCreateChannel", "name"): "channel", ("acltdtCreateChannelWithCapacity", "name"): "channel",
+    ("aclrtBinaryGetGlobal", "name"): "g",
+}  # fmt: skip
+"""Arguments by (function, parameter), else by parameter."""
+
+DEAD = _DEAD
+
+
+def entry_of(name: str) -> Entry | None:
+    """Return the entry of a function."""
+    return find(name)

@@ -41,6 +41,12 @@ class ThreadReports:
             if len(messages) < self.KEPT:
                 messages.append((problem.message_id, text))
 
+    def note(self, problem: RuntimeFault) -> None:
+        """Keep a fault's message alone: what a call meets on its way and goes on from."""
+        messages = self._messages()
+        if len(messages) < self.KEPT:
+            messages.append((problem.message_id, user_text(problem)))
+
     def peek(self) -> int:
         """Return the code of this thread's last error and keep it; 0 when there was none."""
         code: int = getattr(self._local, "code", _SUCCESS)

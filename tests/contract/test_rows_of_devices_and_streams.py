@@ -150,7 +150,7 @@ DEVICES: list[Row] = [
     *[(device, "aclrtDeviceSetLimit", {"limit": kind, "value": 65536}, (207000, 0), "") for kind in (0, 1)],
     (device, "aclrtDeviceSetLimit", {"limit": 4, "value": 65536}, (207000, 107000), ("", "EE1003")),
     *[(device, "aclrtDeviceSetLimit", {"limit": kind, "value": 65536}, 0, "") for kind in (2, 3)],
-    (device, "aclrtDeviceSetLimit", {"limit": 9, "value": 65536}, 207000, ""),
+    (device, "aclrtDeviceSetLimit", {"limit": 9, "value": 65536}, 100000, "EH0007"),
 ]  # fmt: skip
 
 CONTEXTS: list[Row] = [

@@ -13,7 +13,7 @@ from typing import Any
 from npuhal.records import replace
 from runtime.capi.aclrt import predicates
 from runtime.capi.aclrt.checks import Action, Check, foreign_model
-from runtime.capi.aclrt.kinds import Parameter
+from runtime.capi.aclrt.kinds import KINDS, Parameter
 from runtime.core.process.current import foreign_stream
 from runtime.errors.whole import whole
 
@@ -74,7 +74,7 @@ def source(
         "__name__": __name__,
     }  # fmt: skip
     takes = ", ".join(f"{each.name}={0 if each.number else None}" for each in parameters)
-    text = {each.name for each in parameters if each.kind == "Text"}
+    kinds = {each.name: each.kind for each in parameters}
     lines = [f"def {name}(acl{', *, ' if takes else ''}{takes}):"]
     numbers = [each for each in parameters if each.number]
     lines += [
@@ -88,7 +88,7 @@ def source(
         if waiting and not check.acl_layer:
             lines.append("    acl.wait_unlocked()")
             waiting = False
-        lines += _lines(name, number, _as_text(check) if check.name in text else check, values, known)
+        lines += _lines(name, number, _adapted(check, kinds.get(check.name, "")), values, known)
     if waiting:
         lines.append("    acl.wait_unlocked()")
     given = ", ".join(("acl", *(f"{each.name}_" if each.object else each.name for each in parameters)))
@@ -96,9 +96,13 @@ def source(
     return "\n".join(lines) + "\n", values
 
 
-def _as_text(check: Check) -> Check:
-    """Return the check for NULL of a string, which differs from an empty one."""
-    return replace(check, test=f"{check.name} is None") if check.test == f"not {check.name}" else check
+def _adapted(check: Check, kind: str) -> Check:
+    """Return the check as the parameter's kind wants it: a string's NULL is not "", what has a sign may be below 0."""
+    if kind == "Text" and check.test == f"not {check.name}":
+        return replace(check, test=f"{check.name} is None")
+    if kind and KINDS[kind].signed and check.test == f"{check.name} <= 0":
+        return replace(check, test=f"{check.name} == 0")
+    return check
 
 
 def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: dict[str, bool]) -> list[str]:

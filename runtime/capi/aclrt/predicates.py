@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuProgram
-from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.stream.stream import FailureMode, Stream, StreamFlag
 from runtime.core.sync.label import Label
 from runtime.driver.memory import MemoryDriver
 from runtime.feature.graph import Model
@@ -119,8 +119,10 @@ def of_branch(stream: Stream | None) -> bool:
 
 
 def keeps_failure_mode(stream: Stream | None, mode: int) -> bool:
-    """Whether a stream's failure mode was chosen already, and cannot become this one."""
-    return stream is not None and bool(stream.failure_mode) and int(stream.failure_mode) != mode
+    """Whether a stream's failure mode was chosen already, and cannot become this one: it is never taken back."""
+    if stream is None or not stream.failure_mode:
+        return False
+    return mode == 0 or (stream.failure_mode is FailureMode.ABORT and mode != int(FailureMode.ABORT))
 
 
 def on_device(acl: Acl, address: int) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chips.binary import AicpuKernel
 from runtime import errors
+from runtime.core.process.handles import dead_handle
 from runtime.launch.block import POINTER_BYTES, HostBlock
 
 if TYPE_CHECKING:
@@ -229,4 +230,9 @@ class ArgumentLists(threading.local):
 
     def find(self, handle: int) -> ArgumentList:
         """Return the list of a handle, whichever thread made it; a dead or foreign one is 107017."""
-        return self._shared.get(handle) or self._acl.runtime.handles.get(handle, ArgumentList)
+        own = self._shared.get(handle)
+        if own is None:
+            return self._acl.runtime.handles.get(handle, ArgumentList)
+        # the vendor's runtime looks among its own first, and the message of that stays for the next call that fails
+        self._acl.reports.note(dead_handle("argumentlist", f"handle {handle:#x}"))
+        return own

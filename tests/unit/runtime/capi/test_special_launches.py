@@ -125,7 +125,7 @@ def test_aicpu_kernels_run_by_name(api: Caller, op_list: int) -> None:
     assert seen == [b"123456789abc", b"hello, world"]
     given = {"func": function, "numBlocks": 1, "stream": api.stream, "args": api.words(0)}
     api.step("aclrtLaunchKernelWithArgsArray", 207000, "EE1006", **given)
-    api.step("aclrtGetFunctionAddr", 207000, funcHandle=function, aicAddr=Out(), aivAddr=Out())
+    api.step("aclrtGetFunctionAddr", 107000, "EE1017", funcHandle=function, aicAddr=Out(), aivAddr=Out())
 
 
 def test_a_model_of_the_aicpu_is_executed_by_name(api: Caller, op_list: int) -> None:

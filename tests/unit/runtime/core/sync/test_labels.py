@@ -66,7 +66,7 @@ def test_label_is_set_once_in_a_stream_of_its_model(device: Device) -> None:
     early = "EE1018" if v100 else "EE1017"
     with device.create_stream(flags=StreamFlag.PERSISTENT) as stream:
         label, foreign = Label(device, ids), Label(device, ids, object())
-        _refused(label, stream, 107005, "EE1011")
+        _refused(label, stream, 107005, "" if v100 else "EE1017")
         model.bind(stream)
         _refused(foreign, stream, 507000, "")
         _refused(label, stream, 507000, early)

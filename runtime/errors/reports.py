@@ -35,6 +35,9 @@ class ThreadReports:
             self._local.code = problem.code
             if len(self.history()) < self.KEPT:
                 self._local.faults = (*self.history(), problem)
+        noted: RuntimeFault | None = getattr(self._local, "noted", None)
+        if noted is not None:
+            problem, self._local.noted = noted, None
         text = user_text(problem) or (str(problem) if problem.code >= _FIRST_DEVICE_CODE else "")
         if text:
             messages = self._messages()
@@ -42,10 +45,8 @@ class ThreadReports:
                 messages.append((problem.message_id, text))
 
     def note(self, problem: RuntimeFault) -> None:
-        """Keep a fault's message alone: what a call meets on its way and goes on from."""
-        messages = self._messages()
-        if len(messages) < self.KEPT:
-            messages.append((problem.message_id, user_text(problem)))
+        """Keep the message of what a call met on its way and went on from: the next call that fails tells this one."""
+        self._local.noted = problem
 
     def peek(self) -> int:
         """Return the code of this thread's last error and keep it; 0 when there was none."""

@@ -6,7 +6,8 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuProgram
-from runtime.core.stream.stream import FailureMode, Stream, StreamFlag
+from runtime.core.stream.failure import FailureMode
+from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.core.sync.label import Label
 from runtime.driver.memory import MemoryDriver
 from runtime.feature.graph import Model

@@ -103,7 +103,7 @@ def aclrtMemsetAsync(acl: Acl, devPtr: Address, maxCount: Size, value: I32, coun
 
 
 @entry(
-    succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "EH0009"),
+    succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "", code=100000),
     refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemsetD32(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size) -> None:
@@ -112,7 +112,7 @@ def aclrtMemsetD32(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size) -
 
 
 @entry(
-    succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "EH0009"),
+    succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "", code=100000),
     refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"), live("stream", Stream), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemsetD32Async(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size, stream: Handle) -> None:

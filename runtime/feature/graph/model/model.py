@@ -328,7 +328,11 @@ class Model(ModelStreams):
     def check_executable(self) -> None:
         """Raise where the model cannot be queued for execution yet."""
         if not self.complete:
-            raise self._unready("RT_ERROR_MODEL_EXE_FAILED", "it was not loaded")
+            if self.end_notify is None and not self.scheduled:
+                raise self._unready("RT_ERROR_MODEL_EXE_FAILED", "it has no end")
+            raise errors.fault(
+                "RT_ERROR_MODEL_EXE_FAILED", f"model {self.model_id} was not loaded", hint="load() it first"
+            )
 
     def execute_now(self, timeout_ms: int) -> None:
         """Execute on the context's default stream and wait; the model only needs its end for that.

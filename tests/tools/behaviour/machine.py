@@ -15,8 +15,6 @@ _OPTIONS = {
     "cb_groups": "callback_groups", "ts_version": "ts_version", "models_limit": "models", "sq_limit": "sqs",
     "hbm_bytes": "hbm", "hal_features": "features",
 }  # fmt: skip
-_NO_PRIORITY = "halTsdrvCtl:1%2B:DRV_ERROR_NOT_SUPPORT"
-"""The recording machine's driver had no priorities of streams."""
 _IGNORED = {"env", "exit", "errmsg", "trace"}
 """Knobs that are about the recording process, not the machine."""
 
@@ -27,7 +25,7 @@ class Unsupported(Exception):
 
 def url_of(scenario: dict[str, Any], tier: str) -> str:
     """Return the URL of the machine a scenario was recorded on."""
-    options: dict[str, Any] = {"kernels": "noop", "seed": 1, "fault": _NO_PRIORITY}
+    options: dict[str, Any] = {"kernels": "noop", "seed": 1}
     if devices := scenario["setup"].get("devices", 1):
         options["physical"] = ",".join(map(str, range(devices)))  # the recording machine had no ids of its own
     if scenario["chip"] == "950":

@@ -93,7 +93,6 @@ NEED_A_CONTEXT = {
     "aclrtGetCurrentContext": {"context": Out()}, "aclrtGetDevice": {"deviceId": Out()},
     "aclrtStreamQuery": {"status": Out()}, "aclrtCtxGetCurrentDefaultStream": {"stream": Out()},
     "aclrtGetStreamAvailableNum": {"streamCount": Out()}, "aclrtCreateNotify": {"notify": Out()},
-    "aclrtDeviceGetStreamPriorityRange": {},
 }  # fmt: skip
 NEED_NONE = {
     "aclrtGetDeviceCount": {"count": Out()}, "aclrtGetVersion": dict.fromkeys(

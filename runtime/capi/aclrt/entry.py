@@ -24,14 +24,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = TypeVar("Kind")
 
 CHAPTERS = (
-    "system.init", "system.miscellaneous", "system.snapshot", "device.devices", "device.topology", "device.limits",
-    "device.context", "device.health", "stream.streams", "stream.stream_config", "stream.callback", "stream.overflow",
-    "stream.value", "sync.event", "sync.notify", "sync.label", "sync.timeout", "memory.allocation",
-    "memory.registration", "memory.managed", "memory.virtual", "memory.shareable", "memory.ipc", "memory.pools",
-    "memory.allocator", "copying.copies", "copying.described", "copying.random", "kernel.binary", "kernel.arguments",
-    "kernel.launch", "kernel.fusion", "kernel.symbols", "graph.capture", "graph.model", "graph.branching",
-    "graph.tasks", "graph.remarks", "transfer.channels", "transfer.message_queues", "diagnostics.faults",
-    "diagnostics.stamps",
+    "system.init", "system.hooks", "system.data_buffers", "system.versions", "system.miscellaneous",
+    "system.snapshot", "device.devices", "device.topology", "device.limits", "device.context", "device.health",
+    "stream.streams", "stream.stream_config", "stream.callback", "stream.overflow", "stream.value", "sync.event",
+    "sync.notify", "sync.label", "sync.timeout", "memory.allocation", "memory.registration", "memory.managed",
+    "memory.virtual", "memory.shareable", "memory.ipc", "memory.pools", "memory.allocator", "copying.copies",
+    "copying.described", "copying.random", "kernel.binary", "kernel.arguments", "kernel.launch", "kernel.fusion",
+    "kernel.symbols", "graph.capture", "graph.model", "graph.branching", "graph.tasks", "graph.remarks",
+    "transfer.channels", "transfer.message_queues", "transfer.buffers", "transfer.routes", "diagnostics.faults",
+    "diagnostics.stamps", "diagnostics.dump", "diagnostics.profiling",
 )  # fmt: skip
 """Modules of this package that hold entries, by the chapters of the API reference."""
 

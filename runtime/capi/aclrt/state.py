@@ -14,11 +14,16 @@ from runtime.capi.aclrt.entry import find
 from runtime.capi.aclrt.kernel.argument_lists import ArgumentLists
 from runtime.capi.aclrt.kernel.stand_ins import FunctionSymbols, SymbolTable
 from runtime.capi.aclrt.memory.user_allocators import StreamAllocators
+from runtime.core.process.handles import HandleTable
 from runtime.errors.reports import ThreadReports
 from runtime.feature.messages import MessageQueue
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
+
+
+_MANY = 0xFFFF
+"""The one kind of component that takes several functions."""
 
 
 class LastTask(threading.local):
@@ -30,6 +35,32 @@ class LastTask(threading.local):
         """Remember where the thread's next task goes."""
         keeper = stream.bound if stream.branch is None else stream.branch.graph
         self.stream, self.model = stream.handle, 0 if keeper is None else keeper.handle
+
+
+class Hooks:
+    """Functions that a call makes by the way, by kind of component; they outlive the finalisation."""
+
+    def __init__(self) -> None:
+        self._by_kind: dict[int, list[tuple[Any, int]]] = {}
+
+    def add(self, call: str, kind: int, function: Any, data: int) -> None:
+        """Register a function; 500000 where the kind has one, or for 0xffff, which takes several, this very one."""
+        known = self._by_kind.setdefault(kind, [])
+        if (known and kind != _MANY) or any(each == function for each, _ in known):
+            raise errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{call}: a function of kind {kind} is registered already")
+        known.append((function, data))
+
+    def remove(self, call: str, kind: int, function: Any) -> None:
+        """Take a function back; 500000 where it is not registered."""
+        known = self._by_kind.get(kind, [])
+        left = [(each, data) for each, data in known if each != function]
+        if len(left) == len(known):
+            raise errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{call}: no such function of kind {kind} is registered")
+        self._by_kind[kind] = left
+
+    def of(self, kinds: tuple[int, ...]) -> list[tuple[Any, int]]:
+        """Return the functions of kinds with their data, in this order."""
+        return [each for kind in kinds for each in self._by_kind.get(kind, ())]
 
 
 class Acl:
@@ -49,6 +80,12 @@ class Acl:
         self.last = LastTask()
         self.queues: dict[tuple[int, int], MessageQueue] = {}
         """Message queues by device and number."""
+        self.data_buffers = HandleTable()
+        """Memory of the caller's under a handle; needs no machine."""
+        self.init_hooks, self.end_hooks = Hooks(), Hooks()
+        """Functions that aclInit and the finalisation call."""
+        self.profiling = False
+        """Whether aclprofInit was called."""
         self.argument_lists = ArgumentLists(self, {})
         """Kernel arguments that are being put together."""
         self.symbols = SymbolTable()

@@ -90,6 +90,8 @@ def bind(name: str, row: Row) -> Function:
     adapter = structs.ADAPTERS.get(row.function)
     outputs = [each.name for each in entry.arguments if each.output]
     inputs = [each.name for each in entry.arguments if not each.output]
+    if adapter is None and len(inputs) != len(row.arguments):
+        return absent(name, row)
     null = {each.name for each in row.outputs if each.kind == "null"}
     written = [each for each in outputs if each not in null]
     kinds = [(each.name, each.kind) for each in row.outputs if each.name not in null]

@@ -13,6 +13,7 @@ from runtime.capi.aclrt.device.topology import known_soc
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size, Text
 from runtime.capi.aclrt.state import Acl
+from runtime.capi.aclrt.system import hooks
 
 _LOG = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ def aclInit(acl: Acl, configPath: Text | None) -> None:
     default = _default_device(settings, configPath or "")
     if default is not None:
         acl.runtime.default_device = acl.runtime.slot(default, "aclInit").index
+    hooks.run_init(acl, Path(configPath).read_text() if configPath else None)
     acl.initialised, acl.config_path = True, configPath or ""
     acl.init_calls = 1
 
@@ -47,6 +49,8 @@ def aclFinalize(acl: Acl) -> None:
     """End it, whatever the count; before any aclInit this succeeds, after the end it is 100037."""
     if acl.init_calls == 0 and acl.finalised:
         raise errors.fault("ACL_ERROR_REPEAT_FINALIZE")
+    if acl.initialised:
+        hooks.run_end(acl)
     acl.finalised = acl.initialised
     acl.initialised, acl.init_calls = False, 0
 
@@ -58,6 +62,8 @@ def aclFinalizeReference(acl: Acl, refCount: Out[U64] | None) -> None:
         refCount.value = max(acl.init_calls - 1, 0)
     if acl.init_calls == 0:
         raise errors.fault("ACL_ERROR_REPEAT_FINALIZE")
+    if acl.init_calls == 1:
+        hooks.run_end(acl)
     acl.init_calls -= 1
     if acl.init_calls == 0:
         acl.initialised, acl.finalised = False, True

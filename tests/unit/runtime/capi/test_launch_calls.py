@@ -88,7 +88,7 @@ def test_lists_in_memory_of_ones_own(api: Caller, function: int) -> None:
     size = api.step("aclrtKernelArgsGetMemSize", 0, funcHandle=function, userArgsSize=40, actualArgsSize=Out())
     handle = api.memory(bytes(336))
     given = {"funcHandle": function, "userHostMem": api.memory(bytes(size)), "actualArgsSize": size}
-    api.step("aclrtKernelArgsInitByUserMem", 100000, "EE1017", **given)
+    api.step("aclrtKernelArgsInitByUserMem", 100000, "EH0008", **given)
     api.step("aclrtKernelArgsInitByUserMem", 0, argsHandle=handle, **given)
     for value in range(5):
         append(api, handle, struct.pack("<Q", value))

@@ -19,7 +19,7 @@ from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.feature import graph
-from runtime.feature.graph import Graph, Node, NodeKind, TaskGroup, view
+from runtime.feature.graph import Graph, Model, Node, NodeKind, TaskGroup, view
 from runtime.feature.graph.editing import update
 from runtime.feature.graph.model.model_sink import bound_model
 from runtime.launch.block import HostBlock

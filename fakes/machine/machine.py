@@ -24,6 +24,7 @@ from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
 from fakes.machine.blocks import Block
 from fakes.machine.card import Device, id_counts
+from fakes.machine.changed import Changed
 from fakes.machine.driver import driver_of
 from fakes.machine.journal import Executed
 from fakes.machine.memory import Memory
@@ -58,7 +59,7 @@ class Machine:
         self.plugin = plugin(chip)
         self.driver = driver_of(chip)
         self.lock = threading.RLock()
-        self.changed = threading.Condition(self.lock)
+        self.changed = Changed(self.lock)
         """Notified when the device did something, or was let go."""
         self.faults = Faults()
         self.kernels = kernels.Registry()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fakes.machine.changed import Changed
 from fakes.shim.region import POSTS, POSTS_BYTES, QUEUES
 from npuhal import constants as c
 from npuhal import structs
@@ -95,7 +96,7 @@ class Posts:
         self._header.waiting += change
 
 
-class _Changed(threading.Condition):
+class _Changed(Changed):
     """Condition of a machine whose waiters see to it that nothing stays posted."""
 
     def __init__(self, posts: Posts, lock: Any) -> None:

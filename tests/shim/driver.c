@@ -166,13 +166,13 @@ static volatile int heard;
 
 static void *listen(void *unused) {
     unsigned char entry[32];
-    receiving got = {0, 0, shared_queue.cq, 60000, entry, 1, 0, 0, 0, {0}};
+    receiving got = {0, 0, shared_queue.cq, -1, entry, 1, 0, 0, 0, {0}};
     check(halCqReportRecv(0, &got), "halCqReportRecv");
     heard = got.count;
     return unused;
 }
 
-static void waits(const char *hex) {
+static void waits(const char *hex, int late) {
     pthread_t listener;
     open_card();
     shared_queue = open_queue(hex);
@@ -182,6 +182,7 @@ static void waits(const char *hex) {
     receiving first = {0, 0, shared_queue.cq, 0, entry, 1, 0, 0, 0, {0}};
     check(halCqReportRecv(0, &first), "halCqReportRecv");
     pthread_create(&listener, 0, listen, 0);
+    if (late) usleep(300000); /* the listener waits already; else it begins to, perhaps, while this is under way */
     put(&shared_queue); /* nobody calls after this: the listener itself must see to it */
     pthread_join(listener, 0);
     printf("heard %d\n", heard);
@@ -248,7 +249,8 @@ int main(int count, char **words) {
     setvbuf(stdout, 0, _IOLBF, 0);
     if (!strcmp(mode, "basic")) basic(hex);
     if (!strcmp(mode, "threads")) threads();
-    if (!strcmp(mode, "waits")) waits(hex);
+    if (!strcmp(mode, "waits")) waits(hex, 0);
+    if (!strcmp(mode, "waits late")) waits(hex, 1);
     if (!strcmp(mode, "forks")) forks();
     if (!strcmp(mode, "leaves")) leaves(hex, 0);
     if (!strcmp(mode, "crashes")) leaves(hex, 1);

@@ -42,9 +42,10 @@ def test_eight_threads(run_driver: Run, options: str) -> None:
     assert done.stdout == "threads done\n"
 
 
+@pytest.mark.parametrize("mode", ["waits", "waits late"])
 @pytest.mark.parametrize("options", ["", "?free_run=1"])
-def test_a_thread_waits_for_what_another_one_sends(run_driver: Run, options: str) -> None:
-    assert run_driver(f"fake://ascend910b3{options}", "waits", entry("ascend910b3")).stdout == "heard 1\n"
+def test_a_thread_waits_for_what_another_one_sends(run_driver: Run, options: str, mode: str) -> None:
+    assert run_driver(f"fake://ascend910b3{options}", mode, entry("ascend910b3")).stdout == "heard 1\n"
 
 
 def test_memory_of_the_program_can_be_registered(run_driver: Run) -> None:

@@ -90,7 +90,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
         info.pos = tail
         if checks is not None:
             checks.submitted(device, sq, tail, number)
-        if machine.options.free_run:
+        if machine.changed.waiting:
             machine.changed.notify_all()
         return 0
 

@@ -47,7 +47,7 @@ class Program:
         """
         device.check_open()
         self.device = device
-        self.path = Path(source) if isinstance(source, (str, Path)) else None
+        self.path = Path(source).absolute() if isinstance(source, (str, Path)) else None
         """The file it was read from; None for bytes."""
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else "kernel bytes")
         self.binary = read(source, device.chip, self.name, options, libraries(device.programs))

@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chips.binary.cores import core_of
+from chips.binary.elf import ElfFile
 from runtime import errors
 from runtime.api import Device, Kernel, LaunchOptions, Stream
 from runtime.launch.producers.operator import Operator, TensorList
 from runtime.launch.producers.values import ElementTypeWarning
+from tests.tools.corpus import corpus
 from tests.tools.elf_writer import ElfWriter, dfx, dfx_item, u32
+from tests.unit.runtime.machines import OpenMachine
 
 FFTS, IN, OUT, SPACE, TILING, SHAPE, OVERFLOW, CONTEXT = 11, 2, 3, 4, 7, 12, 10, 6
 ONE, FOLDED = 1, 3
@@ -306,3 +310,30 @@ def test_where_the_side_file_is(make: Make, device: Device, stream: Stream, tmp_
 def test_a_printing_kernel_is_refused_at_its_load(make: Make) -> None:
     with pytest.raises(errors.RuntimeFault, match="printf"):
         make({**ADD, "debugOptions": "printf"})
+
+
+def test_real_operators_load_and_launch(chip: str, open_machine: OpenMachine) -> None:
+    device = open_machine(f"fake://{chip}?kernels=noop").device(0)
+    launched = 0
+    for path in sorted(corpus("elfs").glob("*.o")):
+        core = core_of(ElfFile(path.read_bytes()).header.flags)
+        if core is None or not core.runs_on(device.chip) or not path.with_suffix(".json").exists():
+            continue
+        program = device.load(path)
+        for name in program:
+            operator = program.operator(name)
+            kinds = [slot.name for slot in operator.slots]
+            operator.launch(
+                tensors(operator.inputs, device), tensors(operator.outputs, device), blocks=2,
+                tiling=bytes(8) if "TILING" in kinds else None, shapes=0x1000 if "SHAPE" in kinds else None,
+            )
+            launched += 1
+    device.synchronize()
+    assert launched >= 20
+
+
+def tensors(entries: Any, device: Device) -> list[Any]:
+    """What an operator may be given: nothing for optional tensors, a list where it takes one."""
+    buffer = device.alloc(64)
+    listed = {"optional": None, "dynamic": TensorList([(buffer, (2, 2))])}
+    return [listed.get(each.form, buffer) for each in entries or ()]

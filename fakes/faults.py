@@ -10,7 +10,7 @@ from npuhal import constants
 from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 
 class Effect(Enum):

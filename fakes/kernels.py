@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from fakes.checkers.bare import Silent, Views
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.memory import Memory
 
     Array = NDArray[Any]

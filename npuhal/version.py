@@ -7,10 +7,7 @@ no client, but treats one that has not told its version as the oldest: some reso
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from npuhal.api import HalApi
+from typing import Any, NamedTuple, Protocol
 
 
 class Gate(NamedTuple):
@@ -63,7 +60,22 @@ def withheld(client: int) -> tuple[str, ...]:
     return tuple(gate.grants for gate in GATES if client < gate.since)
 
 
-def shake_hands(hal: HalApi) -> Handshake:
+class Versioned(Protocol):
+    """A HAL as far as versions go: what `shake_hands` asks, tells and sets (`npuhal.api.HalApi` is one)."""
+
+    version: int
+
+    def has(self, name: str) -> bool:
+        """Whether the library has a function."""
+
+    def halGetAPIVersion(self, halAPIVersion: Any, /) -> int:
+        """Write the version of the library's header."""
+
+    def halSetRuntimeApiVer(self, version: int, /) -> Any:
+        """Take the version of the client."""
+
+
+def shake_hands(hal: Versioned) -> Handshake:
     """Ask the library for its version, tell it ours, and let `hal` follow the library's layouts.
 
     We speak every header version the tables know, so we answer with the newer one if the library is at least that new.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fakes.checkers.tracked import Tracked
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 _LOG = logging.getLogger("npuhal.fake.check")
 _LARGEST = 64 << 20

@@ -24,11 +24,12 @@ from npuhal import constants
 if TYPE_CHECKING:
     from fakes.checkers.names import Place
     from fakes.errors import MemoryFault, TaskFault
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.blocks import Block
-    from fakes.machine.card import Device, Signal
-    from fakes.machine.machine import Machine
+    from fakes.machine.card import Device
+    from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
+    from fakes.machine.signal import Signal
 
 SQE_BYTES = 64
 _LOG = logging.getLogger("npuhal.fake.check")

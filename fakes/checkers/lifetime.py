@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.checkers.names import Place
     from fakes.errors import MemoryFault
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.blocks import Block
 
 _KEPT = 1024

@@ -9,7 +9,7 @@ from fakes.checkers.order import Stamp
 
 if TYPE_CHECKING:
     from fakes.checkers.order import Actor
-    from fakes.machine.card import Signal
+    from fakes.machine.signal import Signal
 
 _KEPT = 256
 """Records of one counter that are told apart; waits for older ones rely on the oldest of these."""

@@ -14,7 +14,7 @@ from fakes.machine.blocks import Kind
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.checkers.shadow import Work
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.blocks import Block
 
 _CURE = "Write it again only after the stream, or an event behind the copy, was waited for"

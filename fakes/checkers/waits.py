@@ -15,7 +15,7 @@ from fakes.checkers.report import DEADLOCK, CheckFailed, Report
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.checkers.names import Place
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
 

@@ -10,9 +10,12 @@ from npuhal import late
 
 if TYPE_CHECKING:
     from chips.chip import Chip
-    from fakes.executor.executor import WAIT, Executor, Handler, Task, handlers
+    from fakes.executor.executor import Executor, handlers
+    from fakes.executor.task import WAIT, Handler, Task
 else:  # what executes is loaded with the first task: null:// never needs it
-    __getattr__, __dir__ = late.names(__name__, {"fakes.executor.executor": "WAIT Executor Handler Task handlers"})
+    __getattr__, __dir__ = late.names(__name__, {
+        "fakes.executor.executor": "Executor handlers", "fakes.executor.task": "WAIT Handler Task",
+    })
 
 __all__ = ["ENTRIES", "WAIT", "Executor", "Handler", "Task", "check_entries", "handlers"]
 

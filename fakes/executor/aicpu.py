@@ -16,7 +16,7 @@ from fakes.machine.scheduled import OPERATORS
 from fakes.schedule.scheduler import AICPU
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 KERNEL_NS = 12_000
 """Cost of an AICPU kernel."""

@@ -16,7 +16,7 @@ from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
 

@@ -14,7 +14,7 @@ from fakes.executor.condition import program
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.queues import SubmissionQueue
 
 _COMMAND_STREAM_CLEAR, _COMMAND_NOTIFY_RESET = 0, 1

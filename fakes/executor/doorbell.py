@@ -10,7 +10,7 @@ from fakes.executor.memory import follow
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 
 def doorbell(task: Task) -> int:

@@ -15,7 +15,7 @@ from fakes.faults import Effect
 
 if TYPE_CHECKING:
     from chips.chip import Chip
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.card import Device
 
 _MAGIC = 0xA55A2020

@@ -13,8 +13,9 @@ from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
-    from fakes.machine.card import Device, Signal
+    from fakes.executor.task import Task
+    from fakes.machine.card import Device
+    from fakes.machine.signal import Signal
 
 _WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
 _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4

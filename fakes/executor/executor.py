@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chips import credit
@@ -25,25 +25,21 @@ from fakes.executor import (
     value,
 )
 from fakes.executor.accepted import accepted
+from fakes.executor.condition import Registers
 from fakes.executor.reader import Reader
+from fakes.executor.task import WAIT, Handler, Task
 from fakes.faults import Effect
 from fakes.machine.journal import Executed
 from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.schedule.scheduler import CONTROL_NS
-from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.completion import Cqe
     from chips.layout import Layout
     from fakes.machine.card import Device
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
-WAIT = 0
-"""What a handler returns when the task cannot run yet; else it returns how many SQEs the task took."""
-
-
-Handler = Callable[["Task"], int]
 
 _INVALID = 63
 _ORDERING = frozenset({
@@ -55,45 +51,6 @@ _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
 _STOPPED = 0x5B
 """What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
-
-
-@dataclass(slots=True, eq=False)
-class Task:
-    """One SQE on its way: where it lies, what it says, and what executing it produced."""
-
-    machine: Machine
-    device: Device
-    sq: SubmissionQueue
-    position: int
-    raw: bytes
-    layout: str
-    fields: dict[str, int]
-    kind: str
-    handler: Handler
-    start: int = -1
-    end: int = 0
-    detail: str = ""
-    kernel_name: str = ""
-    error_code: int = 0
-    warning: bool = False
-    parts: list[Generator[object, None, object]] | None = None
-    """What kernel functions have yet to do that have yielded."""
-    touched: list[tuple[int, int, int]] | None = None
-    """Address, bytes and how (fakes.checkers.race) of what it has touched; kept only while that is watched."""
-
-    def touch(self, address: int, size: int, how: int) -> None:
-        """Note that the task reads or writes memory."""
-        if self.touched is not None:
-            self.touched.append((address, size, how))
-
-    def occupy(self, cost: int, *engines: str) -> None:
-        """Spend `cost` virtual nanoseconds on the engines, all at once; none means the queue alone."""
-        self.start, self.end = self.device.engines.occupy(self.sq, engines, cost)
-
-    def following(self, index: int) -> bytes:
-        """Return the SQE `index` places behind this one."""
-        sq = self.sq
-        return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
 
 
 _MODULES = (kernel, aicpu, scheduled, fusion, memory, value, doorbell, event, model, control, media)
@@ -126,6 +83,10 @@ class Executor:
         self.identify = Reader(machine.plugin.layouts).identify
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
+
+    def registers(self, device: Device) -> Registers:
+        """Return what condition programs of a card reach besides its memory."""
+        return Registers(device)
 
     def execute(self, device: Device, sq: SubmissionQueue) -> bool:
         """Execute the task at the head of the queue; False when it has to wait.

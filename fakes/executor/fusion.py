@@ -14,7 +14,7 @@ from fakes.faults import Effect
 from fakes.schedule.scheduler import AIC, AICPU, AIV
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.missions import Mission
 
 

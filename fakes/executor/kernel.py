@@ -14,7 +14,7 @@ from fakes.schedule.scheduler import AIC, AIV, kernel_ns
 from npuhal.records import replace
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 
 def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int | None:

@@ -14,7 +14,7 @@ from fakes.faults import Effect
 from fakes.schedule.scheduler import SDMA, copy_ns
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 _TYPES = ("int32", "int64", "uint32", "uint64", "bfloat16", "float16", "float32")
 _DROPOUT, _UNIFORM, _NORMAL, _TRUNCATED = range(4)

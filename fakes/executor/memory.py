@@ -17,7 +17,7 @@ from fakes.machine.wqe import WQE, WQE_MARK
 from fakes.schedule.scheduler import D2H, H2D, SDMA, copy_ns
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 _DTYPES = {0x00: "int8", 0x10: "int16", 0x20: "int32", 0x30: "uint8", 0x40: "uint16", 0x50: "uint32",
            0x60: "float16", 0x70: "float32"}  # fmt: skip

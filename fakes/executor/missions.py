@@ -13,7 +13,7 @@ from fakes.machine.missions import COST_NS, Mission
 from npuhal.records import replace
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 ENTRIES = 4
 """Entries that missions take in a fused task in front of AI cores, however few they are."""

@@ -11,7 +11,7 @@ from fakes.executor.condition import program
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 _STREAM_ADD, _STREAM_DELETE, _PRE_PROCESS, _MODEL_ABORT = 0, 1, 4, 6
 """Operations of model maintenance (mmt_type)."""

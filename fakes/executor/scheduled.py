@@ -12,7 +12,7 @@ from fakes.machine.scheduled import ScheduledModel, load
 from fakes.schedule.scheduler import AICPU
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 _LOAD, _EXECUTE, _DESTROY, _ABORT = 1, 2, 3, 4
 _ABORTED = 0x99

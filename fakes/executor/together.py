@@ -11,36 +11,16 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, TypeVar
 
 from fakes.errors import FakeError, StandInFailed
-from npuhal.records import dataclass
+from fakes.machine.begun import Begun
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.card import Device
-    from fakes.machine.queues import SubmissionQueue
 
 What = TypeVar("What")
 
 _ROUNDS = 64
 """How often the parts of a task look at each other's work before others get their turn."""
-
-
-@dataclass(slots=True)
-class Begun:
-    """A task whose functions have begun and wait."""
-
-    sq: SubmissionQueue
-    position: int
-    done: int
-    engines: tuple[str, ...]
-    cost: int
-    detail: str
-    parts: list[Generator[object, None, object]]
-
-    @property
-    def alive(self) -> bool:
-        """Whether the task is still at the head of its queue: it may have been ended from outside."""
-        sq = self.sq
-        return not sq.destroyed and sq.enabled and (sq.head, sq.done) == (self.position, self.done)
 
 
 def call(task: Task, function: Callable[[What], object], context: What) -> None:

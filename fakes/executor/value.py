@@ -16,7 +16,7 @@ from fakes.executor.event import record_elsewhere
 
 if TYPE_CHECKING:
     from chips.layout import Layout
-    from fakes.executor import Task
+    from fakes.executor.task import Task
 
 _NOTIFY_BY_ID = 4
 """Sub type of a value write of STARS v2 that records a notify."""

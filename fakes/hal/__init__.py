@@ -29,7 +29,7 @@ from fakes.hal.snapshot import SnapshotCalls
 from fakes.hal.vmm import VmmCalls
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 CHAPTERS = (
     DeviceCalls, ProcessCalls, InfoCalls, MemoryCalls, ControlCalls, CopyCalls, RegistrationCalls, DmaCalls,

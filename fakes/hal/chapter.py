@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 
 class Chapter:

@@ -13,7 +13,7 @@ from npuhal import constants as c
 if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.lent import Lent
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _ASYNC_HEIGHT_LIMIT = 5 << 20
 _NODE_BYTES = 1 << 22

@@ -6,25 +6,13 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
+from fakes.machine.fault_event import FaultEvent as FaultEvent
 from npuhal import constants as c
-from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device
 
 _MAX_EVENTS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class FaultEvent:
-    """A fault of a card: `assertion` says whether it resumed (0), occurred (1) or happens once (2)."""
-
-    event_id: int
-    name: str
-    severity: int = 1
-    node_type: int = 0
-    assertion: int = 1
-    serial: int = 0
 
 
 class FaultCalls(Chapter):

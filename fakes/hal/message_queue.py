@@ -18,7 +18,7 @@ from npuhal import structs as s
 from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _SHALLOWEST, _DEEPEST = 2, 8192
 _MOST = c.MAX_QUEUE_NUM

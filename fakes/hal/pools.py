@@ -12,7 +12,7 @@ from npuhal import constants as c
 from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _UVM_KIND = c.MEM_UVM_VAL
 _KIND_MASK = (1 << c.MEM_VIRT_WIDTH) - 1

@@ -10,7 +10,7 @@ from fakes.shared import Export
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 
 class SharedIdCalls(NamedChapter):

@@ -14,7 +14,7 @@ from fakes.machine.queues import SQE_BYTES
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
 
 _TYPE_SQ = 0

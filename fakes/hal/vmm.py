@@ -15,7 +15,7 @@ from npuhal import constants as c
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _HANDLE_BASE, _HANDLE_STEP = 0x7E00_0000_0000, 64
 _FLAG_BITS = c.MEM_RSV_TYPE_DEVICE_SHARE | c.MEM_RSV_TYPE_REMOTE_MAP

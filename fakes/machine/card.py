@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.chip import Chip
 from chips.completion import Cqe
 from fakes.machine.identity import Identity
-from fakes.machine.ids import IdPool
+from fakes.machine.ids import IdPool, id_counts
 from fakes.machine.models import Models
 from fakes.machine.queues import LogicQueue, StreamMemory, SubmissionQueue
+from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import POLL, Engines, Policy
 
 if TYPE_CHECKING:
-    from fakes.executor.condition import Registers
-    from fakes.executor.together import Begun
-    from fakes.hal.faults import FaultEvent
-    from fakes.machine.machine import Machine
+    from fakes.machine.begun import Begun
+    from fakes.machine.fault_event import FaultEvent
+    from fakes.machine.ports import Machine, Registers
 
-_DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
 _WORKING = 1
 """DRV_STATUS_WORK."""
-ID_KINDS = (*_DEFAULT_LIMITS, "sq", "cq")
-"""Kinds of ids a card hands out."""
-_QUEUES = 2048
-"""SQ ids of one task scheduler; firmware decides it on a card (hal_semantics 4.2: 2048 channels)."""
 
 
 _MOST_PER_TURN = 1_000
@@ -36,26 +30,6 @@ _MOST_PER_TURN = 1_000
 
 IDLE_POLL_NS = 100_000
 """Virtual time that a host poll takes when the device has nothing it could do."""
-
-
-def id_counts(chip: Chip, limits: Mapping[str, int]) -> dict[str, int]:
-    """Return how many ids of each kind a card has: as the chip's manual states it, or as `limits` wants it."""
-    stated = chip.limits
-    counts = dict(_DEFAULT_LIMITS, sq=_QUEUES, cq=2 * _QUEUES + 4096)
-    counts["stream"] = stated.max_streams or counts["stream"]
-    counts["event"] = stated.events or counts["event"]
-    counts["notify"] = stated.notifies or counts["notify"]
-    return {**counts, **limits}
-
-
-class Signal:
-    """State of one event, notify or count notify: a value, when it was last set, and by whom."""
-
-    __slots__ = ("time", "value")
-
-    def __init__(self) -> None:
-        self.value = 0
-        self.time = 0
 
 
 class Device:
@@ -298,9 +272,8 @@ class Device:
     def registers(self) -> Registers:
         """What condition programs reach besides memory; made when the first one runs."""
         if self._registers is None:
-            from fakes.executor.condition import Registers
 
-            self._registers = Registers(self)
+            self._registers = self.machine.executor.registers(self)
         return self._registers
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from npuhal.daemon import DaemonError
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 
 class FakeDaemon:

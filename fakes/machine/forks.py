@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 alive: weakref.WeakSet[Machine] = weakref.WeakSet()
 """All machines of the process: hooks of forks cannot be taken away again."""

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
+
+from chips.chip import Chip
+
+_DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
+ID_KINDS = (*_DEFAULT_LIMITS, "sq", "cq")
+"""Kinds of ids a card hands out."""
+_QUEUES = 2048
+"""SQ ids of one task scheduler; firmware decides it on a card (hal_semantics 4.2: 2048 channels)."""
+
+
+def id_counts(chip: Chip, limits: Mapping[str, int]) -> dict[str, int]:
+    """Return how many ids of each kind a card has: as the chip's manual states it, or as `limits` wants it."""
+    stated = chip.limits
+    counts = dict(_DEFAULT_LIMITS, sq=_QUEUES, cq=2 * _QUEUES + 4096)
+    counts["stream"] = stated.max_streams or counts["stream"]
+    counts["event"] = stated.events or counts["event"]
+    counts["notify"] = stated.notifies or counts["notify"]
+    return {**counts, **limits}
 
 
 class _Run:

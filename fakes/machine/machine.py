@@ -23,9 +23,10 @@ from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
 from fakes.machine.blocks import Block
-from fakes.machine.card import Device, id_counts
+from fakes.machine.card import Device
 from fakes.machine.changed import Changed
 from fakes.machine.driver import driver_of
+from fakes.machine.ids import id_counts
 from fakes.machine.journal import Executed
 from fakes.machine.memory import Memory
 from fakes.machine.missions import MissionFunction
@@ -92,7 +93,7 @@ class Machine:
         check_entries(chip)
         self.planned: list[Planned] = []
         """Per card what was decided, where a plan was given."""
-        self.devices = [self._make_device(index) for index in range(options.devices)]
+        self.devices: list[Device] = [self._make_device(index) for index in range(options.devices)]
         self.log: deque[Executed] = deque(maxlen=_LOG_ENTRIES)
         self.problems: deque[str] = deque(maxlen=_PROBLEMS)
         self.client_version = 0

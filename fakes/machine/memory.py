@@ -11,7 +11,7 @@ import mmap
 from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import BackingFile, Extents, Reservation, mapped
@@ -21,7 +21,6 @@ from fakes.machine.window import Window
 from npuhal import constants
 
 if TYPE_CHECKING:
-    from fakes.checkers import Checks
     from fakes.shim.caller import CallerMemory
 
 DEVICE_WINDOW = 1 << 37
@@ -36,6 +35,16 @@ _MODULE_SHIFT, _MODULE_MASK = constants.MEM_MODULE_ID_BIT, constants.MEM_MODULE_
 
 def _nobody(_block: Block) -> bool:
     return False
+
+
+class Watch(Protocol):
+    """Who wants to know of every block."""
+
+    def allocated(self, block: Block) -> None:
+        """A block is there."""
+
+    def freed(self, block: Block) -> None:
+        """A block goes."""
 
 
 class Memory:
@@ -66,7 +75,7 @@ class Memory:
         self._lingering: list[Block] = []
         self.held_elsewhere: Callable[[Block], bool] = _nobody
         """Whether other processes have the bytes of a block open."""
-        self.watch: Checks | None = None
+        self.watch: Watch | None = None
         """Who wants to know when blocks come and go."""
         self.exact = False
         """Whether blocks end behind the last byte that was asked for (check=bounds), not with the page of it."""

@@ -17,7 +17,7 @@ from fakes.faults import Effect
 from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
-    from fakes.executor import Task
+    from fakes.executor.task import Task
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
 

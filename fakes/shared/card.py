@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fakes.machine.blocks import Budget, Pool
-from fakes.machine.card import Signal
 from fakes.machine.ids import IdPool
+from fakes.machine.signal import Signal
 from fakes.shared.names import Names, Source
 from fakes.shared.place import Place
 from fakes.shared.table import Table

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from chips.chip import Chip
 from fakes.checkers.report import CHECKS, DEADLOCK, RACE
-from fakes.machine.card import ID_KINDS
+from fakes.machine.ids import ID_KINDS
 from fakes.schedule.scheduler import POLICIES
 from npuhal.errors import BadUrl
 from npuhal.loader import HalUrl

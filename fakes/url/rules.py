@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError
 from fakes.faults import Effect
-from fakes.hal.faults import FaultEvent
+from fakes.machine.fault_event import FaultEvent
 from npuhal import constants
 
 if TYPE_CHECKING:

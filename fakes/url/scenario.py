@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.schema import SchemaError, read_yaml
 from fakes.errors import FakeError
-from fakes.machine.card import ID_KINDS
+from fakes.machine.ids import ID_KINDS
 from fakes.url import rules
 from fakes.url.options import parse, size
 from npuhal.errors import BadUrl

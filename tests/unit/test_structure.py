@@ -16,6 +16,7 @@ from chips.registry import plugin
 from fakes import hal
 from npuhal.declarations import CHAPTERS
 from npuhal.prototypes import prototype
+from tests.unit.test_import_direction import imports, module_name, sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,7 +62,9 @@ GENERATION_PARTS = {
     "hwts": {"command", "completion"},
     "arch5162": {"builders"},  # 19 task types: one module holds them all
 }
-EXECUTOR_PARTS = {"accepted", "condition", "error_ring", "executor", "missions", "reader", "scheduled", "together"}
+EXECUTOR_PARTS = {
+    "accepted", "condition", "error_ring", "executor", "missions", "reader", "scheduled", "task", "together",
+}  # fmt: skip
 
 
 def test_task_descriptions_builders_and_handlers_are_divided_by_topics() -> None:
@@ -190,3 +193,82 @@ def test_a_question_for_a_generation_is_found(source: str, fault: str) -> None:
 )
 def test_a_name_that_decides_nothing_is_free(source: str) -> None:
     assert generation_faults(source) == []
+
+
+# -- import cycles: no knot of more than twelve files, typing and late imports counted ---------------------------------
+
+MOST_IN_A_CYCLE = {"npuhal": 12, "chips": 12, "fakes": 12, "runtime": 52}
+"""Files of the largest cycle by package; `runtime` is above the goal of twelve and may only fall."""
+
+
+def import_graph(texts: dict[str, tuple[str, bool]]) -> dict[str, set[str]]:
+    """What each module imports, by module name; `texts` has source and whether it is a package.
+
+    Left out are the ways up that the layers allow: the loader's to the fakes, the entry point's to the commands.
+    """
+    graph: dict[str, set[str]] = {}
+    for module, (source, is_package) in texts.items():
+        found = set()
+        for each in imports(ast.parse(source), module, is_package):
+            target = each.target
+            while target and target not in texts:
+                target = target.rpartition(".")[0]
+            allowed = each.late and (module, target.partition(".")[0]) in UPWARD
+            if target and target != module and not allowed:
+                found.add(target)
+        graph[module] = found
+    return graph
+
+
+UPWARD = {("npuhal.loader", "fakes"), ("npuhal.command", "runtime")}
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one module (Tarjan), the largest first."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found = []
+    for root in graph:
+        if root in number:
+            continue
+        number[root] = low[root] = len(number)
+        stack.append(root)
+        work = [(root, iter(sorted(graph[root])))]
+        while work:
+            module, targets = work[-1]
+            target = next(targets, None)
+            if target is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[module])
+                if low[module] == number[module]:
+                    at = stack.index(module)
+                    if len(stack) - at > 1:
+                        found.append(sorted(stack[at:]))
+                    del stack[at:]
+            elif target not in number:
+                number[target] = low[target] = len(number)
+                stack.append(target)
+                work.append((target, iter(sorted(graph[target]))))
+            elif target in stack:
+                low[module] = min(low[module], number[target])
+    return sorted(found, key=len, reverse=True)
+
+
+def test_no_import_cycle_is_large() -> None:
+    texts = {module_name(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in sources()}
+    large = [each for each in cycles(import_graph(texts)) if len(each) > MOST_IN_A_CYCLE[each[0].partition(".")[0]]]
+    assert large == []
+
+
+def test_a_cycle_is_found_by_typing_and_late_imports_too() -> None:
+    texts = {
+        "npuhal.a": ("if TYPE_CHECKING:\n    from npuhal.b import B", False),
+        "npuhal.b": ("def f():\n    from npuhal import c", False),
+        "npuhal.c": ("import npuhal.a", False),
+        "npuhal.d": ("from npuhal.a import A", False),
+        "npuhal.loader": ("def f():\n    from fakes import open_fake", False),
+        "fakes": ("from npuhal import loader", True),
+    }
+    assert cycles(import_graph(texts)) == [["npuhal.a", "npuhal.b", "npuhal.c"]]

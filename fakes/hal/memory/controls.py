@@ -13,7 +13,7 @@ from npuhal import constants as c
 from npuhal import structs as s
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _BAR_FEATURES = c.CTRL_SUPPORT_PCIE_BAR_MEM_MASK | c.CTRL_SUPPORT_PCIE_BAR_HUGE_MEM_MASK
 _NO_MODULE = 0xFF

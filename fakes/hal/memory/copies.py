@@ -12,7 +12,7 @@ from npuhal import constants as c
 
 if TYPE_CHECKING:
     from fakes.hal.dma import Piece
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _BATCH_LIMIT = 4096
 

@@ -11,7 +11,7 @@ from npuhal import constants as c
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _TYPE_BITS, _TYPE_MASK = c.MEM_PROC_TYPE_BIT, (1 << c.MEM_PROC_TYPE_BIT) - 1
 _AGENTS = 65

@@ -11,7 +11,7 @@ from npuhal import constants as c
 from npuhal import structs
 
 if TYPE_CHECKING:
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _LOCAL = 1
 

@@ -11,7 +11,7 @@ from npuhal import constants as c
 
 if TYPE_CHECKING:
     from fakes.machine.lent import Lent
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 
 class CallbackCalls(Chapter):

@@ -14,7 +14,7 @@ from npuhal import constants as c
 
 if TYPE_CHECKING:
     from fakes.machine.blocks import Block
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _SEND_INFO = struct.Struct("<IIIiQII")
 """halTaskSendInfo up to `pos`: type, tsId, sqId, timeout, sqe_addr, sqe_num, pos."""

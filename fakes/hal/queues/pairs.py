@@ -16,7 +16,7 @@ from npuhal import constants as c
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
 
 _DEPTH_LIMIT = 65535
 _LOGIC_DEPTH_LIMIT = 65536

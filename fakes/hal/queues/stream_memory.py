@@ -16,7 +16,7 @@ from npuhal import structs as s
 if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.lent import Lent
-    from fakes.machine.machine import Machine
+    from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
 
 _UNBIND = 0xFFFFFFFF

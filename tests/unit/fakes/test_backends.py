@@ -13,7 +13,7 @@ from chips import UnknownChip
 from fakes import NotModelled
 from fakes.faults import Effect
 from fakes.hal.coverage import Status, coverage
-from fakes.machine.card import ID_KINDS
+from fakes.machine.ids import ID_KINDS
 from fakes.schedule.scheduler import POLICIES
 from fakes.tiers.compiled import compiler
 from fakes.url.options import NAMES as OPTIONS

@@ -1,0 +1,59 @@
+"""One task on its way through the device."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
+
+from fakes.machine.queues import SQE_BYTES
+from npuhal.records import dataclass
+
+if TYPE_CHECKING:
+    from fakes.machine.card import Device
+    from fakes.machine.ports import Machine
+    from fakes.machine.queues import SubmissionQueue
+
+WAIT = 0
+"""What a handler returns when the task cannot run yet; else it returns how many SQEs the task took."""
+
+Handler = Callable[["Task"], int]
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One SQE on its way: where it lies, what it says, and what executing it produced."""
+
+    machine: Machine
+    device: Device
+    sq: SubmissionQueue
+    position: int
+    raw: bytes
+    layout: str
+    fields: dict[str, int]
+    kind: str
+    handler: Handler
+    start: int = -1
+    end: int = 0
+    detail: str = ""
+    kernel_name: str = ""
+    error_code: int = 0
+    warning: bool = False
+    parts: list[Generator[object, None, object]] | None = None
+    """What kernel functions have yet to do that have yielded."""
+    touched: list[tuple[int, int, int]] | None = None
+    """Address, bytes and how (fakes.checkers.race) of what it has touched; kept only while that is watched."""
+
+    def touch(self, address: int, size: int, how: int) -> None:
+        """Note that the task reads or writes memory."""
+        if self.touched is not None:
+            self.touched.append((address, size, how))
+
+    def occupy(self, cost: int, *engines: str) -> None:
+        """Spend `cost` virtual nanoseconds on the engines, all at once; none means the queue alone."""
+        self.start, self.end = self.device.engines.occupy(self.sq, engines, cost)
+
+    def following(self, index: int) -> bytes:
+        """Return the SQE `index` places behind this one."""
+        sq = self.sq
+        return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)

@@ -205,6 +205,8 @@ class CallbackFunction:
 
 
 def _word(value: Any) -> int:
+    if isinstance(value, str):
+        return _lasting(value.encode())
     return 0 if value is None else int(value)
 
 

@@ -26,6 +26,9 @@ def names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
     def load(name: str) -> Any:
         home = home_of.get(name)
         if home is None:
+            below = f"{package}.{name}"
+            if any(each == below or each.startswith(f"{below}.") for each in homes):
+                return importlib.import_module(below)  # a module that the package once loaded by itself
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(home), name)
         setattr(sys.modules[package], name, value)

@@ -65,6 +65,9 @@ __all__ = [
 _HOMES = {"tracing": "runtime.trace"}
 """Where names come from that are not of the public surface proper; this package stands above all of its layers."""
 
+_PARTS = ("api", "capi", "core", "driver", "errors", "feature", "launch", "memory", "trace")
+"""Packages that can be reached as attributes, whether something has loaded them yet or not."""
+
 
 def __getattr__(name: str) -> Any:
     """Load the public surface on first use, so that `import runtime.errors` stays cheap."""
@@ -76,6 +79,8 @@ def __getattr__(name: str) -> Any:
             raise
         globals()[name] = value
         return value
+    if name in _PARTS:
+        return importlib.import_module(f"runtime.{name}")
     raise AttributeError(f"module 'runtime' has no attribute {name!r}")
 
 

@@ -1,0 +1,74 @@
+"""Names that are loaded late: all of them are there, in `dir`, for `import *`, and hide no module of their package."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from npuhal import late
+
+ROOT = Path(late.__file__).parents[1]
+PACKAGES = [
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for top in ("npuhal", "chips", "runtime", "fakes")
+    for path in sorted((ROOT / top).rglob("__init__.py"))
+    if "late.names(" in path.read_text()
+]
+
+
+def python(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def test_there_are_such_packages() -> None:
+    assert {"runtime.api", "chips", "runtime.feature.graph", "chips.binary"} <= set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_names_are_there(package: str) -> None:
+    module = importlib.import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        assert getattr(module, name) is getattr(module, name)
+    below = {each.name for each in pkgutil.iter_modules(module.__path__)}
+    hidden = below & set(module.__all__)
+    assert not hidden, "the name would be the module's or the object's, by what was imported first"
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        module.nothing
+
+
+def test_nothing_is_loaded_before_it_is_used() -> None:
+    assert python(
+        "import sys, runtime.api\nprint('runtime.api.devices' in sys.modules)\n"
+        "from runtime.api import Device\nprint('runtime.api.devices' in sys.modules, 'Device' in vars(runtime.api))"
+    ).split() == ["False", "True", "True"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["chips.catalog.find_chip", "runtime.feature.graph.recording.builder.GraphBuilder", "runtime.errors.RuntimeFault",
+     "chips.binary.program.read_program"],
+)
+def test_modules_are_attributes_of_their_packages(expression: str) -> None:
+    """As they were when the packages loaded all of them."""
+    top = expression.partition(".")[0]
+    assert python(f"import {top}\nprint({expression}.__name__)") == expression.rpartition(".")[2]
+
+
+def test_a_name_is_one_object_for_all_threads() -> None:
+    found = python(
+        "import threading, runtime\ngate, found = threading.Barrier(8), []\n"
+        "def use():\n gate.wait(10)\n found.append(runtime.Graph)\n"
+        "threads = [threading.Thread(target=use) for _ in range(8)]\n"
+        "[thread.start() for thread in threads]\n[thread.join(20) for thread in threads]\n"
+        "print(len(found), len(set(found)))"
+    )
+    assert found == "8 1"

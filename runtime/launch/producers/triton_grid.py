@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chips.binary.producers.packing import POINTER, Member
 from chips.binary.producers.triton import Arranged, KernelLayout, Metadata, Parameter
-from chips.binary.producers.triton.layout import LOCKS, WORKSPACE
+from chips.binary.producers.triton.layout import LOCKS, SYNC, WORKSPACE
 from npuhal.records import dataclass, replace
 from runtime import errors
 from runtime.launch.args import SLOT_BYTES
@@ -21,7 +21,7 @@ from runtime.launch.copy.fill import queue_fill
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.producers.values import fits, misfit, pointer, same_element, unfit
 from runtime.memory.array import DeviceArray
-from runtime.memory.device import DeviceBuffer
+from runtime.memory.device import DeviceBuffer, PooledBuffer
 
 if TYPE_CHECKING:
     from chips.binary.producers.triton import LockArea
@@ -121,9 +121,13 @@ def _is_scalar(layout: KernelLayout, member: Member) -> bool:
     return name.startswith("arg") and not layout.parameters[int(name[3:])].is_pointer
 
 
+_LATE: Final = {LOCKS: "lock", WORKSPACE: "space", SYNC: "device.core_sync_address"}
+"""Members that are looked up in each launch: another card may have taken the place of the one before."""
+
+
 def _value(member: Member, hidden: dict[str, int]) -> str:
-    if member.name in (LOCKS, WORKSPACE):
-        return {LOCKS: "lock", WORKSPACE: "space"}[member.name]
+    if member.name in _LATE:
+        return _LATE[member.name]
     return str(hidden[member.name]) if member.name in hidden else member.name.replace("arg", "a")
 
 
@@ -134,8 +138,7 @@ def grid_function(plan: Plan, arranged: Arranged, original: tuple[int, int, int]
         original: the grid as the caller gave it.
     """
     layout, metadata, kernel = plan.layout, plan.metadata, plan.kernel
-    sync = plan.device.core_sync_address if layout.sync_address else 0
-    slots = _slots(layout, layout.hidden(arranged.grid, original, sync=sync))
+    slots = _slots(layout, layout.hidden(arranged.grid, original))
     names = [f"a{number}" for number in range(len(plan.parameters))]
     pointers = [number for number, each in enumerate(plan.parameters) if each.is_pointer]
     prepare = _preparation(plan, arranged.physical, len(slots.words))
@@ -150,7 +153,8 @@ def grid_function(plan: Plan, arranged: Arranged, original: tuple[int, int, int]
     ]
     for number in pointers:
         name = f"a{number}"
-        plain = f"type({name}) is DeviceBuffer or type({name}) is DeviceArray and {name}.element in elements{number}"
+        typed = f"kind is DeviceArray and {name}.element in elements{number}"
+        plain = f"(kind := type({name})) is DeviceBuffer or kind is PooledBuffer or {typed}"
         lines.append(f"    if not ({plain}) or {name}.device is not device: {name} = pointer({number}, {name})")
     count = struct.calcsize(slots.scalars) // SLOT_BYTES
     if count:
@@ -179,7 +183,8 @@ def grid_function(plan: Plan, arranged: Arranged, original: tuple[int, int, int]
             f"        {call}",
         ]
     scope: dict[str, Any] = {
-        "DeviceArray": DeviceArray, "DeviceBuffer": DeviceBuffer, "device": plan.device, "failures": _FAILURES,
+        "DeviceArray": DeviceArray, "DeviceBuffer": DeviceBuffer, "PooledBuffer": PooledBuffer,
+        "device": plan.device, "failures": _FAILURES,
         "key": (kernel, arranged.physical, len(slots.words), metadata.simt_bytes), "lock": 0, "space": 0,
         "pack": struct.Struct(slots.scalars).pack, "plan": plan, "pointer": plan.pointer, "prepare": prepare,
         "scratch": _scratch(plan.device, locks, space_bytes), "whole": struct.Struct(f"<{count}Q").unpack,

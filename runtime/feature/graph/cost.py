@@ -64,12 +64,13 @@ def stream_room(stream: Stream) -> int:
 def cost_of(graph: Captured) -> Cost:
     """Return what a graph takes; while it is captured, what it would take if it ended now."""
     ends = 1 if graph.end_notify is None else 0
-    unreset = len(graph.shadows) if graph.capturing else 0
-    bytes_used = sum(isinstance(shadow.signal, ByteSignal) for shadow in graph.shadows)
-    streams = sum(len(branch.streams) for branch in graph.branches)
+    unreset = len(graph.recording.shadows) if graph.capturing else 0
+    bytes_used = sum(isinstance(shadow.signal, ByteSignal) for shadow in graph.recording.shadows)
+    streams = sum(len(branch.streams) for branch in graph.recording.branches)
     return Cost(
         streams=streams, queues=streams, sqes=sum(node.count for node in graph.nodes) + ends + unreset,
-        nodes=len(graph.nodes) + ends + unreset, events=len(graph.shadows) - bytes_used, event_bytes=bytes_used,
+        nodes=len(graph.nodes) + ends + unreset, events=len(graph.recording.shadows) - bytes_used,
+        event_bytes=bytes_used,
         notifies=1, models=1, lends=graph.software,
         argument_bytes=graph.arguments.size_bytes,
     )

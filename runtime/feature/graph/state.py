@@ -11,7 +11,7 @@ from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
-    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph.recording.recording import GraphRecording
 
 _MANY_EVENTS = 8192
 """With more free event ids than that, shadows are hardware events."""
@@ -62,16 +62,16 @@ def counts_hardware_events(device: Device) -> bool:
 
 
 class Spoils:
-    """`with graph.invalidated_by_failure():`"""
+    """`with graph.recording.invalidated_by_failure():`"""
 
-    __slots__ = ("_graph",)
+    __slots__ = ("_recording",)
 
-    def __init__(self, graph: Captured) -> None:
-        self._graph = graph
+    def __init__(self, recording: GraphRecording) -> None:
+        self._recording = recording
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
     def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
         if raised is not None:
-            self._graph.spoil(raised)
+            self._recording.spoil(raised)

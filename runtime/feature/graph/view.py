@@ -61,7 +61,7 @@ def edges_of(graph: Captured) -> list[Edge]:
         if before := last.get(node.user):
             found.append(Edge(before, node))
         last[node.user] = node
-    for shadow in graph.shadows:
+    for shadow in graph.recording.shadows:
         if shadow.node is not None:
             found += (Edge(shadow.node, wait, _event_of(shadow.node)) for wait in shadow.waits)
     return found
@@ -81,7 +81,7 @@ def outline(graph: Captured) -> str:
         if edge.event:
             leads.setdefault(edge.source, []).append(edge.target)
     lines = [repr(graph).strip("<>")]
-    for branch in graph.branches:
+    for branch in graph.recording.branches:
         name = f" ({branch.user.name})" if branch.user.name else ""
         lines.append(f"  stream {branch.user.stream_id}{name}")
         for node in graph.nodes:
@@ -106,7 +106,7 @@ def _line(node: Node, targets: Sequence[Node]) -> str:
 def dot(graph: Captured) -> str:
     """Return the graph in the language of Graphviz: one cluster per stream, dashed edges for events."""
     lines = [f"digraph {json.dumps(graph.name or f'graph {graph.model_id}')} {{", "  node [shape=box];"]
-    for branch in graph.branches:
+    for branch in graph.recording.branches:
         lines += [f"  subgraph cluster_{branch.user.stream_id} {{", f'    label="stream {branch.user.stream_id}";']
         lines += (
             f"    n{node.index} [label={json.dumps(node.name)}{_attributes(node)}];"
@@ -244,7 +244,7 @@ def differences(before: Captured, after: Captured) -> list[Difference]:
 
 
 def _signature(graph: Captured, node: Node) -> tuple[object, ...]:
-    place = next((index for index, branch in enumerate(graph.branches) if branch.user is node.user), -1)
+    place = next((index for index, branch in enumerate(graph.recording.branches) if branch.user is node.user), -1)
     kernel = "" if node.kernel is None else node.kernel.name
     return (place, type_name(node), kernel, node.blocks, node.enabled)
 

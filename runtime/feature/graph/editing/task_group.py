@@ -61,8 +61,8 @@ def begin_group(stream: Stream) -> TaskGroup:
         raise _status("begin of a task group", "a group is being recorded in the stream")
     graph = branch.graph
     branch.group = TaskGroup(branch)
-    graph.groups.append(branch.group)
-    graph.settle()
+    graph.recording.groups.append(branch.group)
+    graph.recording.settle()
     return branch.group
 
 
@@ -79,13 +79,13 @@ def end_group(stream: Stream) -> TaskGroup:
         raise _status("end of a task group", "no group is being recorded in the stream")
     branch.group, group.recording = None, False
     graph = branch.graph
-    graph.settle()
+    graph.recording.settle()
     if group.error is not None:
         raise errors.fault(
             group.error.name, f"the task group is not complete: {group.error.message}", ee="EE1017",
             params=("end of a task group", "stream", "a task of the group has failed"), hint=group.error.hint,
         )
-    if not graph.unhindered:
+    if not graph.recording.unhindered:
         raise errors.fault(
             "RT_ERROR_STREAM_CAPTURE_INVALIDATED", "a captured task has failed, so that the group is not complete",
             hint="see the error of that call, and capture again",

@@ -197,11 +197,11 @@ def _keep_place(stream: Stream, event: Event, call: str, task: Task, *, records:
             hint="use one event for each external record and wait of a graph; within a graph record and wait as usual",
         )
     event.use_outside(records=records)
-    with graph.invalidated_by_failure():
+    with graph.recording.invalidated_by_failure():
         taken = branch.ready()
         taken.submit(task, owner=call)
     kind = NodeKind.EVENT_RECORD if records else NodeKind.EVENT_WAIT
-    events.add(event, graph.mark_last(taken, kind, event, external=True), records=records)
+    events.add(event, graph.recording.mark_last(taken, kind, event, external=True), records=records)
 
 
 def unsupported(call: str, reason: str, hint: str = _MAKE) -> errors.RuntimeFault:
@@ -213,7 +213,7 @@ def keep_as_is(branch: Branch, event: Event, kind: NodeKind) -> None:
     """Put a record, wait or reset of an event of the kind EXTERNAL into the graph."""
     graph, signal = branch.graph, event.signal
     assert signal is not None
-    with graph.invalidated_by_failure():
+    with graph.recording.invalidated_by_failure():
         taken = branch.ready()
         if kind is NodeKind.EVENT_RECORD:
             signal.record(taken, _nothing, timeline=False, reported=None)
@@ -221,7 +221,7 @@ def keep_as_is(branch: Branch, event: Event, kind: NodeKind) -> None:
             signal.wait(taken, _nothing, 0)
         else:
             signal.reset(taken, _nothing)
-    graph.mark_last(taken, kind, event, external=True)
+    graph.recording.mark_last(taken, kind, event, external=True)
     if signal.hold():
         graph.resources.callback(signal.drop)
 

@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from chips.env import TaskIds
-    from chips.tasks import Task
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import TaskInfo
     from runtime.core.submission.two_tasks import TrySend
-    from runtime.memory.arguments import ArgumentBlock
+    from runtime.feature.graph.model.model_sink import TaskRecorder
 
 _NO_TASK = 0xFFFF
 _EXECUTOR_SCHEDULER = 3
@@ -229,20 +227,12 @@ class Model(ModelStreams):
 
     def _sink_for(self, stream: Stream) -> ModelSink:
         """Return what puts the tasks of a bound stream."""
-        return ModelSink(self, stream)
+        return ModelSink(self, self.recorder, stream)
 
-    def admit(self, stream: Stream, label: TaskInfo) -> None:
-        """Refuse a task that a stream of the model cannot take now."""
-
-    def note(
-        self, stream: Stream, task: Task, label: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None,
-        address: int = 0,
-    ) -> None:
-        """Keep a task that was put into a stream of the model."""
-        self.noted.add(Node(stream, stream, ids, count, label, task, arguments, None, address))
-
-    def spoil(self, failure: BaseException) -> None:
-        """A task could not be put into a stream of the model."""
+    @property
+    def recorder(self) -> TaskRecorder:
+        """What keeps the tasks of its streams."""
+        return self.noted
 
     def _unready(self, code: str, reason: str) -> errors.RuntimeFault:
         return errors.fault(

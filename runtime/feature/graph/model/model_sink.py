@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from runtime.core.submission.sink import Target
 
@@ -17,15 +17,30 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 
+class TaskRecorder(Protocol):
+    """Keeps what is put into the streams of a model."""
+
+    def admit(self, stream: Stream, info: TaskInfo) -> None:
+        """Refuse a task that a stream cannot take now."""
+
+    def note(
+        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+    ) -> None:
+        """Keep a task that was put into a stream."""
+
+    def spoil(self, failure: BaseException) -> None:
+        """Take note that a task could not be put."""
+
+
 class ModelSink:
     """Puts the tasks of one bound stream; `split` lets further streams go on when it is full."""
 
-    __slots__ = ("immediate", "model", "name", "split")
+    __slots__ = ("_recorder", "immediate", "model", "name", "split")
 
     branch: ClassVar[CaptureBranch | None] = None
 
-    def __init__(self, model: Model, stream: Stream) -> None:
-        self.model = model
+    def __init__(self, model: Model, recorder: TaskRecorder, stream: Stream) -> None:
+        self.model, self._recorder = model, recorder
         self.name, self.immediate = stream.own_sink.name, stream.own_sink.immediate
         self.split: Split | None = None
 
@@ -36,7 +51,7 @@ class ModelSink:
     def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
         """Refuse what the model cannot take now, or say which stream takes it."""
         taken = stream if self.split is None else self.split.place(count)
-        self.model.admit(taken, info)
+        self._recorder.admit(taken, info)
         return Target(taken, self)
 
     def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
@@ -55,11 +70,11 @@ class ModelSink:
         self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Let the model keep the task."""
-        self.model.note(stream, task, info, ids, count, arguments)
+        self._recorder.note(stream, task, info, ids, count, arguments)
 
     def spoil(self, failure: BaseException) -> None:
         """Tell the model that a task could not be put."""
-        self.model.spoil(failure)
+        self._recorder.spoil(failure)
 
 
 def model_sink_of(stream: Stream) -> ModelSink | None:

@@ -66,7 +66,7 @@ class Branch:
         """Decide again whether launches may take the fast path."""
         stream = self.stream
         self.edge = stream.ring.depth - RESERVED - int(stream.env.chip.prop("expandStreamRsvTaskNum")) - 1
-        self.epoch.block(not self.graph.unhindered or self.group is not None)
+        self.epoch.block(not self.graph.recording.unhindered or self.group is not None)
 
     def prepared_launch(
         self, program: Closable, task: CoreKernel, info: TaskInfo, slow: Callable[[int], object] | None = None
@@ -81,13 +81,13 @@ class Branch:
         watched = target.own_sink is not HARDWARE and isinstance(target.ring, (RingV100, RingV200))
         if epoch.blocked or watched:
             return None
-        template, recorder = launch_template(target, task), self.graph.launch_recorder(target, task, info)
+        template, recorder = launch_template(target, task), self.graph.recording.launch_recorder(target, task, info)
         if template is None or recorder is None:
             return None
         record, make_node = recorder
         return prepared_send(
             target, Part(template, info), epochs=(epoch,), parameters=("args",), program=program, slow=slow,
-            recording=Recording(self.edge, record, make_node, self.graph.spoil),
+            recording=Recording(self.edge, record, make_node, self.graph.recording.spoil),
         )
 
     # -- tasks -----------------------------------------------------------------------------------------------------
@@ -104,13 +104,13 @@ class Branch:
         """
         with self._lock:
             if self.stream.ring.submitted >= self.edge:
-                with self.graph.invalidated_by_failure():
+                with self.graph.recording.invalidated_by_failure():
                     self._go_on()
             return self.stream
 
     def _go_on(self) -> None:
         full = self.stream
-        made = self.graph.make_stream(self.user, head=False)
+        made = self.graph.recording.make_stream(self.user, head=False)
         made.env = replace(made.env, profiling_switch=full.env.profiling_switch)
         self.streams.append(made)
         chain(self.graph, full, made)
@@ -134,12 +134,12 @@ class Branch:
         if not event.flags & WAITABLE:
             return  # only the host could ask for it, and the graph tells the host nothing
         graph = self.graph
-        with graph.invalidated_by_failure():
+        with graph.recording.invalidated_by_failure():
             stream = self.ready()
-            shadow = CapturedEvent(event, self, graph.new_signal())
-            graph.shadows.append(shadow)
+            shadow = CapturedEvent(event, self, graph.recording.new_signal())
+            graph.recording.shadows.append(shadow)
             shadow.signal.record(stream, _nothing, timeline=False, reported=None)
-        shadow.node = graph.mark_last(stream, NodeKind.EVENT_RECORD, event)
+        shadow.node = graph.recording.mark_last(stream, NodeKind.EVENT_RECORD, event)
         shadow.place = self.submitted
         self.last = event.shadow = shadow
 

@@ -38,7 +38,7 @@ def begin(stream: Stream, mode: CaptureMode = CaptureMode.GLOBAL, *, into: Graph
     stream.check_not_captured(call)
     graph = Graph(stream.context) if into is None else into
     try:
-        graph.begin(stream, mode)
+        graph.recording.begin(stream, mode)
     except BaseException:
         graph.state = GraphState.NEW
         if into is None:
@@ -68,14 +68,15 @@ def end(stream: Stream) -> Graph:
         )
     graph = branch.graph
     assert isinstance(graph, Graph)
-    if branch is not graph.origin:
-        assert graph.origin is not None
+    recording = graph.recording
+    if branch is not recording.origin:
+        assert recording.origin is not None
         raise errors.fault(
-            "RT_ERROR_STREAM_CAPTURE_UNMATCHED", f"the capture began in stream {graph.origin.user.stream_id}, not in "
-            f"{stream.stream_id}", hint="end it in the stream where it began",
+            "RT_ERROR_STREAM_CAPTURE_UNMATCHED", f"the capture began in stream {recording.origin.user.stream_id}, not "
+            f"in {stream.stream_id}", hint="end it in the stream where it began",
         )
-    if graph.mode is not CaptureMode.RELAXED and graph.begun_by != threading.get_ident():
-        reason = f"thread {threading.get_ident()} tried to end a capture that thread {graph.begun_by} had begun"
+    if recording.mode is not CaptureMode.RELAXED and recording.begun_by != threading.get_ident():
+        reason = f"thread {threading.get_ident()} tried to end a capture that thread {recording.begun_by} had begun"
         graph.abandon(reason)
         raise errors.fault(
             "RT_ERROR_STREAM_CAPTURE_WRONG_THREAD", f"{reason}; it is given up",

@@ -55,4 +55,4 @@ class CaptureSink:
 
     def spoil(self, failure: BaseException) -> None:
         """Let the end of the capture fail: a task could not be put."""
-        self.branch.graph.spoil(failure)
+        self.branch.graph.recording.spoil(failure)

@@ -45,21 +45,21 @@ class CapturedEvent:
             CaptureError 107032: the stream is captured into another graph.
         """
         graph = self.branch.graph
-        branch = graph.branch_of(stream, "wait for a captured event", self.event)
-        with graph.invalidated_by_failure():
+        branch = graph.recording.branch_of(stream, "wait for a captured event", self.event)
+        with graph.recording.invalidated_by_failure():
             taken = branch.ready()
             self.signal.wait(taken, _nothing, 0)
         self.waiters.append(branch)
-        self.waits.append(graph.mark_last(taken, NodeKind.EVENT_WAIT, self.event))
+        self.waits.append(graph.recording.mark_last(taken, NodeKind.EVENT_WAIT, self.event))
 
     def reset(self, stream: Stream) -> None:
         """Take the record back when the graph gets there; see `wait` for the errors."""
         graph = self.branch.graph
-        branch = graph.branch_of(stream, "reset of a captured event", self.event)
-        with graph.invalidated_by_failure():
+        branch = graph.recording.branch_of(stream, "reset of a captured event", self.event)
+        with graph.recording.invalidated_by_failure():
             taken = branch.ready()
             self.signal.reset(taken, _nothing)
-        graph.mark_last(taken, NodeKind.EVENT_RESET, self.event)
+        graph.recording.mark_last(taken, NodeKind.EVENT_RESET, self.event)
 
 
 def _nothing() -> None:

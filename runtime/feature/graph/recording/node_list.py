@@ -14,9 +14,10 @@ from runtime.feature.graph.recording.node import Node
 from runtime.launch.templates import described, lead_of
 
 if TYPE_CHECKING:
-    from chips.tasks import CoreKernel
+    from chips.tasks import CoreKernel, Task
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
+    from runtime.memory.arguments import ArgumentBlock
 
 Made = Callable[["tuple[Any, ...]", int], Node]
 Seen = tuple[Made, "tuple[Any, ...]", int]
@@ -45,6 +46,18 @@ class Noted:
                 self.later.append((_itself, (node,), 0))
             else:
                 self.made.append(node)
+
+    def admit(self, stream: Stream, info: TaskInfo) -> None:
+        """Take every task."""
+
+    def note(
+        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+    ) -> None:
+        """Keep a task that was put into a stream of a model made by hand."""
+        self.add(Node(stream, stream, ids, count, info, task, arguments))
+
+    def spoil(self, failure: BaseException) -> None:
+        """Take no note: whoever submitted the task is told."""
 
     def recorder(self, user: Stream, stream: Stream, info: TaskInfo, task: CoreKernel) -> LaunchRecorder:
         """Return what records launches that differ in nothing but their arguments, and what makes their nodes."""

@@ -69,7 +69,7 @@ def captured(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, address: int, *, s
     launch = kernel.bind_device_arguments(stream, 1)
     for number in range(LAUNCHES):
         launch(address + 8 * number)
-    target = graph.origin.stream
+    target = graph.recording.origin.stream
     image = b"".join(sent[-LAUNCHES:]) if target.has_queue else bytes(target.own_sink.image[: 64 * LAUNCHES])
     assert len(image) == 64 * LAUNCHES
     graph.abandon("enough was seen")

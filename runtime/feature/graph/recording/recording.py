@@ -1,0 +1,256 @@
+"""How a graph comes about: the branches that take tasks, what is kept of each, how the capture ends (core_spec 14)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from chips.tasks import TaskType
+from runtime import errors
+from runtime.core.device import teardown
+from runtime.core.diagnostics.resource_report import caller
+from runtime.core.stream import creation
+from runtime.core.stream.stream import StreamFlag
+from runtime.core.submission.sink import group_interrupted
+from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.signals import ByteSignal, IdSignal, Signal
+from runtime.feature.graph.recording.branch import Branch, branch_of, check_joined
+from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
+from runtime.feature.graph.recording.node_list import LaunchRecorder
+from runtime.feature.graph.state import GraphState, Spoils, counts_hardware_events
+from runtime.memory.ledger import VARIABLE
+
+if TYPE_CHECKING:
+    from chips.env import TaskIds
+    from chips.tasks import CoreKernel, Task
+    from runtime.core.stream.stream import Stream
+    from runtime.core.submission.ring import TaskInfo
+    from runtime.core.sync.event import Event
+    from runtime.feature.graph.editing.task_group import TaskGroup
+    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph.recording.captured_event import CapturedEvent
+    from runtime.memory.arguments import ArgumentBlock
+
+
+class GraphRecording:
+    """The capture of one graph: its branches, and what was captured in them."""
+
+    __slots__ = ("_graph", "_users", "begun_by", "branches", "failed", "groups", "mode", "origin", "places", "shadows")
+
+    def __init__(self, graph: Captured) -> None:
+        self._graph = graph
+        self.mode = CaptureMode.GLOBAL
+        self.begun_by = 0
+        """The thread that has begun the capture."""
+        self.failed = ""
+        """Why the capture has failed."""
+        self.origin: Branch | None = None
+        """Where the capture began."""
+        self.branches: list[Branch] = []
+        self.shadows: list[CapturedEvent] = []
+        """What stands for recorded events."""
+        self.groups: list[TaskGroup] = []
+        """Task groups, open or recorded."""
+        self.places = os.environ.get(VARIABLE) == "1"
+        """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
+        self._users: dict[Stream, Stream] = {}
+        """Whose tasks each stream of the graph takes."""
+
+    def begin(self, stream: Stream, mode: CaptureMode) -> None:
+        """Start the capture in a stream."""
+        graph = self._graph
+        self.mode, graph.state = mode, GraphState.CAPTURING
+        self.origin = self._join(stream, "where the capture began")
+        self.begun_by = graph.context.capture_gate.enter(mode)
+
+    def branch_of(self, stream: Stream, call: str, event: Event) -> Branch:
+        """Return a stream's branch of this graph, a new one if it is not captured.
+
+        Raises:
+            CaptureError 107031: the default stream cannot be captured.
+            CaptureError 107032: it is captured into another graph; both captures fail at their end.
+        """
+        branch = branch_of(stream)
+        if branch is None:
+            if stream.is_default:
+                raise errors.fault(
+                    "RT_ERROR_STREAM_CAPTURE_IMPLICIT", f"{call}: the default stream cannot join a capture",
+                    ee="EE1017", params=(call, "stream", "the default stream cannot be captured"),
+                    hint="use a stream from create_stream()",
+                )
+            with self.invalidated_by_failure():
+                return self._join(stream, f"pulled into the capture by a {call}, {event!r}")
+        if branch.graph is not self._graph:
+            conflict = errors.fault(
+                "RT_ERROR_STREAM_CAPTURE_CONFLICT",
+                f"{call}: stream {stream.stream_id} is captured into another graph than the event",
+                hint="keep the events of different captures apart",
+            )
+            for graph in (self._graph, branch.graph):
+                graph.recording.spoil(conflict)
+            raise conflict
+        return branch
+
+    def _join(self, stream: Stream, cause: str) -> Branch:
+        """Make the stream of the graph that takes a stream's tasks from now on."""
+        branch = Branch(self._graph, stream, self.make_stream(stream), cause)
+        self.branches.append(branch)
+        stream.lay_sink(branch.sink)
+        return branch
+
+    def make_stream(self, user: Stream, *, head: bool = True) -> Stream:
+        """Make a stream of the graph that takes tasks of a user's; see `Model.bind` for `head`."""
+        graph = self._graph
+        flags = StreamFlag.PERSISTENT if graph.device.chip.traits.captures_keep_tasks else StreamFlag.DEFAULT
+        create = creation.create_software if graph.software else creation.create
+        name = f"capture of {user.name or user.stream_id}"
+        made = create(graph.context, flags=flags, priority=user.priority, name=name)
+        try:
+            graph.enlist(made, head=head)
+        except BaseException:
+            teardown.drop(made)
+            raise
+        self._users[made] = user
+        return made
+
+    def new_signal(self) -> Signal:
+        """Return what a shadow is made of: a hardware event where there are plenty, else a byte of memory."""
+        device = self._graph.device
+        if counts_hardware_events(device):
+            return IdSignal(device)
+        return ByteSignal(device, device.signals.bytes.take())
+
+    # -- its tasks -------------------------------------------------------------------------------------------------
+
+    @property
+    def unhindered(self) -> bool:
+        """Whether tasks are taken without a look at each."""
+        return self._graph.state is GraphState.CAPTURING and not self.open_groups
+
+    @property
+    def open_groups(self) -> list[TaskGroup]:
+        """The task groups that are being recorded."""
+        return [group for group in self.groups if group.recording]
+
+    def settle(self) -> None:
+        """Let all branches decide again whether prepared launches may pass by."""
+        for branch in self.branches:
+            branch.settle()
+            branch.user.launchers.clear()
+
+    def admit(self, stream: Stream, label: TaskInfo) -> None:
+        """Refuse a task that a task group cannot take, or that comes in between one.
+
+        Raises:
+            StreamError 507009: not a kernel, in a group (EE1006).
+            CaptureError 107034: a group is open in another branch.
+        """
+        if not self.groups or not self._graph.capturing or label.type is TaskType.STREAM_ACTIVE:
+            return
+        user = self._users[stream]
+        for group in self.open_groups:
+            if group.branch.user is user:
+                group.check(label)
+                return
+        for group in self.open_groups:
+            group.error = group_interrupted(user, label)
+            raise group.error
+
+    def note(
+        self, stream: Stream, task: Task, label: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+    ) -> None:
+        """Keep a task that was put into one of the graph's streams."""
+        origin = caller() if self.places else None
+        node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin)
+        self._graph.noted.add(node)
+        if self.groups and self._graph.capturing and label.type is not TaskType.STREAM_ACTIVE:
+            for group in self.open_groups:
+                group.nodes.append(node)
+
+    def launch_recorder(self, stream: Stream, task: CoreKernel, info: TaskInfo) -> LaunchRecorder | None:
+        """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
+        return None if self.places else self._graph.noted.recorder(self._users[stream], stream, info, task)
+
+    def mark_last(self, stream: Stream, kind: NodeKind, event: Event, *, external: bool = False) -> Node:
+        """Say what the newest task of a stream is about."""
+        node = next(node for node in reversed(self._graph.nodes) if node.stream is stream)
+        node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags), external)
+        return node
+
+    def invalidated_by_failure(self) -> Spoils:
+        """Return a context manager: a fault in it spoils the capture."""
+        return Spoils(self)
+
+    def spoil(self, failure: BaseException) -> None:
+        """Let the end of the capture fail: one of its tasks has."""
+        if self._graph.state is GraphState.CAPTURING:
+            self._graph.state, self.failed = GraphState.INVALIDATED, str(failure) or type(failure).__name__
+            self.settle()
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def check_complete(self) -> Branch:
+        """Return the branch in which the capture began, if all others lead back to it.
+
+        Raises:
+            CaptureError 507903: a captured task had failed.
+            CaptureError 107033: a task group is open.
+            CaptureError 107025: a branch does not lead back.
+        """
+        if self._graph.state is GraphState.INVALIDATED:
+            raise errors.fault(
+                "RT_ERROR_STREAM_CAPTURE_INVALIDATED", "the graph is not complete, because a captured task has "
+                f"failed: {self.failed}", hint="see the error of that call, and capture again",
+            )
+        if self.open_groups:
+            raise errors.fault(
+                "RT_ERROR_STREAM_TASKGRP_STATUS", "a task group is still being recorded",
+                hint="end the group before the capture",
+            )
+        assert self.origin is not None
+        check_joined(self.branches, self.origin)
+        return self.origin
+
+    def take_records_back(self) -> None:
+        """Put behind everything else what takes the records of events back for the next execution."""
+        assert self.origin is not None
+        for shadow in self.shadows:
+            stream = self.origin.ready()
+            shadow.signal.reset(stream, _nothing)
+            self.mark_last(stream, NodeKind.EVENT_RESET, shadow.event)
+
+    def fail(self, reason: str) -> None:
+        """Say to all streams why the capture has failed."""
+        self.failed = reason or "it was given up"
+        for branch in self.branches:
+            branch.user.lost_capture = self.failed
+
+    def leave(self) -> None:
+        """Let all streams and events be as they were before the capture."""
+        graph = self._graph
+        if not graph.capturing:
+            return
+        graph.state = GraphState.NEW
+        if self.origin is not None:
+            graph.context.capture_gate.leave(self.mode, self.begun_by)
+        for branch in self.branches:
+            branch.epoch.block(True)
+            branch.user.lift_sink(branch.sink)
+        for shadow in self.shadows:
+            if shadow.event.shadow is shadow:
+                shadow.event.shadow = None
+
+    def release(self) -> None:
+        """Give up what the graph has kept: signals, and the handles of groups and nodes."""
+        handles = self._graph.device.runtime.handles
+        for shadow in self.shadows:
+            shadow.signal.drop()
+        for group in self.groups:
+            handles.remove(group.handle)
+        for node in self._graph.noted.known():
+            if node.handle:
+                handles.remove(node.handle)
+
+
+def _nothing() -> None:
+    """The signal belongs to the graph; no task has a share in it."""

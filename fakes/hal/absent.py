@@ -70,9 +70,19 @@ _FIRST_TREE = (
 )  # fmt: skip
 
 
+_FIRST_ONLY = ("halCheckProcessStatusEx", "halGetCurrentThreadNumaNode")
+_LATER_ONLY = (
+    "halGetMaxResMapType", "halMemGetAddressReserveRange", "halMemPoolGetAttr", "halMemPoolSetAttr",
+    "halMemRegUbSegment", "halMemUnRegUbSegment", "halResAddrMapV2", "halResAddrUnmapV2", "halShmemMapRouteCheck",
+)  # fmt: skip
+"""What only one of the two libraries exports, as seen in builds of both; memory pools need more than that of either."""
+
+
 def absence(name: str, driver_tree: int) -> Absence | None:
     """Return why a function is absent in a tree of the driver (`SchedulerTraits.driver_tree`); None when it is not."""
     if name in _FIRST_TREE and driver_tree != 1:
         return Absence("managed memory exists on STARS v1 only")
+    if name in (_LATER_ONLY if driver_tree == 1 else _FIRST_ONLY):
+        return Absence("this chip's driver does not export it", exported=False)
     chapter = _CHAPTERS.get(prototypes.prototype(name).chapter)
     return _ABSENT.get(name) if chapter is None else Absence(chapter)

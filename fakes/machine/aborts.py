@@ -1,4 +1,4 @@
-"""Messages to the task scheduler: it ends tasks on request, says what it knows, and keeps priorities (OPERATION_TYPE).
+"""Messages to the task scheduler: it ends tasks on request, and says what it knows (OPERATION_TYPE).
 
 Each is a number of 32 bits and a body of 40 bytes, in both directions.
 """
@@ -106,17 +106,9 @@ def _overflow(_device: Device, body: bytes) -> bytes:
     return struct.pack("<IB", stream_id, 0)
 
 
-def _set_priority(device: Device, body: bytes) -> bytes:
-    sq_id, scheduler, stream_id, priority = struct.unpack_from("<4I", body)
-    if sq_id in device.queues:
-        device.queues[sq_id].priority = priority
-    return struct.pack("<4I", sq_id, scheduler, stream_id, priority)
-
-
-def _priority(device: Device, body: bytes) -> bytes:
-    sq_id, scheduler, stream_id = struct.unpack_from("<3I", body)
-    found = device.queues.get(sq_id)
-    return struct.pack("<4I", sq_id, scheduler, stream_id, found.priority if found is not None else 0)
+def _priority(_device: Device, body: bytes) -> bytes:
+    """The scheduler takes a priority, and tells 0 when it is asked for one, as the recorded one does."""
+    return struct.pack("<4I", *struct.unpack_from("<3I", body), 0)
 
 
 def _swap_buffer(device: Device, _body: bytes) -> bytes:
@@ -126,7 +118,7 @@ def _swap_buffer(device: Device, _body: bytes) -> bytes:
 _HANDLERS: dict[int, Callable[[Device, bytes], bytes]] = {
     0: _abort_process, 1: _abort_status, 2: _abort_stream, 3: _abort_status, 5: _register_base, 6: _version,
     7: _abort_model, 8: _recover_stream, 9: _recover_process, 10: _recover_status, 11: _interval, 12: _stop_stream,
-    13: _overflow, 14: _set_priority, 15: _priority, 16: _swap_buffer,
+    13: _overflow, 14: _priority, 15: _priority, 16: _swap_buffer,
 }  # fmt: skip
 
 

@@ -148,7 +148,6 @@ class SubmissionQueue:
     staging: Lent | None = None
     """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
     reserved: int = 0
-    priority: int = 0
 
     @property
     def pending(self) -> int:

@@ -101,7 +101,6 @@ class QueueCalls(Chapter):
             sq_id, cq_id, stream, in_.sqeDepth, ring, in_.cqeSize, in_.cqeDepth, device.index,
             in_place=old or device.identity.in_place, sendable=not in_.flag & _NO_SEND,
             registers=device.identity.rtsq_base + sq_id * _REGISTER_PAGE, logic=device.bound.get(stream),
-            priority=in_.info[1],
         )  # fmt: skip
         device.queues[sq_id] = sq
         device.by_stream[stream] = sq

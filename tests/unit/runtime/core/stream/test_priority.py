@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
+from fakes.machine import aborts
 from runtime import errors
 from runtime.api import Device
 from runtime.core.stream.priority import scheduler_priority, set_scheduler_priority
@@ -11,11 +14,22 @@ from runtime.core.sync import shared_event
 from runtime.driver.calls import HalCalls
 
 
-def test_the_scheduler_is_asked_for_the_priority_of_a_queue(device: Device) -> None:
+def test_the_scheduler_is_asked_for_the_priority_of_a_queue(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = device.context.create_stream(priority=3)
-    assert scheduler_priority(stream) == 3
     set_scheduler_priority(stream, 6)
-    assert scheduler_priority(stream) == 6
+    assert scheduler_priority(stream) == 0  # what the recorded scheduler tells
+    given: list[int] = []
+    known = dict(aborts._HANDLERS)
+
+    def answer(_card: object, body: bytes) -> bytes:
+        given.extend(struct.unpack_from("<4I", body))
+        return struct.pack("<4I", 0, 0, 0, 5)
+
+    monkeypatch.setattr(aborts, "_HANDLERS", {**known, 14: answer, 15: answer})
+    set_scheduler_priority(stream, 6)
+    assert scheduler_priority(stream) == 5
+    sq_id = stream.queues.sq_id
+    assert given == [sq_id, 0, 0, 6, sq_id, 0, 0, 0]
     assert stream.priority == 3
 
 

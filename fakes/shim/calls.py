@@ -7,6 +7,7 @@ import logging
 import struct
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fakes.checkers import names
@@ -76,6 +77,8 @@ class Service:
     def _entry(self, slot: Slot, number: int) -> Callable[[], int]:
         prototype = self._exports[number].prototype
         function, machine, name = self._functions[number], self.machine, prototype.name
+        if name == POSTED and not self._traced:
+            function = partial(self._sending, slot)
         layout = struct.Struct("<" + "".join(_FORMATS.get(arg.ctype, "Q") for arg in prototype.args))
         unpack, args = layout.unpack_from, memoryview(slot).cast("B")[type(slot).args.offset :]
         views: list[tuple[int, Any, dict[int, Any]]] = [
@@ -146,18 +149,16 @@ class Service:
         if trace is not None:
             traced: Call = getattr(trace, name)
             return self._counting(traced) if name in _OPENERS else traced
-        if name == POSTED:
-            return self._sending
-        if name == "halSqCqQuery":
+        if name in (POSTED, "halSqCqQuery"):
             return api.raw(name)
         function: Call = getattr(api, name)
         return self._counting(function) if name in _OPENERS else function
 
-    def _sending(self, device: int, info: Any) -> int:
+    def _sending(self, slot: Slot, device: int, info: Any) -> int:
         code: int = self._send(device, info)
         if not code:
             with self.machine.lock:
-                self._posts.sent(device, info)
+                self._posts.sent(slot, device, info)
         return code
 
     def finish(self) -> None:

@@ -244,6 +244,9 @@ static shim_region *ready(void) {
 /* The shared memory, if there is a server. */
 shim_region *shim_current(void) { return atomic_load_explicit(&region, memory_order_acquire); }
 
+/* The slot of the calling thread, if it has made a call. */
+shim_slot *shim_current_slot(void) { return mine; }
+
 /* -- a call -------------------------------------------------------------------------------------------------------- */
 
 static int server_lives(void) {

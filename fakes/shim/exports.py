@@ -219,7 +219,9 @@ def _stub(number: int, export: Export) -> Iterator[str]:
     call = f"npuhal_shim_call({number}, {'args' if kinds else '0'})"
     yield f"{result} {prototype.name}({parameters}) {{"
     if prototype.name == POSTED:
-        yield "    if (shim_posted(a0, a1)) return 0;"
+        yield f"    return shim_send({number}, a0, a1);"
+        yield "}"
+        return
     if kinds:
         yield f"    uint64_t args[] = {{{words}}};"
     yield f"    {call};" if result == "void" else f"    return ({result}){call};"

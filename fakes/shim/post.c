@@ -17,9 +17,17 @@ typedef struct {
     uint32_t count, position;
 } send_info;
 
-enum { SQE_BYTES = 64, INFO_BYTES = 64, MOST_ENTRIES = 256 };
+/* What is known of a queue: that so many entries can be sent without asking. */
+typedef struct {
+    uint32_t device, sq, epoch, credit, tail, depth;
+} queue;
+
+enum { SQE_BYTES = 64, INFO_BYTES = 64, MOST_ENTRIES = 256, QUEUES = 4096 };
 
 static pthread_mutex_t posting = PTHREAD_MUTEX_INITIALIZER;
+static queue queues[QUEUES]; /* those that share a place take turns: the other one is called for */
+
+static queue *place(uint32_t device, uint32_t sq) { return &queues[(sq + 61 * device) % QUEUES]; }
 
 static char *space(shim_region *shared, uint32_t bytes) {
     char *ring = (char *)shared + shared->posts;
@@ -36,27 +44,25 @@ static char *space(shim_region *shared, uint32_t bytes) {
 }
 
 /* Posts a send; 0 where it must be called for. */
-int shim_posted(uint32_t device, void *argument) {
-    shim_region *shared = shim_current();
-    send_info *info = argument;
-    if (!shared || !info || atomic_load_explicit(&shared->flags, memory_order_relaxed) != SHIM_POSTS) return 0;
+static int posted(shim_region *shared, uint32_t device, send_info *info) {
+    if (atomic_load_explicit(&shared->flags, memory_order_relaxed) != SHIM_POSTS) return 0;
     if (info->type || info->ts || !info->entries || info->entries - shared->memory < shared->bytes) return 0;
-    if (!info->count || info->count > MOST_ENTRIES || info->sq > UINT16_MAX || device > UINT16_MAX) return 0;
+    if (!info->count || info->count > MOST_ENTRIES) return 0;
     if (atomic_load(&shared->waiting)) return 0; /* somebody waits for what this send does */
-    uint32_t key = device << 16 | info->sq, size = SQE_BYTES * info->count, bytes = SHIM_POST_HEAD + INFO_BYTES + size;
-    shim_queue *queue = (shim_queue *)((char *)shared + shared->queues) + key % shared->queues_count;
+    uint32_t size = SQE_BYTES * info->count, bytes = SHIM_POST_HEAD + INFO_BYTES + size;
+    queue *it = place(device, info->sq);
     pthread_mutex_lock(&posting);
     char *at = 0;
-    if (queue->key == key && queue->epoch == atomic_load(&shared->epoch) && queue->credit >= info->count)
+    if (it->device == device && it->sq == info->sq && it->epoch == atomic_load(&shared->epoch) && it->credit >= info->count)
         at = space(shared, bytes);
     if (at) {
         *(shim_post *)at = (shim_post){device, bytes};
         memcpy(at + SHIM_POST_HEAD, info, INFO_BYTES);
         memcpy(at + SHIM_POST_HEAD + INFO_BYTES, (const void *)info->entries, size);
         ((send_info *)(at + SHIM_POST_HEAD))->entries = shared->base + (uint64_t)(at - (char *)shared) + SHIM_POST_HEAD + INFO_BYTES;
-        info->position = queue->tail;
-        queue->credit -= info->count;
-        queue->tail = (queue->tail + info->count) % queue->depth;
+        info->position = it->tail;
+        it->credit -= info->count;
+        it->tail = (it->tail + info->count) % it->depth;
         atomic_fetch_add(&shared->posted, bytes);
     }
     pthread_mutex_unlock(&posting);
@@ -65,4 +71,22 @@ int shim_posted(uint32_t device, void *argument) {
         drvGetDevNum(&count);
     }
     return at != 0;
+}
+
+/* Sends: posts, or calls and keeps what the server has said of the queue. */
+int32_t shim_send(uint32_t function, uint32_t device, void *argument) {
+    uint64_t args[] = {device, (uint64_t)argument};
+    shim_region *shared = shim_current();
+    send_info *info = argument;
+    if (!shared || !info) return (int32_t)npuhal_shim_call(function, args);
+    if (posted(shared, device, info)) return 0;
+    uint64_t before = atomic_load(&shared->posted);
+    int32_t code = (int32_t)npuhal_shim_call(function, args);
+    const shim_slot *slot = shim_current_slot();
+    if (code || !slot || slot->function != function || !slot->epoch) return code;
+    pthread_mutex_lock(&posting);
+    if (atomic_load(&shared->posted) == before) /* else another thread's sends are not counted in it */
+        *place(device, info->sq) = (queue){device, info->sq, slot->epoch, slot->credit, slot->tail, slot->depth};
+    pthread_mutex_unlock(&posting);
+    return code;
 }

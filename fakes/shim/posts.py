@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakes.machine.changed import Changed
-from fakes.shim.region import POSTS, POSTS_BYTES, QUEUES
+from fakes.shim.region import POSTS, POSTS_BYTES
 from npuhal import constants as c
 from npuhal import structs
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine
-    from fakes.shim.region import Region
+    from fakes.shim.region import Region, Slot
 
 _HEAD = struct.Struct("<II")
 _HEAD_BYTES = 16
@@ -33,7 +33,7 @@ class Posts:
 
     def __init__(self, machine: Machine, region: Region, send: Callable[[int, Any], int]) -> None:
         """Let the program post where the machine moves at calls only, and nobody looks at each of them."""
-        self._machine, self._region, self._send = machine, region, send
+        self._machine, self._send = machine, send
         self._header = self.header = region.header
         self._ring = self._header.base + self._header.posts
         self._bytes = (ctypes.c_char * POSTS_BYTES).from_address(self._ring)
@@ -72,20 +72,18 @@ class Posts:
         self._taken = header.taken = taken
         return True
 
-    def sent(self, device: int, info: Any) -> None:
-        """The program has called for a send, and it has worked: tell what more it may do without."""
-        machine = self._machine
-        faults = machine.faults
-        if not self._header.flags & POSTS or faults.calls or faults.slow_credit or info.sqId > 0xFFFF:
+    def sent(self, slot: Slot, device: int, info: Any) -> None:
+        """A send that was called for has worked: tell the program what more of it may be posted.
+
+        The machine's lock is held.
+        """
+        faults = self._machine.faults
+        slot.epoch = 0
+        if not self._header.flags & POSTS or faults.calls or faults.slow_credit:
             return
-        sq = machine.devices[device].queues.get(info.sqId)
-        if sq is None or info.type != c.DRV_NORMAL_TYPE or info.tsId:
-            return
-        key = device << 16 | sq.sq_id
-        row = self._region.queues[key % QUEUES]
-        row.epoch = 0
-        row.key, row.credit, row.tail, row.depth = key, sq.credit, sq.tail, sq.depth
-        row.epoch = self._header.epoch
+        sq = self._machine.devices[device].queues.get(info.sqId)
+        if sq is not None and info.type == c.DRV_NORMAL_TYPE:
+            slot.credit, slot.tail, slot.depth, slot.epoch = sq.credit, sq.tail, sq.depth, self._header.epoch
 
     def forget(self) -> None:
         """Let the program ask anew about each queue."""

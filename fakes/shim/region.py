@@ -21,8 +21,6 @@ _ROOM = 1 << 18
 WANTS_SITES, ENDED, POSTS = 1, 2, 4
 POSTS_BYTES = 1 << 22
 """Room for sends that the server has not taken yet."""
-QUEUES = 1 << 14
-"""Queues of which the program may know something; others that share a place with one are called for."""
 
 
 class Mapping(ctypes.Structure):
@@ -44,19 +42,9 @@ class Header(ctypes.Structure):
         ("mappings", ctypes.c_uint64), ("room", ctypes.c_uint64), ("refused", ctypes.c_uint32),
         ("server", ctypes.c_int32), ("flags", ctypes.c_uint32), ("opened", ctypes.c_uint32),
         ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64), ("posts", ctypes.c_uint64),
-        ("posts_bytes", ctypes.c_uint64), ("queues", ctypes.c_uint64), ("queues_count", ctypes.c_uint64),
+        ("posts_bytes", ctypes.c_uint64),
         ("posted", ctypes.c_uint64), ("taken", ctypes.c_uint64), ("epoch", ctypes.c_uint32),
         ("waiting", ctypes.c_uint32),
-    )  # fmt: skip
-
-
-class Queue(ctypes.Structure):
-    """What the program may know of a queue (shim_queue)."""
-
-    __slots__ = ()
-    _fields_ = (
-        ("key", ctypes.c_uint32), ("epoch", ctypes.c_uint32), ("credit", ctypes.c_uint32), ("tail", ctypes.c_uint32),
-        ("depth", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -66,8 +54,9 @@ class Slot(ctypes.Structure):
     __slots__ = ()
     _fields_ = (
         ("owner", ctypes.c_uint32), ("started", ctypes.c_uint32), ("request", ctypes.c_uint32),
-        ("server_sleeps", ctypes.c_uint32), ("function", ctypes.c_uint32), ("pad", ctypes.c_uint32),
-        ("gap", ctypes.c_char * 40), ("reply", ctypes.c_uint32), ("program_sleeps", ctypes.c_uint32),
+        ("server_sleeps", ctypes.c_uint32), ("function", ctypes.c_uint32), ("credit", ctypes.c_uint32),
+        ("tail", ctypes.c_uint32), ("depth", ctypes.c_uint32), ("epoch", ctypes.c_uint32), ("gap", ctypes.c_char * 28),
+        ("reply", ctypes.c_uint32), ("program_sleeps", ctypes.c_uint32),
         ("result", ctypes.c_int64), ("args", ctypes.c_uint64 * MOST_ARGUMENTS), ("site", ctypes.c_char * _SITE_BYTES),
     )  # fmt: skip
 
@@ -77,16 +66,14 @@ class Region:
 
     def __init__(self, memory: int, size: int, refused: int, wants_sites: bool) -> None:
         slots = _HEADER + SLOTS * SLOT_BYTES
-        queues = slots + _ROOM * ctypes.sizeof(Mapping)
-        posts = -(-(queues + QUEUES * ctypes.sizeof(Queue)) // _HEADER) * _HEADER
+        posts = slots + _ROOM * ctypes.sizeof(Mapping)
         self.size = posts + POSTS_BYTES
         self._file = BackingFile("npuhal-shim", self.size)
         base = self._file.address
         self.header = Header.from_address(base)
         self._ring = (Mapping * _ROOM).from_address(base + slots)
-        self.queues = (Queue * QUEUES).from_address(base + queues)
         header = self.header
-        header.queues, header.queues_count, header.posts, header.posts_bytes = queues, QUEUES, posts, POSTS_BYTES
+        header.posts, header.posts_bytes = posts, POSTS_BYTES
         header.epoch = 1
         header.slots, header.slot_bytes, header.base = SLOTS, SLOT_BYTES, base
         header.memory, header.bytes, header.mappings, header.room = memory, size, slots, _ROOM

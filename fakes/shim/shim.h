@@ -35,18 +35,11 @@ typedef struct {
     _Atomic uint64_t published;
     _Atomic uint64_t applied;
     uint64_t posts, posts_bytes; /* offset of the ring of posted sends, and its size: a power of two */
-    uint64_t queues, queues_count;
     _Atomic uint64_t posted;   /* bytes written to the ring by the program, and taken out by the server */
     _Atomic uint64_t taken;
     _Atomic uint32_t epoch;    /* what is known of queues holds while this stays the same */
     _Atomic uint32_t waiting;  /* calls in the server that wait for something to happen */
 } shim_region;
-
-/* What the program may know of a queue: that so many entries can be sent without asking. */
-typedef struct {
-    uint32_t key, epoch; /* key: device << 16 | queue */
-    uint32_t credit, tail, depth;
-} shim_queue;
 
 /* A posted send: this, the struct halTaskSendInfo, then the entries. */
 typedef struct {
@@ -62,8 +55,8 @@ typedef struct {
     _Atomic uint32_t request;
     _Atomic uint32_t server_sleeps;
     uint32_t function;
-    uint32_t pad;
-    char gap[40];
+    uint32_t credit, tail, depth, epoch; /* after a send: the queue's, if epoch is not 0 */
+    char gap[28];
     _Atomic uint32_t reply;
     _Atomic uint32_t program_sleeps;
     int64_t result;
@@ -92,12 +85,15 @@ typedef struct {
     uint16_t first;      /* rule */
 } shim_function;
 
+_Static_assert(sizeof(shim_region) == 128 && sizeof(shim_slot) == 656, "region.py has the same layouts");
+
 extern const shim_function npuhal_shim_functions[];
 extern const uint32_t npuhal_shim_count;
 extern const shim_rule shim_rules[] __attribute__((visibility("hidden")));
 
 shim_region *shim_current(void) __attribute__((visibility("hidden")));
-int shim_posted(uint32_t device, void *info) __attribute__((visibility("hidden")));
+shim_slot *shim_current_slot(void) __attribute__((visibility("hidden")));
+int32_t shim_send(uint32_t function, uint32_t device, void *info) __attribute__((visibility("hidden")));
 int64_t npuhal_shim_call(uint32_t function, uint64_t *args);
 int32_t npuhal_shim_lacks(const char *name, int32_t code);
 

@@ -56,6 +56,13 @@ def test_a_new_generation_is_one_folder(folder: Path) -> None:
     run(folder, "try_it.py", path=site)
 
 
+def test_a_chip_that_differs_in_one_trait_is_treated_otherwise_in_that(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUHAL_CHIPS", str(folder / "soc"))
+    run(folder, "try_traits.py")
+
+
 def test_a_generation_that_is_not_installed_is_named(folder: Path) -> None:
     program = "import runpy, sys; sys.path.append('.'); runpy.run_path('try_it.py')"
     with pytest.raises(AssertionError, match="no plug-in for generation 'nextgen'"):

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from chips.catalog import ENTRY_POINTS
 from chips.env import EncodeEnv, TaskIds
-from chips.layout import SQE_BYTES, FieldOverflow, LayoutSet, Template, UnknownField
+from chips.layout import SQE_BYTES, FieldOverflow, Layout, LayoutSet, Template, UnknownField
 from chips.tasks import Task, TaskType
 from npuhal.records import dataclass
 
@@ -156,6 +156,33 @@ class ContextFormat:
     template: Callable[[Any, EncodeEnv], Template]
 
 
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """Descriptors in device memory that entries in pointer mode point to (`chips.descriptor`)."""
+
+    copy_body: Callable[[int, int, int], bytes]
+    """Source, target and length of a copy, its front still empty."""
+    cache_body: Callable[[int, int], bytes]
+    """Address and length of a cache operation, its front still empty."""
+    copy_head: Callable[[EncodeEnv], bytes]
+    """The engine's words of a copy."""
+    cache_head: Callable[[EncodeEnv, int], bytes]
+    """The engine's words of a cache operation, by its code."""
+    write: Layout
+    """What a value write points to."""
+
+
+class UnsupportedDescriptors(LookupError):
+    """A generation whose entries point to no descriptors."""
+
+    def __init__(self, generation: str) -> None:
+        super().__init__(f"entries of {generation} point to no descriptors; queue the copy or the write itself")
+        self.generation = generation
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.generation,))
+
+
 class Plugin:
     """The builders and readers of one chip generation.  Immutable after construction."""
 
@@ -171,6 +198,7 @@ class Plugin:
         aliases: Mapping[TaskType, TaskType] | None = None,
         inspect: Callable[[str, Mapping[str, int]], Iterable[str]] | None = None,
         contexts: ContextFormat | None = None,
+        descriptors: Descriptors | None = None,
     ) -> None:
         """Take the table; raises RegistrationError for duplicates, unknown layouts and impossible counts.
 
@@ -184,6 +212,8 @@ class Plugin:
         self.classify = classify
         self.aliases = dict(aliases or {})
         self.inspect = inspect
+        self.descriptors = descriptors
+        """What entries in pointer mode point to; None where there is no such mode."""
         self.contexts = contexts
         """The contexts that entries of mix kernels and graphs point to; None where the entries say everything."""
         self._ops: list[TaskOps | None] = [None] * (max(TaskType) + 1)
@@ -347,6 +377,7 @@ def without(made: Plugin, task_type: TaskType) -> Plugin:
         aliases=aliases,
         inspect=made.inspect,
         contexts=made.contexts,
+        descriptors=made.descriptors,
     )
 
 

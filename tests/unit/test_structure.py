@@ -56,8 +56,8 @@ def test_each_function_of_the_fake_stands_in_its_chapter() -> None:
 # -- topics: chips/tasks, the generations and the fake's executor use the names of chips.tasks.TOPICS ------------------
 
 GENERATION_PARTS = {
-    "v100": {"plugin", "completion", "ffts", "inspection", "tables"},
-    "v200": {"plugin", "completion", "generation", "arch9201"},
+    "v100": {"plugin", "completion", "descriptors", "ffts", "inspection", "tables"},
+    "v200": {"plugin", "completion", "descriptors", "generation", "arch9201"},
     "v201": {"plugin"},
     "hwts": {"command", "completion"},
     "arch5162": {"builders"},  # 19 task types: one module holds them all

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chips.generations.v100 import aicpu, control, doorbell, event, ffts, fusion, kernel, media, memory, model, value
+from chips.generations.v100 import (
+    aicpu,
+    control,
+    descriptors,
+    doorbell,
+    event,
+    ffts,
+    fusion,
+    kernel,
+    media,
+    memory,
+    model,
+    value,
+)
 from chips.generations.v100.completion import classify, parse_cqe
 from chips.generations.v100.inspection import inspect
 from chips.generations.v100.tables import LAYOUTS
@@ -33,5 +46,6 @@ def make_plugin(chip: Chip) -> Plugin:
         parse_cqe=parse_cqe,
         classify=classify,
         inspect=inspect,
+        descriptors=descriptors.FORMS,
         contexts=ContextFormat(ffts.CONTEXT_BYTES, ffts.decode, ffts.mix_template),
     )

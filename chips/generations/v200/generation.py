@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from chips.env import TaskIds
 from chips.generations.v200.completion import classify, parse_cqe
 from chips.layout import SQE_BYTES, Template
-from chips.registry import Later, Plugin, TaskOps
+from chips.registry import Descriptors, Later, Plugin, TaskOps
 from chips.tasks import BareTask, Task, TaskType
 from npuhal.records import dataclass
 
@@ -138,7 +138,9 @@ def bare_ops(generation: Generation, types: Iterable[TaskType]) -> list[TaskOps]
     ]
 
 
-def make_plugin(generation: Generation, ops: Iterable[TaskOps], aliases: Mapping[TaskType, TaskType]) -> Plugin:
+def make_plugin(
+    generation: Generation, ops: Iterable[TaskOps], aliases: Mapping[TaskType, TaskType], descriptors: Descriptors
+) -> Plugin:
     """Return the plug-in of a v2 generation."""
     return Plugin(
         generation.name,
@@ -148,6 +150,7 @@ def make_plugin(generation: Generation, ops: Iterable[TaskOps], aliases: Mapping
         parse_cqe=parse_cqe,
         classify=classify,
         aliases=aliases,
+        descriptors=descriptors,
     )
 
 

@@ -9,6 +9,7 @@ from chips.generations.v200 import (
     aicpu,
     arch9201,
     control,
+    descriptors,
     doorbell,
     event,
     fusion,
@@ -55,4 +56,5 @@ def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in for a chip of this generation, with the overlay the chip asks for."""
     generation = ARCH9201 if chip.overlay == "arch9201" else V200
     rules = (*SHARED, *memory.RULES, *value.EXTERNAL)
-    return _make_plugin(generation, make_ops(generation, rules) + bare_ops(generation, control.BARE), event.ALIASES)
+    ops = make_ops(generation, rules) + bare_ops(generation, control.BARE)
+    return _make_plugin(generation, ops, event.ALIASES, descriptors.forms(generation.layouts))

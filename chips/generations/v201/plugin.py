@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chips.generations.v200 import control, memory
+from chips.generations.v200 import control, descriptors, memory
 from chips.generations.v200 import event as v200_event
 from chips.generations.v200.generation import Generation, bare_ops, make_ops
 from chips.generations.v200.generation import make_plugin as _make_plugin
@@ -33,4 +33,5 @@ def make_plugin(chip: Chip) -> Plugin:
     """Return the plug-in for a chip of this generation."""
     shared = (rule for rule in SHARED if rule.kind is not NotifyRecordIpc)
     rules = (*shared, *memory.SDMA_ONLY, *event.RULES, *model.RULES, *dqs.RULES)
-    return _make_plugin(V201, make_ops(V201, rules) + bare_ops(V201, control.BARE), v200_event.ALIASES)
+    ops = make_ops(V201, rules) + bare_ops(V201, control.BARE)
+    return _make_plugin(V201, ops, v200_event.ALIASES, descriptors.forms(V201.layouts))

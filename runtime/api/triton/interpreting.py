@@ -14,7 +14,8 @@ import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from runtime.launch.producers.triton import TritonKernel
 
 if TYPE_CHECKING:
     from types import FunctionType, ModuleType
+
+    from chips.binary.producers.packing import BlockLayout
+    from chips.binary.producers.triton import GridRule, Parameter
 
 _MISSING = object()
 _AXES = 3
@@ -86,12 +90,12 @@ class Interpreter:
         kinds = dict(zip(slots.values(), kernel.metadata.tensor_kinds, strict=False))
         known = len(kinds) == len(slots)
         kernel.kernel.program.device.hal.fake.attach(
-            kernel.kernel.code, lambda context: self._run(kernel, function, fixed, slots, context), name=kernel.name,
+            kernel.kernel.code, partial(self._run, _Facts.of(kernel), function, fixed, slots), name=kernel.name,
             grid=True, reads=[slot for slot, kind in kinds.items() if kind in _READS] if known else None,
             writes=[slot for slot, kind in kinds.items() if kind in _WRITES] if known else None,
         )  # fmt: skip
 
-    def _run(self, kernel: TritonKernel, function: FunctionType, fixed: Mapping[str, Any], slots: Mapping[int, int],
+    def _run(self, kernel: _Facts, function: FunctionType, fixed: Mapping[str, Any], slots: Mapping[int, int],
              context: Any) -> None:
         """Run all programs of a launch."""
         block = context.args.bytes(0, kernel.layout.size)
@@ -253,10 +257,24 @@ def _key(source: Any, key: Any) -> str:
     return str(source.fn.arg_names[key]) if isinstance(key, int) else str(key)
 
 
-def _grid_of(kernel: TritonKernel, values: Mapping[str, int]) -> tuple[int, ...]:
+class _Facts(NamedTuple):
+    """What a body knows of its kernel: not the kernel itself, which may go while the fake keeps the body."""
+
+    name: str
+    layout: BlockLayout
+    signature: tuple[Parameter, ...]
+    grid: GridRule
+
+    @classmethod
+    def of(cls, kernel: TritonKernel) -> _Facts:
+        """Take them from a kernel."""
+        return cls(kernel.name, kernel.layout, kernel.signature, kernel.metadata.grid)
+
+
+def _grid_of(kernel: _Facts, values: Mapping[str, int]) -> tuple[int, ...]:
     """Return the grid of the source, which the compiler may have rewritten."""
     grid = [values[f"grid{axis}"] for axis in "XYZ"]
-    rule = kernel.metadata.grid
+    rule = kernel.grid
     for axis, name in enumerate(("originalGridX", "originalGridY")):
         grid[axis] = values.get(name, grid[axis])
     if rule.factor > 1 and rule.axis >= 0:

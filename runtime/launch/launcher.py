@@ -70,8 +70,8 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     words = len(before) + count + len(behind)
     task = replace(task, args_size=words * SLOT_BYTES)
     info = info_of(kernel, task)
-    slow = slow_launcher(kernel, stream, task, info, count)
     frame = Frame(lead_of(stream, task), before, behind)
+    slow = slow_launcher(kernel, stream, task, info, count, frame)
     if stream.branch is not None:
         return _captured_launcher(kernel, stream, task, count, info, frame, slow)
     send = _sender(kernel, stream, task, info)

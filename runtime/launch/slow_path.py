@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
     from runtime.launch.kernel import Kernel
+    from runtime.launch.unrolled import Frame
     from runtime.memory.arguments import ArgumentBlock
 
 
-def slow_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, count: int) -> Callable[..., None]:
+def slow_launcher(
+    kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, count: int, frame: Frame
+) -> Callable[..., None]:
     """Return a launcher for what templates do not cover: arguments of several slots, streams that record."""
-    before, behind = kernel.hidden_words()
+    _, before, behind = frame
 
     def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
         if len(arguments) != count:

@@ -309,7 +309,7 @@ def prepared_send(
         numbering = COUNTED if isinstance(ring, RingV100) else POSITIONED
     publishes = env.chip.traits.head_update_every if env.ub_connected and numbering != COUNTED else 0
     templates = [part.template for part in parts]
-    template = _joined(templates)
+    template = _joined(templates) if len(templates) > 1 else templates[0]
     shape = Shape(
         numbering, tuple(each.names for each in templates), parameters, carries,
         tuple(n for n, bias in enumerate(template.bias) if bias), publishes, recording is not None,

@@ -203,6 +203,15 @@ static void exceptions(const char *file) {
     CHECK(aclrtSetExceptionInfoCallback(NULL));
 }
 
+static void mistake(void) {
+    aclrtStream one = stream(), two = stream();
+    void *from = device_memory(4096), *to = device_memory(4096);
+    CHECK(aclrtMemsetAsync(to, 4096, 1, 4096, one));
+    CHECK(aclrtMemcpyAsync(to, 4096, from, 4096, ACL_MEMCPY_DEVICE_TO_DEVICE, two)); /* nothing orders the two */
+    CHECK(aclrtSynchronizeStream(one));
+    CHECK(aclrtSynchronizeStream(two));
+}
+
 static void *work(void *number) {
     CHECK(aclrtSetDevice(0));
     aclrtContext before, after;
@@ -246,7 +255,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "share")) share(words[0]);
     if (!strcmp(mode, "import")) import(word);
     if (!strcmp(mode, "exception")) exceptions(word);
-    if (!strcmp(mode, "leaves")) stream();
+    if (!strcmp(mode, "mistake")) mistake();
     CHECK(aclrtResetDevice(0));
     CHECK(aclFinalize());
     return 0;

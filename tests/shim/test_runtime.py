@@ -60,9 +60,14 @@ def test_two_processes_share_memory(run_acl: Run, soc: str) -> None:
 
 
 def test_reports_come_at_exit_with_a_status(run_acl: Run) -> None:
-    url = "fake://ascend910b3?check=deadlock"
-    assert run_acl(url, "leaves").returncode == 0
-    assert run_acl("fake://nothing", "all", status=9).stdout
+    url = "fake://ascend910b3?check=race"
+    assert run_acl(url, "mistake").stderr.count("race: bytes") == 1
+    assert run_acl(url, "mistake", status=1, NPUHAL_SHIM_STRICT="1").stderr.count("race: bytes") == 1
+    assert run_acl("fake://ascend910b3", "mistake", NPUHAL_SHIM_STRICT="1").stderr == ""
+
+
+def test_a_machine_that_cannot_be_had_is_a_code(run_acl: Run) -> None:
+    assert run_acl("fake://nothing", "all", status=9).stdout.startswith("aclInit(NULL): 500000 ")
 
 
 def test_a_script_finds_the_library_by_name(tmp_path: Path) -> None:

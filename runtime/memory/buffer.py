@@ -80,22 +80,41 @@ class Buffer:
         return self.size
 
     def close(self) -> None:
-        """Give the block back; twice does nothing, and views do not own it."""
+        """Give the block back; twice does nothing, and views do not own it.
+
+        What the driver refuses to take back stays open: `close` can be called again.
+        """
         if self.closed:
             return
         self.closed = True
-        self._end()
-        if self._views is not None:
-            for view in self._views:
-                view._end()
-        if self._release is not None:
-            if self.pending_free and self.device.deferred_frees.pending.pop(self.pending_free, None) is None:
+        for part in (self, *(self._views or ())):
+            part._end()
+        if self._release is None:
+            return
+        pending, entry = None, None
+        if self.pending_free:
+            pending = self.device.deferred_frees.pending
+            entry = pending.pop(self.pending_free, None)
+            if entry is None:
                 return  # it ends once: another thread closes at the same time
+        try:
             self._release(self.address)
+        except BaseException:
+            if pending is not None:
+                pending[self.pending_free] = entry
+            self.closed = False
+            for part in (self, *(self._views or ())):
+                part._revive()
+            raise
+        del entry  # before this object goes, which would count as dropped
 
     def _end(self) -> None:
         """Note that the memory is gone."""
         self.alive = False
+
+    def _revive(self) -> None:
+        """Note that the memory is still there: the driver has refused to take it back."""
+        self.alive = True
 
     def __enter__(self: Self) -> Self:
         self.check_open()

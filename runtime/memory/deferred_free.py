@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from runtime import errors
 from runtime.memory.fences import Fence
 
 if TYPE_CHECKING:
     from runtime.memory.buffer import Buffer
 
 Release = Callable[[], None]
+
+_LOG = logging.getLogger(__name__)
 
 
 class PendingFree(weakref.ref["Buffer"]):
@@ -90,7 +94,7 @@ class DeferredFrees:
             if taken:
                 self._waiting.append((self._fence(), taken))
             while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
-                _call_all(self._waiting.popleft()[1])
+                self._call_all(self._waiting.popleft()[1])
         finally:
             self._sweeping.release()
 
@@ -98,18 +102,25 @@ class DeferredFrees:
         """Free everything; nothing runs any more."""
         with self._sweeping:
             while self._waiting:
-                _call_all(self._waiting.popleft()[1])
-            while self._dropped:
-                self._forget(self._dropped.popleft())()
-            while self._left:
-                self._left.popleft()()
+                self._call_all(self._waiting.popleft()[1])
+            self._call_all([self._forget(self._dropped.popleft()) for _ in range(len(self._dropped))])
+            self._call_all([self._left.popleft() for _ in range(len(self._left))])
 
     def _forget(self, entry: PendingFree) -> Release:
         """Take a dropped buffer's entry out, and return what frees the block."""
         del self.pending[entry.number]
         return entry.release
 
-
-def _call_all(releases: list[Release]) -> None:
-    while releases:
-        releases.pop()()
+    def _call_all(self, releases: list[Release]) -> None:
+        """Call functions once each; what the driver refuses is tried again at the next sweep."""
+        refused: list[Release] = []
+        try:
+            while releases:
+                release = releases.pop()
+                try:
+                    release()
+                except errors.RuntimeFault as fault:
+                    refused.append(release)
+                    _LOG.warning("memory could not be given back, and will be tried again: %s", fault)
+        finally:
+            self._left.extend(refused)

@@ -32,6 +32,10 @@ class DeviceBuffer(Buffer):
         self.alive = False
         self.word = None
 
+    def _revive(self) -> None:
+        self.alive = True
+        self.word = self.address
+
     def as_array(self, dtype: Any, shape: Any = None) -> DeviceArray:
         """Return the same memory as an array that lives as long as this buffer; one dimension by default.
 

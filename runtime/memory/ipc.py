@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.driver.ipc import KEY_BYTES, ShareDriver
+from runtime.errors.closing import closing
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
@@ -166,9 +167,9 @@ class ExportedMemory:
     def close(self) -> None:
         """Take the key away; who has it open keeps the memory. Twice does nothing."""
         if not self.closed:
-            self.closed = True
-            if not self.buffer.device.closed:  # with the device the key is gone
-                self._driver.forget(self.key)
+            with closing(self):
+                if not self.buffer.device.closed:  # with the device the key is gone
+                    self._driver.forget(self.key)
 
     def __enter__(self) -> ExportedMemory:
         return self

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal import constants as c
 from runtime import errors
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.closing import closing
 from runtime.errors.whole import whole
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
@@ -99,9 +100,9 @@ class PhysicalMemory:
     def close(self) -> None:
         """Give the handle up; twice does nothing."""
         if not self.closed:
-            self.closed = True
-            if not self.device.closed:  # another handle may have the same number since
-                self._driver.destroy(self.handle)
+            with closing(self):
+                if not self.device.closed:  # another handle may have the same number since
+                    self._driver.destroy(self.handle)
 
     def __enter__(self) -> PhysicalMemory:
         return self
@@ -156,10 +157,11 @@ class AddressRange:
         return mapping
 
     def _unmap(self, address: int) -> None:
-        mapping = self._mappings.pop(address, None)
+        mapping = self._mappings.get(address)
         source = mapping.physical if mapping is not None else None
         if source is None or not source.device.closed:  # what is mapped goes with the device that has it
             self._driver.unmap(address)
+        self._mappings.pop(address, None)
 
     def set_access(self, mapping: Mapping, *, device: int | None = None, host: bool = False) -> None:
         """Let a device (the driver's number) or the host read and write a mapping."""
@@ -171,10 +173,10 @@ class AddressRange:
         """Unmap everything and give the addresses back; twice does nothing."""
         if self.closed:
             return
-        self.closed = True
-        for mapping in list(self._mappings.values()):
-            mapping.close()
-        self._driver.release(self.address)
+        with closing(self):
+            for mapping in list(self._mappings.values()):
+                mapping.close()
+            self._driver.release(self.address)
 
     def __enter__(self) -> AddressRange:
         return self

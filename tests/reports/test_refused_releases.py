@@ -1,0 +1,83 @@
+"""The driver refuses to take something back, once: it stays open, and the next close gives it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runtime import errors
+from runtime.api import Device, Runtime
+from tests.contract.holdings import holdings
+
+MiB = 1 << 20
+MADE: dict[str, tuple[Callable[[Device], Any], str]] = {
+    "device memory": (lambda device: device.alloc(4096), "halMemFree"),
+    "pinned memory": (lambda device: device.alloc_host(4096), "halMemFree"),
+    "an array": (lambda device: device.empty(16, "f4"), "halMemFree"),
+    "physical memory": (lambda device: device.create_physical(2 * MiB), "halMemRelease"),
+    "a range": (lambda device: device.reserve(2 * MiB), "halMemAddressFree"),
+}
+
+
+@pytest.fixture(params=["fake://ascend910b3", "fake-abi://ascend950"])
+def device(request: pytest.FixtureRequest):
+    machine = Runtime(request.param)
+    yield machine.device(0)
+    machine.close(force=True)
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_what_is_refused_stays_open_and_goes_with_the_next_close(device: Device, what: str) -> None:
+    make, call = MADE[what]
+    for _ in range(2):
+        before = holdings(device.hal.fake)
+        thing = make(device)
+        device.hal.fake.faults.on_call(call, "DRV_ERROR_BUSY")
+        with pytest.raises(errors.RuntimeFault):
+            thing.close()
+        assert not thing.closed
+        thing.close()
+        assert thing.closed
+        thing.close()
+        assert holdings(device.hal.fake) == before
+
+
+def test_memory_that_is_still_there_can_still_be_used(device: Device) -> None:
+    buffer = device.upload(b"contents")
+    part = buffer.view(2, 4)
+    device.hal.fake.faults.on_call("halMemFree", "DRV_ERROR_BUSY")
+    with pytest.raises(errors.RuntimeFault):
+        buffer.close()
+    assert bytes(device.download(part)) == b"nten"
+    buffer.close()
+    with pytest.raises(errors.RuntimeFault):
+        device.download(part)
+
+
+def test_a_mapping_is_tried_again(device: Device) -> None:
+    before = holdings(device.hal.fake)
+    addresses, physical = device.reserve(2 * MiB), device.create_physical(2 * MiB)
+    mapping = addresses.map(physical)
+    device.hal.fake.faults.on_call("halMemUnmap", "DRV_ERROR_BUSY")
+    with pytest.raises(errors.RuntimeFault):
+        addresses.close()
+    assert (addresses.closed, mapping.closed) == (False, False)
+    addresses.close()
+    physical.close()
+    assert mapping.closed
+    assert holdings(device.hal.fake) == before
+
+
+def test_a_dropped_buffer_is_tried_again_at_the_next_chance(device: Device, caplog: pytest.LogCaptureFixture) -> None:
+    before = holdings(device.hal.fake)
+    buffer = device.alloc(4096)
+    device.hal.fake.faults.on_call("halMemFree", "DRV_ERROR_BUSY")
+    del buffer
+    with caplog.at_level("WARNING"):
+        other = device.alloc(64)  # nothing of it is this call's mistake
+    assert "tried again" in caplog.text
+    other.close()
+    device.alloc(64).close()
+    assert holdings(device.hal.fake) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from fakes.checkers import leaks
 from fakes.checkers.access import ARGUMENTS, LOAD, READ, RELEASE, WRITE
@@ -13,6 +13,7 @@ from fakes.checkers.lifetime import Lifetimes
 from fakes.checkers.names import Names, at, place
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.parts import Parts
+from fakes.checkers.queue import BY_POINTER, POLLING, Queue, Submission, united
 from fakes.checkers.race import NOTHING, Known, Races
 from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, SOURCE, CheckFailed, Report, Reports
 from fakes.checkers.shadow import Work
@@ -22,7 +23,6 @@ from fakes.checkers.waits import Waits, recorded, taken_back
 from npuhal import constants
 
 if TYPE_CHECKING:
-    from fakes.checkers.names import Place
     from fakes.errors import MemoryFault, TaskFault
     from fakes.executor.task import Task
     from fakes.machine.blocks import Block
@@ -33,31 +33,6 @@ if TYPE_CHECKING:
 
 SQE_BYTES = 64
 _LOG = logging.getLogger("npuhal.fake.check")
-
-
-class Submission(NamedTuple):
-    """What was known when an entry was put into a ring."""
-
-    stamp: Stamp
-    place: Place | None
-    pieces: list[Piece]
-    seen: Known
-    """What the runtime has seen for itself, which counts for its own memory."""
-
-
-class Queue(Actor):
-    """What is known of one queue: its clock, and per ring position what the host knew when it filled it."""
-
-    __slots__ = ("last_kind", "loads", "read", "submitted")
-
-    def __init__(self, index: int) -> None:
-        super().__init__(index)
-        self.submitted: dict[int, Submission] = {}
-        self.last_kind = ""
-        self.loads: tuple[int, ...] = ()
-        """Addresses that a wait for a value has looked at last."""
-        self.read: Stamp | None = None
-        """The point that the runtime has seen for itself last, without telling the program."""
 
 
 class Checks:
@@ -343,8 +318,8 @@ class Checks:
         """Bring what a task has touched to the checkers."""
         work = self._work(task, queue)
         memory, races = self.machine.memory, self.races
-        waits = task.layout in _POLLING
-        for address, size, how in _united(task.touched or []):
+        waits = task.layout in POLLING
+        for address, size, how in united(task.touched or []):
             block = memory.find(address)
             low = address if block is None else block.pointer + address - block.base
             if how == LOAD:
@@ -356,7 +331,7 @@ class Checks:
                     self._arguments[block] = task.sq
             seen = NOTHING if known is None else self._seen(block, known.seen)
             races.touch(queue, work, block, low, low + size, RELEASE if waits else how, seen)
-            decided_late = how == RELEASE and task.layout == _BY_POINTER
+            decided_late = how == RELEASE and task.layout == BY_POINTER
             if block is not None and known is not None and not decided_late:
                 self._lifetimes.used(task, known[0], block, work)
                 if task.sq not in task.device.models:
@@ -426,24 +401,3 @@ class Checks:
         """Return the queue of a graph whose ring a block is, or whose tasks have their arguments there."""
         sq = self._arguments.get(block)
         return next((each for each in self._queues if each.ring.base == block.base), None) if sq is None else sq
-
-
-_POLLING = frozenset({"memory_wait", "mem_wait", "stream_switch", "stream_switch_ex", "model_execute", "stream_active",
-                      "label_switch", "label_switch_by_index", "capture_condition", "capture_jump_back",
-                      "float_status"})  # fmt: skip
-"""Layouts of condition programs: what they store is for others that look at it the same way."""
-_BY_POINTER = "write_value_pointer"
-"""Layout of writes whose address comes from memory when they run, so that it may be younger than they are."""
-
-
-def _united(touched: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Join neighbouring and overlapping ranges of the same kind; reads come first."""
-    if len(touched) < 2:
-        return touched
-    united: list[Any] = []
-    for address, size, how in sorted(touched, key=lambda each: (each[2], each[0])):
-        if united and united[-1][2] == how and address <= united[-1][0] + united[-1][1]:
-            united[-1][1] = max(united[-1][1], address + size - united[-1][0])
-        else:
-            united.append([address, size, how])
-    return [(address, size, how) for address, size, how in united]

@@ -6,9 +6,7 @@ far as the headers at hand declare them. Bit-fields have no offset in C and are 
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 
 from npuhal import declarations
 from npuhal.abi import Bindings, Difference, Report, check
+from npuhal.compiler import find_compiler
 from npuhal.declarations import FIRST_VERSION, Item, Row
 from npuhal.errors import NpuhalError
 
@@ -33,7 +32,7 @@ def measure_and_check(folder: Path, compiler: str | None = None) -> Report:
 
     Raises MeasureError if there is no compiler or none of the tables' headers is in the folder.
     """
-    compiler = compiler or os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
+    compiler = compiler or find_compiler()
     if compiler is None:
         raise MeasureError("no C compiler found: install gcc or clang, or name one in CC")
     headers = sorted({row.header for row in _rows() if (folder / row.header).is_file()})

@@ -6,14 +6,13 @@ The C compiler makes the library in a temporary folder; everything but the calls
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fakes.tiers.null import NullApi
 from npuhal import constants as c
+from npuhal.compiler import BuildError, compile_library
 from npuhal.errors import BadUrl
 
 if TYPE_CHECKING:
@@ -23,14 +22,8 @@ if TYPE_CHECKING:
 
 HOT = ("halSqTaskSend", "halSqCqQuery", "halMemcpySumbit", "halMemcpyWait", "drvMemcpy")
 """The calls that the library has."""
-_COMPILERS = ("cc", "gcc", "clang")
 _DEVICES = 8
 _SQ_BITS = 13
-
-
-def compiler() -> str | None:
-    """Return the C compiler of this machine, or None."""
-    return next((path for name in _COMPILERS if (path := shutil.which(name))), None)
 
 
 class CompiledNullApi(NullApi):
@@ -55,15 +48,10 @@ class CompiledNullApi(NullApi):
 
     @staticmethod
     def _compile(url: str, target: Path) -> ctypes.CDLL:
-        found = compiler()
-        if found is None:
-            raise BadUrl(f"HAL URL {url!r}: compiled=1 needs a C compiler ({', '.join(_COMPILERS)}); leave it away")
-        source = Path(__file__).with_name("null.c")
-        made = subprocess.run(
-            [found, "-O2", "-shared", "-fPIC", "-o", str(target), str(source)], capture_output=True, text=True
-        )
-        if made.returncode:
-            raise BadUrl(f"HAL URL {url!r}: {found} cannot compile {source.name}: {made.stderr.strip()}")
+        try:
+            compile_library(target, [Path(__file__).with_name("null.c")])
+        except BuildError as problem:
+            raise BadUrl(f"HAL URL {url!r}: compiled=1: {problem}; leave it away") from None
         return ctypes.CDLL(str(target))
 
     def raw(self, name: str) -> Any:

@@ -15,11 +15,11 @@ from fakes.faults import Effect
 from fakes.hal.coverage import Status, coverage
 from fakes.machine.ids import ID_KINDS
 from fakes.schedule.scheduler import POLICIES
-from fakes.tiers.compiled import compiler
 from fakes.url.options import NAMES as OPTIONS
 from fakes.url.rules import KEYS as RULES
 from npuhal import constants as c
 from npuhal import structs as s
+from npuhal.compiler import find_compiler as compiler
 from npuhal.errors import BadUrl, NotSupported
 from tests.unit.fakes.rig import Rig
 

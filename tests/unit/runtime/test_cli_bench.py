@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fakes.tiers.compiled import compiler
+from npuhal.compiler import find_compiler as compiler
 from runtime.cli import bench
 from runtime.cli.bench import measure
 from runtime.cli.bench.groups import CHIPS, Plan, Suite, find, plans, suites

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fakes.tiers.compiled import compiler
+from npuhal.compiler import find_compiler as compiler
 from runtime import Runtime
 
 

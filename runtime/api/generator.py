@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runtime import errors
+from runtime.errors.mixing import NotCopied, check_same_runtime
 from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, check_generator, queue_random
 from runtime.memory.device import DeviceBuffer
 
@@ -18,7 +19,7 @@ _COUNTER_BYTES = 16
 _WORD_BYTES = 8
 
 
-class RandomGenerator:
+class RandomGenerator(NotCopied):
     """Draws random numbers on a device, in a stream's order; `device.create_generator(seed)` makes it.
 
     The same seed and the same order of draws give the same numbers again on the same kind of machine. A generator holds
@@ -79,6 +80,7 @@ class RandomGenerator:
     def _draw(self, stream: Stream, target: DeviceBuffer, how: Distribution, number: Number,
               parameters: tuple[float, ...]) -> None:
         counter = self._counter
+        check_same_runtime("random numbers", self.device, stream, target)
         if counter is None:
             raise errors.fault(
                 "ACL_ERROR_RT_INVALID_HANDLE", f"{self!r} was closed", hint="draw before it is closed"

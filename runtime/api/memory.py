@@ -17,6 +17,7 @@ from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.errors.instances import check_instance
+from runtime.errors.mixing import check_same_runtime
 from runtime.errors.whole import whole, wholes
 from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.fill import fill_now
@@ -209,6 +210,7 @@ class DeviceMemory(core.Device):
     def fill(self, buffer: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Set bytes of a device buffer now."""
         buffer.check_open()
+        check_same_runtime("fill", self, buffer)
         value, count = whole("fill", "value", value), buffer.size if size is None else whole("fill", "size", size)
         if not 0 <= value <= 0xFF or not 0 <= count <= buffer.size:
             raise errors.fault(
@@ -248,6 +250,7 @@ class DeviceMemory(core.Device):
         Raises:
             NotSupported 207000: the two are not linked so that they could.
         """
+        check_same_runtime("enable_peer_access", self, other)
         driver, peer = PeerDriver(self.hal, self.device_id), other.driver.info.physical_id()
         if not driver.can_access(peer):
             raise errors.fault(

@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from runtime.errors.mixing import check_same_runtime
 from runtime.errors.whole import whole
 from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
@@ -60,6 +61,8 @@ class Pool(CachingPool):
         deferred_frees.sweep()
         user = device.context.default_stream if stream is None else stream
         user.check_open()
+        if user.device is not device:
+            check_same_runtime("pool.alloc", device, user)
         owner: Timeline = user if user.branch is None else self._of_capture(user.branch)
         address = self.take(size, owner).address
         buffer = PooledBuffer(device, address, size, self._give_back)

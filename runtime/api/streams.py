@@ -15,6 +15,7 @@ from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
 from runtime.errors.instances import check_callable, check_instance
+from runtime.errors.mixing import check_same_runtime
 from runtime.errors.whole import whole, whole_or_none, wholes
 from runtime.launch.copy.copy import copy_in_stream
 from runtime.launch.copy.direction import inferred
@@ -130,6 +131,7 @@ class Stream(core.Stream):
         """Queue the setting of bytes of a device buffer: all, or the first `size`."""
         check_instance("Stream.fill", "target", target, DeviceBuffer, _BUFFERS)
         value = whole("Stream.fill", "value", value)
+        check_same_runtime("Stream.fill", self.device, target)
         if count := check_fill(target, value, size):
             queue_fill(self, target.address, target.size, value * BYTE_TO_WORD, count, "Stream.fill", target)
 
@@ -141,6 +143,7 @@ class Stream(core.Stream):
         dst_pitch, src_pitch, width, height = wholes(
             "copy_rows", dst_pitch=dst_pitch, src_pitch=src_pitch, width=width, height=height
         )
+        check_same_runtime("copy_rows", self.device, dst, src)
         for end, pitch, role in ((dst, dst_pitch, "target"), (src, src_pitch, "source")):
             end.check_open()
             if (height - 1) * pitch + width > end.size:
@@ -164,6 +167,7 @@ class Stream(core.Stream):
 
         target.check_open()
         source.check_open()
+        check_same_runtime("reduce", self.device, target, source)
         kind, data_type = REDUCTIONS.get(operation), REDUCIBLE.get(dtype)
         if kind is None or data_type is None or source.size > target.size:
             raise errors.fault(
@@ -294,6 +298,7 @@ class Stream(core.Stream):
         """
         check_instance("Stream.write_value", "target", target, DeviceBuffer, _BUFFERS)
         target.check_open()
+        check_same_runtime("write_value", self.device, target)
         value, size_bytes = wholes("write_value", value=value, size_bytes=size_bytes)
         if size_bytes not in (1, 2, 4, 8) or target.size < size_bytes or target.address % size_bytes:
             raise errors.fault(
@@ -319,6 +324,7 @@ class Stream(core.Stream):
         """
         check_instance("Stream.wait_value", "target", target, DeviceBuffer, _BUFFERS)
         target.check_open()
+        check_same_runtime("wait_value", self.device, target)
         value = whole("wait_value", "value", value)
         if target.size < _WORD_BYTES or target.address % _WORD_BYTES or not 0 <= value < 1 << 64:
             raise errors.fault(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.core.submission.reclaim import reclaim
+from runtime.errors.mixing import check_same_runtime
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 
@@ -85,9 +86,11 @@ def _unfit(argument: Any, rule: str, cure: str) -> errors.RuntimeFault:
     return errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"kernel argument {argument!r}: {rule}", hint=cure)
 
 
-def all_slots(arguments: Sequence[Any]) -> list[int]:
-    """Return the words of all arguments in order."""
+def all_slots(arguments: Sequence[Any], device: Any = None) -> list[int]:
+    """Return the words of all arguments in order; what belongs to another Runtime than a device's is refused."""
     words: list[int] = []
+    if device is not None:
+        check_same_runtime("launch", device, *arguments)
     for argument in arguments:
         words += slots(argument)
     return words

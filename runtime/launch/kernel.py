@@ -20,7 +20,9 @@ from runtime.core.diagnostics.tracing import span
 from runtime.core.stream.stream import Stream
 from runtime.core.submission.submit import note_last
 from runtime.errors.instances import STREAMS, check_instance
+from runtime.errors.mixing import NotCopied
 from runtime.errors.whole import whole
+from runtime.launch.argument_check import check_slots, note_short_block
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
@@ -43,7 +45,7 @@ _MOST_PREPARED = 512
 _MAX_BLOCKS = 0xFFFF
 
 
-class Kernel:
+class Kernel(NotCopied):
     """A function of a loaded program. Made by `program.kernel(name or key)`."""
 
     __slots__ = ("__weakref__", "_grids", "address", "binary", "content", "name", "program")
@@ -179,7 +181,7 @@ class Kernel:
         if launch is None:
             if len(stream.launchers) >= _MOST_PREPARED:
                 stream.launchers.clear()  # grids that change with every launch are not worth keeping
-            launch = stream.launchers[key] = self.bind(stream, blocks, options, count=count)
+            launch = stream.launchers[key] = self._bound(stream, blocks, options, count)
         return launch
 
     def bind(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN, *,
@@ -189,12 +191,16 @@ class Kernel:
         Args:
             count: number of arguments; the kernel's own count by default.
         """
+        return self._bound(stream, blocks, options, self._count(count))
+
+    def _bound(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
+        """Return a launcher for so many values; whether they are as many slots as the kernel takes is up to it."""
         if options.empty_ok and whole("launch", "blocks", blocks) == 0:
             return _nothing
         blocks = self._check_blocks(blocks)
         self.check_stream(stream)
         with span(stream.device.runtime, "prepare launch", kernel=self.name, stream=stream.stream_id):
-            launch = make_launcher(self, stream, self.task(blocks, options), self._count(count))
+            launch = make_launcher(self, stream, self.task(blocks, options), count)
         return self._led(launch, stream, options)
 
     def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN,
@@ -210,6 +216,7 @@ class Kernel:
         launch = stream.launchers.get(key)
         if launch is None:
             self.check_stream(stream)
+            note_short_block(self, size)
             task = replace(self.task(blocks, options), args_size=size)
             launch = self._led(make_device_args_launcher(self, stream, task), stream, options)
             stream.launchers[key] = launch
@@ -222,6 +229,7 @@ class Kernel:
         launch = stream.launchers.get(key)
         if launch is None:
             self.check_stream(stream)
+            note_short_block(self, len(block.data))
             task = self.task(blocks, options)
             launch = self._led(make_block_launcher(self, stream, task, len(block.data)), stream, options)
             stream.launchers[key] = launch
@@ -255,7 +263,7 @@ class Kernel:
 
     def _count(self, count: int | None) -> int:
         if count is not None:
-            self.check_count(count)
+            check_slots(self, count)
             return count
         own = self.argument_count
         if own is None:
@@ -264,16 +272,6 @@ class Kernel:
                 hint="pass count= to bind()",
             )
         return own
-
-    def check_count(self, count: int) -> None:
-        """Refuse another number of arguments than the compiler wrote down: 107000."""
-        own = self.argument_count
-        if own is not None and count != own:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name} takes {own} arguments, {count} were given",
-                ee="EE1003", params=("launch", count, "number of arguments", own),
-                hint="`npuhal elf FILE` shows what each kernel takes",
-            )
 
     def task(self, blocks: int, options: LaunchOptions = PLAIN) -> CoreKernel:
         """Describe a launch for the SQE builder; the argument block is filled in by the launcher."""
@@ -353,11 +351,10 @@ class Kernel:
                 hint="keep the program open as long as its kernels are used",
             )
 
-    def check_launch(self, stream: Stream, blocks: int, count: int) -> None:
-        """Raise where the kernel cannot be launched in a stream on so many cores, with so many arguments."""
+    def check_launch(self, stream: Stream, blocks: int) -> None:
+        """Raise where the kernel cannot be launched in a stream on so many cores."""
         self._check_blocks(blocks)
         self.check_stream(stream)
-        self.check_count(count)
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""

@@ -72,6 +72,8 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     info = info_of(kernel, task)
     frame = Frame(lead_of(stream, task), before, behind)
     slow = slow_launcher(kernel, stream, task, info, count, frame)
+    if kernel.argument_count not in (None, count):
+        return slow  # they fit only if some take several slots
     if stream.branch is not None:
         return _captured_launcher(kernel, stream, task, count, info, frame, slow)
     send = _sender(kernel, stream, task, info)

@@ -16,6 +16,7 @@ from chips.binary.side_file import side_file_of
 from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
+from runtime.errors.mixing import NotCopied
 from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.aicpu.library import send, withdraw
 from runtime.launch.kernel import Kernel
@@ -31,7 +32,7 @@ _Block = tuple[int, int, bool]
 """Address, bytes where they are the kernel pool's to know, and whether it is of that pool."""
 
 
-class Program:
+class Program(NotCopied):
     """The kernels of one binary on one device. Made by `device.load(path or bytes)`."""
 
     def __init__(self, device: Any, source: str | Path | bytes | Content, *, name: str = "",

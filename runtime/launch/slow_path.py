@@ -10,7 +10,8 @@ from chips.tasks import AicpuKernel, CoreKernel
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.submission.ring import TaskInfo
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, take_block
+from runtime.launch.argument_check import launch_words
 from runtime.launch.block import HostBlock
 from runtime.launch.templates import context_packer, described, lead_of
 
@@ -32,7 +33,7 @@ def slow_launcher(
         if len(arguments) != count:
             raise wrong_count(kernel, count, len(arguments))
         kernel.check_loaded()
-        words = (*before, *all_slots(arguments), *behind)
+        words = (*before, *launch_words(kernel, arguments), *behind)
         submit_block(stream, task, HostBlock(struct.pack(f"<{len(words)}Q", *words)), info, block)
 
     return launch

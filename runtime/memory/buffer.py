@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from runtime import errors
+from runtime.errors.mixing import NotCopied
 from runtime.errors.whole import whole, whole_or_none
 from runtime.memory.location import Location
 
@@ -16,7 +17,7 @@ Release = Callable[[int], None]
 """Gives a block back by its address."""
 
 
-class Buffer:
+class Buffer(NotCopied):
     """A block of memory or a part of one. Made by a device, a pool, or as a view of another buffer.
 
     A view shares the life of the block that it is a part of (`owner`); closing a view frees nothing.

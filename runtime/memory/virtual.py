@@ -9,6 +9,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.errors.closing import closing
+from runtime.errors.mixing import NotCopied, check_same_runtime
 from runtime.errors.whole import whole
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
@@ -47,7 +48,7 @@ def map_again(driver: VirtualDriver, memory: MemoryDriver, target: int, size: in
         done += length
 
 
-class PhysicalMemory:
+class PhysicalMemory(NotCopied):
     """Memory without an address. Made by `device.create_physical(size)` or imported; `size` in bytes.
 
     Closing it gives the handle up; the memory itself stays while it is mapped somewhere, and its device is open.
@@ -125,7 +126,7 @@ class Mapping(DeviceBuffer):
         self.physical = physical
 
 
-class AddressRange:
+class AddressRange(NotCopied):
     """Addresses without memory. Made by `device.reserve(size)`; `close` unmaps what is mapped and gives them back."""
 
     __slots__ = ("_driver", "_mappings", "address", "closed", "device", "size")
@@ -143,6 +144,7 @@ class AddressRange:
             InvalidArgument 107000: it does not fit there, or the driver refuses the address.
         """
         physical.check_open()
+        check_same_runtime("AddressRange.map", self.device, physical)
         offset = whole("AddressRange.map", "offset", offset)
         if self.closed or offset < 0 or offset + physical.size > self.size:
             raise errors.fault(

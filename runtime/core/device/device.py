@@ -36,6 +36,7 @@ from runtime.driver.queues.arguments import WindowDriver
 from runtime.driver.queues.scheduler import capabilities
 from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
+from runtime.errors.mixing import NotCopied
 from runtime.errors.whole import whole
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
@@ -52,7 +53,7 @@ _DEFAULT_SCHEDULER_VERSION = 16
 SelfDevice = TypeVar("SelfDevice", bound="Device")
 
 
-class Device:
+class Device(NotCopied):
     """One opened device, shared by all who ask for the same index. Made by its `DeviceSlot`, which also closes it."""
 
     stream_type: type[Stream] = Stream

@@ -19,6 +19,7 @@ from runtime.core.stream.failure import ContextFailure
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync import synchronize as sync
 from runtime.core.sync.capture_gate import CaptureGate
+from runtime.errors.mixing import NotCopied
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -39,7 +40,7 @@ class ContextState(IntEnum):
     DEINITIALIZING = 5
 
 
-class Context:
+class Context(NotCopied):
     """Streams and their default stream on one device.
 
     The primary context comes with the device, uses its primary stream, and can be set up again after its end. A

@@ -38,6 +38,7 @@ from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
 from runtime.driver.resource_table import VirtualMemory
+from runtime.errors.mixing import NotCopied
 from runtime.errors.whole import whole
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from runtime.core.diagnostics.tracing import Tracer
 
 
-class Runtime:
+class Runtime(NotCopied):
     """A HAL backend, the machine behind it, and the devices opened on it.
 
     The process has one (`get`); more can be made by tools and tests, as long as they do not open the same devices.

@@ -28,6 +28,7 @@ from runtime.core.submission.sink import HARDWARE, BoundModel, CaptureBranch, Ta
 from runtime.core.submission.submit import aborted, submit
 from runtime.core.sync import synchronize as sync
 from runtime.driver.queues import NO_ID, QueuePair
+from runtime.errors.mixing import NotCopied
 
 if TYPE_CHECKING:
     from chips.registry import Plugin
@@ -72,7 +73,7 @@ class StreamFlag(enum.IntFlag):
 SelfStream = TypeVar("SelfStream", bound="Stream")
 
 
-class Stream:
+class Stream(NotCopied):
     """An ordered queue of tasks on one device. Made by `device.create_stream()`.
 
     Everything that changes the ring happens under `lock`; reading a head may happen without it. `expected` maps a

@@ -20,6 +20,7 @@ from runtime.core.sync.event_queries import EventQueries
 from runtime.core.sync.external_events import Outside, mixed
 from runtime.core.sync.shared_event import SharedWords
 from runtime.core.sync.signals import ByteSignal, CountSignal, IdSignal, Mark, Recording, Signal, Waiting
+from runtime.errors.mixing import check_same_runtime
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -38,7 +39,8 @@ class Event(EventQueries):
                  "site")  # fmt: skip
 
     def __init__(
-        self, device: Device, flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
+        self, device: Device = None,  # type: ignore[assignment]
+        flags: EventFlag = EventFlag.DDSYNC, *, renewed: bool = True, name: str = "",
         shared: bytes = b"",
     ) -> None:
         """Make an event; `check_flags` says which flags a kind may have.
@@ -50,6 +52,8 @@ class Event(EventQueries):
             ResourceExhausted 207007: a plain event takes its id now, and there is none left.
         """
         self.closed = True
+        if device is None:
+            raise TypeError("Event() needs a device: events are made by device.create_event()")
         self.device, self.flags, self.renewed, self.name = device, flags, renewed, name
         self.reset_in: Stream | None = None
         """The stream of a reset that came after the newest record."""
@@ -163,6 +167,7 @@ class Event(EventQueries):
             return self
         self.check_open()
         target.check_open()
+        check_same_runtime("record of an event", target.device, self)
         self.check_recordable(target)
         if target.branch is not None:
             target.branch.record(self)
@@ -288,6 +293,7 @@ class Event(EventQueries):
             return
         self.check_open()
         stream.check_open()
+        check_same_runtime("wait for an event", stream.device, self)
         if self.shadow is not None:
             self.shadow.wait(stream)
             return
@@ -424,7 +430,7 @@ class Event(EventQueries):
                 self._signal = None
 
     def __del__(self) -> None:
-        if not self.closed:
+        if not getattr(self, "closed", True):
             self.device.signals.abandoned.append(self)
 
     def __enter__(self) -> Event:

@@ -11,6 +11,7 @@ from runtime.core.submission import completion
 from runtime.core.sync import awaiting
 from runtime.core.sync import synchronize as sync
 from runtime.core.sync.shared_event import SharedWords
+from runtime.errors.mixing import NotCopied
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from runtime.core.sync.signals import Recording, Signal, Waiting
 
 
-class EventQueries:
+class EventQueries(NotCopied):
     """The half of an event that only looks; what it looks at is kept by `runtime.core.sync.event.Event`."""
 
     __slots__ = ()

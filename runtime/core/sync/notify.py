@@ -24,6 +24,7 @@ from runtime.core.sync.behind import free_behind
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
+from runtime.errors.mixing import NotCopied, check_same_runtime
 from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class WaitMode(enum.IntEnum):
     ALL_BITS = 4
 
 
-class _Signal:
+class _Signal(NotCopied):
     """What both kinds share: an id of one device, from creation to close."""
 
     __slots__ = ("__weakref__", "_handle", "_record_key", "closed", "device", "notify_id", "site")
@@ -84,6 +85,7 @@ class _Signal:
             raise dead_handle(self.what, f"{self.what} {self.notify_id}")
         if stream is not None:
             stream.check_open()
+            check_same_runtime(self.what, stream.device, self)
 
     def close(self) -> None:
         """Give it up; its id goes back when what is queued is done, waits for it included. Closing twice does nothing.

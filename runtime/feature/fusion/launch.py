@@ -12,6 +12,7 @@ from runtime import errors
 from runtime.core.submission.ring import TaskInfo
 from runtime.feature.fusion.parts import CALL, Core, Cpu, Missions, Part, check, check_supported
 from runtime.launch.args import all_slots
+from runtime.launch.argument_check import check_slots
 from runtime.launch.block import HostBlock
 from runtime.launch.slow_path import submit_described
 
@@ -50,7 +51,10 @@ def launch(stream: Stream, *parts: Part, arguments: Sequence[Any] = ()) -> None:
         InvalidArgument 107000: parts that do not go together (EE1006), more than two (EE1012), or one that is not as
             it must be.
     """
-    words = all_slots(arguments)
+    words = all_slots(arguments, stream.device)
+    for part in parts:
+        if isinstance(part, Core):
+            check_slots(part.kernel, len(words), arguments)
     launch_with(stream, parts, FusedArguments(HostBlock(struct.pack(f"<{len(words)}Q", *words))))
 
 

@@ -18,8 +18,10 @@ from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.prepared import sends_plainly
 from runtime.core.submission.ring import TaskInfo
+from runtime.errors.mixing import check_same_runtime
 from runtime.errors.whole import whole
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES
+from runtime.launch.argument_check import check_slots, launch_words
 from runtime.launch.batch.many import table
 from runtime.launch.batch.multi_sqe import Arguments, Kind, Run, Step, batch_sender, send_run
 from runtime.launch.copy.copy import copy_in_stream, plain_copy
@@ -53,12 +55,17 @@ def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -
             pack(image, at, arguments)
     except OtherTypes:
         lead, before, behind = how.frame
-        own = all_slots(arguments)
+        assert kind.kernel is not None
+        own = launch_words(kind.kernel, arguments)
         if len(own) != len(arguments):
             return False
         words = (*before, *own, *behind)
         struct.pack_into(f"<{len(words)}Q", image, at + lead, *words)
     return True
+
+
+def _none_packed(*_: Any) -> None:
+    raise OtherTypes
 
 
 class Batch:
@@ -130,11 +137,14 @@ class Batch:
                 "ACL_ERROR_RT_PARAM_INVALID", f"batch: {kernel!r} is no kernel of a program",
                 hint="batches take kernels of program.kernel(name); launch others by themselves",
             )
-        kernel.check_launch(stream, blocks, count)
+        kernel.check_launch(stream, blocks)
         words = sum(map(len, kernel.hidden_words())) + count
         task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
         varied = ("tasks that lead it",) if options.prefetch_blocks else ()
-        arguments = Arguments(stream, kernel, task, count)
+        own = kernel.argument_count
+        arguments = Arguments(stream, kernel, task, count if own is None else own)
+        if arguments.count != count:  # they fit only if some take several slots
+            arguments.pack = _none_packed
 
         def alone(_: Any, given: tuple[Any, ...]) -> None:
             kernel.launch(stream, blocks, *given, options=options)
@@ -145,10 +155,11 @@ class Batch:
         """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are looked at now only."""
         import numpy as np
 
-        rows = table(arguments)
+        rows = table(arguments, kernel.program.device)
         if not len(rows):
             return
         count = rows.shape[1]
+        check_slots(kernel, count)
         kind = self._kind_of(kernel, blocks, count, options)
         how = kind.arguments
         assert how is not None
@@ -192,6 +203,7 @@ class Batch:
         """Note the setting of bytes of a device buffer; see `Stream.fill`."""
         value = whole("fill", "value", value)
         stream, word = self._stream, value * BYTE_TO_WORD
+        check_same_runtime("Batch.fill", stream.device, target)
         count = check_fill(target, value, size)
         if not count:
             return

@@ -15,6 +15,7 @@ from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK
 from runtime.core.submission.runs import LONGEST_RUN, RunSender
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, room_of, take_block
+from runtime.launch.argument_check import check_slots
 from runtime.launch.slow_path import info_of
 from runtime.launch.templates import context_template, launch_template, lead_of
 
@@ -41,7 +42,7 @@ def launch_many(stream: Stream, kernel: Kernel, blocks: int, arguments: Any, opt
     Raises:
         InvalidArgument: rows of unequal length, an argument that fits no slot, or another count than the kernel takes.
     """
-    rows = table(arguments)
+    rows = table(arguments, kernel.program.device)
     if not len(rows):
         return
     count = rows.shape[1]
@@ -54,7 +55,7 @@ def launch_many(stream: Stream, kernel: Kernel, blocks: int, arguments: Any, opt
 
 def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: LaunchOptions) -> Callable[..., None]:
     """Return what launches the rows of a table with `count` columns."""
-    kernel.check_count(count)
+    check_slots(kernel, count)
     words = count + sum(map(len, kernel.hidden_words()))
     task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
     template = _template(stream, task, options)
@@ -76,12 +77,12 @@ def _template(stream: Stream, task: CoreKernel, options: LaunchOptions) -> Templ
     return launch_template(stream, task)
 
 
-def table(arguments: Any) -> NDArray[np.uint64]:
+def table(arguments: Any, device: Any = None) -> NDArray[np.uint64]:
     """Return the arguments as an array of 64-bit words, one row per launch."""
     import numpy as np
 
     if not isinstance(arguments, np.ndarray):
-        return _from_rows(arguments)
+        return _from_rows(arguments, device)
     whole = arguments.dtype.kind in "iu" and arguments.dtype.itemsize == SLOT_BYTES
     if arguments.ndim != _ROWS_AND_COLUMNS or not whole:
         raise errors.fault(
@@ -91,10 +92,10 @@ def table(arguments: Any) -> NDArray[np.uint64]:
     return arguments if arguments.dtype == np.uint64 else arguments.astype(np.uint64)
 
 
-def _from_rows(rows: Sequence[Sequence[Any]]) -> NDArray[np.uint64]:
+def _from_rows(rows: Sequence[Sequence[Any]], device: Any) -> NDArray[np.uint64]:
     import numpy as np
 
-    words = [all_slots(row) for row in rows]
+    words = [all_slots(row, device) for row in rows]
     if len({len(row) for row in words}) > 1:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", "launch_many: the rows take different numbers of 8-byte slots",

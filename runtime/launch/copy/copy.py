@@ -17,6 +17,7 @@ from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
 from runtime.core.submission.prepared import KEPT, prepare
 from runtime.driver.p2p import PeerDriver
+from runtime.errors.mixing import check_same_runtime
 from runtime.launch.copy import sync_copy as now
 from runtime.launch.copy import transfer
 from runtime.launch.copy.direction import Direction, inferred, settle
@@ -66,6 +67,7 @@ def copy_now(device: Device, dst: Any, src: Any, size: int | None = None) -> Non
     """
     device.check_open()
     target, source, count = ends(dst, src, size)
+    check_same_runtime("copy", device, target.device, source.device)
     if count:
         copy_addresses(device.context, target.address, target.size, source.address, count, "copy")
 
@@ -141,6 +143,8 @@ def plain_copy(stream: Stream, dst: Any, src: Any, size: int | None) -> tuple[_P
 
 def _check_reach(stream: Stream, end: End) -> None:
     """Refuse memory of another device that the stream's device may not touch."""
+    if end.device is not None:
+        check_same_runtime("Stream.copy", stream.device, end.device)
     if end.location is not Location.DEVICE or end.device is stream.device:
         return
     mine, other = stream.device, end.device

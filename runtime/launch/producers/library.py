@@ -75,7 +75,7 @@ class LibraryKernel:
         """
         kernel, device = self.kernel, self.kernel.program.device
         target = device.context.default_stream if stream is None else stream
-        kernel.check_launch(target, blocks, kernel.argument_count or 0)
+        kernel.check_launch(target, blocks)
         kernel.launch_block(target, blocks, HostBlock(self._block(arguments, dump)), options)
 
     def _block(self, arguments: Sequence[Any], dump: Any) -> bytes:

@@ -172,7 +172,7 @@ class Operator:
         """
         kernel, device = self.kernel, self.kernel.program.device
         target = device.context.default_stream if stream is None else stream
-        kernel.check_launch(target, blocks, kernel.argument_count or 0)
+        kernel.check_launch(target, blocks)
         with ExitStack() as held:
             try:
                 given_in = self._tensors("input", inputs, self.inputs, self.file.optional_inputs_keep_slots)

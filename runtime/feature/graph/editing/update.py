@@ -19,7 +19,8 @@ from runtime.feature.graph.editing.update_arguments import slot_of
 from runtime.feature.graph.execution.captured import Captured
 from runtime.feature.graph.recording.node import Change, Node, NodeKind
 from runtime.feature.graph.state import GraphState
-from runtime.launch.args import SLOT_BYTES, all_slots
+from runtime.launch.args import SLOT_BYTES
+from runtime.launch.argument_check import launch_words, note_short_block
 from runtime.launch.block import HostBlock
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.slow_path import info_of, submit_block
@@ -60,6 +61,7 @@ def set_kernel(
         InvalidArgument 107000: the node is no kernel, or one for other cores.
     """
     _check_changeable(graph, node, NodeKind.KERNEL)
+    note_short_block(kernel, len(block.data))
     with _Faulting(graph):
         old = node.template
         assert isinstance(old, CoreKernel)
@@ -96,7 +98,7 @@ def store(graph: Captured, node: Node, arguments: tuple[Any, ...]) -> bool:
 def words_of(kernel: Kernel, arguments: tuple[Any, ...]) -> HostBlock:
     """Return the block of arguments of a launch from Python values; see `Kernel.launch`."""
     before, behind = kernel.hidden_words()
-    words = (*before, *all_slots(arguments), *behind)
+    words = (*before, *launch_words(kernel, arguments), *behind)
     return HostBlock(struct.pack(f"<{len(words)}Q", *words) or bytes(SLOT_BYTES))
 
 

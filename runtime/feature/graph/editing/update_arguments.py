@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ArgumentSlot:
     """Where the arguments of one kernel lie; valid until it gets some elsewhere."""
 
-    __slots__ = ("_copy", "_count", "_memory", "_pack", "_sent", "_view")
+    __slots__ = ("_copy", "_count", "_device", "_memory", "_pack", "_sent", "_view")
 
     def __init__(self, graph: Captured, node: Node, address: int, view: memoryview) -> None:
         """Args:
@@ -31,7 +31,7 @@ class ArgumentSlot:
         """
         self._count = _visible(node)
         size, place = self._count * SLOT_BYTES, _place(node)
-        self._memory = graph.device.memory
+        self._device, self._memory = graph.device, graph.device.memory
         self._view = view[place - address : place - address + size]
         self._pack = struct.Struct(f"<{self._count}Q").pack
         self._copy = graph.device.hal.raw("drvMemcpy")
@@ -44,7 +44,7 @@ class ArgumentSlot:
         try:
             data = self._pack(*map(single_slot, arguments))
         except (ValueError, struct.error):
-            words = all_slots(arguments)
+            words = all_slots(arguments, self._device)
             if len(words) != self._count:
                 return False
             data = self._pack(*words)

@@ -17,6 +17,7 @@ from chips.tasks import ModelExecute, NotifyWait
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.two_tasks import TwoTaskSend
+from runtime.errors.mixing import check_same_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +99,10 @@ class ModelLauncher:
         Args:
             over: called when the execution is over.
         """
-        start, wait = self._tasks or self._prepare(stream)
         both = self._sends.get(stream)
+        if both is None:
+            check_same_runtime("execution of a model", stream.device, self._model)
+        start, wait = self._tasks or self._prepare(stream)
         if both is None or not both.prepared(self.epoch.now):
             with stream.lock:
                 end = 0 if both is None else both.end

@@ -12,6 +12,7 @@ from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.stream.stream import StreamFlag
 from runtime.driver import resources as id_kinds
+from runtime.errors.mixing import NotCopied
 from runtime.feature.graph.execution.rings import DeviceRings, software_sink
 from runtime.feature.graph.model.links import Link
 from runtime.feature.graph.model.model_sink import bound_model, model_sink_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from runtime.feature.graph.model.model_sink import ModelSink
 
 
-class ModelStreams:
+class ModelStreams(NotCopied):
     """The streams of one model."""
 
     __slots__ = ("_counters", "_lock", "_rings", "_started_later", "_told", "complete", "context", "device", "links",

@@ -1,0 +1,149 @@
+"""Number and types of arguments, checked in slots on every way in: launches, batches, graphs, changes, the C API."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runtime import errors
+from runtime.api import Device, Kernel, Stream
+from runtime.cli.sample import minimal_kernel
+from runtime.launch.block import HostBlock
+from tests.unit.runtime.machines import OpenMachine
+
+URLS = ["fake://ascend910b3", "fake://ascend950", "fake-abi://ascend910b3", "fake-abi://ascend950"]
+
+
+class Bench:
+    """A kernel of three arguments that notes what it is given."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.stream: Stream = device.create_stream()
+        self.seen: list[tuple[int, ...]] = []
+        self.kernel = self.load("three", 3)
+
+    def load(self, name: str, count: int) -> Kernel:
+        kernel = self.device.load(minimal_kernel(name, count), name=name).only
+        run = lambda context: self.seen.append(tuple(context.args[index] for index in range(count)))  # noqa: E731
+        self.device.hal.fake.attach(kernel.code, run, name=name, grid=True)
+        return kernel
+
+    def finish(self) -> list[tuple[int, ...]]:
+        """Return what the launches since the last time were given."""
+        self.stream.synchronize(5000)
+        seen, self.seen = self.seen, []
+        return seen
+
+
+@pytest.fixture(params=URLS)
+def bench(request: pytest.FixtureRequest, open_machine: OpenMachine) -> Bench:
+    """A kernel of three arguments on a card."""
+    return Bench(open_machine(request.param).device(0))
+
+
+def by_subscript(bench: Bench, *arguments: Any) -> None:
+    bench.kernel[2](*arguments, stream=bench.stream)
+
+
+def by_launch(bench: Bench, *arguments: Any) -> None:
+    bench.stream.launch(bench.kernel, 2, *arguments)
+
+
+def by_batch(bench: Bench, *arguments: Any) -> None:
+    with bench.stream.batch() as batch:
+        batch.launch(bench.kernel, 2, *arguments)
+
+
+def by_rows(bench: Bench, *arguments: Any) -> None:
+    bench.stream.launch_many(bench.kernel, 2, [arguments])
+
+
+def by_graph(bench: Bench, *arguments: Any) -> None:
+    with bench.stream.capture() as graph:
+        bench.kernel[2](*arguments, stream=bench.stream)
+    graph.execute(bench.stream)
+    bench.stream.synchronize(5000)
+    graph.close()
+
+
+def by_update(bench: Bench, *arguments: Any) -> None:
+    with bench.stream.capture() as graph:
+        bench.kernel[2](90, 91, 92, stream=bench.stream)
+    try:
+        graph.update(graph.kernels[0], arguments)
+        graph.execute(bench.stream)
+        bench.stream.synchronize(5000)
+    finally:
+        graph.close()
+
+
+def by_replacement(bench: Bench, *arguments: Any) -> None:
+    other = bench.load("other", 3)
+    one = bench.load("one", 1)
+    with bench.stream.capture() as graph:
+        one[2](90, stream=bench.stream)
+    try:
+        graph.update(graph.kernels[0], arguments, kernel=other)
+        graph.execute(bench.stream)
+        bench.stream.synchronize(5000)
+    finally:
+        graph.close()
+
+
+WAYS = [by_subscript, by_launch, by_batch, by_rows, by_graph, by_update, by_replacement]
+
+FITTING = [(1, 2, 3), (np.int64(1), 2, np.uint8(3)), (struct.pack("<2Q", 1, 2), 3), (struct.pack("<3Q", 1, 2, 3),)]
+WRONG = [(), (1, 2), (1, 2, 3, 4), (bytes(16), 7, 8), (bytes(8), 7), (bytes(32),), (1, bytes(16), 3)]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_counts_is_what_reaches_the_kernel(bench: Bench, way: Callable[..., None]) -> None:
+    for _ in range(2):
+        for arguments in FITTING:
+            way(bench, *arguments)
+            assert bench.finish() == [(1, 2, 3)]
+        for arguments in WRONG:
+            with pytest.raises(errors.InvalidArgument, match=r"takes 3 arguments, \d+ (slots of 8 bytes )?were given",
+                               ) as caught:
+                way(bench, *arguments)
+            assert (caught.value.code, caught.value.message_id) == (107000, "EE1003")
+            assert bench.finish() == []
+        for arguments in ((1, 2, 3.5), (1, 2, "3"), (None, 2, 3), (np.zeros(4), 2, 3)):
+            with pytest.raises(errors.InvalidArgument, match="kernel argument"):
+                way(bench, *arguments)
+            assert bench.finish() == []
+
+
+def test_the_message_names_the_value_that_takes_several_slots(bench: Bench) -> None:
+    with pytest.raises(errors.InvalidArgument, match="takes 3 arguments, 4 slots of 8 bytes were given, several of "
+                       "them by 16 bytes"):
+        by_subscript(bench, bytes(16), 7, 8)
+
+
+def test_a_structure_may_be_the_last_argument(bench: Bench) -> None:
+    """As many values as the kernel takes, the last one wider: nothing is shifted."""
+    for way in (by_subscript, by_launch, by_batch, by_graph):
+        way(bench, 1, 2, struct.pack("<2Q", 3, 4))
+        assert bench.finish() == [(1, 2, 3)]
+
+
+def test_a_block_that_is_too_short_is_told_to_the_log(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Blocks of the caller's, as the C API launches them: the vendor's runtime takes any."""
+    for size, lines in ((24, 0), (32, 0), (16, 1)):
+        caplog.clear()
+        bench.kernel.launch_block(bench.stream, 2, HostBlock(struct.pack("<3Q", 1, 2, 3).ljust(size, b"\0")[:size]))
+        assert bench.finish()[0][:2] == (1, 2)
+        assert sum("takes 3 arguments, 24 bytes of them" in line for line in caplog.messages) == lines
+
+
+def test_buffers_of_ctypes_and_memoryviews_count_by_their_bytes(bench: Bench) -> None:
+    raw = (ctypes.c_uint64 * 3)(1, 2, 3)
+    by_subscript(bench, memoryview(raw).cast("B"))
+    assert bench.finish() == [(1, 2, 3)]

@@ -78,7 +78,7 @@ CALLS: dict[str, tuple[int, Callable[[Machine, Any], object]]] = {
     "limit_cores": (4, lambda m, n: m.device.limit_cores(cube=n)),
     "stream.limit_cores": (4, lambda m, n: m.stream.limit_cores(vector=n)),
     "stream.copy": (8, lambda m, n: m.stream.copy(m.buffer, m.pinned, n)),
-    "stream.fill": (7, lambda m, n: m.stream.fill(m.pinned, n)),  # type: ignore[arg-type]
+    "stream.fill": (7, lambda m, n: m.stream.fill(m.buffer, n)),
     "batch.fill": (7, noted),
     "copy_rows pitch": (64, lambda m, n: m.stream.copy_rows(m.buffer, n, m.pinned, 64, 64, 4)),
     "copy_rows height": (4, lambda m, n: m.stream.copy_rows(m.buffer, 64, m.pinned, 64, 64, n)),

@@ -62,9 +62,9 @@ def test_sizes_and_counts_are_options(open_rig: Callable[..., Rig]) -> None:
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
 def test_what_is_not_modelled_raises_with_its_name(open_rig: Callable[..., Rig], scheme: str) -> None:
     rig = open_rig(scheme=scheme)
-    assert rig.hal.has("halTsCmdlistMemMap")
-    with pytest.raises(NotModelled, match="halTsCmdlistMemMap"):
-        rig.hal.halTsCmdlistMemMap(0, 0)
+    assert rig.hal.has("halGetChipCount")
+    with pytest.raises(NotModelled, match="halGetChipCount"):
+        rig.hal.halGetChipCount(ctypes.byref(ctypes.c_int32()))
     with pytest.raises(AttributeError, match="halNonsense"):
         rig.hal.halNonsense(0)  # type: ignore[attr-defined]
 
@@ -72,7 +72,9 @@ def test_what_is_not_modelled_raises_with_its_name(open_rig: Callable[..., Rig],
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
 def test_absent_features_answer_not_support(open_rig: Callable[..., Rig], scheme: str) -> None:
     rig = open_rig(scheme=scheme)
-    assert rig.hal.halMemUnRegUbSegment(0, 4096) == c.DRV_ERROR_NOT_SUPPORT
+    assert rig.hal.halRepairFault(0, None) == c.DRV_ERROR_NOT_SUPPORT
+    with pytest.raises(NotSupported, match="does not export"):
+        rig.hal.halMemUnRegUbSegment(0, 4096)
 
 
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi", "null"])

@@ -18,4 +18,4 @@ def sample(name: str) -> tuple[Vector | Sent, ...]:
 
 def names(pattern: str = "*") -> list[str]:
     """Return the names of the sample files."""
-    return sorted(path.name for path in DATA.glob(pattern))
+    return sorted(path.name for path in DATA.glob(pattern) if path.is_file())

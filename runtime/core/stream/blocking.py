@@ -53,6 +53,12 @@ def blocking(launch: Callable[..., None], stream: Stream) -> Callable[..., None]
     return launch_and_wait
 
 
+def finish(stream: Stream) -> None:
+    """Wait for what was just queued in a stream where launches block: executions of graphs are launches too."""
+    if blocks(stream) and not stream.open_sections and stream.sink.immediate:
+        stream.synchronize()
+
+
 class NonBlockingSection:
     """`with stream.non_blocking():` - launches inside do not wait, whatever the settings say."""
 

@@ -14,6 +14,7 @@ from chips.memory_rules import internal_flags
 from chips.programs.device import CondDevice
 from chips.programs.model import ModelExecute as StartProgram
 from chips.tasks import ModelExecute, NotifyWait
+from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.two_tasks import TwoTaskSend
@@ -114,7 +115,7 @@ class ModelLauncher:
             self._sends[stream] = both
         if not both.try_send(over):
             both.send_singly(over)
-        elif over is None and not self._model.before:
+        elif over is None and not self._model.before and not waits(stream):
             self._model.ready[stream] = both.try_send
 
     def _prepare(self, stream: Stream) -> tuple[ModelExecute, NotifyWait]:

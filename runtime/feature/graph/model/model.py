@@ -10,6 +10,7 @@ from chips.tasks import ModelOperation, NotifyRecord
 from runtime import errors
 from runtime.core.callbacks import inside
 from runtime.core.process.handles import dead_handle
+from runtime.core.stream import blocking
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.notify import Notify
@@ -275,7 +276,7 @@ class Model(ModelStreams):
     # -- execution -------------------------------------------------------------------------------------------------
 
     def execute(self, stream: Stream) -> None:
-        """Queue one execution: the stream goes on when the model's end was reached.
+        """Queue one execution: the stream goes on when the model's end was reached. Waits where launches block.
 
         Raises:
             ModelError 507011: the model has no end, or was not loaded.
@@ -297,6 +298,7 @@ class Model(ModelStreams):
             if self.before or (self._rings is not None and not self._rings.bound):
                 self._prepare()
             self.starter(stream)
+        blocking.finish(stream)
 
     def _check_stream(self, stream: Stream) -> None:
         """Raise where a model cannot be executed in a stream."""

@@ -155,7 +155,8 @@ def _target(name: str, chip: str) -> tuple[int, float]:
     table = _vendor()
     if name in table["limits_ns"]:
         return 0, table["limits_ns"][name] / table["calibration_ns"]
-    known, generation = table["rows"].get(name), find_chip(chip).generation
+    known = table["rows"].get(name)
+    generation = find_chip(chip).generation if known else ""
     if known is None or generation not in known:
         return 0, 0.0
     vendor_ns = int(known[generation])

@@ -137,6 +137,14 @@ def test_a_new_process_opens_a_device_and_launches(backend: str) -> None:
 
 
 @pytest.mark.usefixtures("brief")
+def test_imports_have_rows_of_no_chip() -> None:
+    (suite,) = [suite for suite in suites(compiled=False) if suite.chip == "-"]
+    rows = measured(suite)
+    assert [row.name for row in rows] == ["import npuhal", "import runtime", "import runtime, and its first name"]
+    assert all(row.met is None for row in rows)
+
+
+@pytest.mark.usefixtures("brief")
 def test_many_streams_nodes_and_threads_have_rows() -> None:
     suite = Suite(CHIPS[0], "null", f"null://{CHIPS[0]}", ("growth:streams", "growth:nodes", "growth:threads"))
     quick = list(plans([suite], quick=True))

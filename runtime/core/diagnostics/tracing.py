@@ -1,7 +1,7 @@
 """The seams at which somebody may watch what streams do; who watches is decided elsewhere (runtime.launch.recorder).
 
 Nothing asks per launch whether somebody does: launchers are built with the functions that `Tracer` gives, or without,
-and the general path is watched by a route in front of the stream's own.
+and the slow path is watched by a sink in front of the hardware queue.
 """
 
 from __future__ import annotations

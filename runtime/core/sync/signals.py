@@ -88,11 +88,11 @@ class Signal:
         self._give_back()
 
     def mark(self, stream: Stream) -> int:
-        """Queue a record the short way; returns the absolute place behind it, 0 where `record` is right."""
+        """Queue a record by the fast path; returns the absolute place behind it, 0 where `record` is right."""
         return 0
 
     def await_mark(self, stream: Stream) -> int:
-        """Queue a wait the short way; returns the absolute place behind it, 0 where `wait` is right.
+        """Queue a wait by the fast path; returns the absolute place behind it, 0 where `wait` is right.
 
         The caller holds it for the wait, which lets go.
         """
@@ -298,7 +298,7 @@ class Mark(Signal):
 class Recording:
     """One recording: where it was made, how far that is passed, and the time stamp when it comes.
 
-    A record that was sent the short way is known by its place; any other one is a user of its signal until it is told
+    A record that was sent by a prepared send is known by its place; any other one is a user of its signal until it is told
     that it is over.
     """
 
@@ -341,7 +341,7 @@ class Recording:
 
 
 class Waiting:
-    """One wait of a stream: known by its place where it was sent the short way, else told when it is over."""
+    """One wait of a stream: known by its place where it was sent by a prepared send, else told when it is over."""
 
     __slots__ = ("_end", "signal", "stream")
 

@@ -298,8 +298,8 @@ class Mark(Signal):
 class Recording:
     """One recording: where it was made, how far that is passed, and the time stamp when it comes.
 
-    A record that was sent by a prepared send is known by its place; any other one is a user of its signal until it is told
-    that it is over.
+    A record that was sent by a prepared send is known by its place; any other one is a user of its signal until it is
+    told that it is over.
     """
 
     __slots__ = ("_end", "_signal", "stream", "timeless", "timestamp")

@@ -84,6 +84,8 @@ class Acl:
         """Memory of the caller's under a handle; needs no machine."""
         self.init_hooks, self.end_hooks = Hooks(), Hooks()
         """Functions that aclInit and the finalisation call."""
+        self.texts: dict[str, int] = {}
+        """Texts that marks name by number."""
         self.profiling = False
         """Whether aclprofInit was called."""
         self.argument_lists = ArgumentLists(self, {})

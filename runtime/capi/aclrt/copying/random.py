@@ -6,10 +6,11 @@ import ctypes
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import null
-from runtime.capi.aclrt.entry import entry, own_stream_of
-from runtime.capi.aclrt.kinds import Address, Handle
+from runtime.capi.aclrt.checks import live, null, null_rt, refuse
+from runtime.capi.aclrt.entry import entry, need_rt, own_stream_of
+from runtime.capi.aclrt.kinds import U32, Address, Handle
 from runtime.capi.aclrt.state import Acl
+from runtime.core.stream.stream import Stream
 from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, queue_random
 
 _OPERAND = struct.Struct("<B8sB6x")
@@ -67,4 +68,24 @@ def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.Run
     return errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
         params=(call, value, name, expected),
+    )
+
+
+@entry(
+    null("info"), refuse("word_at(info) not in (1, 2)", "info", "id 1 or 2", "EE1003"), null_rt("taskStream"),
+    live("taskStream", Stream), live("execStream", Stream), waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtTaskUpdateAsync(acl: Acl, taskStream: Handle, taskId: U32, info: Address, execStream: Handle) -> None:
+    """Refuse: tasks that generate random numbers are not changed in place; capture them anew.
+
+    Raises:
+        NotSupported 207000: whatever the task is.
+    """
+    call = "aclrtTaskUpdateAsync"
+    (data,) = struct.unpack("<Q", ctypes.string_at(info + 8, 8))
+    need_rt(call, **{"info->data": data})
+    target = own_stream_of(acl, call, execStream)
+    raise errors.fault(
+        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: task {taskId} cannot be changed from stream {target.stream_id}",
+        hint="use a task group and capture the new task into it",
     )

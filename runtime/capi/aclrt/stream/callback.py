@@ -66,3 +66,32 @@ def aclrtProcessReport(acl: Acl, timeout: I32) -> None:
 def aclrtLaunchHostFunc(acl: Acl, stream: Stream, fn: Callback, args: Address) -> None:
     """Queue a call that a thread of the runtime makes; the stream waits for it."""
     acl.runtime.callbacks.host_function(stream, fn, args)
+
+
+# -- names that the header declares for another chip ---------------------------------------------------------------
+
+
+@entry(
+    live("exeStream", Stream),
+    refuse("runs_host_functions(acl, exeStream_)", "exeStream", "no host functions", "EE1016", code=107011),
+    context("not exeStream"),
+)  # fmt: skip
+def aclrtSubscribeHostFunc(acl: Acl, hostFuncThreadId: U64, exeStream: Handle) -> None:
+    """The same as aclrtSubscribeReport."""
+    acl.runtime.callbacks.subscribe(hostFuncThreadId, stream_of(acl, exeStream))
+
+
+@entry(
+    live("exeStream", Stream),
+    refuse("runs_host_functions(acl, exeStream_)", "exeStream", "no host functions", "EE1016", code=107011),
+    context("not exeStream"),
+)  # fmt: skip
+def aclrtUnSubscribeHostFunc(acl: Acl, hostFuncThreadId: U64, exeStream: Handle) -> None:
+    """The same as aclrtUnSubscribeReport."""
+    acl.runtime.callbacks.unsubscribe(hostFuncThreadId, stream_of(acl, exeStream))
+
+
+@entry(refuse("timeout < -1 or timeout == 0", "timeout", "-1 or more than 0", "EH0009"))
+def aclrtProcessHostFunc(acl: Acl, timeout: I32) -> None:
+    """The same as aclrtProcessReport."""
+    acl.runtime.callbacks.process(threading.get_ident(), timeout)

@@ -137,6 +137,11 @@ def word_at(address: int) -> int:
     return int(ctypes.c_uint32.from_address(address).value)
 
 
+def has_limit(acl: Acl, limit: int) -> bool:
+    """Whether the machine's chip has a size that processes set (aclrtDeviceLimit)."""
+    return acl.runtime.limits.known(limit, acl.runtime.machine.chip)
+
+
 def chip_has(acl: Acl, feature: str) -> bool:
     """Whether the machine's chip has a feature."""
     return acl.runtime.machine.chip.has(feature)

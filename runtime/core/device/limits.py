@@ -132,8 +132,13 @@ class DeviceLimits:
             )
         self._values[known] = rounded
 
+    @staticmethod
+    def known(kind: int, chip: Chip) -> bool:
+        """Whether a chip has a size of this kind."""
+        return kind in tuple(DeviceLimit) and (kind not in _SIMT or chip.has("DEVICE_SIMT"))
+
     def _known(self, kind: int, chip: Chip) -> DeviceLimit:
-        if kind not in tuple(DeviceLimit) or (kind in _SIMT and not chip.has("DEVICE_SIMT")):
+        if not self.known(kind, chip):
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{chip.soc} has no device limit of kind {kind}",
                 hint="kinds 2 and 3 exist on every chip, 0, 1 and 4 on those with SIMT kernels",

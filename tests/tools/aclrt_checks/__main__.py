@@ -10,9 +10,14 @@ from typing import Any
 
 from runtime.capi.aclrt.entry import Entry, find
 from tests.tools.aclrt_checks.rows import CHIPS, Row, read
-from tests.tools.aclrt_checks.world import DEAD, Lost, World
+from tests.tools.aclrt_checks.world import DEAD, FOREIGN, Lost, World
 
 TABLE = Path(__file__).with_name("table.yaml")
+
+
+_LOST = "not made: "
+_SHORT = {"event": "evt", "model": "mdl", "stream": "stm"}
+"""What entries of the runtime layer call their parameters."""
 
 
 class Bench:
@@ -45,11 +50,13 @@ class Bench:
             answer, message = world.call(entry, given, elsewhere=elsewhere)
         except Lost as lost:
             self.discard(chip)
-            return f"not made: {lost}"
+            return _LOST + str(lost)
         except Exception as error:  # whatever a call does that is no code is a difference
             self.discard(chip)
             return f"{type(error).__name__}: {error}"
-        expected = {"null": 0, "code": None}.get(row.code, row.code) if isinstance(row.code, str) else row.code
+        expected = row.code
+        if isinstance(expected, str):
+            expected = 0 if expected == "null" else int(expected, 0)
         different = "" if (answer or 0) == expected and message == row.message else (
             f"table {row.code} {row.message or '-'}, ours {answer} {message or '-'}"
         )
@@ -61,6 +68,8 @@ class Bench:
 def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, Any]) -> tuple[bool, bool]:
     """Change the arguments to what a test says; return whether another thread calls, and the world is spoilt."""
     (what, value), *_ = test.items()
+    if isinstance(value, str) and value not in given:
+        value = _SHORT.get(value, value)
     if what == "null":
         parameter = next((each for each in entry.arguments if each.name == value), None)
         if parameter is None:
@@ -69,7 +78,8 @@ def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, A
     elif what == "dead":
         given[value] = DEAD
     elif what == "foreign":
-        given[value] = world.foreign("model" if value.startswith("model") else "stream")
+        usual = "model" if value in ("modelRI", "mdl") else "stream"
+        given[value] = world.foreign(FOREIGN.get((entry.name, value), usual))
     elif what == "context":
         if value == "default":
             given["stream"] = 0
@@ -103,9 +113,11 @@ def check(
         if entry is None:
             problems = ["no entry"]
         else:
-            problems = [
-                f"{chip}: {found}" for chip in row.chips if chip in wanted and (found := bench.run(row, entry, chip))
-            ]
+            answers = {chip: bench.run(row, entry, chip) for chip in row.chips if chip in wanted}
+            lost = [chip for chip, found in answers.items() if found.startswith(_LOST)]
+            if len(lost) < len(answers) or not answers:  # a chip that lacks what the call is about does not get there
+                answers = {chip: found for chip, found in answers.items() if chip not in lost}
+            problems = [f"{chip}: {found}" for chip, found in answers.items() if found]
         ran += 1
         matched += not problems
         if problems and not quiet:

@@ -95,6 +95,6 @@ _PATTERNS: list[tuple[str, Any]] = [
     (r"(deviceId) (?:is )?not in the visible list.*", lambda m: _value(m[1], 999)),
     (r"(deviceId) >= number of devices", lambda m: _value(m[1], 999)),
     (r"(\w+) (?:is not|is no|not one of|not a) (?:known|one of).*", lambda m: _value(m[1], 77)),
-    (r"chip without (?:counting notifies|cmo descriptor|IPC notifies|IPC events|SIMT).*", lambda m: {"plain": True}),
+    (r"chip without (?:counting notifies|cmo descriptor|SIMT).*", lambda m: {"plain": True}),
 ]
 """Conditions that need nothing but arguments, a thread, a context, a capture or a binding."""

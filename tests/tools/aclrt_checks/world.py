@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.capi.aclrt import Acl, Out
-from runtime.capi.aclrt.entry import Entry, find
+from runtime.capi.aclrt.entry import Entry
+from runtime.capi.aclrt.graph.branching import aclmdlRICondTaskParams
 from runtime.cli.sample import minimal_kernel
 
 SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
-_DEAD = 0x7FFF_0001_0003
+DEAD = 0x7FFF_0001_0003
 """A handle that nothing has."""
 _HOST_BYTES = 1 << 16
 _PERSISTENT = 4
@@ -84,7 +85,7 @@ class World:
         if kind == "Text":
             return "text"
         if kind == "Handle":
-            return 0
+            return DEAD
         return self.host if kind in ("Address", "ManagedLocation", "IpcEventHandle") else 1
 
     # -- things ----------------------------------------------------------------------------------------------------
@@ -121,10 +122,7 @@ class World:
         """Return a thing of another context."""
         self._ok("aclrtSetCurrentContext", context=self.thing("other context"))
         try:
-            key = f"foreign {name}"
-            if key not in self._made:
-                self._made[key] = self.fresh(name)
-            return int(self._made[key])
+            return int(self.fresh(name))
         finally:
             self._ok("aclrtSetCurrentContext", context=self.main)
 
@@ -216,10 +214,41 @@ _MAKERS: dict[str, Callable[[World], Any]] = {
     "dataset": lambda world: world.acl.call("acltdtCreateDataset"),
     "queue attributes": lambda world: world.acl.call("acltdtCreateQueueAttr"),
     "context": _other_context,
+    "captured stream": lambda world: world.captured(),
+    "bound stream": lambda world: world.bound(),
 }
 """How things are made."""
 
+FOREIGN = {
+    ("aclmdlRICondHandleCreate", "modelRI"): "graph", ("aclrtDestroyLabel", "label"): "label",
+    ("aclrtSetLabel", "label"): "label", ("aclrtActiveStream", "stream"): "bound stream",
+    ("aclrtSwitchStream", "stream"): "bound stream", ("aclmdlRICaptureTaskGrpBegin", "stream"): "captured stream",
+    ("aclmdlRICaptureTaskGrpEnd", "stream"): "captured stream", ("aclrtSwitchLabelByIndex", "stream"): "bound stream",
+}  # fmt: skip
+"""What functions need of a stream or label of another context, where that is not any one."""
+
 _VALUES: dict[Any, Any] = {
+    "numAttrs": 1, "numBatches": 1, "shareType": 1,
+    ("aclmdlRIAddCondTask", "params"): lambda world: aclmdlRICondTaskParams(DEAD, 0, 1, world.host),
+    **{(name, "stream"): _fresh("captured stream") for name in (
+        "aclmdlRICaptureTaskGrpBegin", "aclmdlRICaptureTaskGrpEnd",
+    )},
+    **{(name, key): _fresh("bound stream") for name, key in (
+        ("aclrtActiveStream", "stream"), ("aclrtActiveStream", "activeStream"), ("aclrtSwitchStream", "stream"),
+        ("aclrtSwitchStream", "trueStream"), ("aclrtSwitchLabelByIndex", "stream"),
+    )},
+    **{name: lambda world: world.pointers(world.thing("device memory")) for name in ("dsts", "ptrs")},
+    "srcs": lambda world: world.pointers(world.thing("pinned memory")),
+    "destMaxs": lambda world: world.pointers(64), "sizes": lambda world: world.pointers(64),
+    ("aclrtHostRegisterV2", "flag"): 2, ("aclrtCreateLabelList", "num"): 1,
+    ("aclrtCreateLabelList", "labels"): lambda world: world.pointers(world.thing("label")),
+    ("aclrtNotifyBatchReset", "notifies"): lambda world: world.pointers(world.thing("notify")),
+    ("aclrtNotifyBatchReset", "num"): 1, ("aclrtTaskUpdateAsync", "taskStream"): _thing("stream"),
+    ("aclrtTaskUpdateAsync", "execStream"): _thing("stream"), ("aclrtNotifySetImportPid", "num"): 1,
+    ("aclrtTaskUpdateAsync", "info"): lambda world: world.pointers(1, world.host),
+    **{(name, "mdl"): _thing("model") for name in ("rtModelDestroy", "rtModelLoadComplete")},
+    ("rtModelDestroy", "mdl"): _fresh("model"), ("rtEventQuery", "evt"): _thing("event"),
+    ("aclrtCreateBinary", "data"): lambda world: world.host,
     "stream": _thing("stream"), "activeStream": _thing("stream"), "trueStream": _thing("stream"), "falseStream": 0,
     "event": _thing("event"), "startEvent": _thing("timed event"), "endEvent": _thing("timed event"),
     "notify": _thing("notify"), "cntNotify": _thing("count notify"), "modelRI": _thing("model"),
@@ -297,9 +326,4 @@ _VALUES: dict[Any, Any] = {
 }  # fmt: skip
 """Arguments by (function, parameter), else by parameter."""
 
-DEAD = _DEAD
 
-
-def entry_of(name: str) -> Entry | None:
-    """Return the entry of a function."""
-    return find(name)

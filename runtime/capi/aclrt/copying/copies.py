@@ -213,7 +213,7 @@ def aclrtMemcpyBatchV2(
 
 @entry(
     null("failIndex", "sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
-    waits_for_snapshot=True,
+    live("stream", Stream), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyBatchAsync(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
@@ -227,7 +227,7 @@ def aclrtMemcpyBatchAsync(
 
 @entry(
     null("sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
-    waits_for_snapshot=True,
+    live("stream", Stream), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyBatchAsyncV2(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,

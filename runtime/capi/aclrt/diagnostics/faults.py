@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from runtime import errors
-from runtime.capi.aclrt.checks import live, null, null_rt, refuse
+from runtime.capi.aclrt.checks import live, null, null_rt, own, refuse, succeed, unbound
 from runtime.capi.aclrt.entry import entry, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Handle, Info, Text
 from runtime.capi.aclrt.state import Acl
@@ -29,7 +29,11 @@ def aclrtStreamAbort(acl: Acl, stream: Handle) -> None:
         abort.abort_stream(own_stream_of(acl, "aclrtStreamAbort", stream))
 
 
-@entry(live("stream", Stream), null_rt("stream"), waits_for_snapshot=True)
+@entry(
+    live("stream", Stream), null_rt("stream"),
+    succeed("is_bound(stream_) and stream_.counts_ids", "tasks of models are not stopped"), own("stream"),
+    unbound("stream", "EE1001", code=507000), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtStreamStop(acl: Acl, stream: Handle) -> None:
     """Stop a stream's running task and keep what is queued."""
     abort.stop_stream(own_stream_of(acl, "aclrtStreamStop", stream))

@@ -7,7 +7,7 @@ import ctypes
 from chips.programs.stream import Condition as Comparison
 from runtime import errors
 from runtime.capi.aclrt.checks import live, null, one_of, own, own_model, refuse, reserved
-from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
 from runtime.capi.aclrt.kinds import U32, Address, CondTaskParams, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
@@ -114,18 +114,21 @@ def aclmdlRICondHandleGetCondPtr(acl: Acl, handle: Handle, ptr: Out[Address]) ->
     ptr.value = handle_of(acl, handle, ConditionHandle).address
 
 
-@entry(null("stream"), null("params"))
+@entry(
+    null("stream", "params"), live("stream", Stream),
+    refuse("params.type not in (0, 1, 2)", "params", "type 0, 1 or 2", "EE1003"),
+    refuse("flags", "flags", "0", "EE1017"), refuse("not params.handle", "params", "a handle", "EE1004"),
+    refuse("not params.modelRIArray", "params", "an address for the branches", "EE1004"),
+)  # fmt: skip
 def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags: U32) -> None:
     """Put a conditional node into a captured stream and give the handles of its branches; flags must be 0.
 
     Args:
         params: an `aclmdlRICondTaskParams`, which C takes by value.
     """
-    call = "aclmdlRIAddCondTask"
-    need(call, handle=params.handle, modelRIArray=params.modelRIArray)
-    _chosen(call, "flags", flags, (0,))
-    kind = ConditionKind(_chosen(call, "type", params.type, tuple(ConditionKind)))
-    target = own_stream_of(acl, call, stream)
-    made = Condition(target, handle_of(acl, params.handle, ConditionHandle), kind, params.size)
+    target = own_stream_of(acl, "aclmdlRIAddCondTask", stream)
+    made = Condition(
+        target, handle_of(acl, params.handle, ConditionHandle), ConditionKind(params.type), params.size
+    )
     handles = (ctypes.c_uint64 * len(made.branches)).from_address(params.modelRIArray)
     handles[:] = [branch.handle for branch in made.branches]

@@ -191,7 +191,7 @@ class ArgumentList:
 
     def _find(self, number: int) -> _Parameter:
         if not 1 <= number <= len(self._parameters):
-            raise self._unfit(f"it has no parameter {number:#x}")
+            raise dead_handle("parameter", f"parameter {number:#x} of the argument list for {self.function.name}")
         return self._parameters[number - 1]
 
     def _full(self, why: str) -> errors.RuntimeFault:

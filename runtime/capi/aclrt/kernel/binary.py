@@ -106,7 +106,7 @@ def _load(acl: Acl, source: str | bytes, options: LoadOptions) -> Binary:
     return Binary(acl.runtime, source, name=name, options=options, context=acl.runtime.find_context())
 
 
-@entry(null("data"))
+@entry(null("data"), failure=0)
 def aclrtCreateBinary(acl: Acl, data: Address, dataLen: Size) -> Handle:
     """Describe a kernel image in memory; the data stay the caller's. NULL data gives NULL."""
     return acl.runtime.handles.add(_Description(data, dataLen))

@@ -7,7 +7,7 @@ import logging
 
 from chips.binary import AicpuKernel, MixType
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, own, reserved, zero
+from runtime.capi.aclrt.checks import context, live, null, own, refuse, reserved, zero
 from runtime.capi.aclrt.entry import entry, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kernel.arguments import lists_of
 from runtime.capi.aclrt.kernel.binary import function_of, function_or_symbol
@@ -159,7 +159,10 @@ def aclrtLaunchKernelWithArgsArray(
 # -- SIMT ----------------------------------------------------------------------------------------------------------
 
 
-@entry(null("func"), waits_for_snapshot=True)
+@entry(
+    null("func"), refuse("not chip_has(acl, 'DEVICE_SIMT')", "func", "a chip with SIMT", "", code=207000),
+    live("stream", Stream), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtLaunchSIMTKernelWithArgsArray(
     acl: Acl, func: Address, gridDim: Dim3, blockDim: Dim3, dynUbufSize: Size, stream: Handle,
     cfg: Address, args: Address,
@@ -170,7 +173,11 @@ def aclrtLaunchSIMTKernelWithArgsArray(
     simt.launch(call, kernel, target, gridDim, blockDim, simt.gather(call, kernel, args), options)
 
 
-@entry(null("func", "hostArgs"), zero("argsSize"), waits_for_snapshot=True)
+@entry(
+    null("func", "hostArgs"), zero("argsSize"),
+    refuse("not chip_has(acl, 'DEVICE_SIMT')", "func", "a chip with SIMT", "", code=207000), live("stream", Stream),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtLaunchSIMTKernelWithHostArgs(
     acl: Acl, func: Address, gridDim: Dim3, blockDim: Dim3, dynUbufSize: Size, stream: Handle,
     cfg: Address, hostArgs: Address, argsSize: Size, placeHolderArray: Address,

@@ -80,6 +80,7 @@ def aclrtMemManagedPrefetchAsync(
 @entry(
     null("ptrs", "sizes", "prefetchLocs", "prefetchLocIdxs"), zero("count", "numPrefetchLocs"),
     refuse("flags", "flags", "0", "EH0009"),
+    refuse("count < numPrefetchLocs", "count", "at least numPrefetchLocs", "EH0009"), live("stream", Stream),
 )  # fmt: skip
 def aclrtMemManagedPrefetchBatchAsync(
     acl: Acl, ptrs: Address, sizes: Address, count: Size, prefetchLocs: Address, prefetchLocIdxs: Address,

@@ -9,7 +9,7 @@ import ctypes
 
 from runtime import errors
 from runtime.api.memory import DeviceMemory
-from runtime.capi.aclrt.checks import null, refuse, visible, zero
+from runtime.capi.aclrt.checks import context, null, one_of, refuse, visible, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of
@@ -100,7 +100,10 @@ def aclrtMemExportToShareableHandleV2(
     ctypes.memmove(shareableHandle, block, len(block))
 
 
-@entry(null("shareableHandle", "handle"), refuse("flags", "flags", "0", "EH0009"), waits_for_snapshot=True)
+@entry(
+    null("shareableHandle", "handle"), refuse("flags", "flags", "0", "EH0009"), context(message=""),
+    one_of("shareType", 1, 2, message="EE1003"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemImportFromShareableHandleV2(
     acl: Acl, shareableHandle: Address, shareType: Enum, flags: U64, handle: Out[Handle]
 ) -> None:

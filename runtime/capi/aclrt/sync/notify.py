@@ -138,7 +138,10 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
         ) from cause
 
 
-@entry(null("notify", "pid"))
+@entry(
+    null("notify", "pid"), live("notify", Notify), refuse("not 0 < num < 1 << 31", "num", "more than 0", "EE1003"),
+    context(),
+)  # fmt: skip
 def aclrtNotifySetImportPid(acl: Acl, notify: Handle, pid: Address, num: Size) -> None:
     """Let processes open the notify."""
     call = "aclrtNotifySetImportPid"

@@ -13,7 +13,7 @@ from runtime.core.stream.stream import Stream
 
 @entry(
     one_of("limit", 0, 1, 2, 3, 4), refuse("value > 0xFFFFFFFF", "value", "[0, 4294967295]"),
-    refuse("not has_limit(acl, limit)", "limit", "a limit of this chip", "", code=207000), context(),
+    refuse("not has_limit(acl, limit)", "limit", "a limit of this chip", "", code=207000),
 )  # fmt: skip
 def aclrtDeviceSetLimit(acl: Acl, limit: Enum, value: Size) -> None:
     """Set one of the process's sizes; kinds that the chip lacks are 207000."""

@@ -7,7 +7,20 @@ from collections.abc import Callable
 from functools import partial
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, own_model, refuse, reserved, unbound, uncaptured, zero
+from runtime.capi.aclrt.checks import (
+    context,
+    live,
+    null,
+    null_rt,
+    one_of,
+    own,
+    own_model,
+    refuse,
+    reserved,
+    unbound,
+    uncaptured,
+    zero,
+)
 from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Handle, Text
 from runtime.capi.aclrt.state import Acl

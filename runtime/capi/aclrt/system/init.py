@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from runtime import errors
-from runtime.capi.aclrt.device.topology import known_soc
 from runtime.capi.aclrt.checks import null, null_rt
+from runtime.capi.aclrt.device.topology import known_soc
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size, Text
 from runtime.capi.aclrt.state import Acl

@@ -11,10 +11,11 @@ from typing import Any
 
 from chips import find_chip
 from chips.registry import Plugin, plugin
+from fakes.errors import NotModelled
 from npuhal.trace import Record
 from runtime.core.stream.stream import StreamFlag
 from tests.tools.api_sends.compare import Mapping, differences
-from tests.tools.api_sends.session import OPTIONS, SOCS, Session
+from tests.tools.api_sends.session import Session, machine_of
 
 _CALLS = {"rtEventRecord": "aclrtRecordEvent", "rtEventReset": "aclrtResetEvent",
           "rtStreamWaitEvent": "aclrtStreamWaitEvent"}  # fmt: skip
@@ -139,10 +140,16 @@ def sends(records: list[Record]) -> list[tuple[int, list[bytes]]]:
 def replay(path: Path) -> tuple[int, int, list[str]]:
     """Replay one file; returns matched and compared steps, and what differs."""
     chip = path.stem.removeprefix("api_")
-    if chip not in SOCS:
-        raise SystemExit(f"{path}: the sequence of {chip} is none that can be replayed; known: {', '.join(SOCS)}")
-    layouts = plugin(find_chip(SOCS[chip]))
-    session = Session(SOCS[chip], options=OPTIONS.get(chip, ""))
+    try:
+        soc, options = machine_of(chip)
+    except LookupError as unknown:
+        raise SystemExit(f"{path}: {unknown}") from None
+    layouts = plugin(find_chip(soc))
+    session = Session(soc, options=options)
+    try:
+        session.open()
+    except NotModelled as missing:
+        raise SystemExit(f"{path}: {missing}") from None
     mapping, streams = Mapping(), dict[int, str]()
     matched, compared, findings = 0, 0, list[str]()
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from chips import UnknownChip, all_socs, find_chip
 from chips.tasks import ProfilerTraceEx
 from npuhal.trace import Record
 from runtime.capi.aclrt import Acl, Out
@@ -20,6 +21,28 @@ SOCS = {"910B1": "ascend910b1", "950": "ascend950pr_9599", "950_ub": "ascend950p
 """The fake of each chip that was recorded."""
 OPTIONS = {"950_ub": "args=ub"}
 """What else its machine was like."""
+
+
+def machine_of(chip: str) -> tuple[str, str]:
+    """Return the SoC and the options of the machine that a recording is named for: any chip of the catalog.
+
+    Args:
+        chip: a SoC, or a generation or overlay, which stands for the first SoC that has it; `_ub` behind it: arguments
+            over UB.
+
+    Raises:
+        LookupError: the catalog has neither.
+    """
+    if chip in SOCS:
+        return SOCS[chip], OPTIONS.get(chip, "")
+    name, over_ub = chip.removesuffix("_ub"), chip.endswith("_ub")
+    try:
+        soc = find_chip(name).soc
+    except UnknownChip:
+        soc = next((each for each in all_socs() if name in (find_chip(each).generation, find_chip(each).overlay)), "")
+    if not soc:
+        raise LookupError(f"the catalog has no chip, generation or overlay {name!r}")
+    return soc.lower(), "args=ub" if over_ub else ""
 _FUNC_TYPE, _AIC, _AIV = 1, 2, 3
 _DEVICE_BYTES = 256 << 20
 _HOST_BYTES = 4 << 20
@@ -33,6 +56,10 @@ class Session:
         self.acl = Acl(f"trace+{tier}://{soc}?seed=1&kernels=noop&swsq=0" + (f"&{options}" if options else ""))
         self.handles: dict[str, Any] = {}
         self.programs: dict[str, Program] = {}
+
+    def open(self) -> None:
+        """Open the machine, which the first call would otherwise; the fake may not have the chip's entries."""
+        self.acl.runtime.hal.records.clear()
 
     def taken(self) -> list[Record]:
         """Return the calls of the driver since the last time."""

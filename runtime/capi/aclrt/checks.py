@@ -25,6 +25,7 @@ class Action(enum.Enum):
     LIVE = enum.auto()
     CONTEXT = enum.auto()
     OWN = enum.auto()
+    DEFAULT = enum.auto()
     OWN_MODEL = enum.auto()
     DEVICE = enum.auto()
 
@@ -190,6 +191,13 @@ def own_model(name: str) -> Check:
     return Check(
         Action.OWN_MODEL, f"{name} belongs to another context", name=name, code="RT_ERROR_MODEL_CONTEXT",
         message="EE1010",
+    )
+
+
+def anywhere(name: str) -> Check:
+    """Let NULL be the default stream; the thread needs a context, which need not be the stream's."""
+    return Check(
+        Action.DEFAULT, "no current context", name=name, code="ACL_ERROR_RT_CONTEXT_NULL", message="EE1018"
     )
 
 

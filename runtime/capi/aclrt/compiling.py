@@ -147,6 +147,10 @@ def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: 
     elif check.action is Action.DEVICE:
         runtime()
         lines.append(f"    runtime.slot({name}, {call!r})")
+    elif check.action is Action.DEFAULT:
+        runtime()
+        context()
+        lines.append(f"    if {name}_ is None: {name}_ = context.default_stream")
     elif check.action is Action.OWN_MODEL:
         runtime()
         context()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from chips.binary import AicpuProgram
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.label import Label
 from runtime.driver.memory import MemoryDriver
 from runtime.feature.graph import Model
@@ -35,6 +37,11 @@ def has_flag(stream: Stream | None, flags: StreamFlag) -> bool:
 def is_default(stream: Stream | None) -> bool:
     """Whether a stream is a context's default one: its handle, or NULL."""
     return stream is None or stream.is_default
+
+
+def is_for_cores(event: Event | None) -> bool:
+    """Whether an event is one that only code on the cores uses (MC2)."""
+    return event is not None and bool(event.flags & EventFlag.DEVICE_ONLY)
 
 
 def is_graph(model: Model | None) -> bool:

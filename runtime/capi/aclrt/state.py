@@ -102,6 +102,8 @@ class Acl:
     @property
     def runtime(self) -> Runtime:
         """The runtime, opened on first use."""
+        if self._runtime is not None:
+            return self._runtime
         with self._lock:
             if self._runtime is None:
                 self._runtime = self._make(self._url)

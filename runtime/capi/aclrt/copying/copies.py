@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, one_of, refuse, reserved, succeed, zero
+from runtime.capi.aclrt.checks import context, live, null, one_of, own, refuse, reserved, succeed, zero
 from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of, need_size
@@ -43,45 +43,34 @@ def _kind(call: str, kind: int, allowed: Sequence[Direction] = tuple(Direction))
 # -- plain copies --------------------------------------------------------------------------------------------------
 
 
-@entry(
-    succeed("not count"), null("dst", "src"), refuse("not 0 <= kind <= 5", "kind", "[0, 5]"), waits_for_snapshot=True,
-)
+@entry(succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), waits_for_snapshot=True)
 def aclrtMemcpy(acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum) -> None:
     """Copy and wait; the direction is that of the addresses, whatever the kind says. No bytes: success at once."""
-    call = "aclrtMemcpy"
-    need(call, dst=dst, src=src)
-    _kind(call, kind)
-    copy_addresses(acl.runtime.current_context(), dst, destMax, src, count, call)
+    copy_addresses(acl.runtime.current_context(), dst, destMax, src, count, "aclrtMemcpy")
 
 
 @entry(
-    null("dst", "src"), refuse("not 0 <= kind <= 5", "kind", "[0, 5]"), live("stream", Stream),
-    waits_for_snapshot=True,
+    succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), live("stream", Stream),
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyAsync(
-    acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Handle
+    acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Stream
 ) -> None:
     """Queue a copy; plain host memory makes the call wait for the stream, and copy at once."""
-    _queue(acl, "aclrtMemcpyAsync", dst, destMax, src, count, kind, stream)
+    acl.last.note(stream)
+    queue_copy(stream, dst, destMax, src, count, Direction(kind), "aclrtMemcpyAsync")
 
 
 @entry(
-    null("dst", "src"), refuse("not 0 <= kind <= 5", "kind", "[0, 5]"), live("stream", Stream),
-    waits_for_snapshot=True,
+    succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), live("stream", Stream),
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyAsyncWithCondition(
-    acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Handle
+    acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Stream
 ) -> None:
     """The old name of aclrtMemcpyAsync."""
-    _queue(acl, "aclrtMemcpyAsyncWithCondition", dst, destMax, src, count, kind, stream)
-
-
-def _queue(acl: Acl, call: str, dst: int, destMax: int, src: int, count: int, kind: int, stream: int) -> None:
-    if not count:
-        return
-    need(call, dst=dst, src=src)
-    direction = _kind(call, kind)
-    queue_copy(own_stream_of(acl, call, stream), dst, destMax, src, count, direction, call)
+    acl.last.note(stream)
+    queue_copy(stream, dst, destMax, src, count, Direction(kind), "aclrtMemcpyAsyncWithCondition")
 
 
 # -- fills ---------------------------------------------------------------------------------------------------------
@@ -94,12 +83,14 @@ def aclrtMemset(acl: Acl, devPtr: Address, maxCount: Size, value: I32, count: Si
     fill_now(acl.runtime.current_context(), devPtr, maxCount, value, count, "aclrtMemset")
 
 
-@entry(succeed("not count"), null("devPtr"), live("stream", Stream), waits_for_snapshot=True)
-def aclrtMemsetAsync(acl: Acl, devPtr: Address, maxCount: Size, value: I32, count: Size, stream: Handle) -> None:
+@entry(
+    succeed("not count"), null("devPtr"), live("stream", Stream),
+    refuse("count > maxCount", "count", "at most maxCount", "EE1003"), own("stream"), waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtMemsetAsync(acl: Acl, devPtr: Address, maxCount: Size, value: I32, count: Size, stream: Stream) -> None:
     """Queue the setting of bytes; host memory is set at once."""
-    call = "aclrtMemsetAsync"
-    need(call, devPtr=devPtr)
-    queue_fill(own_stream_of(acl, call, stream), devPtr, maxCount, (value & 0xFF) * 0x01010101, count, call)
+    acl.last.note(stream)
+    queue_fill(stream, devPtr, maxCount, (value & 0xFF) * 0x01010101, count, "aclrtMemsetAsync")
 
 
 @entry(

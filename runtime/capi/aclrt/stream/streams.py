@@ -7,7 +7,19 @@ from collections.abc import Callable
 
 from chips.tasks import Nop
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, unbound, uncaptured, zero
+from runtime.capi.aclrt.checks import (
+    anywhere,
+    context,
+    live,
+    null,
+    null_rt,
+    one_of,
+    own,
+    refuse,
+    unbound,
+    uncaptured,
+    zero,
+)
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of, stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle
 from runtime.capi.aclrt.layouts import STREAM_VALUE
@@ -126,12 +138,10 @@ def _destroy(acl: Acl, call: str, stream: int, *, force: bool) -> None:
 # -- waiting -------------------------------------------------------------------------------------------------------
 
 
-@entry(live("stream", Stream), uncaptured("stream"), context())
-def aclrtSynchronizeStream(acl: Acl, stream: Handle) -> None:
+@entry(live("stream", Stream), uncaptured("stream"), anywhere("stream"))
+def aclrtSynchronizeStream(acl: Acl, stream: Stream) -> None:
     """Wait for a stream, NULL for the default one."""
-    target = stream_of(acl, stream)
-    acl.runtime.current_context()
-    target.synchronize()
+    stream.synchronize()
 
 
 @entry(
@@ -144,11 +154,10 @@ def aclrtSynchronizeStreamWithTimeout(acl: Acl, stream: Handle, timeout: I32) ->
     stream_of(acl, stream).synchronize(timeout)
 
 
-@entry(null("status"), live("stream", Stream), uncaptured("stream"), context())
-def aclrtStreamQuery(acl: Acl, stream: Handle, status: Out[Enum]) -> None:
+@entry(null("status"), live("stream", Stream), uncaptured("stream"), anywhere("stream"))
+def aclrtStreamQuery(acl: Acl, stream: Stream, status: Out[Enum]) -> None:
     """Tell whether a stream is idle."""
-    acl.runtime.current_context()
-    status.value = _COMPLETE if stream_of(acl, stream).query() else _NOT_READY
+    status.value = _COMPLETE if stream.query() else _NOT_READY
 
 
 # -- what a stream is ----------------------------------------------------------------------------------------------

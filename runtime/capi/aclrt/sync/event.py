@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, refuse
+from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, object_of, own_stream_of
 from runtime.capi.aclrt.kinds import F32, I32, U32, U64, Address, Enum, Handle, IpcEventHandle
 from runtime.capi.aclrt.state import Acl
@@ -77,10 +77,14 @@ def _event(acl: Acl, call: str, event: int) -> Event:
 # -- in streams --------------------------------------------------------------------------------------------------------
 
 
-@entry(null("event"), live("event", Event), live("stream", Stream), waits_for_snapshot=True)
-def aclrtRecordEvent(acl: Acl, event: Handle, stream: Handle) -> None:
+@entry(
+    null("event"), live("event", Event), live("stream", Stream),
+    refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtRecordEvent(acl: Acl, event: Event, stream: Stream) -> None:
     """Record an event in a stream."""
-    _event(acl, "aclrtRecordEvent", event).record(own_stream_of(acl, "aclrtRecordEvent", stream))
+    event.record(stream)
 
 
 @entry(null("event"), one_of("flag", 0, 1), live("event", Event), live("stream", Stream), waits_for_snapshot=True)
@@ -94,10 +98,14 @@ def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32)
         found.record(target)
 
 
-@entry(null("event"), live("stream", Stream), live("event", Event), waits_for_snapshot=True)
-def aclrtStreamWaitEvent(acl: Acl, stream: Handle, event: Handle) -> None:
+@entry(
+    null("event"), live("stream", Stream), live("event", Event),
+    refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000), own("stream"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtStreamWaitEvent(acl: Acl, stream: Stream, event: Event) -> None:
     """Let a stream wait for the newest record."""
-    _event(acl, "aclrtStreamWaitEvent", event).wait(own_stream_of(acl, "aclrtStreamWaitEvent", stream))
+    event.wait(stream)
 
 
 @entry(

@@ -60,7 +60,7 @@ def test_updates_keep_the_size(api: Caller, function: int, size: int) -> None:
     code, message = (107000, "EE1017") if size else (100000, "EH0007")
     api.step("aclrtKernelArgsParaUpdate", code, message, argsHandle=handle, paramHandle=number,
              param=api.words(0, 0), paramSize=size)
-    api.step("aclrtKernelArgsParaUpdate", 107000, "EE1017", argsHandle=handle, paramHandle=5, param=api.words(0),
+    api.step("aclrtKernelArgsParaUpdate", 107017, "EE1017", argsHandle=handle, paramHandle=5, param=api.words(0),
              paramSize=8)
 
 

@@ -34,7 +34,7 @@ _FIRST_PAUSE_S = 20e-6
 _LONGEST_PAUSE_S = 1e-3
 _PAUSE_SHARE, _LONGEST_LATE_PAUSE_S = 0.02, 5e-3
 """Who has waited long may be told a little later: by this share of the time waited, up to a limit."""
-_POLLS_PER_CHECK = 1000
+_POLLS_PER_CHECK = 250
 _POLLS_PER_ROUND = 16
 """Polls of a waiting thread between two rounds over all streams."""
 

@@ -128,9 +128,7 @@ class Model(ModelStreams):
             self.starter = AicpuLauncher(self)
         self.enlist(stream, head=head)
         self.context.streams.remove(stream)
-        if software_sink(stream) is not None:
-            sink = model_sink_of(stream)
-            assert sink is not None
+        if software_sink(stream) is not None and (sink := model_sink_of(stream)) is not None:
             sink.split = Split(self, stream)
 
     @staticmethod

@@ -112,23 +112,6 @@ def aclrtMemsetD32Async(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Si
     queue_fill(own_stream_of(acl, call, stream), ptr, memSize, value, 4 * N, call)
 
 
-def _words(call: str, ptr: int, room: int, count: int) -> bool:
-    """Check the arguments of a fill with words; False when there is nothing to do."""
-    if not count:
-        return False
-    need(call, ptr=ptr)
-    if ptr % 4:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: {ptr:#x} is not aligned to 4 bytes",
-            hint="pass an address that is a multiple of 4",
-        )
-    if 4 * count > room:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: {count} words do not fit {room} bytes", ee="EH0009",
-            params=(call, count, "N", f"4 * N is larger than memSize, {room}"), hint="fill fewer words",
-        )
-    return True
-
 
 # -- rows ----------------------------------------------------------------------------------------------------------
 

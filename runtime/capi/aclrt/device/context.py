@@ -9,10 +9,6 @@ from runtime.capi.aclrt.kinds import I32, I64, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.process.context import Context
 
-_CONTEXT_PARAMETERS = range(3)
-_PROCESS_PARAMETERS = range(4)
-"""aclSysParamOpt: 0 deterministic, 1 and 2 debugging, 3 only for the process."""
-
 
 @entry(null("context"), visible("deviceId"), waits_for_snapshot=True)
 def aclrtCreateContext(acl: Acl, context: Out[Handle], deviceId: I32) -> None:
@@ -94,19 +90,3 @@ def aclrtSetSysParamOpt(acl: Acl, opt: Enum, value: I64) -> None:
 def aclrtGetSysParamOpt(acl: Acl, opt: Enum, value: Out[I64]) -> None:
     """Return a parameter of the process; 107021 when it was never set."""
     value.value = acl.runtime.parameters.get(opt, 0)
-
-
-def _check(call: str, opt: int, known: range) -> None:
-    if opt not in known:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: opt is {opt}; expected 0 to {known.stop - 1}", ee="EH0007",
-            params=(call, opt, "opt", f"0 to {known.stop - 1}"),
-        )
-
-
-def _read(parameters: dict[int, int], opt: int, whose: str) -> int:
-    if opt not in parameters:
-        raise errors.fault(
-            "ACL_ERROR_RT_SYSPARAMOPT_NOT_SET", f"parameter {opt} of this {whose} was never set", hint="set it first"
-        )
-    return parameters[opt]

@@ -33,13 +33,6 @@ def _chosen(call: str, name: str, value: int, allowed: tuple[int, ...]) -> int:
     return number
 
 
-def _reserved(call: str, name: str, value: object) -> None:
-    if value:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: {name} must be NULL", ee="EH0012", params=(call, name),
-            hint="pass NULL",
-        )
-
 
 # -- streams and labels ------------------------------------------------------------------------------------------------
 

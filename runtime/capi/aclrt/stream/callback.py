@@ -11,7 +11,7 @@ from runtime.capi.aclrt.kinds import I32, U64, Address, Callback, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 
-_NO_BLOCK, _BLOCK = 0, 1
+_BLOCK = 1
 """aclrtCallbackBlockType."""
 
 

@@ -258,12 +258,6 @@ def aclrtGetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: 
     ctypes.memmove(value, image, len(image))
 
 
-def _unknown_attribute(call: str, attribute: int) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no stream attribute {attribute}",
-        ee="EE1003", params=(call, attribute, "stmAttrType", "[1, 5]"), hint="use an aclrtStreamAttr value",
-    )
-
 
 @entry()
 def aclrtNonBlockingLaunchBegin(acl: Acl, stream: U64) -> None:

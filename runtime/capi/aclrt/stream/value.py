@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from chips.tasks import WaitFor
-from runtime import errors
 from runtime.capi.aclrt.checks import live, null, one_of, own, refuse
 from runtime.capi.aclrt.entry import entry
 from runtime.capi.aclrt.kinds import U32, U64, Address
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.core.sync import value as core
-
-_ON_DEVICE = (0x10, 0x20)
-"""DVattribute.memType of device memory."""
-
-
-def _check_address(acl: Acl, call: str, address: int) -> None:
-    """Refuse host memory, which streams cannot reach by a value write."""
-    found = acl.runtime.current_context().device.memory.attribute(address)
-    if found is None or found[0] not in _ON_DEVICE:
-        reason = f"{call}: {address:#x} is not device memory"
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,),
-            hint="pass an address from aclrtMalloc",
-        )
 
 
 @entry(

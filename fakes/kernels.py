@@ -57,6 +57,7 @@ class Arguments:
         self._memory = memory
         self._task = None if task is None or task.touched is None else task
         """The task whose accesses somebody watches."""
+        self._device = None if task is None else task.device
         self._kernel = kernel
         self._silent: dict[tuple[int, int], Silent] = {}
         self._of_graph = self._task is not None and self._task.sq in self._task.device.models
@@ -93,7 +94,10 @@ class Arguments:
             block = self._memory.find(pointer)
             count = 0 if block is None else (block.end_of(pointer) - pointer) // kind.itemsize
         size = count * kind.itemsize
-        array = view(self._memory.device_pointer(pointer, max(size, 1), f"argument {slot} of a kernel"), kind, count)
+        use = f"argument {slot} of a kernel"
+        array = view(self._memory.device_pointer(pointer, max(size, 1), use), kind, count)
+        if self._device is not None:
+            self._device.check_reach(pointer, max(size, 1), use)
         return array if self._task is None else self._watched(self._task, array, slot, pointer)
 
     def _watched(self, task: Task, array: Array, slot: int, pointer: int) -> Array:

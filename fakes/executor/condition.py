@@ -74,7 +74,9 @@ class Registers:
                 values = (card.signal(card.events, number + step).value for step in range(-(-size // _EVENT_BYTES)))
                 return b"".join(value.to_bytes(_EVENT_BYTES, "little") for value in values)[:size]
             memory = self._device.machine.memory
-            return ctypes.string_at(memory.device_pointer(address, size, "load by a condition"), size)
+            pointer = memory.device_pointer(address, size, "load by a condition")
+            self._device.check_reach(address, size, "load by a condition")
+            return ctypes.string_at(pointer, size)
         sq, offset = found
         page = bytearray(64)
         page[self._facts.tail_offset : self._facts.tail_offset + 4] = sq.tail.to_bytes(4, "little")

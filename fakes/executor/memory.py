@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.checkers.access import READ, WRITE
-from fakes.errors import MemoryFault, TaskFault
+from fakes.errors import TaskFault
 from fakes.faults import Effect
 from fakes.machine.blocks import Kind
 from fakes.machine.queues import SQE_BYTES
@@ -41,13 +41,7 @@ def reach(task: Task, address: int, size: int, use: str) -> int:
     """Return where bytes really are; memory of another card needs P2P from this one."""
     memory = task.machine.memory
     pointer = memory.pointer(address, size, use)
-    block = memory.find(address)
-    own = block is None or block.kind is not Kind.DEVICE or block.device == task.device.index
-    if block is not None and not own and not task.device.peers.get(block.device):
-        raise MemoryFault(
-            f"{use} of {size} bytes at {address:#x}: {block} is not reachable from device {task.device.index}; enable "
-            f"P2P from it to the card with the physical id {task.machine.devices[block.device].identity.physical}"
-        )
+    task.device.check_reach(address, size, use)
     return pointer
 
 
@@ -73,6 +67,8 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
     memory = task.machine.memory
     kind, operation = opcode & 0xF0, opcode & 0x0F
     to, origin = memory.device_pointer(dst, size, "reduce to"), memory.device_pointer(src, size, "reduce from")
+    task.device.check_reach(dst, size, "reduce to")
+    task.device.check_reach(src, size, "reduce from")
     if kind == _BFP16:
         halves = [view(at, "uint16", size // 2) for at in (to, origin)]
         left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
@@ -90,7 +86,7 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
 
 
 def _memset(task: Task, dst: int, size: int, word: int) -> None:
-    pointer = task.machine.memory.pointer(dst, size, "memset of")
+    pointer = reach(task, dst, size, "memset of")
     pattern = word.to_bytes(4, "little")
     if len(set(pattern)) == 1:
         ctypes.memset(pointer, pattern[0], size)

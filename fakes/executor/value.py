@@ -35,6 +35,7 @@ def write_value(task: Task) -> int:
     whole = fields.get("value")
     if whole is None:
         whole = sum(fields[f"value[{index}]"] << 32 * index for index in range(8))
+    task.device.check_reach(fields["addr"], size, "value write")
     task.machine.memory.write(fields["addr"], whole.to_bytes(32, "little")[:size], "value write")
     task.touch(fields["addr"], size, RELEASE)
     task.device.wake()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from chips.chip import Chip
 from chips.completion import Cqe
+from fakes.errors import MemoryFault
+from fakes.machine.blocks import Kind
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts
 from fakes.machine.models import Models
@@ -186,6 +188,20 @@ class Device:
                 self.held = True
             else:
                 self.by_stream[stream].held = True
+
+    def check_reach(self, address: int, size: int, use: str) -> None:
+        """Refuse memory of another card that this one was not allowed to reach: by a copy, a kernel or any other task.
+
+        Raises:
+            MemoryFault: naming the block, and the card to enable P2P to.
+        """
+        block = self.machine.memory.find(address)
+        if block is None or block.kind is not Kind.DEVICE or block.device == self.index or self.peers.get(block.device):
+            return
+        raise MemoryFault(
+            f"{use} of {size} bytes at {address:#x}: {block} is not reachable from device {self.index}; enable P2P "
+            f"from it to the card with the physical id {self.machine.devices[block.device].identity.physical}"
+        )
 
     def release(self, stream: int | None = None) -> None:
         """Let the device, or one of its streams, go on."""

@@ -188,6 +188,7 @@ def test_cards_work_while_one_is_polled_that_waits(pair: Rig) -> None:
     there = other_stream(pair)
     assert here.send(pair.wait(here, event)) == 0
     done = pair.alloc(8)
+    assert pair.hal.halDeviceEnableP2P(1, pair.fake.device(0).identity.physical, 0) == 0
     pair.dev = 1
     assert there.send(write_value(pair, there, done, 7)) == 0
     pair.dev = 0

@@ -1,0 +1,51 @@
+"""A card reaches another one's memory only where it was let: by kernels, values, reductions and fills as by copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fakes import kernels
+from runtime import errors
+from runtime.api import Device
+from runtime.cli.sample import minimal_kernel
+from runtime.memory.device import DeviceBuffer
+from tests.unit.runtime.machines import OpenMachine
+
+URLS = ["fake://ascend910b3?devices=2", "fake://ascend950?devices=2", "fake-abi://ascend910b3?devices=2"]
+pytestmark = pytest.mark.timeout(60)
+
+
+def launch(device: Device, near: DeviceBuffer, far: DeviceBuffer) -> None:
+    kernel = device.load(minimal_kernel("copying", 2)).only
+    device.hal.fake.attach(kernel.code, kernels.copy())
+    kernel[1](near, far, stream=device.default_stream)
+
+
+CALLS: dict[str, Callable[[Device, DeviceBuffer, DeviceBuffer], object]] = {
+    "kernel": launch,
+    "write_value": lambda device, _near, far: device.default_stream.write_value(far, 1),
+    "wait_value": lambda device, _near, far: device.default_stream.wait_value(far, 0),
+    "reduce to": lambda device, near, far: device.default_stream.reduce(far, near),
+    "reduce from": lambda device, near, far: device.default_stream.reduce(near, far),
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("name", CALLS)
+def test_memory_of_another_card_needs_peer_access(open_machine: OpenMachine, url: str, name: str) -> None:
+    machine = open_machine(url)
+    device, other = machine.device(0), machine.device(1)
+    near, far = device.upload(bytes(64)), other.upload(bytes(64))
+
+    def use() -> None:
+        CALLS[name](device, near, far)
+        device.synchronize(5000)
+
+    with pytest.raises(errors.RuntimeFault) as caught:
+        use()
+    assert "not reachable from device 0" in str(caught.value)
+    device.enable_peer_access(other)
+    for _ in range(2):
+        use()

@@ -147,8 +147,8 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
         expected[1](cqe)
     position = _position(stream, cqe)
     owner = stream.ring.owners[position] if position is not None else None
-    if stream.tracer is not None:
-        stream.tracer.reported(stream, position, cqe.timestamp)
+    if (tracer := stream.tracer) is not None:
+        tracer.reported(stream, position, cqe.timestamp)
     kind = owner.type if owner is not None else TaskType.NOP
     outcome = stream.plugin.classify(cqe, kind)
     goes_on = True
@@ -191,7 +191,8 @@ def _fault(
     stream: Stream, cqe: Cqe, outcome: Outcome, owner: TaskInfo | None, position: int | None
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
-    place = "" if stream.tracer is None else stream.tracer.place(stream, position)
+    tracer = stream.tracer
+    place = "" if tracer is None else tracer.place(stream, position)
     known = stream.device.hal.task_failure(stream.device.device_id, stream.queues.sq_id)
     fault = errors.fault(
         errors.device_code(outcome.code).public,

@@ -95,7 +95,8 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
     poll the head. Whoever has waited for 180 s tells the exception callbacks, and again after each further 180 s; a
     wait that passes `Runtime.hang_s` has the stream described, once.
     """
-    if stream.tracer is None:
+    tracer = stream.tracer  # another thread may end its watch meanwhile
+    if tracer is None:
         for pause in pauses(stream, finished, timeout_ms, timeout_code):
             time.sleep(pause)
         return
@@ -104,7 +105,7 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
         for pause in pauses(stream, finished, timeout_ms, timeout_code):
             time.sleep(pause)
     finally:
-        stream.tracer.waited(stream, began_ns, "event" if timeout_code == EVENT_TIMEOUT else "stream")
+        tracer.waited(stream, began_ns, "event" if timeout_code == EVENT_TIMEOUT else "stream")
 
 
 def pauses(

@@ -21,6 +21,7 @@ from runtime.launch.copy.copy import copy_in_stream
 from runtime.launch.copy.direction import inferred
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
 from runtime.launch.options import PLAIN, LaunchOptions
+from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class Stream(core.Stream):
 
     def fill(self, target: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Queue the setting of bytes of a device buffer: all, or the first `size`."""
-        check_instance("Stream.fill", "target", target, DeviceBuffer, _BUFFERS)
+        check_instance("Stream.fill", "target", target, Buffer, _BUFFERS)
         value = whole("Stream.fill", "value", value)
         check_same_runtime("Stream.fill", self.device, target)
         if count := check_fill(target, value, size):
@@ -296,7 +297,7 @@ class Stream(core.Stream):
         Args:
             size_bytes: 1, 2, 4 or 8; the address must be a multiple of it.
         """
-        check_instance("Stream.write_value", "target", target, DeviceBuffer, _BUFFERS)
+        check_instance("Stream.write_value", "target", target, Buffer, _BUFFERS)
         target.check_open()
         check_same_runtime("write_value", self.device, target)
         value, size_bytes = wholes("write_value", value=value, size_bytes=size_bytes)
@@ -322,7 +323,7 @@ class Stream(core.Stream):
             value: compared as a signed number of 64 bits.
             test: at least `value`, equal to it, any bit in common with it, or not all bits set by both together.
         """
-        check_instance("Stream.wait_value", "target", target, DeviceBuffer, _BUFFERS)
+        check_instance("Stream.wait_value", "target", target, Buffer, _BUFFERS)
         target.check_open()
         check_same_runtime("wait_value", self.device, target)
         value = whole("wait_value", "value", value)

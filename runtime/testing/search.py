@@ -13,25 +13,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from npuhal.records import dataclass, field
-
 POLICIES = ("random", "host_ahead", "device_ahead", "starved")
 """Policies that random schedules draw from, besides the default one."""
 _SHRINKING = 60
 """Runs that shrinking may take."""
 
 
-@dataclass
 class Schedule:
-    """How the fake device interleaves its queues in one run of a test; afterwards, how it did."""
+    """How the fake device interleaves its queues in one run of a test; afterwards, how it did.
 
-    seed: int
-    policy: str = ""
-    """"" is the device's default."""
-    plan: str | None = None
-    """Decisions unlike the policy's; None: they are neither given nor noted."""
-    machine: Any = field(default=None, repr=False)
-    """The fake machine that the run was on."""
+    Attributes:
+        policy: "" is the device's default.
+        plan: decisions unlike the policy's; None: they are neither given nor noted.
+        machine: the fake machine that the run was on.
+    """
+
+    def __init__(self, seed: int, policy: str = "", plan: str | None = None) -> None:
+        self.seed, self.policy, self.plan = seed, policy, plan
+        self.machine: Any = None
 
     @property
     def query(self) -> dict[str, str]:

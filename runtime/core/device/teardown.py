@@ -29,10 +29,12 @@ LIMIT_S = _TRIES * _TRY_S
 def close_stream(stream: Stream, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
     stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
-    _take_reports(stream)
-    while not release(stream):
+    while True:
+        if not stream.ring.pending:  # else its tasks are announced as going first, whether they are done or not
+            _take_reports(stream)
+        if release(stream):
+            break
         end_tasks(stream, force=force)
-        _take_reports(stream)
     stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
 
 

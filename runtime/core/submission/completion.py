@@ -78,7 +78,7 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
         if not (timeout_ms or stream.has_report()):
             return told
         receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
-        while raw_entries := receive(cq_id, stream_id, timeout_ms):
+        while raw_entries := receive(cq_id, stream_id, timeout_ms) or _matched(stream):
             timeout_ms = 0
             for raw in raw_entries:
                 cqe = stream.plugin.parse_cqe(raw)
@@ -86,6 +86,15 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
                 if of is not None:
                     _take(of, cqe, told)
     return told
+
+
+def _matched(stream: Stream) -> list[bytes]:
+    """Take an entry with the match flag, which goes only to who names its task (older schedulers)."""
+    if stream.counts_ids:
+        for task_id in list(stream.expected):
+            if entries := stream.device.queues.receive(stream.queues.logic_cq_id, stream.stream_id, 0, task_id):
+                return entries
+    return []
 
 
 def is_due(stream: Stream) -> bool:

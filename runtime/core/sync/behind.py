@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from runtime.core.submission.reclaim import look
-
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
     from runtime.core.stream.stream import Stream
@@ -22,10 +20,21 @@ def free_behind(device: Device, free: Callable[[], None]) -> None:
     behind = _Behind(free)
     for each in device.runtime.open_devices():
         for stream in each.streams():
-            if stream.ring.pending and not stream.keeps_tasks:
-                look(stream)
+            if stream.ring.pending and not stream.keeps_tasks and not _done(stream):
                 behind.follow(stream)
     behind.one_less()
+
+
+def _done(stream: Stream) -> bool:
+    """Whether the device is through with a stream, by its head; nothing is reclaimed, and no report is taken."""
+    if stream.closed or not (stream.has_queue and stream.own_sink.immediate):
+        return False
+    remark = stream.device.hal.remark
+    remark("aside")
+    try:
+        return stream.ring.done(stream.read_head()) >= stream.ring.pending
+    finally:
+        remark("back")
 
 
 class _Behind:

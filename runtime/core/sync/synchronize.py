@@ -160,7 +160,7 @@ def pauses(
         if stream.ring.reclaimed != seen:
             seen, pause = stream.ring.reclaimed, _FIRST_PAUSE_S
         elif polls > free_polls:
-            if polls % _POLLS_PER_ROUND == 0:
+            if polls % _POLLS_PER_ROUND == 0 and stream.ring.pending:  # else only a report is on its way
                 stream.device.recycler.look_around()
             if stream.group is not None:
                 left_ms = slice_ms if deadline is None else int((deadline - now) * 1000)

@@ -35,6 +35,7 @@ _OF_SQ = 0
 """Kind of ids in struct stream_backup_info."""
 
 _REREADS = 100
+_ANY_TASK = 0xFFFF
 _RECV_BATCH = 32
 
 
@@ -281,7 +282,9 @@ class QueueDriver(HalCalls):
 
     # -- completion entries ----------------------------------------------------------------------------------------
 
-    def receive(self, logic_cq_id: int, stream_id: int, timeout_ms: int = 0) -> list[bytes]:
+    def receive(
+        self, logic_cq_id: int, stream_id: int, timeout_ms: int = 0, task_id: int = _ANY_TASK
+    ) -> list[bytes]:
         """Return up to 32 logic CQEs of 32 bytes; waits at most `timeout_ms` (0 = do not wait).
 
         A timeout gives an empty list. The stream and task ids only matter for CQEs with the match flag.
@@ -290,7 +293,7 @@ class QueueDriver(HalCalls):
         info = s.halReportRecvInfo()
         info.type, info.tsId, info.cqId, info.timeout = c.DRV_LOGIC_TYPE, self.ts_id, logic_cq_id, timeout_ms
         info.cqe_addr = ctypes.addressof(buffer)
-        info.cqe_num, info.stream_id, info.task_id = _RECV_BATCH, stream_id, 0xFFFF
+        info.cqe_num, info.stream_id, info.task_id = _RECV_BATCH, stream_id, task_id
         rc = self.hal.halCqReportRecv(self.device_id, ctypes.byref(info))
         if rc == c.DRV_ERROR_WAIT_TIMEOUT:
             return []

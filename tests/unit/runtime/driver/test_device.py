@@ -35,7 +35,8 @@ DEVICE = {
     V100: OPEN + """memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64) -alloc memctl(2)
         +halGetFaultEvent alloc dma
         -memctl(2) alloc dma -memctl(2) alloc dma alloc -memctl(8) -memctl(6) """ + STREAM_V100 + "-memctl(2) "
-    + STREAM_V100 + SEND + """memctl(0) info(4,3) info(7,3) alloc copy translate send +query(4) +receive query(1) copy
+    + STREAM_V100 + SEND + "+query(4) +receive +query(1) "  # the answer of the task scheduler
+    + """memctl(0) info(4,3) info(7,3) alloc copy translate send +query(4) query(1) copy
         +control(4) -feature(9) -alloc -copy alloc """ + AICPU,
     V200: OPEN + """control(4) info(4,41) +info(0,40) memctl(2) capability alloc fill info(0,18) info(0,19) info(0,64)
         -alloc memctl(2) +halGetFaultEvent alloc -memctl(2) -create -alloc -memctl(2) """

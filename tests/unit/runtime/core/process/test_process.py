@@ -142,11 +142,15 @@ def test_each_thread_has_its_own_device(open_machine: OpenMachine) -> None:
     assert machine.current_context().device.user_id == 0
 
 
-@pytest.mark.parametrize("index", [-1, 1, 64, "0", None, 1.0])
-def test_indices_of_no_device(open_machine: OpenMachine, index: object) -> None:
-    with pytest.raises(errors.InvalidArgument, match="valid are 0 to 0") as caught:
+@pytest.mark.parametrize(
+    ("index", "code", "told"),
+    [(index, 107001, "valid are 0 to 0") for index in (-1, 1, 64)]
+    + [(index, 107000, "must be a whole number") for index in ("0", None, 1.0)],
+)
+def test_indices_of_no_device(open_machine: OpenMachine, index: object, code: int, told: str) -> None:
+    with pytest.raises(errors.InvalidArgument, match=told) as caught:
         open_machine(URL).device(index)  # type: ignore[arg-type]
-    assert (caught.value.code, caught.value.message_id) == (107001, "EE1003")
+    assert (caught.value.code, caught.value.message_id) == (code, "EE1003")
 
 
 # -- fork ---------------------------------------------------------------------------------------------------------

@@ -198,6 +198,8 @@ class Device:
         block = self.machine.memory.find(address)
         if block is None or block.kind is not Kind.DEVICE or block.device == self.index or self.peers.get(block.device):
             return
+        if block.alias or block.users:  # mapped here, or opened by its key: the mapping is the permission
+            return
         raise MemoryFault(
             f"{use} of {size} bytes at {address:#x}: {block} is not reachable from device {self.index}; enable P2P "
             f"from it to the card with the physical id {self.machine.devices[block.device].identity.physical}"

@@ -104,7 +104,8 @@ def shape_of(name: str, chip: Chip, *, ub: bool = False) -> Shape:
         entries.append(template.names)
     numbering = STORED if sent.stored else COUNTED if counted else POSITIONED
     return Shape(
-        numbering, tuple(entries), sent.parameters, sent.carries, publishes=ub and not counted,
+        numbering, tuple(entries), sent.parameters, sent.carries,
+        publishes=chip.traits.head_update_every if ub and not counted else 0,
         captured=sent.captured, closable=sent.launch or sent.captured, fallback=sent.launch,
         late=sent.late,
     )

@@ -61,7 +61,8 @@ def test_first_launch_of_a_new_process(url: str, tmp_path: Path) -> None:
     path = tmp_path / "once.o"
     path.write_bytes(minimal_kernel("once", arguments=4))
     program = PROGRAM.format(path=str(path))
-    _, printed = run(program, url)  # byte code is written once
+    run(program, url)  # byte code and parsed YAML are written once
+    _, printed = run(program, url)
     loaded = set(json.loads(printed))
     unneeded = {name for name in loaded for other in UNNEEDED if name == other or name.startswith(f"{other}.")}
     assert not unneeded

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from runtime.api import Device, Runtime
-from runtime.cli.bench import CHIPS, operations
+from runtime.cli.bench import operations
+from runtime.cli.bench.groups import CHIPS
 from runtime.cli.bench.measure import Operation, measure
 
 pytestmark = pytest.mark.perf

@@ -85,10 +85,11 @@ def test_pools_keep_attributes_and_trim(rig: Rig) -> None:
     pool, value = OnePool(rig), ctypes.c_uint64(1 << 20)
     pool.create()
     key = c.SOMA_MEM_POOL_ATTR_RELEASE_THRESHOLD
-    assert rig.hal.halMemPoolSetAttr(pool.name, key, ctypes.addressof(value)) == 0
-    value.value = 0
-    assert rig.hal.halMemPoolGetAttr(pool.name, key, ctypes.addressof(value)) == 0
-    assert value.value == 1 << 20
+    if rig.hal.has("halMemPoolSetAttr"):  # libraries of the 910B have neither
+        assert rig.hal.halMemPoolSetAttr(pool.name, key, ctypes.addressof(value)) == 0
+        value.value = 0
+        assert rig.hal.halMemPoolGetAttr(pool.name, key, ctypes.addressof(value)) == 0
+        assert value.value == 1 << 20
     held = ctypes.c_uint64(8 * MiB)
     assert rig.hal.halMemPoolTrim(pool.name, ctypes.byref(held), 2 * MiB, 4 * MiB) == 0
     assert held.value == 4 * MiB

@@ -101,7 +101,7 @@ def test_a_machine_is_told_with_its_devices(
     assert first["state"] == "working"
     assert (first["cube_cores"], first["vector_cores"]) == (20, 40)
     assert first["bus"].endswith(":00.0")
-    assert first["memory_mib"] == {"used": 0, "capacity": 49152}
+    assert first["memory_mib"] == {"used": 0, "capacity": 65536}
     assert first["events"] == {"used": 0, "capacity": 65536}
     assert found["limits"]["ring_depth"] == find_chip("Ascend910B3").limits.rtsq_depth
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from runtime.api import Device, Runtime
-from runtime.cli.bench import operations
-from runtime.cli.bench.groups import CHIPS
-from runtime.cli.bench.measure import Operation, measure
+from runtime.cli.bench.groups import CHIPS, find
+from runtime.cli.bench.measure import Loop, Spec, measure
 
 pytestmark = pytest.mark.perf
 
@@ -36,30 +32,25 @@ FENCES = {
 }
 
 
-@pytest.fixture(params=CHIPS)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    machine = Runtime(f"null://{request.param}")
-    yield machine.device(0)
-    machine.close(force=True)
-
-
-@pytest.mark.parametrize("make", ["launches", "batches", "tasks", "memory"])
-def test_operations(device: Device, make: str) -> None:
-    given = (device,) if make == "memory" else (device, device.create_stream())
-    too_dear = {}
-    for operation in getattr(operations, make)(*given):
-        fence = FENCES.get(operation.name)
-        if fence is not None and (best := _best(operation, fence)) > fence:
-            too_dear[operation.name] = f"{best:.1f} x calibration, fence {fence}"
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", ["launches", "batches", "tasks", "memory"])
+def test_operations(name: str, chip: str) -> None:
+    too_dear, seen = {}, 0
+    for spec, loop in find(f"operations:{name}").entries(f"null://{chip}", frozenset(FENCES)):
+        fence = FENCES.get(spec.name)
+        if fence is not None and loop is not None:
+            seen += 1
+            if (best := _best(spec, loop, fence)) > fence:
+                too_dear[spec.name] = f"{best:.1f} x calibration, fence {fence}"
+    assert seen
     assert not too_dear
 
 
-def _best(operation: Operation, fence: float) -> float:
+def _best(spec: Spec, loop: Loop, fence: float) -> float:
     """Return the smallest ratio; a machine that is busy with something else gets further attempts."""
     best = float("inf")
     for _ in range(ATTEMPTS):
-        found = measure(operation.loop, max(CALLS // operation.weight, 5))
-        best = min(best, found.ratio / operation.share)
+        best = min(best, measure(loop, max(CALLS // spec.weight, 5)).ratio / spec.share)
         if best <= fence:
             break
     return best

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from runtime.core.stream.stream import as_stream
 from runtime.core.submission.sink import HARDWARE, OwnSink, Target
 from runtime.launch.task_records import (
     AT_BUILT,
@@ -41,6 +42,7 @@ from runtime.launch.task_records import (
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
+    from runtime.core.ports import StreamPort
     from runtime.core.process.runtime import Runtime
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
@@ -98,8 +100,9 @@ class Recorder:
     def _streams(self) -> list[Stream]:
         return [stream for device in self.runtime.open_devices() for stream in device.streams() if not stream.closed]
 
-    def attach(self, stream: Stream) -> None:
+    def attach(self, stream: StreamPort) -> None:
         """Watch a stream."""
+        stream = as_stream(stream)
         lane = self._add_lane(stream)
         self._by_stream[id(stream)] = lane
         stream.tracer = self
@@ -119,7 +122,7 @@ class Recorder:
 
     # -- launches --------------------------------------------------------------------------------------------------
 
-    def launcher(self, launch: Callable[..., Any], stream: Stream, label: TaskInfo,
+    def launcher(self, launch: Callable[..., Any], stream: StreamPort, label: TaskInfo,
                  again: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
         """Return a launcher that notes when it was called, from where, and what was pending."""
         unwatched: Callable[..., Any] | None = None
@@ -177,7 +180,7 @@ class Recorder:
 
         return written
 
-    def queue(self, stream: Stream, pack: Callable[..., Any], send: Callable[..., Any],
+    def queue(self, stream: StreamPort, pack: Callable[..., Any], send: Callable[..., Any],
               ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Return packing and send with stamps; the position is the ring's at that moment, for the lock is held."""
         here, ring, depth, clock = self._here, stream.ring, stream.ring.depth, _clock
@@ -203,20 +206,20 @@ class Recorder:
 
     # -- everything else -------------------------------------------------------------------------------------------
 
-    def waited(self, stream: Stream, began_ns: int, what: str) -> None:
+    def waited(self, stream: StreamPort, began_ns: int, what: str) -> None:
         """Note a wait that ends now."""
         lane = self._by_stream[id(stream)]
         record = Waited(lane, what, began_ns, _clock(), threading.get_ident(), stream.ring.reclaimed)
         for sink in self.sinks:
             sink.waited(record)
 
-    def reported(self, stream: Stream, position: int | None, ticks: int) -> None:
+    def reported(self, stream: StreamPort, position: int | None, ticks: int) -> None:
         """Note a completion entry."""
         record = Report(self._by_stream[id(stream)], position, ticks, _clock())
         for sink in self.sinks:
             sink.report(record)
 
-    def place(self, stream: Stream, position: int | None) -> str:
+    def place(self, stream: StreamPort, position: int | None) -> str:
         """Return "file:line" of who submitted the newest task at a ring position, or ""."""
         stamps = None if position is None else self._by_stream[id(stream)].places[position]
         return "" if stamps is None else place_of(stamps)
@@ -261,11 +264,11 @@ class _WatchedSink(OwnSink):
         self._own = False
         """Whether the task that is being sent is none of a launcher; the stream's lock is held meanwhile."""
 
-    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> Target:
         """Take everything."""
         return Target(stream, self)
 
-    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+    def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
         """Take places, and note where the task comes from."""
         recorder = self._recorder
         mine = recorder._here.mine
@@ -287,7 +290,7 @@ class _WatchedSink(OwnSink):
             self._lane.places[(position + offset) % stream.ring.depth] = stamps
         return ids
 
-    def commit(self, stream: Stream, sqes: bytes) -> None:
+    def commit(self, stream: StreamPort, sqes: bytes) -> None:
         """Send, and note how long building and sending took."""
         stamps = self._recorder._here.mine[0]
         stamps[AT_BUILT] = _clock()
@@ -295,12 +298,12 @@ class _WatchedSink(OwnSink):
         stamps[AT_SENT] = _clock()
         self._done(stream, bytes(sqes))
 
-    def rollback(self, stream: Stream, count: int) -> bool:
+    def rollback(self, stream: StreamPort, count: int) -> bool:
         """Undo; what was noted of the task is dropped."""
         self._done(stream, b"")
         return HARDWARE.rollback(stream, count)
 
-    def _done(self, stream: Stream, sqes: bytes) -> None:
+    def _done(self, stream: StreamPort, sqes: bytes) -> None:
         if not self._own:
             return
         self._own = False

@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.subscription import Function, Group, Subscription
-from runtime.core.sync.signals import IdSignal, Signal
+from runtime.core.sync.signals import IdSignal
 from runtime.driver.queues.callbacks import CallbackDriver
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.process.context import Context
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import ContextPort, DevicePort, SignalPort, StreamPort
 
 _SLICE_MS = 200
 _EXIT_PATIENCE_S = 3.0
@@ -39,14 +37,14 @@ class HostCallbacks:
 
     def __init__(self) -> None:
         self._threads: dict[int, Group] = {}
-        self._streams: dict[Stream, Subscription] = {}
-        self._runners: dict[Context, HostFunctions] = {}
-        self._group_ids: dict[Device, set[int]] = {}
+        self._streams: dict[StreamPort, Subscription] = {}
+        self._runners: dict[ContextPort, HostFunctions] = {}
+        self._group_ids: dict[DevicePort, set[int]] = {}
         self._lock = threading.RLock()
 
     # -- subscriptions ---------------------------------------------------------------------------------------------
 
-    def subscribe(self, thread_id: int, stream: Stream, *, internal: bool = False) -> Subscription:
+    def subscribe(self, thread_id: int, stream: StreamPort, *, internal: bool = False) -> Subscription:
         """Let a thread take the calls of a stream.
 
         Args:
@@ -84,7 +82,7 @@ class HostCallbacks:
             stream.env = replace(stream.env, callback_cq_id=group.queues[1], callback_group_id=group.group_id)
             return subscription
 
-    def unsubscribe(self, thread_id: int, stream: Stream) -> None:
+    def unsubscribe(self, thread_id: int, stream: StreamPort) -> None:
         """End a subscription once all requests of the stream have left the device.
 
         Raises:
@@ -108,7 +106,7 @@ class HostCallbacks:
         subscription.wait_passed()
         self._forget(subscription)
 
-    def _free_group(self, device: Device) -> int:
+    def _free_group(self, device: DevicePort) -> int:
         used = self._group_ids.setdefault(device, set())
         count = CallbackDriver(device.ids).group_count()
         for number in range(count):
@@ -119,7 +117,7 @@ class HostCallbacks:
             hint="unsubscribe the streams of threads that are done, or let one thread serve several streams",
         )
 
-    def _open_group(self, device: Device, thread_id: int, group_id: int, internal: bool) -> Group:
+    def _open_group(self, device: DevicePort, thread_id: int, group_id: int, internal: bool) -> Group:
         group = Group(device, thread_id, group_id, internal=internal)
         group.queues = group.driver.create(group_id)
         self._group_ids[device].add(group_id)
@@ -144,7 +142,7 @@ class HostCallbacks:
             group.free()
 
     @staticmethod
-    def _taken(stream: Stream, call: str) -> errors.RuntimeFault:
+    def _taken(stream: StreamPort, call: str) -> errors.RuntimeFault:
         """Return the fault for a stream that has a thread already; host functions and subscriptions exclude each other.
         """
         reason = f"stream {stream.stream_id} already has a thread for its callbacks"
@@ -153,7 +151,7 @@ class HostCallbacks:
             hint="a stream has either one subscription or host functions",
         )
 
-    def reopen(self, device: Device) -> None:
+    def reopen(self, device: DevicePort) -> None:
         """Make the callback queues of a device anew."""
         with self._lock:
             for group in self._threads.values():
@@ -162,7 +160,7 @@ class HostCallbacks:
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
-    def launch(self, stream: Stream, function: Function | int, data: int = 0, *, block: bool) -> None:
+    def launch(self, stream: StreamPort, function: Function | int, data: int = 0, *, block: bool) -> None:
         """Queue a call for the thread that has subscribed to the stream.
 
         Raises:
@@ -213,12 +211,12 @@ class HostCallbacks:
                 group.run(report)
                 return
 
-    def group_of(self, stream: Stream, signal: Any = None) -> Group | None:
+    def group_of(self, stream: StreamPort, signal: Any = None) -> Group | None:
         """Return the queue of whoever takes the calls of a stream, or of the call that sets a signal."""
         subscription = self._streams.get(stream)
         return None if subscription is None or signal not in (None, subscription.signal) else subscription.group
 
-    def standing(self, stream: Stream, signal: Signal) -> str:
+    def standing(self, stream: StreamPort, signal: SignalPort) -> str:
         """Say in words where the call stands that sets the signal which a stream waits for; "" if none does."""
         subscription = self._streams.get(stream)
         if subscription is None or subscription.signal is not signal:
@@ -233,7 +231,7 @@ class HostCallbacks:
     # -- host functions --------------------------------------------------------------------------------------------
 
     def host_function(
-        self, stream: Stream, function: Function | int, data: int = 0, *, fails: bool = False
+        self, stream: StreamPort, function: Function | int, data: int = 0, *, fails: bool = False
     ) -> None:
         """Queue a call that the context's own thread makes; the stream waits for it.
 
@@ -256,7 +254,7 @@ class HostCallbacks:
         subscription.launch(function, data, block=True, fails=fails)
         runner.wake()
 
-    def _runner(self, context: Context) -> HostFunctions:
+    def _runner(self, context: ContextPort) -> HostFunctions:
         runner = self._runners.get(context)
         if runner is None:
             runner = self._runners[context] = HostFunctions(self._threads.get, context)
@@ -270,7 +268,7 @@ class HostFunctions:
 
     __slots__ = ("_changed", "_find", "_runtime", "_served", "_stopping", "_thread", "thread_id")
 
-    def __init__(self, find: Callable[[int], Group | None], context: Context) -> None:
+    def __init__(self, find: Callable[[int], Group | None], context: ContextPort) -> None:
         """Start the thread.
 
         Args:

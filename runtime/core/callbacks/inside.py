@@ -15,7 +15,7 @@ from runtime import errors
 
 if TYPE_CHECKING:
     from runtime.core.callbacks.subscription import Group, Subscription
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
     from runtime.driver.queues.callbacks import CallbackReport
 
 
@@ -28,7 +28,7 @@ class HostCall:
     """A call that a thread makes now."""
 
     name: str
-    stream: Stream
+    stream: StreamPort
     group: Group
     holds: bool
     """Whether the stream stands still until it has returned."""
@@ -58,7 +58,7 @@ def leave(outer: HostCall | None) -> None:
     _thread.call = outer
 
 
-def check_wait(stream: Stream, call: str, code: str = "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT") -> None:
+def check_wait(stream: StreamPort, call: str, code: str = "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT") -> None:
     """Refuse a wait for a stream that would end only after the host function that this thread is in.
 
     Raises:
@@ -88,7 +88,7 @@ def refused(made: HostCall, what: str, code: str) -> errors.RuntimeFault:
     )
 
 
-def _leads_back(stream: Stream, made: HostCall, seen: set[Stream]) -> bool:
+def _leads_back(stream: StreamPort, made: HostCall, seen: set[StreamPort]) -> bool:
     """Whether a stream that has work left stands behind a call, as far as is known."""
     if stream is made.stream:
         return made.holds

@@ -17,8 +17,7 @@ from runtime.core.callbacks.inside import OWNER
 from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DevicePort, StreamPort
     from runtime.core.sync.signals import IdSignal
 
 Function = Callable[[int], Any]
@@ -50,7 +49,7 @@ class Subscription:
 
     __slots__ = ("_counting", "_expected", "_model", "group", "lock", "open", "pending", "signal", "stream", "wake")
 
-    def __init__(self, group: Group, stream: Stream, signal: IdSignal) -> None:
+    def __init__(self, group: Group, stream: StreamPort, signal: IdSignal) -> None:
         self.group, self.stream, self.signal = group, stream, signal
         self.lock = threading.Lock()
         """Held while the steps of one call are queued."""
@@ -94,7 +93,7 @@ class Subscription:
                     self.group.functions.pop(token, None)
                 raise
 
-    def calls_in(self, stream: Stream) -> bool:
+    def calls_in(self, stream: StreamPort) -> bool:
         """Whether a stream waits for an execution of the model that makes the calls of this one."""
         return self._model is not None and bool(self._model.starter.runs_in(stream))
 
@@ -179,7 +178,7 @@ class Group:
         "queues", "streams", "thread_id",
     )  # fmt: skip
 
-    def __init__(self, device: Device, thread_id: int, group_id: int, *, internal: bool) -> None:
+    def __init__(self, device: DevicePort, thread_id: int, group_id: int, *, internal: bool) -> None:
         self.device, self.thread_id, self.group_id, self.internal = device, thread_id, group_id, internal
         self.driver = CallbackDriver(device.ids)
         self.queues = (0, 0)

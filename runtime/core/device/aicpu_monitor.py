@@ -16,7 +16,7 @@ from chips.tasks import AicpuKernel
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
 
 _CHECK, _CLOSE = "CheckKernelSupported", "CloseAicpuMonitor"
 _PREFIX = "tsKernel:"
@@ -26,7 +26,7 @@ _QUESTION = struct.Struct("<QIQI")  # name, its length, place for the answer, it
 _ORDER = struct.Struct("<BB2x")  # 1 switches the monitor off; result
 
 
-def switch_off(device: Device) -> bool:
+def switch_off(device: DevicePort) -> bool:
     """Let STARS alone watch AICPU kernels, where chip and firmware can; tells whether the AICPU's monitor is off.
 
     Raises:
@@ -49,7 +49,7 @@ def switch_off(device: Device) -> bool:
     return True
 
 
-def _knows(device: Device, kernel: str) -> bool:
+def _knows(device: DevicePort, kernel: str) -> bool:
     """Ask whether a built-in kernel exists; a scheduler that does not know the question itself knows no such kernel."""
     memory, flags = device.memory, internal_flags(hbm=True)
     name = (_PREFIX + kernel).encode()
@@ -67,7 +67,7 @@ def _knows(device: Device, kernel: str) -> bool:
         return memory.read(result, 4) == bytes(4)
 
 
-def _run(device: Device, kernel: str, arguments: int) -> None:
+def _run(device: DevicePort, kernel: str, arguments: int) -> None:
     stream = device.control_stream
     stream.submit(AicpuKernel(so_name=0, func_name=device.names.address_of(kernel), args=arguments))
     stream.synchronize(_TIMEOUT_MS)

@@ -19,12 +19,12 @@ from runtime.core.device.limits import CoreLimits
 from runtime.core.device.monitor import Health
 from runtime.core.device.opening import Opening
 from runtime.core.device.stacks import allocate
+from runtime.core.modes import FailureMode, SaturationMode, StreamFlag
 from runtime.core.process.context import Context
 from runtime.core.process.handles import Children
 from runtime.core.stream import creation
 from runtime.core.stream.dvpp_group import DvppGroup
-from runtime.core.stream.failure import FailureMode
-from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.stream.stream import Stream
 from runtime.core.submission.reclaim import Recycler
 from runtime.core.submission.sq_pool import SqMemoryPool, SqPool
 from runtime.core.submission.task_ids import TaskPool
@@ -42,7 +42,11 @@ from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
 
 if TYPE_CHECKING:
+    from chips.chip import Chip
+    from npuhal.api import HalApi
     from runtime.core.process.runtime import Runtime
+    from runtime.driver.device import DeviceFacts
+    from runtime.driver.memory import MemoryDriver
     from runtime.memory.arguments import ArgumentBlock
 
 _BOOT_TIMEOUT_MS = 10_000
@@ -61,12 +65,13 @@ class Device(NotCopied):
 
     def __init__(self, runtime: Runtime, user_id: int, device_id: int) -> None:
         """Open the device; a failure at any step closes what was opened and raises."""
-        self.runtime, self.hal = runtime, runtime.hal
+        self.runtime: Runtime = runtime
+        self.hal: HalApi = runtime.hal
         self.user_id, self.device_id = user_id, device_id
-        self.chip = runtime.machine.chip
+        self.chip: Chip = runtime.machine.chip
         self.plugin: registry.Plugin = registry.plugin(self.chip)
         self.next_serial: Callable[[], int] = runtime.next_serial
-        self.saturation = runtime.saturation
+        self.saturation: SaturationMode = runtime.saturation
         """What becomes of results out of range in streams made from now on."""
         self.closed = False
         self.aborting = False
@@ -84,12 +89,13 @@ class Device(NotCopied):
         """The primary stream, and the control stream where the chip has one; they go with the device."""
         self.host_stream_ids: set[int] = set()
         """Numbers of streams that exist on the host only."""
-        self.recycler = Recycler(self.streams, f"npuhal-recycle-{user_id}", threaded=not self.hal.stepped,
-                                 around=runtime.lock.round)
-        self.programs = Children()
+        self.recycler: Recycler = Recycler(
+            self.streams, f"npuhal-recycle-{user_id}", threaded=not self.hal.stepped, around=runtime.lock.round
+        )
+        self.programs: Children = Children()
         self.opening = Opening(runtime, user_id, runtime.clock)
         """How long each phase of the opening took."""
-        self.context = Context(self, primary=True)
+        self.context: Context = Context(self, primary=True)
         """The primary context; it takes calls while the device is set (core_spec 3.2)."""
         self._undo = ExitStack()
         try:
@@ -113,13 +119,13 @@ class Device(NotCopied):
         phase = self.opening.phase
         self.resource_table = ResourceTable(self.runtime.lock.enter, self.runtime.virtual_memory)
         """What the device's drivers have taken."""
-        self.driver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.resource_table)
+        self.driver: DeviceDriver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.resource_table)
         self.driver.open(phase)
         self._undo.callback(self.driver.close)
-        self.memory = self.driver.memory
+        self.memory: MemoryDriver = self.driver.memory
         calls = HalCalls(self.hal, self.device_id)
-        self.ids = IdDriver(calls, resource_table=self.resource_table)
-        self.queues = QueueDriver(calls, resource_table=self.resource_table)
+        self.ids: IdDriver = IdDriver(calls, resource_table=self.resource_table)
+        self.queues: QueueDriver = QueueDriver(calls, resource_table=self.resource_table)
         with phase("memory"):
             self._take_memory()
         with phase("first streams and tasks"):
@@ -128,27 +134,28 @@ class Device(NotCopied):
     def _take_memory(self) -> None:
         """Allocate what the device needs before its first stream, in the vendor's order."""
         undo, chip = self._undo, self.chip
-        self.sq_registers = SqRegisterTable(self.memory, chip.limits.rtsq_depth)
+        self.sq_registers: SqRegisterTable = SqRegisterTable(self.memory, chip.limits.rtsq_depth)
         undo.callback(self.sq_registers.close)
-        self.executed_words = ExecutedWords(self.memory)
-        self.facts = self.driver.identify()
-        self.health = Health(self)
-        self.arguments = ArgumentPools(
+        self.executed_words: ExecutedWords = ExecutedWords(self.memory)
+        self.facts: DeviceFacts = self.driver.identify()
+        self.health: Health = Health(self)
+        self.arguments: ArgumentPools = ArgumentPools(
             self.memory, WindowDriver(self.hal, self.device_id), chip, bar=self.facts.bar_arguments,
             ub=self.facts.ub_connected, on_host=self.facts.on_host,
         )
         undo.callback(self.arguments.close)
-        self.names = NamePool(self.memory)
+        self.names: NamePool = NamePool(self.memory)
         undo.callback(self.names.close)
         if chip.has("KERNEL_MEMORY_POOL"):
             self.kernel_pool = KernelPool(self.memory)
             undo.callback(self.kernel_pool.close)
-        self.signals = Signals(self)
+        self.signals: Signals = Signals(self)
         undo.callback(self.signals.close)
-        self.sq_memory, self.sq_pool = SqMemoryPool(self), SqPool(self)
+        self.sq_memory: SqMemoryPool = SqMemoryPool(self)
+        self.sq_pool: SqPool = SqPool(self)
         undo.callback(self.sq_memory.close)
         undo.callback(self.sq_pool.close)
-        self.env = self.runtime.timeouts.applied(self._environment())
+        self.env: EncodeEnv = self.runtime.timeouts.applied(self._environment())
 
     def _environment(self) -> EncodeEnv:
         """Allocate the core stacks and gather what SQE builders need."""
@@ -167,7 +174,8 @@ class Device(NotCopied):
         """Make the primary stream and the control stream, then tell the scheduler what it must know."""
         primary_flags = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
         primary = self._own_stream(primary_flags | StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC, "default")
-        self.primary_stream = self.control_stream = primary
+        self.primary_stream: Stream = primary
+        self.control_stream: Stream = primary
         if self.chip.has("DEVICE_CTRL_SQ"):
             self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
         self.env = replace(self.env, ts_version=self._scheduler_version())

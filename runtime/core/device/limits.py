@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuhal.records import dataclass
 from runtime import errors
+from runtime.core.modes import SaturationMode as SaturationMode
 
 if TYPE_CHECKING:
     from chips import Chip
-    from runtime.core.stream.stream import Stream
-
-
-class SaturationMode(IntEnum):
-    """What becomes of a floating-point result out of range (aclrtFloatOverflowMode)."""
-
-    SATURATION = 0
-    INF_NAN = 1
+    from runtime.core.ports import StreamPort
 
 
 def default_saturation(chip: Chip) -> SaturationMode:
@@ -170,7 +164,7 @@ class CoreLimits:
         """Start without limits on a device with so many cube and vector cores."""
         self._counts = counts
         self._device: dict[CoreKind, int] = {}
-        self._streams: weakref.WeakKeyDictionary[Stream, dict[CoreKind, int]] = weakref.WeakKeyDictionary()
+        self._streams: weakref.WeakKeyDictionary[StreamPort, dict[CoreKind, int]] = weakref.WeakKeyDictionary()
 
     def of_device(self, kind: int) -> int:
         """Return the device's limit, or the number of its cores."""
@@ -186,16 +180,16 @@ class CoreLimits:
         """Take the device's limits away."""
         self._device.clear()
 
-    def of_stream(self, stream: Stream) -> dict[CoreKind, int]:
+    def of_stream(self, stream: StreamPort) -> dict[CoreKind, int]:
         """Return a stream's own limits; the same object for as long as anybody holds the stream or the limits."""
         return self._streams.setdefault(stream, {})
 
-    def limit_stream(self, stream: Stream, kind: int, value: int) -> None:
+    def limit_stream(self, stream: StreamPort, kind: int, value: int) -> None:
         """Set a stream's limit; InvalidArgument 107000 beyond the cores that there are."""
         known = self._known(kind)
         self.of_stream(stream)[known] = self._within(known, value)
 
-    def limit(self, stream: Stream | None, cube: int | None, vector: int | None) -> None:
+    def limit(self, stream: StreamPort | None, cube: int | None, vector: int | None) -> None:
         """Set all limits of a stream, or with None of the device, at once; a kind that is None has none."""
         asked = ((CoreKind.CUBE, cube), (CoreKind.VECTOR, vector))
         checked = {kind: self._within(kind, value) for kind, value in asked if value is not None}

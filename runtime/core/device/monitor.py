@@ -18,7 +18,7 @@ from runtime.core.submission.reclaim import reclaim
 from runtime.driver.faults import FaultDriver, ReportedFault
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
 
 _PERIOD_S = 1.0
 _FATAL = {0x80E18400: "RT_ERROR_MEM_RAS_ERROR", 0x81AFAA06: "RT_ERROR_L3_PORT_ERROR"}
@@ -30,7 +30,7 @@ _EXCEPTION, _LINK_LOST = 2, 4
 class Health:
     """What is known of one device's state. A device that was lost stays lost until it is closed."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         self._device = device
         self._driver = FaultDriver(device.hal, device.device_id)
         self.lost: errors.RuntimeFault | None = None
@@ -127,13 +127,13 @@ class Monitor:
             around: makes the context in which each of its rounds runs.
         """
         self._threaded, self._around = threaded, around
-        self._devices: list[Device] = []
+        self._devices: list[DevicePort] = []
         self._changed = threading.Condition()
         self._round = threading.Lock()
         """Held while a round is on, so that a device is not closed under it."""
         self._thread: threading.Thread | None = None
 
-    def watch(self, device: Device) -> None:
+    def watch(self, device: DevicePort) -> None:
         """Look after a device from now on."""
         with self._changed:
             self._devices.append(device)
@@ -141,7 +141,7 @@ class Monitor:
                 self._thread = threading.Thread(target=self._run, name="npuhal-monitor", daemon=True)
                 self._thread.start()
 
-    def forget(self, device: Device) -> None:
+    def forget(self, device: DevicePort) -> None:
         """Look at a device no more; returns when no round touches it. The last one ends the thread."""
         with self._round, self._changed:
             if device in self._devices:

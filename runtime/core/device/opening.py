@@ -11,7 +11,7 @@ from npuhal.records import dataclass
 from runtime.core.diagnostics.tracing import span
 
 if TYPE_CHECKING:
-    from runtime.core.process.runtime import Runtime
+    from runtime.core.ports import RuntimePort
 
 _LOG = logging.getLogger(__name__)
 _SLOW_S = 2.0
@@ -31,7 +31,7 @@ class Opening:
 
     __slots__ = ("_clock", "_device", "_runtime", "phases")
 
-    def __init__(self, runtime: Runtime, device: int, clock: Callable[[], float]) -> None:
+    def __init__(self, runtime: RuntimePort, device: int, clock: Callable[[], float]) -> None:
         self._runtime, self._device, self._clock = runtime, device, clock
         self.phases: list[Phase] = []
 

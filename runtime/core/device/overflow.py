@@ -11,7 +11,7 @@ from chips.tasks import ClearFloatStatus, GetFloatStatus
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 STATUS_BYTES = 64
 """Size of the status; its first word says whether something overflowed."""
@@ -19,7 +19,7 @@ STATUS_BYTES = 64
 _POINTER = struct.Struct("<Q")
 
 
-def read_status(stream: Stream, address: int, size: int, *, check_mode: int = 0, debug: bool = False) -> None:
+def read_status(stream: StreamPort, address: int, size: int, *, check_mode: int = 0, debug: bool = False) -> None:
     """Let a stream store the overflow status in device memory when it gets there.
 
     The device follows a pointer to the place, so a cell with the pointer lives on the device until the task is done.
@@ -48,6 +48,6 @@ def read_status(stream: Stream, address: int, size: int, *, check_mode: int = 0,
     stream.submit(task, owner="overflow status read", finished=partial(memory.free, cell))
 
 
-def clear_status(stream: Stream, *, check_mode: int = 0, debug: bool = False) -> None:
+def clear_status(stream: StreamPort, *, check_mode: int = 0, debug: bool = False) -> None:
     """Let a stream clear the overflow status when it gets there."""
     stream.submit(ClearFloatStatus(check_mode=check_mode, debug=debug), owner="overflow status clear")

@@ -18,7 +18,7 @@ from runtime.core.submission.ring import NO_TASK, tell
 from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 _TRIES = 3000
 _TRY_S = 1e-3
@@ -26,7 +26,7 @@ LIMIT_S = _TRIES * _TRY_S
 """A plain close waits 3000 tries of 1 ms; the vendor's runtime would wait on for ever."""
 
 
-def close_stream(stream: Stream, *, force: bool) -> None:
+def close_stream(stream: StreamPort, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
     stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
     while True:
@@ -38,7 +38,7 @@ def close_stream(stream: Stream, *, force: bool) -> None:
     stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
 
 
-def end_tasks(stream: Stream, *, force: bool) -> None:
+def end_tasks(stream: StreamPort, *, force: bool) -> None:
     """Wait for a stream's tasks, or end them; Timeout 507046 when waiting does not help.
 
     Tasks of a stream or context that has stopped for good are ended in any case, and so are those that only a model
@@ -53,7 +53,7 @@ def end_tasks(stream: Stream, *, force: bool) -> None:
             _wait_idle(stream)
 
 
-def _take_reports(stream: Stream) -> None:
+def _take_reports(stream: StreamPort) -> None:
     """Take the reports of tasks that are done: the queue that holds them is about to go."""
     taken = completion.reports_taken(stream)
     while not taken():
@@ -61,7 +61,7 @@ def _take_reports(stream: Stream) -> None:
         time.sleep(_TRY_S)
 
 
-def _wait_idle(stream: Stream) -> None:
+def _wait_idle(stream: StreamPort) -> None:
     if stream.separate:
         stream.drain()  # as far as the thread that recycles has come
     if stream.ring.pending:
@@ -81,7 +81,7 @@ def _wait_idle(stream: Stream) -> None:
     )
 
 
-def force_recycle(stream: Stream) -> None:
+def force_recycle(stream: StreamPort) -> None:
     """Ask the task scheduler, over the control stream, to end the stream's tasks, then take all of them back.
 
     v100 gives the scheduler up to 3000 tries of 1 ms to end them, v2 takes them back at once (core_spec 5.7).
@@ -92,7 +92,7 @@ def force_recycle(stream: Stream) -> None:
     _take_back(stream)
 
 
-def _wait_killed(stream: Stream) -> None:
+def _wait_killed(stream: StreamPort) -> None:
     queues, sq_id = stream.device.queues, stream.queues.sq_id
     for attempt in range(_TRIES if stream.counts_ids and not stream.device.runtime.leaving else 1):
         stream.drain()
@@ -102,7 +102,7 @@ def _wait_killed(stream: Stream) -> None:
             time.sleep(_TRY_S)
 
 
-def _announce(stream: Stream, *, force: bool) -> None:
+def _announce(stream: StreamPort, *, force: bool) -> None:
     """Tell the task scheduler that a stream is about to go.
 
     A plain close puts the message behind the stream's own tasks, and does without where there is no room; by force it
@@ -114,7 +114,7 @@ def _announce(stream: Stream, *, force: bool) -> None:
     over.submit(Maintenance(kind=MaintenanceKind.STREAM_RECYCLE, target_id=stream.stream_id, flag=force))
 
 
-def _take_back(stream: Stream) -> None:
+def _take_back(stream: StreamPort) -> None:
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
     completion.give_up_reports(stream)
@@ -122,7 +122,7 @@ def _take_back(stream: Stream) -> None:
     stream.failure.take()
 
 
-def empty(stream: Stream) -> None:
+def empty(stream: StreamPort) -> None:
     """Take back what a stream keeps for a model that is not being executed; it goes on at its first place."""
     _take_back(stream)
     with stream.lock:
@@ -136,13 +136,13 @@ def empty(stream: Stream) -> None:
         stream.senders.seek(0)
 
 
-def drop(stream: Stream) -> None:
+def drop(stream: StreamPort) -> None:
     """Release a stream whatever is still in it: the way out, when its tasks were ended or cannot be waited for."""
     _take_back(stream)
     release(stream)
 
 
-def release(stream: Stream) -> bool:
+def release(stream: StreamPort) -> bool:
     """Give a stream's queue and ids back, once; False, and nothing is done, while it has tasks."""
     with stream.lock:
         if stream.closed:
@@ -176,7 +176,7 @@ def release(stream: Stream) -> bool:
     return True
 
 
-def _free_id(stream: Stream) -> None:
+def _free_id(stream: StreamPort) -> None:
     """Give the stream id back; whoever watches for exceptions is told when the driver refuses."""
     device = stream.device
     try:

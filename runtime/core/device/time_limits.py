@@ -16,11 +16,11 @@ from runtime.core.device import teardown
 from runtime.core.diagnostics import hang
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.device.timeouts import Timeouts
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DevicePort, StreamPort, TimeoutsPort
 
 _LOG = logging.getLogger(__name__)
+STREAM_LIMIT_S = 60.0
+"""How long an abort waits for the end of a stream's tasks."""
 _FIXED, _DEFAULT = "fixed", "default"
 
 
@@ -37,10 +37,8 @@ class TimeLimit:
         return f"{self.name}: {value} ({self.source})"
 
 
-def time_limits(device: Device) -> tuple[TimeLimit, ...]:
+def time_limits(device: DevicePort) -> tuple[TimeLimit, ...]:
     """Return the limits that hold on a device where calls state none, innermost first."""
-    from runtime.core.stream.abort import STREAM_LIMIT_S  # which needs streams, which need this module
-
     runtime = device.runtime
     timeouts = runtime.timeouts
     wait_ms = (timeouts.wait_limit_s or 0) * 1000 or math.inf
@@ -55,7 +53,7 @@ def time_limits(device: Device) -> tuple[TimeLimit, ...]:
     )
 
 
-def _operator(device: Device) -> TimeLimit:
+def _operator(device: DevicePort) -> TimeLimit:
     timeouts = device.runtime.timeouts
     source = _DEFAULT if timeouts.operator_limit_us is None else "set_operator"
     return TimeLimit("operator", timeouts.operator_ms(device.env), source)
@@ -70,7 +68,7 @@ def inversions(*limits: TimeLimit) -> tuple[str, ...]:
     )
 
 
-def warn(timeouts: Timeouts) -> None:
+def warn(timeouts: TimeoutsPort) -> None:
     """Warn, after a limit of the process was set, where an operator may run as long as a wait for it lasts."""
     if not timeouts.operator_limit_us or not timeouts.wait_limit_s:
         return  # 0 is no limit, or the hardware's own
@@ -79,7 +77,7 @@ def warn(timeouts: Timeouts) -> None:
         _LOG.warning("time limits: %s", sentence)
 
 
-def hint(stream: Stream, timeout_ms: int) -> str:
+def hint(stream: StreamPort, timeout_ms: int) -> str:
     """Return what to make of a wait that ended too early: its own limit beside that of operators."""
     limit = TimeLimit("synchronize", timeout_ms, "this call")
     hidden = inversions(_operator(stream.device), limit)

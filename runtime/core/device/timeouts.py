@@ -16,7 +16,7 @@ from runtime.errors.whole import whole, whole_or_none
 if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.env import EncodeEnv
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
 _MAX_WORD = (1 << 32) - 1
@@ -29,7 +29,7 @@ class Timeouts:
 
     __slots__ = ("_devices", "_operator_us", "_wait_s")
 
-    def __init__(self, devices: Callable[[], Iterable[Device]]) -> None:
+    def __init__(self, devices: Callable[[], Iterable[DevicePort]]) -> None:
         """Args:
             devices: returns the open devices, whose schedulers and streams learn of a new limit at once.
         """
@@ -112,7 +112,7 @@ class Timeouts:
         """The limit of operators as it was set, or None."""
         return self._operator_us
 
-    def announce(self, device: Device) -> None:
+    def announce(self, device: DevicePort) -> None:
         """Tell the scheduler of a device that was just opened what was set before."""
         if self._wait_s is None and self._operator_us is None:
             return
@@ -146,7 +146,7 @@ def _told_as(time_us: int, chip: Chip) -> int:
     return min(time_us // unit, _MAX_WORD)
 
 
-def _tell(device: Device, task: TimeoutSet) -> None:
+def _tell(device: DevicePort, task: TimeoutSet) -> None:
     """Send limits to the task scheduler, whose AICPU monitor keeps them; without such a monitor nobody needs them."""
     if device.aicpu_monitor_off or device.chip.prop("timeoutUpdateMethod") == "TIMEOUT_WITHOUT_TASK":
         return

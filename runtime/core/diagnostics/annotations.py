@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.diagnostics.tracing import Tracer
-    from runtime.core.process.runtime import Runtime
+    from runtime.core.ports import RuntimePort, Tracer
 
 
 class _Begun(NamedTuple):
@@ -35,7 +34,7 @@ class Marks:
     A stretch is shown when the trace that was on at its beginning still is at its end.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: RuntimePort) -> None:
         self._runtime = runtime
         self._here = _Here()
         self._ranges: dict[int, _Begun] = {}

@@ -14,7 +14,7 @@ from chips.tasks import TaskType
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
 
 _DDRC, _POISON, _LINK, _SDMA = 0x220, 0x221, 0x222, 0x20B
 """Codes of the task scheduler (TS_ERROR_SDMA_*)."""
@@ -32,7 +32,7 @@ _ROUNDS, _PAUSE_S = 120, 0.01
 """How long the report of broken memory is waited for: it may come after the failure."""
 
 
-def decide(device: Device, task_type: TaskType, code: int) -> int:
+def decide(device: DevicePort, task_type: TaskType, code: int) -> int:
     """Return the code that stands: broken memory here (0x221), a suspect elsewhere (0x222), or no more than known."""
     if not device.chip.traits.checks_broken_memory or code not in _OPEN.get(task_type, ()):
         return code

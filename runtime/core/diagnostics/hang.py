@@ -16,7 +16,7 @@ from runtime.driver.queues import SQE_BYTES
 
 if TYPE_CHECKING:
     from chips.registry import Decoded
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 VARIABLE = "NPUHAL_HANG_S"
 """Seconds that somebody waits for a stream before it is described, once per wait; 0 never does."""
@@ -37,7 +37,7 @@ def patience(environ: Mapping[str, str]) -> float:
     return DEFAULT_S if seconds < 0 or math.isnan(seconds) else seconds or math.inf
 
 
-def report(stream: Stream, waited_s: float) -> None:
+def report(stream: StreamPort, waited_s: float) -> None:
     """Say where a stream stands: to the log, and to standard error unless the log variables have sent it elsewhere."""
     try:
         text = f"waiting for {waited_s:.1f} s; {describe(stream)}"
@@ -48,7 +48,7 @@ def report(stream: Stream, waited_s: float) -> None:
         print(f"npuhal: {text}", file=sys.stderr)
 
 
-def describe(stream: Stream) -> str:
+def describe(stream: StreamPort) -> str:
     """Return head, tail and status of a stream's queue, its pending tasks, what they wait for, and entries decoded."""
     queues, sq_id, ring = stream.device.queues, stream.queues.sq_id, stream.ring
     head, tail, enabled = queues.head(sq_id), queues.tail(sq_id), queues.enabled(sq_id)
@@ -74,7 +74,7 @@ def describe(stream: Stream) -> str:
     return "\n".join(lines)
 
 
-def awaited(stream: Stream) -> list[str]:
+def awaited(stream: StreamPort) -> list[str]:
     """Say what the pending waits of a stream are for, and how far the stream that would end them is."""
     found, ring = [], stream.ring
     for end, finished in list(ring.specials)[:_SHOWN]:
@@ -88,14 +88,14 @@ def awaited(stream: Stream) -> list[str]:
     return found
 
 
-def _source(stream: Stream, signal: Signal) -> str:
+def _source(stream: StreamPort, signal: Signal) -> str:
     for event in stream.device.signals.events:
         if getattr(event, "signal", None) is signal:  # a notify has none
             return str(event.standing())
     return f"signal {signal.number}, which no event of this process records any more"
 
 
-def _entries(stream: Stream, head: int, tail: int) -> list[tuple[int, Decoded]]:
+def _entries(stream: StreamPort, head: int, tail: int) -> list[tuple[int, Decoded]]:
     """Decode entries from the head on where the ring is mapped, else the one that was sent last."""
     pair, decode = stream.queues, stream.plugin.decode
     if not pair.ring_base:
@@ -108,7 +108,7 @@ def _entries(stream: Stream, head: int, tail: int) -> list[tuple[int, Decoded]]:
     return [(place, decode(read(pair.ring_base + place * SQE_BYTES, SQE_BYTES))) for place in places]
 
 
-def _length_of_last(stream: Stream) -> int:
+def _length_of_last(stream: StreamPort) -> int:
     """Return how many entries the task that was sent last has; 0 where none was sent."""
     ring = stream.ring
     last = ring.submitted - 1

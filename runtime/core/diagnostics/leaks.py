@@ -16,14 +16,13 @@ from runtime.driver.resources import COUNT_NOTIFY, EVENT, NOTIFY, STREAM
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.process.runtime import Runtime
+    from runtime.core.ports import DevicePort, RuntimePort
 
 _PLACES = 5
 """Creation sites of one kind that are named."""
 
 
-def tell(runtimes: list[Runtime]) -> None:
+def tell(runtimes: list[RuntimePort]) -> None:
     """Write to standard error what is open, if the environment asks for it."""
     if os.environ.get(VARIABLE) != "1":
         return
@@ -33,7 +32,7 @@ def tell(runtimes: list[Runtime]) -> None:
                 print(f"npuhal: left open on device {device.user_id} at exit:", *lines, sep="\n  ", file=sys.stderr)
 
 
-def left_open(device: Device) -> list[str]:
+def left_open(device: DevicePort) -> list[str]:
     """Return a line for each kind of thing that users have made on a device and not closed."""
     streams = Counter(stream.site for context in device.contexts() for stream in context.streams)
     kinds = {STREAM: streams} | {kind: device.signals.sites(kind) for kind in (EVENT, NOTIFY, COUNT_NOTIFY)}

@@ -17,7 +17,8 @@ from runtime.memory.ledger import VARIABLE
 if TYPE_CHECKING:
     from types import CodeType
 
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
+
 
 _PLACES = 3
 """Creation sites worth naming."""
@@ -49,7 +50,7 @@ def creation_site() -> str:
     return f"{code.co_filename}:{line}"
 
 
-def report(device: Device, kind: str, sites: Counter[str]) -> str:
+def report(device: DevicePort, kind: str, sites: Counter[str]) -> str:
     """Return the resource report of one kind of id on a device.
 
     Args:
@@ -75,12 +76,12 @@ def report(device: Device, kind: str, sites: Counter[str]) -> str:
     return "; ".join(lines)
 
 
-def stream_sites(device: Device) -> Counter[str]:
+def stream_sites(device: DevicePort) -> Counter[str]:
     """Count the streams of all contexts of a device by where they were created."""
     return Counter(stream.site for stream in device.streams())
 
 
-def explain(device: Device, kind: str, fault: errors.RuntimeFault, call: str, *, posted: bool = True) -> None:
+def explain(device: DevicePort, kind: str, fault: errors.RuntimeFault, call: str, *, posted: bool = True) -> None:
     """Add the report to a fault that says that ids ran out, as message EE1023 where the chip's runtime posts one."""
     text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else device.signals.sites(kind))
     fault.message = f"{fault.message}: {text}"

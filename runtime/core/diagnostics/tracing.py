@@ -6,56 +6,16 @@ and the slow path is watched by a sink in front of the hardware queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runtime.core.process.runtime import Runtime
-    from runtime.core.stream.stream import Stream
-    from runtime.core.submission.ring import TaskInfo
-
-Call = Callable[..., Any]
-
-
-class Tracer(Protocol):
-    """Watches the streams of one runtime."""
-
-    def attach(self, stream: Stream) -> None:
-        """Watch a stream that was just made."""
-
-    def launcher(self, launch: Call, stream: Stream, label: TaskInfo, again: Callable[[], Call]) -> Call:
-        """Return a prepared launch that is watched; `again` makes the one to use when this tracer has stopped."""
-
-    def arguments(self, pop: Call, move: Call) -> tuple[Call, Call]:
-        """Return the first and the last step that bring a launch's arguments to the device, watched."""
-
-    def queue(self, stream: Stream, pack: Call, send: Call) -> tuple[Call, Call]:
-        """Return the packing of the SQE and the send, watched; both are called under the stream's lock."""
-
-    def writer(self, write: Call) -> Call:
-        """Return the one step that brings a prepared block to the device, watched."""
-
-    def waited(self, stream: Stream, began_ns: int, what: str) -> None:
-        """A thread has waited for a stream since `began_ns` (time.perf_counter_ns), until now."""
-
-    def reported(self, stream: Stream, position: int | None, ticks: int) -> None:
-        """A completion entry came for the task at a ring position, with the device's time stamp."""
-
-    def place(self, stream: Stream, position: int | None) -> str:
-        """Return "file:line" of who submitted the task at a ring position, or "" when that is not known."""
-
-    def span(self, name: str, **facts: Any) -> AbstractContextManager[object]:
-        """Return a context manager around work of the host that is worth seeing."""
-
-    def noted(self, name: str, began_ns: int) -> None:
-        """The program itself has named what happened since `began_ns` (time.perf_counter_ns), until now."""
-
+    from runtime.core.ports import RuntimePort
 
 _NOBODY: AbstractContextManager[object] = nullcontext()
 
 
-def span(runtime: Runtime, name: str, **facts: Any) -> AbstractContextManager[object]:
+def span(runtime: RuntimePort, name: str, **facts: Any) -> AbstractContextManager[object]:
     """Return a context manager around work of the host: a bar in the trace, if somebody watches.
 
     For work of milliseconds or of a driver call: opening, loading, blocking copies.

@@ -13,10 +13,10 @@ from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.device import teardown
+from runtime.core.modes import StreamFlag
 from runtime.core.process.handles import Children, dead_handle
 from runtime.core.stream import creation
 from runtime.core.stream.failure import ContextFailure
-from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync import synchronize as sync
 from runtime.core.sync.capture_gate import CaptureGate
 from runtime.errors.mixing import NotCopied
@@ -53,14 +53,15 @@ class Context(NotCopied):
     )  # fmt: skip
 
     def __init__(self, device: Device, *, primary: bool) -> None:
-        self.device, self.primary = device, primary
+        self.device: Device = device
+        self.primary = primary
         self.state = ContextState.NOT_INITIALIZED
-        self.failure = ContextFailure(self)
+        self.failure: ContextFailure = ContextFailure(self)
         """Whether the context stops at failures, and the one it has stopped at."""
-        self.streams = Children()
+        self.streams: Children = Children()
         self.models = Children()
         """Models made in the context: closed before its streams, with `close(force=...)`."""
-        self.resources = ExitStack()
+        self.resources: ExitStack = ExitStack()
         """What else goes with the context: undone after its streams, last added first."""
         self.parameters: dict[int, int] = {}
         """System parameters of this context (aclrtCtxSetSysParamOpt)."""

@@ -44,7 +44,8 @@ from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
 
 if TYPE_CHECKING:
-    from runtime.core.diagnostics.tracing import Tracer
+    from npuhal.api import HalApi
+    from runtime.core.ports import Tracer
 
 
 class Runtime(NotCopied):
@@ -71,7 +72,7 @@ class Runtime(NotCopied):
         """Who watches streams and devices of this runtime."""
         self.watch_lock = threading.Lock()
         """Held while somebody begins or ends to watch."""
-        self.hal = npuhal.open_hal(url)
+        self.hal: HalApi = npuhal.open_hal(url)
         self.clock = time.monotonic
         """What the opening of devices is measured with."""
         self.pid = os.getpid()
@@ -87,13 +88,13 @@ class Runtime(NotCopied):
             raise
         self.numbers = DeviceNumbers(self.hal, self.visible.ids)
         """Converters between user, driver and physical ids."""
-        self.handles = HandleTable()
+        self.handles: HandleTable = HandleTable()
         self.next_serial = serials()
-        self.timeouts = Timeouts(self.open_devices)
+        self.timeouts: Timeouts = Timeouts(self.open_devices)
         """How long waits and operators may take where a call states nothing."""
         self.label_ids = LabelIds()
         """Ids of labels that belong to no model yet."""
-        self.callbacks = HostCallbacks()
+        self.callbacks: HostCallbacks = HostCallbacks()
         """Functions that devices call on the host."""
         self.host_memory = HostRegistry()
         """Host memory of the user's own that devices may use."""
@@ -102,7 +103,7 @@ class Runtime(NotCopied):
         self.current = CurrentState()
         self.device_observers = Observers("device state")
         """Told (user device id, DeviceState) before and after a device is set or reset."""
-        self.stream_observers = Observers("stream state")
+        self.stream_observers: Observers = Observers("stream state")
         """Told (stream, StreamState) after a stream was made and before one is closed."""
         self.default_device: int | None = None
         """The device that a thread without one works on; None: such a thread gets an error."""
@@ -115,13 +116,13 @@ class Runtime(NotCopied):
         self.left_behind: set[int] = set()
         """Blocks without an owner object that went with their device: freeing one afterwards is no mistake."""
         self._saturation: SaturationMode | None = None
-        self.lock = ProcessLock()
+        self.lock: ProcessLock = ProcessLock()
         """Who keeps calls out while a snapshot is made."""
         self.virtual_memory = VirtualMemory(self.lock.enter)
         """Physical memory of all devices that the user has handles of, and its mappings."""
-        self.exceptions = ExceptionCallbacks()
+        self.exceptions: ExceptionCallbacks = ExceptionCallbacks()
         """Told of failed tasks, and of streams that are waited for very long."""
-        self.abort_observers = Observers("device abort")
+        self.abort_observers: Observers = Observers("device abort")
         """Told (user device id, AbortPhase) while all tasks of a device are being ended."""
         self.launch_blocking = blocking.from_environment()
         """Whether launches wait for their stream unless the stream says otherwise."""

@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import StreamClear
 from runtime import errors
-from runtime.core.stream import creation
+from runtime.core.device.time_limits import STREAM_LIMIT_S
+from runtime.core.stream import queues
 from runtime.core.submission import completion
 from runtime.core.submission.ring import tell
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
 from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.stream.stream import Stream
-
-STREAM_LIMIT_S = 60.0
-"""How long the end of a stream's tasks is waited for."""
+    from runtime.core.ports import DevicePort, StreamPort
 
 LONGEST_DEVICE_MS = 2_160_000
 _STOP = 0
@@ -44,7 +41,7 @@ class AbortPhase(IntEnum):
 # -- one stream ----------------------------------------------------------------------------------------------------
 
 
-def abort_stream(stream: Stream) -> None:
+def abort_stream(stream: StreamPort) -> None:
     """End a stream's running task and drop what is queued; it is empty and usable afterwards.
 
     Raises:
@@ -77,7 +74,7 @@ def abort_stream(stream: Stream) -> None:
         stream.update_blocked()
 
 
-def stop_stream(stream: Stream) -> None:
+def stop_stream(stream: StreamPort) -> None:
     """Stop a stream's running task and keep what is queued behind it; the next synchronize reports the stopped task.
 
     Raises:
@@ -107,7 +104,7 @@ def stop_stream(stream: Stream) -> None:
         _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
 
 
-def _stop_by_task(stream: Stream, call: str) -> None:
+def _stop_by_task(stream: StreamPort, call: str) -> None:
     """Ask by a task in the control stream, as firmware of STARS v1 is asked."""
     device = stream.device
     if not device.scheduler_has("MC2_ENHANCE"):
@@ -120,7 +117,7 @@ def _stop_by_task(stream: Stream, call: str) -> None:
     control.synchronize(int(STREAM_LIMIT_S * 1000))
 
 
-def _start_anew(stream: Stream) -> None:
+def _start_anew(stream: StreamPort) -> None:
     """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids."""
     device, pair = stream.device, stream.queues
     with stream.lock, stream.reports:
@@ -131,9 +128,9 @@ def _start_anew(stream: Stream) -> None:
         if stream.group is None:
             device.queues.free_logic_cq(pair.logic_cq_id, reserve=True)
         device.queues.free(pair.sq_id, pair.cq_id, reserve=True)
-        options = creation.options_of(device, stream.stream_id, stream.priority, stream.flags, control=False)
+        options = queues.options_of(device, stream.stream_id, stream.priority, stream.flags, control=False)
         with ExitStack() as undo:
-            stream.queues = creation.open_queues(device, options, pair.depth, 0, stream.group, undo, keep=pair)
+            stream.queues = queues.open_queues(device, options, pair.depth, 0, stream.group, undo, keep=pair)
             undo.pop_all()
         stream.senders.restart(stream.queues.ring_base)
         stream.failure.take()
@@ -144,7 +141,7 @@ def _start_anew(stream: Stream) -> None:
 # -- a whole device ------------------------------------------------------------------------------------------------
 
 
-def abort_device(device: Device, timeout_ms: int = 0) -> None:
+def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
     """End all tasks of a device and drop everything that is queued on it.
 
     Args:
@@ -186,7 +183,7 @@ def abort_device(device: Device, timeout_ms: int = 0) -> None:
             stream.update_blocked()
 
 
-def _give_up(stream: Stream) -> None:
+def _give_up(stream: StreamPort) -> None:
     """Take back all tasks of a queue that stays: the device's own streams."""
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
@@ -196,7 +193,7 @@ def _give_up(stream: Stream) -> None:
     tell(stream.ring.owed)
 
 
-def _block(streams: list[Stream]) -> None:
+def _block(streams: list[StreamPort]) -> None:
     """Let nothing be sent any more: after this every sender has either sent or will see that it must not."""
     for stream in streams:
         stream.blocked = True
@@ -204,7 +201,7 @@ def _block(streams: list[Stream]) -> None:
             pass
 
 
-def _need_capability(device: Device, name: str, call: str) -> None:
+def _need_capability(device: DevicePort, name: str, call: str) -> None:
     if device.chip.traits.abort_by_capability and not device.scheduler_has(name):
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this task scheduler has no {name}", ee="EE1001",

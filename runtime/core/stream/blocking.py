@@ -7,25 +7,17 @@ asynchronous; sections nest, and the end of the outermost one waits once.
 
 from __future__ import annotations
 
-import enum
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.core.modes import LaunchBlocking as LaunchBlocking
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 VARIABLE = "ASCEND_RT_LAUNCH_BLOCKING"
-
-
-class LaunchBlocking(enum.IntEnum):
-    """A stream's setting (attribute LAUNCH_BLOCKING_MODE)."""
-
-    BY_ENVIRONMENT = 0
-    NON_BLOCKING = 1
-    BLOCKING = 2
 
 
 def from_environment() -> bool:
@@ -33,7 +25,7 @@ def from_environment() -> bool:
     return os.environ.get(VARIABLE) == "1"
 
 
-def blocks(stream: Stream) -> bool:
+def blocks(stream: StreamPort) -> bool:
     """Whether launches in a stream wait; never where a stream only keeps tasks or is not fed by the host."""
     if stream.never_waited:
         return False
@@ -42,7 +34,7 @@ def blocks(stream: Stream) -> bool:
     return stream.launch_blocking is LaunchBlocking.BLOCKING
 
 
-def blocking(launch: Callable[..., None], stream: Stream) -> Callable[..., None]:
+def blocking(launch: Callable[..., None], stream: StreamPort) -> Callable[..., None]:
     """Return a launcher that waits for the stream after each launch outside a non-blocking section."""
 
     def launch_and_wait(*arguments: Any) -> None:
@@ -53,7 +45,7 @@ def blocking(launch: Callable[..., None], stream: Stream) -> Callable[..., None]
     return launch_and_wait
 
 
-def finish(stream: Stream) -> None:
+def finish(stream: StreamPort) -> None:
     """Wait for what was just queued in a stream where launches block: executions of graphs are launches too."""
     if blocks(stream) and not stream.open_sections and stream.sink.immediate:
         stream.synchronize()
@@ -64,10 +56,10 @@ class NonBlockingSection:
 
     __slots__ = ("_stream",)
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: StreamPort) -> None:
         self._stream = stream
 
-    def __enter__(self) -> Stream:
+    def __enter__(self) -> StreamPort:
         begin(self._stream)
         return self._stream
 
@@ -75,14 +67,14 @@ class NonBlockingSection:
         end(self._stream, wait=kind is None)
 
 
-def begin(stream: Stream) -> None:
+def begin(stream: StreamPort) -> None:
     """Open a non-blocking section."""
     stream.check_open()
     with stream.lock:
         stream.open_sections += 1
 
 
-def end(stream: Stream, *, wait: bool = True) -> None:
+def end(stream: StreamPort, *, wait: bool = True) -> None:
     """Close the innermost section; closing the outermost one waits for the stream if launches in it block.
 
     Raises:

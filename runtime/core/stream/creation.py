@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -12,20 +11,21 @@ from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
-from runtime.core.device.limits import SaturationMode
 from runtime.core.diagnostics import resource_report
-from runtime.core.stream.failure import FailureMode
-from runtime.core.stream.stream import Stream, StreamFlag
+from runtime.core.modes import FailureMode, StreamFlag
+from runtime.core.stream import queues
+from runtime.core.stream.stream import Stream
 from runtime.core.submission.ring import RingV100, RingV200, TaskRing
-from runtime.core.submission.sink import AICPU, DEVICE_FED, HARDWARE, HOST_ONLY, TaskSink
+from runtime.core.submission.sink import AICPU, DEVICE_FED, HARDWARE, HOST_ONLY
 from runtime.core.submission.software import DEPTH, SoftwareSink
 from runtime.core.submission.task_ids import PooledRing
 from runtime.driver import resources as id_kinds
-from runtime.driver.queues import NO_ID, QueueOptions, QueuePair
+from runtime.driver.queues import NO_ID, QueuePair
 
 if TYPE_CHECKING:
     from chips.env import EncodeEnv
     from runtime.core.device.device import Device
+    from runtime.core.ports import TaskSink
     from runtime.core.process.context import Context
     from runtime.core.stream.dvpp_group import DvppGroup
 
@@ -153,10 +153,8 @@ def create(
         if device.chip.traits.executed_words:
             device.executed_words.take(stream_id)
             undo.callback(device.executed_words.give_back, stream_id)
-        pair = open_queues(
-            device, options_of(device, stream_id, priority, flags, control=control), kind.depth, kind.queue_flags,
-            group, undo,
-        )
+        options = queues.options_of(device, stream_id, priority, flags, control=control)
+        pair = queues.open_queues(device, options, kind.depth, kind.queue_flags, group, undo)
         env = replace(
             device.env, stream_id=stream_id, sq_id=pair.sq_id, sq_register_base=pair.register_base,
             overflow_enabled=bool(flags & StreamFlag.OVERFLOW), dvpp_group=group is not None,
@@ -199,7 +197,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
         stream_id = _take_id(device, priority, undo, posted=True)
         device.executed_words.take(stream_id)
         undo.callback(device.executed_words.give_back, stream_id)
-        logic_cq_id = _open_logic_cq(device, stream_id, undo)
+        logic_cq_id = queues.open_logic_cq(device, stream_id, undo)
         device.sq_pool.reserve()
         word = device.memory.alloc(_WORD_BYTES, internal_flags(hbm=True))
         undo.callback(device.memory.free, word)
@@ -217,14 +215,6 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
     return stream
 
 
-def _open_logic_cq(device: Device, stream_id: int, undo: ExitStack, keep: QueuePair | None = None) -> int:
-    logic_cq_id = device.queues.create_logic_cq(stream_id, threading.get_ident(), keep=keep)
-    undo.callback(device.queues.free_logic_cq, logic_cq_id)
-    device.ids.bind_logic_cq(stream_id, logic_cq_id)
-    undo.callback(device.ids.unbind_logic_cq, stream_id)
-    return logic_cq_id
-
-
 def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | None = None) -> int:
     try:
         stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
@@ -234,53 +224,6 @@ def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | N
         raise
     undo.callback(device.ids.free, id_kinds.STREAM, stream_id)
     return stream_id
-
-
-def options_of(device: Device, stream_id: int, priority: int, flags: StreamFlag, *, control: bool) -> QueueOptions:
-    """Return what the task scheduler is told of a stream."""
-    traits = device.chip.traits
-    return QueueOptions(
-        stream_id, priority, inf_nan=device.saturation is SaturationMode.INF_NAN,
-        overflow=bool(flags & StreamFlag.OVERFLOW), software_queue=traits.software_queue_word,
-        group_id=traits.default_queue_group,
-        control=control and traits.control_queue_word, sq_lock=bool(flags & StreamFlag.SQ_LOCK),
-        simt_stack=device.simt_stack,
-    )
-
-
-def open_queues(
-    device: Device, options: QueueOptions, depth: int, flags: int, group: DvppGroup | None, undo: ExitStack,
-    keep: QueuePair | None = None,
-) -> QueuePair:
-    """Allocate SQ, CQ and logic CQ of a stream and bind them.
-
-    Args:
-        undo: takes the steps that give them back.
-        keep: the queues whose ids the new ones must have.
-    """
-    chip, queues, stream_id = device.chip, device.queues, options.stream_id
-    traits = chip.traits
-    try:
-        sq_id, cq_id = queues.create(
-            options, depth=depth, cqe_bytes=chip.limits.cqe_size, cq_depth=chip.limits.rtcq_depth or depth,
-            extended=traits.extended_queue_info, flags=flags, keep=keep,
-        )
-    except errors.ResourceExhausted as fault:
-        resource_report.explain(device, id_kinds.SQ, fault, "create_stream")
-        raise
-    undo.callback(queues.free, sq_id, cq_id)
-    ring_base = queues.ring_base(sq_id) if traits.maps_rings and not flags & c.TSDRV_FLAG_NO_SQ_MEM else 0
-    if group is None:
-        logic_cq_id = _open_logic_cq(device, stream_id, undo, keep)
-    else:
-        logic_cq_id = group.logic_cq_id
-        device.ids.bind_logic_cq(stream_id, logic_cq_id)
-        undo.callback(device.ids.unbind_logic_cq, stream_id)
-    register_base = 0
-    if traits.registers_at_creation:
-        register_base = queues.register_base(sq_id)
-        device.sq_registers.write(sq_id, register_base)
-    return QueuePair(sq_id, cq_id, logic_cq_id, depth, register_base, ring_base)
 
 
 def _ring(device: Device, kind: _Kind) -> TaskRing:

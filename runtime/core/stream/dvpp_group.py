@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from runtime.core.process.handles import Children
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DevicePort, StreamPort
 
 _ANY_STREAM = 0xFFFFFFFF
 
@@ -24,22 +23,22 @@ class DvppGroup:
 
     __slots__ = ("__weakref__", "closed", "device", "handle", "logic_cq_id", "members")
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         self.device = device
         self.members = Children()
         self.closed = False
         self.logic_cq_id = device.queues.create_logic_cq(_ANY_STREAM, threading.get_ident())
         self.handle = device.runtime.handles.add(self)
 
-    def join(self, stream: Stream) -> None:
+    def join(self, stream: StreamPort) -> None:
         """Take a stream in; called when it is made."""
         self.members.add(stream)
 
-    def member(self, stream_id: int, sq_id: int) -> Stream | None:
+    def member(self, stream_id: int, sq_id: int) -> StreamPort | None:
         """Return the stream that a completion entry is about."""
         for stream in self.members:
             if stream.queues.sq_id == sq_id or stream.stream_id == stream_id:
-                found: Stream = stream
+                found: StreamPort = stream
                 return found
         return None
 

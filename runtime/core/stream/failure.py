@@ -8,24 +8,15 @@ that failure, until it is reset. Work that is refused costs nothing while all is
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING
 
 from chips.tasks import TaskType
 from runtime import errors
+from runtime.core.modes import FailureMode as FailureMode
 from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
-    from runtime.core.process.context import Context
-    from runtime.core.stream.stream import Stream
-
-
-class FailureMode(enum.IntEnum):
-    """How a stream takes a failed task (TsStreamFailureMode); ABORT is where a stopped stream ends up."""
-
-    CONTINUE = 0
-    STOP = 1
-    ABORT = 2
+    from runtime.core.ports import ContextPort, StreamPort
 
 
 _ALWAYS_SENT = frozenset({TaskType.MAINTENANCE})
@@ -40,13 +31,13 @@ class ContextFailure:
 
     __slots__ = ("_context", "first", "stops")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ContextPort) -> None:
         self._context = context
         self.stops = False
         """Whether the context stops at the first failed task (ctxMode STOP_ON_FAILURE)."""
         self.first: errors.RuntimeFault | None = None
 
-    def set_mode(self, stream: Stream, mode: int) -> None:
+    def set_mode(self, stream: StreamPort, mode: int) -> None:
         """Set a stream's failure mode; stop mode holds for the whole context and cannot be taken back.
 
         Values that name no mode are ignored, as the vendor's runtime does.
@@ -75,7 +66,7 @@ class ContextFailure:
             stream.failure_mode = FailureMode.STOP
             self.stops = True
 
-    def enter(self, stream: Stream, fault: errors.RuntimeFault) -> bool:
+    def enter(self, stream: StreamPort, fault: errors.RuntimeFault) -> bool:
         """Take note that a task of a stream failed; tells whether the stream goes on (its queue is resumed)."""
         if not self.stops:
             return True
@@ -90,7 +81,7 @@ class ContextFailure:
         """Forget everything: the context starts anew."""
         self.stops, self.first = False, None
 
-    def check(self, stream: Stream, task_type: TaskType | None = None) -> None:
+    def check(self, stream: StreamPort, task_type: TaskType | None = None) -> None:
         """Raise the context's failure where it forbids what is asked of a stream.
 
         Args:

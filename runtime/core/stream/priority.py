@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from runtime.driver.queues.scheduler import SchedulerMessages
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 
-def _messages(stream: Stream) -> SchedulerMessages:
+def _messages(stream: StreamPort) -> SchedulerMessages:
     stream.check_open()
     return SchedulerMessages(stream.device.driver)
 
 
-def set_scheduler_priority(stream: Stream, priority: int) -> None:
+def set_scheduler_priority(stream: StreamPort, priority: int) -> None:
     """Give the queue of a stream another priority.
 
     Raises:
@@ -24,7 +24,7 @@ def set_scheduler_priority(stream: Stream, priority: int) -> None:
     _messages(stream).set_priority(stream.queues.sq_id, priority)
 
 
-def scheduler_priority(stream: Stream) -> int:
+def scheduler_priority(stream: StreamPort) -> int:
     """Return the priority that the scheduler has for the queue of a stream.
 
     Raises:

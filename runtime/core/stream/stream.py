@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 import threading
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import OverflowSwitch
@@ -15,16 +14,16 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.diagnostics.resource_report import creation_site
+from runtime.core.modes import FailureMode, LaunchBlocking
+from runtime.core.modes import StreamFlag as StreamFlag
 from runtime.core.process.handles import dead_handle
 from runtime.core.stream import blocking
-from runtime.core.stream.blocking import LaunchBlocking
-from runtime.core.stream.failure import FailureMode
 from runtime.core.submission import completion
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.reclaim import try_recycle
 from runtime.core.submission.ring import TaskRing, tell
 from runtime.core.submission.senders import Senders
-from runtime.core.submission.sink import HARDWARE, BoundModel, CaptureBranch, TaskSink, stream_full
+from runtime.core.submission.sink import HARDWARE, stream_full
 from runtime.core.submission.submit import aborted, submit
 from runtime.core.sync import synchronize as sync
 from runtime.driver.queues import NO_ID, QueuePair
@@ -33,41 +32,11 @@ from runtime.errors.mixing import NotCopied
 if TYPE_CHECKING:
     from chips.registry import Plugin
     from chips.tasks import Task, TaskType
-    from runtime.core.diagnostics.tracing import Tracer
+    from runtime.core.device.device import Device
+    from runtime.core.ports import BoundModel, CaptureBranch, StreamPort, TaskSink, Tracer
     from runtime.core.process.context import Context
     from runtime.core.stream.dvpp_group import DvppGroup
-
-
-class StreamFlag(enum.IntFlag):
-    """What a stream is for (rt_stream.h, RT_STREAM_*)."""
-
-    DEFAULT = 0
-    PERSISTENT = 0x1
-    """Tasks stay for a model; nothing waits for them."""
-    FORCE_COPY = 0x2
-    HUGE = 0x4
-    """A ring of the chip's huge depth, where it has one."""
-    CPU_SCHEDULE = 0x8
-    """Driven by the AICPU scheduler: the host only keeps a number for it."""
-    FORBIDDEN_DEFAULT = 0x10
-    """A placeholder without any resource."""
-    HEAD = 0x20
-    PRIMARY_DEFAULT = 0x40
-    PRIMARY_FIRST_DEFAULT = 0x80
-    OVERFLOW = 0x100
-    FAST_LAUNCH = 0x200
-    FAST_SYNC = 0x400
-    """Synchronize polls long before it gives the processor away."""
-    DEVICE_USE_ONLY = 0x800
-    """Only device code submits to it (coprocessor use)."""
-    VECTOR_CORE = 0x1000
-    SQ_LOCK = 0x2000
-    DQS_CTRL = 0x4000
-    DQS_INTER_CHIP = 0x8000
-
-    HOST_ONLY = CPU_SCHEDULE | FORBIDDEN_DEFAULT
-    NEVER_WAITED = PERSISTENT | HOST_ONLY | DEVICE_USE_ONLY
-    """Synchronize and query of such streams succeed at once, and launch blocking does not apply."""
+    from runtime.core.submission.reports import Halted
 
 
 SelfStream = TypeVar("SelfStream", bound="Stream")
@@ -136,16 +105,20 @@ class Stream(NotCopied):
         group: DvppGroup | None = None,
     ) -> None:
         device = context.device
-        self.context, self.device = context, device
-        self.stream_id, self.queues, self.env = stream_id, queues, env
+        self.context: Context = context
+        self.device: Device = device
+        self.stream_id = stream_id
+        self.queues: QueuePair = queues
+        self.env: EncodeEnv = env
         self.plugin: Plugin = device.plugin
-        self.flags, self.priority, self.name = flags, priority, name
+        self.flags: StreamFlag = flags
+        self.priority, self.name = priority, name
         # Asked at every look at the stream, where arithmetic on enumerations would be most of the cost.
         self._host_only = bool(flags & StreamFlag.HOST_ONLY)
         self._unwaited = bool(flags & StreamFlag.NEVER_WAITED)
         self._collects = bool(flags & StreamFlag.PERSISTENT) and not self.counts_ids
         self.fast_sync = bool(flags & StreamFlag.FAST_SYNC)
-        self.ring = ring
+        self.ring: TaskRing = ring
         self.own_sink: TaskSink = sink
         """Where tasks go in the end: to the hardware queue, or what stands in its place."""
         self.sinks: tuple[TaskSink, ...] = ()
@@ -156,18 +129,18 @@ class Stream(NotCopied):
         """The model that keeps the stream's tasks, once the stream is bound to one."""
         self.branch: CaptureBranch | None = None
         """The branch of a graph that takes the stream's tasks while it is captured; as the sink in force says."""
-        self.group = group
+        self.group: DvppGroup | None = group
         """The DVPP group whose completion queue the stream shares."""
         self.lock = threading.RLock()
         """Nobody takes it twice, but for who repairs a send that was broken off; see `submit.broken_off`."""
         self.reports = threading.RLock()
         """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
-        self.senders: Senders = Senders(device, queues)
+        self.senders: Senders = Senders(device.queues, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
         self.has_report = device.queues.report_asker(queues.sq_id)
         self.expected: dict[int, tuple[int, Callable[[Any], None]]] = {}
         self.failure = errors.FirstError()
-        self.halted: completion.Halted | None = None
+        self.halted: Halted | None = None
         """What the queue waits for after a failed task, until the hardware has stopped it."""
         self.launchers: dict[Any, Any] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
@@ -403,7 +376,7 @@ class Stream(NotCopied):
     def use_queues(self, queues: QueuePair) -> None:
         """Go on with other hardware queues: those that the stream is lent, or none."""
         self.queues = queues
-        self.senders = Senders(self.device, queues)
+        self.senders = Senders(self.device.queues, queues)
         self.read_head = self.device.queues.head_reader(queues.sq_id)
         self.has_report = self.device.queues.report_asker(queues.sq_id)
         self.change_environment(sq_id=queues.sq_id, sq_register_base=queues.register_base)
@@ -422,7 +395,7 @@ class Stream(NotCopied):
     @property
     def target(self) -> Stream:
         """The stream whose queue takes what is submitted: another one while this one is captured, or is full."""
-        return self.sink.stream_for(self)
+        return as_stream(self.sink.stream_for(self))
 
     def check_not_captured(self, call: str, *, posted: bool = True) -> None:
         """Refuse what cannot be done to a stream that is being captured.
@@ -516,3 +489,8 @@ class Stream(NotCopied):
         """Tell tools that the program goes by what was read last, whoever has read it."""
         if not self.closed:
             self.device.hal.remark("relied", self.device.device_id, self.queues.sq_id)
+
+
+def as_stream(seen: StreamPort) -> Stream:
+    """Return the whole of what sinks and branches see of a stream: there is no other kind of it."""
+    return cast("Stream", seen)

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 from chips.completion import Cqe, Outcome, OutcomeKind
 from chips.tasks import TaskType
-from npuhal.records import dataclass, replace
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.diagnostics.fault_attribution import decide
+from runtime.core.submission.reports import Halted
 from runtime.core.submission.ring import Finished, TaskInfo, tell
 
 if TYPE_CHECKING:
-    from runtime.core.stream.dvpp_group import DvppGroup
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DvppGroupPort, StreamPort
 
 _DISABLE_WAIT_S = 300.0
 """How long the hardware may take to stop a queue with a failed task (core_spec 10.4)."""
@@ -42,16 +42,7 @@ _SILENT = frozenset({OutcomeKind.END_OF_SEQUENCE, OutcomeKind.ABORTED})
 """Those of them that no exception callback is told of (core_spec 18.4)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Halted:
-    """A queue that the hardware stops at a report: where it goes on, whether it does, and how long that may take."""
-
-    head: int
-    enable: bool
-    deadline: float
-
-
-def drain(stream: Stream) -> None:
+def drain(stream: StreamPort) -> None:
     """Take all completion entries of a stream and act on them; returns at once when there are none.
 
     Callbacks for failed tasks run here, when no lock is held any more.
@@ -60,7 +51,7 @@ def drain(stream: Stream) -> None:
         tell(told)
 
 
-def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
+def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
     """Take all completion entries; returns the callbacks that have to run when no lock is held.
 
     One thread at a time, in the order of the entries. A stream that is being closed waits for it, because the id of
@@ -88,7 +79,7 @@ def take(stream: Stream, timeout_ms: int = 0) -> deque[Finished]:
     return told
 
 
-def _matched(stream: Stream) -> list[bytes]:
+def _matched(stream: StreamPort) -> list[bytes]:
     """Take an entry with the match flag, which goes only to who names its task (older schedulers)."""
     if stream.counts_ids:
         for task_id in list(stream.expected):
@@ -97,13 +88,13 @@ def _matched(stream: Stream) -> list[bytes]:
     return []
 
 
-def is_due(stream: Stream) -> bool:
+def is_due(stream: StreamPort) -> bool:
     """Whether a task that is done has asked for a report that was not taken yet."""
     oldest = list(stream.expected.values())[:1]
     return bool(oldest) and oldest[0][0] <= stream.ring.reclaimed
 
 
-def give_up_reports(stream: Stream) -> None:
+def give_up_reports(stream: StreamPort) -> None:
     """Tell whoever waits for the report of a task that is done, or was ended, that there will be none."""
     reclaimed = stream.ring.reclaimed
     with stream.reports:
@@ -112,7 +103,7 @@ def give_up_reports(stream: Stream) -> None:
                 taker(None)
 
 
-def reports_taken(stream: Stream) -> Callable[[], bool]:
+def reports_taken(stream: StreamPort) -> Callable[[], bool]:
     """Return what tells, each time it is asked, whether the reports of all tasks that are done were taken.
 
     The head may be seen to move before the report is there. One that does not come within a second was lost, and is
@@ -134,7 +125,7 @@ def reports_taken(stream: Stream) -> Callable[[], bool]:
     return taken
 
 
-def take_reports(group: DvppGroup, timeout_ms: int) -> int:
+def take_reports(group: DvppGroupPort, timeout_ms: int) -> int:
     """Take what a DVPP group's queue holds, waiting at most `timeout_ms`; returns how many entries came."""
     told: deque[Finished] = deque()
     plugin, queues = group.device.plugin, group.device.queues
@@ -149,7 +140,7 @@ def take_reports(group: DvppGroup, timeout_ms: int) -> int:
     return len(raw_entries)
 
 
-def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
+def _take(stream: StreamPort, cqe: Cqe, told: deque[Finished]) -> None:
     """Deliver one report to whoever expects it, and handle it as an error if it is one."""
     expected = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
     if expected is not None:
@@ -176,7 +167,7 @@ def _take(stream: Stream, cqe: Cqe, told: deque[Finished]) -> None:
         _resume(stream, stream.halted)
 
 
-def _position(stream: Stream, cqe: Cqe) -> int | None:
+def _position(stream: StreamPort, cqe: Cqe) -> int | None:
     """Find the task: by (stream, id) on the older chips, by the reported head on v2."""
     if stream.counts_ids:
         position = stream.ring.position_of(cqe.task_id)
@@ -185,7 +176,7 @@ def _position(stream: Stream, cqe: Cqe) -> int | None:
     return cqe.sq_head % stream.ring.depth
 
 
-def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault, position: int | None) -> ExceptionInfo:
+def _event(stream: StreamPort, cqe: Cqe, fault: errors.RuntimeFault, position: int | None) -> ExceptionInfo:
     owner = block = None
     if position is not None:
         owner, block = stream.ring.owners[position], stream.ring.arguments[position]
@@ -197,7 +188,7 @@ def _event(stream: Stream, cqe: Cqe, fault: errors.RuntimeFault, position: int |
 
 
 def _fault(
-    stream: Stream, cqe: Cqe, outcome: Outcome, owner: TaskInfo | None, position: int | None
+    stream: StreamPort, cqe: Cqe, outcome: Outcome, owner: TaskInfo | None, position: int | None
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
     tracer = stream.tracer
@@ -218,7 +209,7 @@ def _fault(
     return fault
 
 
-def _resume(stream: Stream, halted: Halted) -> None:
+def _resume(stream: StreamPort, halted: Halted) -> None:
     """Move the head over the task and enable the queue, if the hardware has stopped it by now.
 
     The queue of a stream that has stopped for good stays disabled.
@@ -241,7 +232,7 @@ def _resume(stream: Stream, halted: Halted) -> None:
         queues.enable(sq_id)
 
 
-def _entries_of(stream: Stream, head: int) -> int:
+def _entries_of(stream: StreamPort, head: int) -> int:
     """Return how many entries from the head on belong to the task that stands there."""
     ring = stream.ring
     count, task = 1, ring.id_at(head % ring.depth)

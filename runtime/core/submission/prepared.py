@@ -27,9 +27,8 @@ from runtime.core.submission.submit import find_space, flip, send_again
 if TYPE_CHECKING:
     from chips.registry import Plugin
     from chips.tasks import Task
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import Closable, StreamPort
     from runtime.core.submission.epoch import Epoch
-    from runtime.core.submission.sink import Closable
 
 FILE: Final = "<runtime/core/submission/prepared.py: {}>"
 """Name of the file that the function of a shape claims to be in."""
@@ -275,7 +274,7 @@ def _maker(shape: Shape) -> Callable[..., Callable[..., Any]]:
 # -- what is bound to it -------------------------------------------------------------------------------------------
 
 
-def template_of(stream: Stream, task: Task, *varied: str) -> Template | None:
+def template_of(stream: StreamPort, task: Task, *varied: str) -> Template | None:
     """Return a task's template with these words open besides its number; None where the task is not one such entry."""
     template = stream.plugin.template(task, stream.env)
     if template is None or not template.names[0].startswith("task_"):
@@ -287,8 +286,8 @@ def template_of(stream: Stream, task: Task, *varied: str) -> Template | None:
 
 
 def prepared_send(
-    stream: Stream, *parts: Part, epochs: tuple[Epoch, ...], parameters: tuple[str, ...] = (), carries: str = NOTHING,
-    program: Closable | None = None, slow: Callable[..., object] | None = None,
+    stream: StreamPort, *parts: Part, epochs: tuple[Epoch, ...], parameters: tuple[str, ...] = (),
+    carries: str = NOTHING, program: Closable | None = None, slow: Callable[..., object] | None = None,
     value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: HasEnd | None = None,
 ) -> Callable[..., Any]:
     """Return the function that sends tasks of one SQE each, at most two, in a stream whose sink is immediate.
@@ -371,7 +370,7 @@ def _asking(plugin: Plugin, templates: list[Template]) -> dict[str, bytes]:
 
 
 def prepare(
-    stream: Stream, key: Hashable, task: Task, name: str, *varied: str, carries: str = FINISHED,
+    stream: StreamPort, key: Hashable, task: Task, name: str, *varied: str, carries: str = FINISHED,
     value_of: Callable[[Any], int] | None = None,
 ) -> None:
     """Keep a prepared send of a kind of task in `Stream.sends`, where a template covers it and nobody watches.
@@ -396,7 +395,7 @@ def prepare(
     )
 
 
-def sends_plainly(stream: Stream) -> bool:
+def sends_plainly(stream: StreamPort) -> bool:
     """Whether tasks other than launches may be prepared: they go to the device at once, and nobody notes each."""
     return stream.sink.immediate and stream.tracer is None and stream.bound is None
 

@@ -27,7 +27,7 @@ from runtime import errors
 from runtime.core.submission.ring import TICK
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 _FAR_BEHIND = 512
 """Places the device may be behind before a stream without a recycle thread looks (TASK_WAIT_EXECUTE_MAX_NUM)."""
@@ -37,7 +37,7 @@ class Recycler:
     """Reclaims for all streams of a device that ask for it."""
 
     def __init__(
-        self, streams: Callable[[], Iterable[Stream]], name: str, *, threaded: bool,
+        self, streams: Callable[[], Iterable[StreamPort]], name: str, *, threaded: bool,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """Args:
@@ -53,7 +53,7 @@ class Recycler:
         self._closed = False
         self.rounds = 0
 
-    def tick(self, stream: Stream) -> Callable[[], None]:
+    def tick(self, stream: StreamPort) -> Callable[[], None]:
         """Return what a stream calls every 64 places."""
         return self.wake if self._threaded else partial(reclaim, stream)
 
@@ -102,7 +102,7 @@ class Recycler:
             thread.join()
 
 
-def look(stream: Stream) -> None:
+def look(stream: StreamPort) -> None:
     """Make one stream's part of a round; a failure is kept for the stream's next synchronize."""
     try:
         reclaim(stream)
@@ -115,7 +115,7 @@ def look(stream: Stream) -> None:
         stream.failure.keep(broken)
 
 
-def reclaim(stream: Stream, limit: int = 0) -> None:
+def reclaim(stream: StreamPort, limit: int = 0) -> None:
     """Drain a stream for the runtime's own needs: what it reads is not what the program goes by, and tools are told."""
     remark = stream.device.hal.remark
     remark("aside")
@@ -125,7 +125,7 @@ def reclaim(stream: Stream, limit: int = 0) -> None:
         remark("back")
 
 
-def try_recycle(stream: Stream) -> None:
+def try_recycle(stream: StreamPort) -> None:
     """Look whether a stream without a recycle thread should give places back, and give back at most 64 (11.2, 11.3)."""
     ring = stream.ring
     remark = stream.device.hal.remark

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
     from runtime.core.submission.ring import Finished, TaskInfo
     from runtime.memory.arguments import ArgumentBlock
 
 
-def was_sent(stream: Stream, submitted: int) -> bool:
+def was_sent(stream: StreamPort, submitted: int) -> bool:
     """Whether the driver has taken SQEs up to an absolute count; asked when a send was broken off."""
     try:
         return stream.device.queues.tail(stream.queues.sq_id) == submitted % stream.ring.depth
@@ -27,7 +27,8 @@ def was_sent(stream: Stream, submitted: int) -> bool:
 
 
 def repair(
-    stream: Stream, infos: tuple[TaskInfo, ...], finished: Finished | None = None, block: ArgumentBlock | None = None
+    stream: StreamPort, infos: tuple[TaskInfo, ...], finished: Finished | None = None,
+    block: ArgumentBlock | None = None,
 ) -> bool:
     """Make the ring agree with the driver when a prepared send was left by an exception.
 
@@ -57,7 +58,7 @@ def repair(
 
 
 @contextmanager
-def _broken_off(stream: Stream, count: int) -> Iterator[bool]:
+def _broken_off(stream: StreamPort, count: int) -> Iterator[bool]:
     """Hold the stream's lock to repair what a prepared send of so many SQEs has left behind; tells whether they left.
 
     Such a send calls `acquire` and `release`: an exception may come between them, or where the lock is not held.
@@ -73,7 +74,7 @@ def _broken_off(stream: Stream, count: int) -> Iterator[bool]:
         stream.lock.release()
 
 
-def repair_stored(stream: Stream) -> None:
+def repair_stored(stream: StreamPort) -> None:
     """Give the position back that a prepared send had taken for an entry which the host keeps."""
     ring = stream.ring
     with stream.lock:  # as above

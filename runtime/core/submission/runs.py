@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
     from runtime.memory.arguments import ArgumentBlock
 
 LONGEST_RUN = 256
@@ -33,7 +33,7 @@ class RunSender:
 
     __slots__ = ("_columns", "_ramp", "_sender", "_stream", "rows")
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: StreamPort) -> None:
         import numpy as np
 
         self._stream = stream

@@ -6,9 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.submission.runs import RunSender
-    from runtime.driver.queues import QueuePair, Sender
+    from runtime.driver.queues import QueueDriver, QueuePair, Sender
 
 
 class Senders:
@@ -16,12 +14,12 @@ class Senders:
 
     __slots__ = ("_by_count", "_make", "ring", "runs")
 
-    def __init__(self, device: Device, pair: QueuePair) -> None:
-        self.ring = device.queues.mapped_ring(pair)
+    def __init__(self, queues: QueueDriver, pair: QueuePair) -> None:
+        self.ring = queues.mapped_ring(pair)
         """The ring that SQEs are built in, or None where the driver copies them."""
-        self._make = partial(device.queues.sender, pair.sq_id, ring=self.ring)
+        self._make = partial(queues.sender, pair.sq_id, ring=self.ring)
         self._by_count = {1: self._make(1)}
-        self.runs: RunSender | None = None
+        self.runs: object | None = None
         """What batches are sent with, once there was one."""
 
     @property

@@ -16,7 +16,7 @@ from runtime.driver.queues import SQE_BYTES
 
 if TYPE_CHECKING:
     from chips.tasks import Task
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 DEPTH = 32768
 """Entries a software SQ can have."""
@@ -31,7 +31,7 @@ _LAST = frozenset({TaskType.STREAM_ACTIVE, TaskType.NOTIFY_RECORD})
 """Types of tasks that may use them."""
 
 
-def has_room(stream: Stream, count: int) -> bool:
+def has_room(stream: StreamPort, count: int) -> bool:
     """Whether a software SQ takes so many entries more and still has room for what chains it and ends it."""
     reserve = RESERVED + int(stream.env.chip.prop("expandStreamRsvTaskNum"))
     return stream.ring.submitted + count + reserve < DEPTH - 1
@@ -47,11 +47,11 @@ class SoftwareSink(OwnSink):
         self.name = name
         self.image = bytearray()
 
-    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> Target:
         """Take everything."""
         return Target(stream, self)
 
-    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+    def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
         """Take the next places; they are never given free by the device.
 
         Raises:
@@ -62,7 +62,7 @@ class SoftwareSink(OwnSink):
             raise stream_full(stream, info)
         return ring.take(count, stream.device.next_serial(), info)
 
-    def commit(self, stream: Stream, sqes: bytes) -> None:
+    def commit(self, stream: StreamPort, sqes: bytes) -> None:
         """Copy the SQEs to their place; no driver call, no doorbell."""
         self.put(stream.ring.submitted - len(sqes) // SQE_BYTES, sqes)
 
@@ -73,7 +73,7 @@ class SoftwareSink(OwnSink):
             self.image += bytes(GROWTH_BYTES)
         self.image[start:end] = sqes
 
-    def rollback(self, stream: Stream, count: int) -> bool:
+    def rollback(self, stream: StreamPort, count: int) -> bool:
         """Give the places back."""
         stream.ring.give_back(count)
         return True

@@ -14,13 +14,13 @@ from chips.memory_rules import internal_flags
 from npuhal import constants as c
 from npuhal.records import dataclass, replace
 from runtime import errors
-from runtime.core.device.limits import SaturationMode
 from runtime.core.diagnostics import resource_report
+from runtime.core.modes import SaturationMode
 from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, SQE_BYTES, QueueOptions
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
 
 MAX_QUEUES = 1024
 """Queues that the pool of a device holds at most, lent and free ones together."""
@@ -47,7 +47,7 @@ class SqMemoryPool:
 
     __slots__ = ("_device", "_free", "_lock", "_pages")
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         self._device = device
         self._free: dict[int, list[int]] = {}
         self._pages: list[int] = []
@@ -97,7 +97,7 @@ class SqPool:
 
     __slots__ = ("_device", "_free", "_lent", "_lock")
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         self._device = device
         self._free: deque[SpareQueue] = deque()
         self._lent: set[SpareQueue] = set()

@@ -22,9 +22,8 @@ from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, tel
 if TYPE_CHECKING:
     from chips.completion import Cqe
     from chips.tasks import Task
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort, TaskSink
     from runtime.core.submission.epoch import Epoch
-    from runtime.core.submission.sink import TaskSink
     from runtime.driver.queues import Sender
     from runtime.memory.arguments import ArgumentBlock
 
@@ -38,7 +37,7 @@ _PAUSE_S = 50e-6
 
 
 def submit(
-    stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
+    stream: StreamPort, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Cqe | None], None] | None = None, arguments: ArgumentBlock | None = None,
     prepare: Callable[[TaskIds], Task | None] | None = None, sink: TaskSink | None = None,
 ) -> TaskIds:
@@ -114,13 +113,13 @@ def submit(
 
 
 def send(
-    stream: Stream, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
+    stream: StreamPort, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
 ) -> TaskIds:
     """Encode one task and send it in this very stream, whatever sink is laid over its own; see `submit`."""
     return submit(stream, task, owner=owner, finished=finished, sink=stream.own_sink)
 
 
-def _owed(stream: Stream, finished: Finished | None, arguments: ArgumentBlock | None) -> deque[Finished]:
+def _owed(stream: StreamPort, finished: Finished | None, arguments: ArgumentBlock | None) -> deque[Finished]:
     """Return what has to be called when a task is not sent."""
     owed: deque[Finished] = deque(() if finished is None else (finished,))
     if arguments is not None:
@@ -128,7 +127,7 @@ def _owed(stream: Stream, finished: Finished | None, arguments: ArgumentBlock | 
     return owed
 
 
-def flip(stream: Stream) -> None:
+def flip(stream: StreamPort) -> None:
     """Tell the profiler that the stream's ids start again, when it listens (core_spec 9.1); the lock is held."""
     ring, env = stream.ring, stream.env
     if not env.task_profiling or stream is stream.device.control_stream or not stream.device.scheduler_has("FLIPTASK"):
@@ -160,14 +159,14 @@ def last_task_id() -> int:
     return _last.task_id
 
 
-def note_last(stream: Stream) -> None:
+def note_last(stream: StreamPort) -> None:
     """Make the newest task of a stream the thread's last one: for callers of prepared sends, which note nothing."""
     ring = stream.ring
     if stream.branch is None and ring.submitted:
         _last.task_id = ring.id_at((ring.submitted - 1) % ring.depth)
 
 
-def make_room(stream: Stream, count: int) -> None:
+def make_room(stream: StreamPort, count: int) -> None:
     """Wait until `count` positions are free; called with the stream's lock held, which is let go in between.
 
     What a sender is told that waited into an abort or a failure differs by generation (core_spec 6.5): v100 looks at
@@ -210,13 +209,13 @@ def make_room(stream: Stream, count: int) -> None:
             stream.context.failure.check(stream)
 
 
-def find_space(stream: Stream, count: int, epochs: tuple[Epoch, ...]) -> int:
+def find_space(stream: StreamPort, count: int, epochs: tuple[Epoch, ...]) -> int:
     """Wait as `make_room` does for a prepared send; returns what was submitted, 0 where it must not send any more."""
     make_room(stream, count)
     return 0 if any(epoch.blocked for epoch in epochs) else stream.ring.submitted
 
 
-def aborted(stream: Stream, code: str) -> errors.RuntimeFault:
+def aborted(stream: StreamPort, code: str) -> errors.RuntimeFault:
     """Return the fault for a call that an abort is in the way of, or has overtaken."""
     return errors.fault(
         code, f"stream {stream.stream_id} of device {stream.device.user_id} is being aborted, or was while this call "
@@ -224,7 +223,7 @@ def aborted(stream: Stream, code: str) -> errors.RuntimeFault:
     )
 
 
-def send_again(stream: Stream, sender: Sender, rc: int) -> None:
+def send_again(stream: StreamPort, sender: Sender, rc: int) -> None:
     """Repeat a refused send until it passes (core_spec 6.5, 9.1, 9.2); the stream's lock is held.
 
     Missing credit is flow control. v200 treats any other code as final, v100 repeats every code as long as the
@@ -246,7 +245,7 @@ def send_again(stream: Stream, sender: Sender, rc: int) -> None:
         rc = sender.send(sender.device_id, sender.reference)
 
 
-def _refused(stream: Stream, rc: int) -> errors.RuntimeFault:
+def _refused(stream: StreamPort, rc: int) -> errors.RuntimeFault:
     """Return the fault of a send that the driver does not take: a general driver error, whatever it says (9.2)."""
     cause = stream.device.driver.memory.fault(rc, "halSqTaskSend", f"stream id {stream.stream_id}")
     below = cause.__cause__
@@ -255,6 +254,6 @@ def _refused(stream: Stream, rc: int) -> errors.RuntimeFault:
     )
 
 
-def check_device(stream: Stream) -> None:
+def check_device(stream: StreamPort) -> None:
     """Raise where the device can never make room again."""
     stream.device.health.check()

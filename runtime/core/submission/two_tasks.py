@@ -13,7 +13,7 @@ from runtime.core.submission.ring import RingV100, RingV200
 
 if TYPE_CHECKING:
     from chips.tasks import Task
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
     from runtime.core.submission.epoch import Epoch
     from runtime.core.submission.ring import Finished, TaskInfo
 
@@ -32,7 +32,7 @@ class TwoTaskSend:
     __slots__ = ("_epochs", "_first", "_second", "end", "stream", "try_send")
 
     def __init__(
-        self, stream: Stream, own: Epoch, first: tuple[Task, TaskInfo], second: tuple[Task, TaskInfo], end: int = 0
+        self, stream: StreamPort, own: Epoch, first: tuple[Task, TaskInfo], second: tuple[Task, TaskInfo], end: int = 0
     ) -> None:
         """Args:
             own: the epoch of whoever the tasks belong to.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.core.sync import synchronize as sync
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
     from runtime.core.sync.event_queries import EventQueries
 
 _FREE_TURNS = 20
@@ -21,7 +21,7 @@ _SLICE_MS = 1
 """Longest single wait in the driver, which holds the event loop up."""
 
 
-async def finish(stream: Stream) -> None:
+async def finish(stream: StreamPort) -> None:
     """Wait until everything submitted so far is done; raises what `Stream.synchronize` raises."""
     stream.check_not_captured("await of a stream")
     stream.check_status()
@@ -37,7 +37,7 @@ async def reach(event: EventQueries) -> None:
         await _until(event.last_stream, event.reached(), sync.EVENT_TIMEOUT)
 
 
-async def _until(stream: Stream, finished: Callable[[], bool], timeout_code: str) -> None:
+async def _until(stream: StreamPort, finished: Callable[[], bool], timeout_code: str) -> None:
     import asyncio
 
     looks = sync.pauses(stream, finished, -1, timeout_code, free_polls=0, slice_ms=_SLICE_MS)

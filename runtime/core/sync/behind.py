@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DevicePort, StreamPort
 
 
-def free_behind(device: Device, free: Callable[[], None]) -> None:
+def free_behind(device: DevicePort, free: Callable[[], None]) -> None:
     """Call what gives an id back: at once, or when every task is over that any stream of the process holds now.
 
     Streams that keep their tasks are left out: their models hold what they use. Tasks that are ended by force, with
@@ -25,7 +24,7 @@ def free_behind(device: Device, free: Callable[[], None]) -> None:
     behind.one_less()
 
 
-def _done(stream: Stream) -> bool:
+def _done(stream: StreamPort) -> bool:
     """Whether the device is through with a stream, by its head; nothing is reclaimed, and no report is taken."""
     if stream.closed or not (stream.has_queue and stream.own_sink.immediate):
         return False
@@ -47,7 +46,7 @@ class _Behind:
         self._left = 1
         self._lock = threading.Lock()
 
-    def follow(self, stream: Stream) -> None:
+    def follow(self, stream: StreamPort) -> None:
         """Wait for one more stream, if it has tasks."""
         with stream.lock:
             if stream.ring.pending and not stream.closed:

@@ -5,10 +5,7 @@ from __future__ import annotations
 import enum
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from runtime.core.process.current import CurrentState
+from typing import Protocol
 
 
 class CaptureMode(enum.IntEnum):
@@ -22,6 +19,14 @@ class CaptureMode(enum.IntEnum):
     """Nobody."""
 
 
+class HasCaptureMode(Protocol):
+    """What each thread has set, as far as it matters here (`process.current.CurrentState`)."""
+
+    @property
+    def capture_mode(self) -> CaptureMode:
+        """How far the calling thread lets captures of others hinder it."""
+
+
 class CaptureGate:
     """The captures that are open in one context, by mode and by the thread that began them.
 
@@ -30,7 +35,7 @@ class CaptureGate:
 
     __slots__ = ("_all", "_current", "_lock", "_threads")
 
-    def __init__(self, current: CurrentState) -> None:
+    def __init__(self, current: HasCaptureMode) -> None:
         self._current = current
         self._lock = threading.Lock()
         self._all: Counter[CaptureMode] = Counter()

@@ -24,8 +24,8 @@ from runtime.errors.mixing import check_same_runtime
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
+    from runtime.core.ports import EventInGraph
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.sink import EventInGraph
 
 
 class Event(EventQueries):

@@ -6,13 +6,12 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
-    from runtime.core.sync.event import Event
+    from runtime.core.ports import EventPort, StreamPort
 
 _LOG = logging.getLogger(__name__)
 
 
-def reused(event: Event, stream: Stream) -> None:
+def reused(event: EventPort, stream: StreamPort) -> None:
     """Tell where an event is about to be recorded again although waits for its last record are pending.
 
     They go on waiting for that record. A runtime whose waits looked at the newest one would let them pass too early.

@@ -21,7 +21,7 @@ from runtime.core.submission.reclaim import reclaim
 from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
     from runtime.driver.memory import MemoryDriver
 
 IDLE_S = 3.0
@@ -43,7 +43,7 @@ class EventIds:
 
     __slots__ = ("_device", "_free", "_lock", "_taken", "_touched", "_unset", "kind", "limit")
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         self._device = device
         self.kind = id_kinds.EVENT if device.chip.traits.events is EventKind.IDS else id_kinds.NOTIFY
         self.limit = int(device.chip.prop("eventPoolSize")) if device.chip.has("DEVICE_EVENT_POOL") else 0

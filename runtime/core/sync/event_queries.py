@@ -15,8 +15,8 @@ from runtime.errors.mixing import NotCopied
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
+    from runtime.core.ports import EventInGraph, StreamPort
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.sink import EventInGraph
     from runtime.core.sync.event_flags import EventFlag, Traits
     from runtime.core.sync.signals import Recording, Signal, Waiting
 
@@ -148,7 +148,7 @@ class EventQueries(NotCopied):
         return awaiting.reach(self).__await__()
 
     @property
-    def last_stream(self) -> Stream:
+    def last_stream(self) -> StreamPort:
         """The stream of the newest record; the default stream when never recorded."""
         return self.device.context.default_stream if self._latest is None else self._latest.stream
 

@@ -14,9 +14,7 @@ from runtime import errors
 from runtime.core.process.handles import dead_handle
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.process.context import Context
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import ContextPort, DevicePort, StreamPort
 
 MAX_LABELS = 65535
 """Labels of a process (and of a model)."""
@@ -70,7 +68,7 @@ class Label:
                  "row", "stream")  # fmt: skip
 
     def __init__(
-        self, device: Device, ids: LabelIds, model: object | None = None, *, context: Context | None = None
+        self, device: DevicePort, ids: LabelIds, model: object | None = None, *, context: ContextPort | None = None
     ) -> None:
         """Take an id from `ids`: the model's, or the process's where no model is given.
 
@@ -79,7 +77,7 @@ class Label:
         """
         self.device, self._ids, self.model, self.context = device, ids, model, context
         self.label_id = ids.take()
-        self.stream: Stream | None = None
+        self.stream: StreamPort | None = None
         self.position = -1
         """Where it was set: the stream, and the place in its queue."""
         self.row: tuple[LabelList, int] | None = None
@@ -87,7 +85,7 @@ class Label:
         self.closed = False
         self.handle = device.runtime.handles.add(self)
 
-    def set(self, stream: Stream) -> None:
+    def set(self, stream: StreamPort) -> None:
         """Mark the place that the stream has reached.
 
         Raises:
@@ -151,7 +149,7 @@ class LabelList:
     _COUNT = struct.Struct("<Q")
     """Behind the rows: how many of them a switch may jump to."""
 
-    def __init__(self, device: Device, labels: Sequence[Label]) -> None:
+    def __init__(self, device: DevicePort, labels: Sequence[Label]) -> None:
         """Allocate the rows; each label learns where its own is.
 
         Raises:

@@ -20,8 +20,7 @@ from runtime.core.sync.signals import Finished, Report, Signal
 from runtime.driver.ipc import KEY_BYTES, ShareDriver
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DevicePort, StreamPort
 
 BLOCK_BYTES = 4096
 _WORD = struct.Struct("<Q")
@@ -34,7 +33,7 @@ class SharedWords(Signal):
 
     __slots__ = ("_driver", "_imported", "_key", "_order", "address")
 
-    def __init__(self, device: Device, key: bytes = b"") -> None:
+    def __init__(self, device: DevicePort, key: bytes = b"") -> None:
         """Make the words, or open those behind a key.
 
         Raises:
@@ -72,14 +71,14 @@ class SharedWords(Signal):
     def _word(self, number: int) -> int:
         return self.address + (1 + number % RECORDS) * _WORD.size
 
-    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+    def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Count the record and queue the write of its number."""
         with self._order:
             number = self.submitted + 1
             stream.submit(MemWriteValue(addr=self._word(number), value=number), owner="event record", finished=finished)
             self.device.memory.write(self.address, _WORD.pack(number))
 
-    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+    def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the newest record of any process; it has no time limit."""
         number = self.submitted
         if not number:

@@ -28,8 +28,7 @@ from runtime.driver import resources as id_kinds
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import DevicePort, StreamPort
 
 _RECORD, _WAIT, _COUNT = "event record", "event wait", "counted event record"
 
@@ -50,10 +49,10 @@ class Signal:
     waitable = True
     """Whether a stream can wait for it."""
 
-    def __init__(self, device: Device, number: int) -> None:
+    def __init__(self, device: DevicePort, number: int) -> None:
         self.device, self.number = device, number
         self._users = 1
-        self._uses: dict[Stream, int] | None = None
+        self._uses: dict[StreamPort, int] | None = None
         """Per stream, the absolute place behind the last record that was sent without becoming a user."""
         self._lock: threading.Lock = device.signals.lock
 
@@ -87,11 +86,11 @@ class Signal:
                     return
         self._give_back()
 
-    def mark(self, stream: Stream) -> int:
+    def mark(self, stream: StreamPort) -> int:
         """Queue a record by the fast path; returns the absolute place behind it, 0 where `record` is right."""
         return 0
 
-    def await_mark(self, stream: Stream) -> int:
+    def await_mark(self, stream: StreamPort) -> int:
         """Queue a wait by the fast path; returns the absolute place behind it, 0 where `wait` is right.
 
         The caller holds it for the wait, which lets go.
@@ -101,15 +100,15 @@ class Signal:
     def _give_back(self) -> None:
         """Return what it is made of to where it came from; nothing by default."""
 
-    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+    def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue a task that sets it."""
         raise NotImplementedError
 
-    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+    def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue a task that waits until it is set; 0 waits for ever."""
         raise NotImplementedError
 
-    def reset(self, stream: Stream, finished: Finished) -> None:
+    def reset(self, stream: StreamPort, finished: Finished) -> None:
         """Queue a task that takes the setting back."""
         raise NotImplementedError
 
@@ -119,7 +118,7 @@ class IdSignal(Signal):
 
     __slots__ = ("_device_only",)
 
-    def __init__(self, device: Device, *, device_only: bool = False) -> None:
+    def __init__(self, device: DevicePort, *, device_only: bool = False) -> None:
         """Take an id; ResourceExhausted 207007 when there is none.
 
         Args:
@@ -128,7 +127,7 @@ class IdSignal(Signal):
         super().__init__(device, device.signals.ids.take(device_only=device_only))
         self._device_only = device_only
 
-    def mark(self, stream: Stream) -> int:
+    def mark(self, stream: StreamPort) -> int:
         """Queue the event record by a prepared send."""
         send = stream.sends.get(_RECORD)
         end = 0 if send is None else send(self.number)
@@ -140,26 +139,26 @@ class IdSignal(Signal):
             self._uses[stream] = end
         return end
 
-    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+    def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
         task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
         stream.submit(task, owner="event record", finished=finished, reported=reported)
         if reported is None and not timeline:
             prepare(stream, _RECORD, task, "event record", "event_id")
 
-    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+    def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the event wait."""
         task = EventWait(event_id=self.number, timeout_s=timeout_s)
         stream.submit(task, owner="event wait", finished=finished)
         if not timeout_s:
             prepare(stream, _WAIT, task, "event wait", "event_id")
 
-    def await_mark(self, stream: Stream) -> int:
+    def await_mark(self, stream: StreamPort) -> int:
         """Queue the event wait by a prepared send."""
         send = stream.sends.get(_WAIT)
         return 0 if send is None else send(self.number, self.drop)
 
-    def reset(self, stream: Stream, finished: Finished) -> None:
+    def reset(self, stream: StreamPort, finished: Finished) -> None:
         """Queue the event reset."""
         stream.submit(EventReset(event_id=self.number), owner="event reset", finished=finished)
 
@@ -172,7 +171,7 @@ class Counter:
 
     __slots__ = ("closed", "device", "number", "value", "wait_key")
 
-    def __init__(self, device: Device, number: int) -> None:
+    def __init__(self, device: DevicePort, number: int) -> None:
         self.device, self.number = device, number
         self.closed = False
         """Whether its stream has ended, with all of its records."""
@@ -203,7 +202,7 @@ class CountSignal(Signal):
         self._counter = counter
         self.value = 0
 
-    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+    def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the record of the next number."""
         task = EventRecord(event_id=self.number, counted=True, timeline=timeline, report=reported is not None)
 
@@ -219,12 +218,12 @@ class CountSignal(Signal):
         self.value = number = self._counter.next()
         return number
 
-    def mark(self, stream: Stream) -> int:
+    def mark(self, stream: StreamPort) -> int:
         """Queue the record of the next number by a prepared send."""
         send = stream.sends.get(_COUNT)
         return 0 if send is None else send(self)
 
-    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+    def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the number or a later one; nothing is left to wait for when the recording stream ended."""
         if self._counter.closed:
             finished()
@@ -234,12 +233,12 @@ class CountSignal(Signal):
         if not timeout_s:
             prepare(stream, self._counter.wait_key, task, "event wait", "count")
 
-    def await_mark(self, stream: Stream) -> int:
+    def await_mark(self, stream: StreamPort) -> int:
         """Queue the wait for the number by a prepared send."""
         send = stream.sends.get(self._counter.wait_key)
         return 0 if send is None else send(self.value, self.drop)
 
-    def reset(self, stream: Stream, finished: Finished) -> None:
+    def reset(self, stream: StreamPort, finished: Finished) -> None:
         """Send nothing: the next record stores another number, so there is nothing to take back."""
         finished()
 
@@ -255,22 +254,22 @@ class ByteSignal(Signal):
         return self.device.signals.bytes.address(self.number)
 
     @classmethod
-    def cleared(cls, device: Device) -> ByteSignal:
+    def cleared(cls, device: DevicePort) -> ByteSignal:
         """Return one that holds 0, so that a wait may look at it before the record."""
         signal = cls(device, device.signals.bytes.take())
         device.memory.write(signal.address, b"\0")
         return signal
 
-    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+    def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the write of 1."""
         stream.submit(CaptureRecord(addr=self.address, value=1), owner="event record", finished=finished)
 
-    def wait(self, stream: Stream, finished: Finished, timeout_s: int) -> None:
+    def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for 1."""
         task = CaptureWait(addr=self.address, value=1, flag=WaitFor.EQUAL)
         value.submit_wait(stream, task, owner="event wait", finished=finished)
 
-    def reset(self, stream: Stream, finished: Finished) -> None:
+    def reset(self, stream: StreamPort, finished: Finished) -> None:
         """Queue the write of 0."""
         task = MemWriteValue(addr=self.address, value=0, size_code=_BYTE)
         stream.submit(task, owner="event reset", finished=finished)
@@ -286,10 +285,10 @@ class Mark(Signal):
 
     waitable = False
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         super().__init__(device, int(device.chip.prop("stubEventCount")) - 1)
 
-    def record(self, stream: Stream, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
+    def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue a placeholder."""
         task = EventRecord(event_id=self.number, waited=False, timeline=timeline, report=reported is not None)
         stream.submit(task, owner="event record", finished=finished, reported=reported)
@@ -304,7 +303,7 @@ class Recording:
 
     __slots__ = ("_end", "_signal", "stream", "timeless", "timestamp")
 
-    def __init__(self, stream: Stream, signal: Signal | None, end: float = NEVER) -> None:
+    def __init__(self, stream: StreamPort, signal: Signal | None, end: float = NEVER) -> None:
         """Args:
             signal: becomes held until `finished`; None for a record that is known by its place.
             end: the absolute place behind it.
@@ -345,7 +344,7 @@ class Waiting:
 
     __slots__ = ("_end", "signal", "stream")
 
-    def __init__(self, stream: Stream, signal: Signal, end: float = NEVER) -> None:
+    def __init__(self, stream: StreamPort, signal: Signal, end: float = NEVER) -> None:
         self.stream, self.signal, self._end = stream, signal, end
 
     @property
@@ -364,7 +363,7 @@ class Signals:
 
     __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "lock", "traces", "wait_slots")
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: DevicePort) -> None:
         self._device = device
         self.ids = EventIds(device)
         self.bytes = EventBytes(device.memory)
@@ -404,7 +403,7 @@ class Signals:
             event.close()
         return found
 
-    def counter(self, stream: Stream) -> Counter:
+    def counter(self, stream: StreamPort) -> Counter:
         """Return the counter of a stream: made with the first record in it, given back with the stream."""
         with self._lock:
             counter = self._counters.get(stream.stream_id)

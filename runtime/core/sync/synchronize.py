@@ -18,7 +18,7 @@ from runtime.core.submission.ring import tell
 from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 _FREE_POLLS = 170
 """Polls before the first pause: a short task is over sooner than a sleeping thread wakes up."""
@@ -59,7 +59,7 @@ def check_timeout(timeout_ms: int, call: str) -> None:
         )
 
 
-def synchronize(stream: Stream, timeout_ms: int) -> None:
+def synchronize(stream: StreamPort, timeout_ms: int) -> None:
     """Wait for all of a stream's tasks and raise its first failure, once; a stopped context raises its own for ever."""
     ring = stream.ring
     if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.blocked:
@@ -75,20 +75,20 @@ def synchronize(stream: Stream, timeout_ms: int) -> None:
     raise_failure(stream)
 
 
-def all_done(stream: Stream) -> Callable[[], bool]:
+def all_done(stream: StreamPort) -> Callable[[], bool]:
     """Return what tells whether everything submitted until now is done, and its reports were taken (5.6)."""
     ring, target, reported = stream.ring, stream.ring.submitted, completion.reports_taken(stream)
     return lambda: ring.reclaimed >= target and reported()
 
 
-def raise_failure(stream: Stream) -> None:
+def raise_failure(stream: StreamPort) -> None:
     """Raise a stream's first failure, once, or what its context has stopped for, each time."""
     if failure := stream.failure.take():
         raise failure
     stream.context.failure.check(stream)
 
 
-def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str) -> None:
+def wait(stream: StreamPort, finished: Callable[[], bool], timeout_ms: int, timeout_code: str) -> None:
     """Drain a stream until `finished()`; interruptible, and without burning a core while nothing moves.
 
     A stream that belongs to a DVPP group gets a report for every task and waits for the next one in slices; the others
@@ -109,7 +109,7 @@ def wait(stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_
 
 
 def pauses(
-    stream: Stream, finished: Callable[[], bool], timeout_ms: int, timeout_code: str, free_polls: int | None = None,
+    stream: StreamPort, finished: Callable[[], bool], timeout_ms: int, timeout_code: str, free_polls: int | None = None,
     slice_ms: int = _SLICE_MS,
 ) -> Iterator[float]:
     """Wait as `wait` does, and yield each time for how many seconds whoever waits is to pause.
@@ -171,7 +171,7 @@ def pauses(
             pause = min(pause * 1.5, max(_LONGEST_PAUSE_S, min((now - began) * _PAUSE_SHARE, _LONGEST_LATE_PAUSE_S)))
 
 
-def _tell_waiting(stream: Stream) -> None:
+def _tell_waiting(stream: StreamPort) -> None:
     """Tell the exception callbacks that a stream is waited for very long."""
     position = stream.ring.reclaimed % stream.ring.depth
     stream.device.runtime.exceptions.tell(ExceptionInfo(
@@ -180,7 +180,7 @@ def _tell_waiting(stream: Stream) -> None:
     ))
 
 
-def running_task(stream: Stream) -> str:
+def running_task(stream: StreamPort) -> str:
     """Name the oldest unfinished task, for messages."""
     if not stream.ring.pending:
         return "nothing"

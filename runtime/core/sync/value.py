@@ -20,7 +20,7 @@ from runtime.driver.memory import MemoryDriver
 from runtime.driver.p2p import PeerDriver
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import StreamPort
 
 SLOT_BYTES = 1024
 """Bytes of a slot."""
@@ -76,13 +76,13 @@ class WaitSlots:
             self._memory.free(self._slabs.pop())
 
 
-def submit_write(stream: Stream, address: int, value: int, **options: Any) -> None:
+def submit_write(stream: StreamPort, address: int, value: int, **options: Any) -> None:
     """Queue the write of a 64-bit value; see runtime.core.submission.submit.submit for the options."""
     stream.submit(MemWriteValue(addr=address, value=value), **{"owner": "value write", **options})
 
 
 def submit_wait(
-    stream: Stream, task: MemWaitValue, *, owner: str = "value wait", finished: Callable[[], None] | None = None
+    stream: StreamPort, task: MemWaitValue, *, owner: str = "value wait", finished: Callable[[], None] | None = None
 ) -> None:
     """Queue a wait for a value, after giving it a slot for its program.
 
@@ -118,12 +118,12 @@ def submit_wait(
     stream.submit(placed, owner=owner, finished=done, prepare=write)
 
 
-def wait_value(stream: Stream, address: int, value: int, test: WaitFor = WaitFor.GREATER_OR_EQUAL) -> None:
+def wait_value(stream: StreamPort, address: int, value: int, test: WaitFor = WaitFor.GREATER_OR_EQUAL) -> None:
     """Queue a wait until 64 bits of device memory meet a condition with a value."""
     submit_wait(stream, MemWaitValue(addr=address, value=value, flag=test))
 
 
-def bridge(source: Stream, target: Stream, finished: Callable[[], None]) -> None:
+def bridge(source: StreamPort, target: StreamPort, finished: Callable[[], None]) -> None:
     """Let a stream wait for all that is queued in a stream of another device, through a word of memory of its own.
 
     Raises:

@@ -15,8 +15,8 @@ from runtime.feature.graph.recording.branch import branch_of
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
+    from runtime.core.ports import BoundModel, CaptureBranch, StreamPort
     from runtime.core.stream.stream import Stream
-    from runtime.core.submission.sink import BoundModel, CaptureBranch
     from runtime.feature.graph.recording.branch import Branch
     from runtime.feature.graph.recording.node import Node
     from runtime.memory.arguments import ArgumentBlock
@@ -162,11 +162,11 @@ class UpdateSink:
         self.next = 0
         """Index of the kernel that the next launch replaces."""
 
-    def stream_for(self, stream: Stream) -> Stream:
+    def stream_for(self, stream: StreamPort) -> StreamPort:
         """Return the stream itself: what the update sends goes there."""
         return stream
 
-    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> Target:
         """Say which kernel is replaced.
 
         Raises:
@@ -188,11 +188,11 @@ class UpdateSink:
             _check_fused(task, info, node)
         return Target(node.stream, self)
 
-    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+    def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
         """Return the numbers of the kernel that is replaced."""
         return self.group.nodes[self.next].ids
 
-    def commit(self, stream: Stream, sqes: bytes) -> None:
+    def commit(self, stream: StreamPort, sqes: bytes) -> None:
         """Put the entries in the place of the old ones, in order with the work of the stream that updates."""
         node = self.group.nodes[self.next]
         graph, block = self.group.branch.graph, stream.ring.arguments[node.position]
@@ -200,14 +200,14 @@ class UpdateSink:
         done = partial(graph.retire, old) if old is not None and old is not block else None
         write(graph, node, filled(node, sqes), self.stream, done)
 
-    def rollback(self, stream: Stream, count: int) -> bool:
+    def rollback(self, stream: StreamPort, count: int) -> bool:
         """Leave the kernel as it was."""
         node = self.group.nodes[self.next]
         stream.ring.attach(node.position, node.arguments)
         return True
 
     def record(
-        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+        self, stream: StreamPort, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Keep the new kernel in the node, and go on with the next."""
         describe(self.group.branch.graph, self.group.nodes[self.next], task, info, arguments)

@@ -29,6 +29,7 @@ from runtime.feature.graph.recording.node import Node, NodeKind
 
 if TYPE_CHECKING:
     from chips.tasks import Task
+    from runtime.core.ports import EventPort
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph.execution.captured import Captured
     from runtime.feature.graph.recording.branch import Branch
@@ -209,7 +210,7 @@ def unsupported(call: str, reason: str, hint: str = _MAKE) -> errors.RuntimeFaul
     return errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {reason}", hint=hint)
 
 
-def keep_as_is(branch: Branch, event: Event, kind: NodeKind) -> None:
+def keep_as_is(branch: Branch, event: EventPort, kind: NodeKind) -> None:
     """Put a record, wait or reset of an event of the kind EXTERNAL into the graph."""
     graph, signal = branch.graph, event.signal
     assert signal is not None

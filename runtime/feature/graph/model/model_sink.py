@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from runtime.core.stream.stream import as_stream
 from runtime.core.submission.sink import Target
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
+    from runtime.core.ports import CaptureBranch, StreamPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.core.submission.sink import CaptureBranch
     from runtime.feature.graph.model.links import Split
     from runtime.feature.graph.model.model import Model
     from runtime.memory.arguments import ArgumentBlock
@@ -44,33 +45,33 @@ class ModelSink:
         self.name, self.immediate = stream.own_sink.name, stream.own_sink.immediate
         self.split: Split | None = None
 
-    def stream_for(self, stream: Stream) -> Stream:
+    def stream_for(self, stream: StreamPort) -> StreamPort:
         """Return the stream that takes the next task."""
         return stream if self.split is None else self.split.place()
 
-    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target:
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> Target:
         """Refuse what the model cannot take now, or say which stream takes it."""
-        taken = stream if self.split is None else self.split.place(count)
+        taken = as_stream(stream) if self.split is None else self.split.place(count)
         self._recorder.admit(taken, info)
         return Target(taken, self)
 
-    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+    def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
         """Take positions as the stream's own sink does."""
         return stream.own_sink.alloc(stream, count, info)
 
-    def commit(self, stream: Stream, sqes: bytes) -> None:
+    def commit(self, stream: StreamPort, sqes: bytes) -> None:
         """Put the entries where the stream's own sink does."""
         stream.own_sink.commit(stream, sqes)
 
-    def rollback(self, stream: Stream, count: int) -> bool:
+    def rollback(self, stream: StreamPort, count: int) -> bool:
         """Undo as the stream's own sink does."""
         return stream.own_sink.rollback(stream, count)
 
     def record(
-        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+        self, stream: StreamPort, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Let the model keep the task."""
-        self._recorder.note(stream, task, info, ids, count, arguments)
+        self._recorder.note(as_stream(stream), task, info, ids, count, arguments)
 
     def spoil(self, failure: BaseException) -> None:
         """Tell the model that a task could not be put."""

@@ -18,6 +18,7 @@ from runtime.feature.graph.model.links import Link
 from runtime.feature.graph.model.model_sink import bound_model, model_sink_of
 
 if TYPE_CHECKING:
+    from runtime.core.ports import StreamPort
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph.execution.model_launcher import ModelLauncher
@@ -47,7 +48,7 @@ class ModelStreams(NotCopied):
         self._started_later: set[Stream] = set()
         self._told: set[Stream] = set()
         """Streams that the task scheduler knows as the model's."""
-        self._counters: dict[Stream, int] = {}
+        self._counters: dict[StreamPort, int] = {}
         self._lock = threading.RLock()
 
     @property
@@ -168,7 +169,7 @@ class ModelStreams(NotCopied):
         """Return the streams that the task scheduler executes, the newest first; the AICPU schedules the others."""
         return [each for each in self.streams if each in self._counters]
 
-    def counter(self, stream: Stream) -> int:
+    def counter(self, stream: StreamPort) -> int:
         """Return the address of the word that counts how often a stream was started."""
         return self._counters[stream]
 

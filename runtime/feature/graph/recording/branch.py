@@ -10,7 +10,7 @@ from runtime import errors
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.prepared import Part, Recording, prepared_send
 from runtime.core.submission.ring import RingV100, RingV200
-from runtime.core.submission.sink import HARDWARE, TaskSink
+from runtime.core.submission.sink import HARDWARE
 from runtime.core.submission.software import RESERVED
 from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.feature.graph.execution.external import keep_as_is
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from chips.tasks import CoreKernel
+    from runtime.core.ports import Closable, EventPort, TaskSink
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.core.submission.sink import Closable
-    from runtime.core.sync.event import Event
     from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.execution.captured import Captured
     from runtime.memory.arguments import ArgumentBlock
@@ -120,7 +119,7 @@ class Branch:
 
     # -- events ----------------------------------------------------------------------------------------------------
 
-    def record(self, event: Event) -> None:
+    def record(self, event: EventPort) -> None:
         """Record an event in the graph.
 
         Raises:
@@ -143,7 +142,7 @@ class Branch:
         shadow.place = self.submitted
         self.last = event.shadow = shadow
 
-    def wait_outside(self, event: Event, *, recorded: bool) -> None:
+    def wait_outside(self, event: EventPort, *, recorded: bool) -> None:
         """Answer a wait for an event that is not part of the graph.
 
         Raises:
@@ -163,7 +162,7 @@ class Branch:
                 hint="record it in a stream of the capture, or wait before the capture begins",
             )
 
-    def reset_outside(self, event: Event, *, recorded: bool) -> None:
+    def reset_outside(self, event: EventPort, *, recorded: bool) -> None:
         """Refuse a reset of an event that is not part of the graph; STARS v2 lets it pass where it changes nothing.
 
         Raises:
@@ -214,7 +213,7 @@ def check_joined(branches: Sequence[Branch], origin: Branch) -> None:
         )
 
 
-def plain_event(event: Event) -> errors.RuntimeFault:
+def plain_event(event: EventPort) -> errors.RuntimeFault:
     """Return the fault for an event that keeps one signal for life, which a graph cannot replace."""
     return errors.fault(
         "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{event!r} cannot be used in a capture",

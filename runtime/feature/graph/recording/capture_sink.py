@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import Task
-    from runtime.core.stream.stream import Stream
+    from runtime.core.ports import BoundModel, StreamPort, TaskSink
     from runtime.core.submission.ring import TaskInfo
-    from runtime.core.submission.sink import BoundModel, Target
     from runtime.feature.graph.recording.branch import Branch
     from runtime.memory.arguments import ArgumentBlock
 
@@ -26,29 +25,29 @@ class CaptureSink:
     def __init__(self, branch: Branch) -> None:
         self.branch = branch
 
-    def stream_for(self, stream: Stream) -> Stream:
+    def stream_for(self, stream: StreamPort) -> StreamPort:
         """Return the graph's stream for the next task."""
         return self.branch.ready()
 
-    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> Target | None:
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> tuple[StreamPort, TaskSink] | None:
         """Let the graph's stream say what takes the task."""
         taken = self.branch.ready()
         return taken.sink.admit(taken, task, info, count)
 
-    def alloc(self, stream: Stream, count: int, info: TaskInfo) -> TaskIds:
+    def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
         """Never reached: another sink takes the task."""
         raise NotImplementedError
 
-    def commit(self, stream: Stream, sqes: bytes) -> None:
+    def commit(self, stream: StreamPort, sqes: bytes) -> None:
         """Never reached."""
         raise NotImplementedError
 
-    def rollback(self, stream: Stream, count: int) -> bool:
+    def rollback(self, stream: StreamPort, count: int) -> bool:
         """Never reached."""
         raise NotImplementedError
 
     def record(
-        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
+        self, stream: StreamPort, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Never reached."""
         raise NotImplementedError

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runtime.core.stream.stream import as_stream
 from runtime.feature.graph.recording.node import Node, NodeKind
 
 if TYPE_CHECKING:
-    from runtime.core.stream.stream import Stream
-    from runtime.core.sync.event import Event
+    from runtime.core.ports import EventPort, StreamPort
     from runtime.core.sync.signals import Signal
     from runtime.feature.graph.recording.branch import Branch
 
@@ -22,7 +22,7 @@ class CapturedEvent:
 
     __slots__ = ("branch", "event", "node", "place", "signal", "waiters", "waits")
 
-    def __init__(self, event: Event, branch: Branch, signal: Signal) -> None:
+    def __init__(self, event: EventPort, branch: Branch, signal: Signal) -> None:
         self.event, self.branch, self.signal = event, branch, signal
         self.node: Node | None = None
         """The record."""
@@ -37,7 +37,7 @@ class CapturedEvent:
         graph = self.branch.graph
         return graph.capturing
 
-    def wait(self, stream: Stream) -> None:
+    def wait(self, stream: StreamPort) -> None:
         """Let a stream wait for the record; one that is not captured joins the capture (fork).
 
         Raises:
@@ -45,17 +45,17 @@ class CapturedEvent:
             CaptureError 107032: the stream is captured into another graph.
         """
         graph = self.branch.graph
-        branch = graph.recording.branch_of(stream, "wait for a captured event", self.event)
+        branch = graph.recording.branch_of(as_stream(stream), "wait for a captured event", self.event)
         with graph.recording.invalidated_by_failure():
             taken = branch.ready()
             self.signal.wait(taken, _nothing, 0)
         self.waiters.append(branch)
         self.waits.append(graph.recording.mark_last(taken, NodeKind.EVENT_WAIT, self.event))
 
-    def reset(self, stream: Stream) -> None:
+    def reset(self, stream: StreamPort) -> None:
         """Take the record back when the graph gets there; see `wait` for the errors."""
         graph = self.branch.graph
-        branch = graph.recording.branch_of(stream, "reset of a captured event", self.event)
+        branch = graph.recording.branch_of(as_stream(stream), "reset of a captured event", self.event)
         with graph.recording.invalidated_by_failure():
             taken = branch.ready()
             self.signal.reset(taken, _nothing)

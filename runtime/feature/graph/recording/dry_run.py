@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, WaitFor
 from runtime import errors
+from runtime.core.stream.stream import as_stream
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.event_flags import WAITABLE
 from runtime.feature.graph.cost import Cost, stream_room
@@ -17,9 +18,9 @@ from runtime.feature.graph.state import counts_hardware_events, has_software_que
 
 if TYPE_CHECKING:
     from chips.tasks import Task
+    from runtime.core.ports import EventPort, StreamPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.core.sync.event import Event
 
 _NOWHERE_ADDRESS = 1 << 40
 
@@ -35,7 +36,7 @@ class DryRun:
         self.context, self.device = stream.context, stream.device
         self.arguments = _Nowhere(stream.device)
         self.branches: list[_Branch] = []
-        self.records: list[Event] = []
+        self.records: list[EventPort] = []
         """Events recorded, once per record."""
         self._hardware = counts_hardware_events(stream.device)
 
@@ -110,7 +111,7 @@ class _CountingSink(CaptureSink):
         super().__init__(branch)
         self._counted = branch
 
-    def admit(self, stream: Stream, task: Task, info: TaskInfo, count: int) -> None:
+    def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> None:
         """Count a task; nothing of it is kept."""
         self._counted.add(task, count)
 
@@ -146,7 +147,7 @@ class _Branch(Branch):
         self.sqes += self.count(task) if count is None else count
         self.tasks += 1
 
-    def record(self, event: Event) -> None:
+    def record(self, event: EventPort) -> None:
         """Count the record of an event; see `Branch.record`."""
         if not event.renewed:
             raise plain_event(event)
@@ -166,13 +167,13 @@ class _DryEvent:
     def __init__(self, dry_run: DryRun) -> None:
         self._dry_run = dry_run
 
-    def wait(self, stream: Stream) -> None:
+    def wait(self, stream: StreamPort) -> None:
         """Count a wait; the stream joins."""
-        self._dry_run.join(stream).add(self._dry_run.wait_task())
+        self._dry_run.join(as_stream(stream)).add(self._dry_run.wait_task())
 
-    def reset(self, stream: Stream) -> None:
+    def reset(self, stream: StreamPort) -> None:
         """Count a reset."""
-        self._dry_run.join(stream).add(self._dry_run.reset_task())
+        self._dry_run.join(as_stream(stream)).add(self._dry_run.reset_task())
 
 
 class _Nowhere(StagedArguments):

@@ -23,9 +23,9 @@ from runtime.memory.ledger import VARIABLE
 if TYPE_CHECKING:
     from chips.env import TaskIds
     from chips.tasks import CoreKernel, Task
+    from runtime.core.ports import EventPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.core.sync.event import Event
     from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.execution.captured import Captured
     from runtime.feature.graph.recording.captured_event import CapturedEvent
@@ -63,7 +63,7 @@ class GraphRecording:
         self.origin = self._join(stream, "where the capture began")
         self.begun_by = graph.context.capture_gate.enter(mode)
 
-    def branch_of(self, stream: Stream, call: str, event: Event) -> Branch:
+    def branch_of(self, stream: Stream, call: str, event: EventPort) -> Branch:
         """Return a stream's branch of this graph, a new one if it is not captured.
 
         Raises:
@@ -171,7 +171,7 @@ class GraphRecording:
         """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
         return None if self.places else self._graph.noted.recorder(self._users[stream], stream, info, task)
 
-    def mark_last(self, stream: Stream, kind: NodeKind, event: Event, *, external: bool = False) -> Node:
+    def mark_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""
         node = next(node for node in reversed(self._graph.nodes) if node.stream is stream)
         node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags), external)

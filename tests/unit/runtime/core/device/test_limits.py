@@ -10,7 +10,8 @@ import chips
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.device.limits import CoreLimits, DeviceLimits, SaturationMode
-from runtime.core.stream.creation import StreamFlag, options_of
+from runtime.core.modes import StreamFlag
+from runtime.core.stream.queues import options_of
 from tests.unit.runtime.machines import OpenMachine
 
 SOCS = {"910B": "Ascend910B1", "950": "Ascend950PR_9599"}

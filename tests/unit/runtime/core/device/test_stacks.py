@@ -84,7 +84,8 @@ def test_queues_of_950_name_the_simt_stack(open_machine: OpenMachine, flags: int
 
 def options(device: Any, flags: int) -> bytes:
     """Return what a queue made with flags would tell the scheduler."""
-    from runtime.core.stream.creation import StreamFlag, options_of
+    from runtime.core.modes import StreamFlag
+    from runtime.core.stream.queues import options_of
 
     extension: bytes = options_of(device, 0, 0, StreamFlag(flags), control=False).extension()
     return extension

@@ -1,0 +1,409 @@
+"""Devices, contexts and the runtime of a process, as everybody sees them who stands below these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from chips.chip import Chip
+    from chips.env import EncodeEnv
+    from chips.registry import Plugin
+    from chips.tasks import TaskType
+    from npuhal.api import HalApi
+    from runtime import errors
+    from runtime.core.callbacks.exceptions import ExceptionCallbacks
+    from runtime.core.callbacks.observers import Observers
+    from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
+    from runtime.core.diagnostics.logs import LogSettings
+    from runtime.core.modes import SaturationMode
+    from runtime.core.ports.events import SignalPort
+    from runtime.core.ports.streams import StreamPort
+    from runtime.core.ports.tracer import Tracer
+    from runtime.core.process.handles import Children, HandleTable
+    from runtime.core.process.process_lock import ProcessLock
+    from runtime.driver.device import DeviceDriver, DeviceFacts
+    from runtime.driver.faults import ReportedFault
+    from runtime.driver.memory import MemoryDriver
+    from runtime.driver.queues import QueueDriver, SimtStack
+    from runtime.driver.resources import IdDriver
+    from runtime.memory.arguments import ArgumentBlock
+
+
+# -- parts of a device -------------------------------------------------------------------------------------------------
+
+
+class HealthPort(Protocol):
+    """What is known of a device's state (runtime.core.device.monitor)."""
+
+    @property
+    def lost(self) -> errors.RuntimeFault | None:
+        """Why the device can do nothing any more, once it is lost."""
+
+    def look(self) -> None:
+        """Ask the device how it is."""
+
+    def check(self) -> None:
+        """Look, and raise where it is lost."""
+
+    def reported(self) -> Sequence[ReportedFault]:
+        """Return the faults that it has now."""
+
+
+class RecyclerPort(Protocol):
+    """Who takes finished tasks back for all streams of a device (runtime.core.submission.reclaim)."""
+
+    def look_around(self) -> None:
+        """Have a round made for somebody who waits."""
+
+
+class EventIdsPort(Protocol):
+    """Device ids that stand for events (runtime.core.sync.event_pool)."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of id."""
+
+    def take(self, *, device_only: bool = False) -> int:
+        """Return an id."""
+
+    def give_back(self, number: int, *, device_only: bool = False) -> None:
+        """Take an id back."""
+
+    def release_idle(self) -> int:
+        """Give ids up that nobody has used for long."""
+
+
+class EventBytesPort(Protocol):
+    """Bytes of device memory that stand for events (runtime.core.sync.event_pool)."""
+
+    def take(self) -> int:
+        """Return the number of a byte."""
+
+    def give_back(self, number: int) -> None:
+        """Take a byte back."""
+
+    def address(self, number: int) -> int:
+        """Return where a byte lies on the device."""
+
+
+class WaitSlotsPort(Protocol):
+    """Device memory for the programs of waits (runtime.core.sync.value)."""
+
+    @property
+    def profiling_switch(self) -> int:
+        """Address of a word that is 0 while profiling is off."""
+
+    def take(self) -> int:
+        """Return the address of a slot."""
+
+    def give_back(self, slot: int) -> None:
+        """Take a slot back."""
+
+    def code_bytes(self, task: Any, env: EncodeEnv) -> int:
+        """Return how long the program of a wait is."""
+
+
+class SignalsPort(Protocol):
+    """What signals are made of on one device (runtime.core.sync.signals)."""
+
+    @property
+    def ids(self) -> EventIdsPort:
+        """Device ids."""
+
+    @property
+    def bytes(self) -> EventBytesPort:
+        """Bytes of memory."""
+
+    @property
+    def wait_slots(self) -> WaitSlotsPort:
+        """Programs of waits."""
+
+    @property
+    def lock(self) -> Lock:
+        """Held while users of a signal are counted."""
+
+    @property
+    def events(self) -> Children:
+        """Events and notifies that are alive."""
+
+    def sites(self, kind: str) -> Counter[str]:
+        """Count what holds an id of a kind by where it was made."""
+
+    def bury(self) -> bool:
+        """Close what was dropped without a close; tells whether there was any."""
+
+
+class DvppGroupPort(Protocol):
+    """Streams that share one completion queue (runtime.core.stream.dvpp_group)."""
+
+    @property
+    def device(self) -> DevicePort:
+        """The device of its streams."""
+
+    @property
+    def logic_cq_id(self) -> int:
+        """The queue."""
+
+    def member(self, stream_id: int, sq_id: int) -> StreamPort | None:
+        """Return the stream that a completion entry is about."""
+
+
+class DevicePort(Protocol):
+    """A device (runtime.core.device.device)."""
+
+    aborting: bool
+    env: EncodeEnv
+
+    @property
+    def runtime(self) -> RuntimePort:
+        """The runtime that has opened it."""
+
+    @property
+    def hal(self) -> HalApi:
+        """The backend."""
+
+    @property
+    def user_id(self) -> int:
+        """Its index for the user."""
+
+    @property
+    def device_id(self) -> int:
+        """The driver's number of it."""
+
+    @property
+    def chip(self) -> Chip:
+        """What it is."""
+
+    @property
+    def plugin(self) -> Plugin:
+        """Builders and readers of its entries."""
+
+    @property
+    def facts(self) -> DeviceFacts:
+        """What the driver has said of it."""
+
+    @property
+    def saturation(self) -> SaturationMode:
+        """What becomes of results out of range in streams made from now on."""
+
+    @property
+    def simt_stack(self) -> SimtStack | None:
+        """The stack of SIMT kernels; None on chips without them."""
+
+    @property
+    def next_serial(self) -> Callable[[], int]:
+        """Counts tasks."""
+
+    @property
+    def driver(self) -> DeviceDriver:
+        """Calls about the device as a whole."""
+
+    @property
+    def memory(self) -> MemoryDriver:
+        """Calls about memory."""
+
+    @property
+    def ids(self) -> IdDriver:
+        """Calls about ids."""
+
+    @property
+    def queues(self) -> QueueDriver:
+        """Calls about queues."""
+
+    @property
+    def sq_registers(self) -> SqRegisterTable:
+        """Where the registers of each queue are."""
+
+    @property
+    def executed_words(self) -> ExecutedWords:
+        """A word per stream that counts what was executed."""
+
+    @property
+    def names(self) -> NamePool:
+        """Names in device memory."""
+
+    @property
+    def health(self) -> HealthPort:
+        """Whether it is well."""
+
+    @property
+    def recycler(self) -> RecyclerPort:
+        """Who takes finished tasks back."""
+
+    @property
+    def signals(self) -> SignalsPort:
+        """What events are made of."""
+
+    @property
+    def control_stream(self) -> StreamPort:
+        """The stream of messages to the task scheduler."""
+
+    @property
+    def own_streams(self) -> Sequence[StreamPort]:
+        """Streams that go with it."""
+
+    @property
+    def host_stream_ids(self) -> set[int]:
+        """Numbers of streams that exist on the host only."""
+
+    @property
+    def programs(self) -> Children:
+        """Programs that are loaded."""
+
+    @property
+    def aicpu_monitor_off(self) -> bool:
+        """Whether STARS alone watches how long AICPU kernels take."""
+
+    def check_open(self) -> None:
+        """Raise where it was closed or reset."""
+
+    def contexts(self) -> Sequence[ContextPort]:
+        """Return the primary context, and then those that users have made."""
+
+    def streams(self) -> Sequence[StreamPort]:
+        """Return all streams that are alive."""
+
+    def scheduler_has(self, capability: str) -> bool:
+        """Whether the task scheduler says that it can do something."""
+
+    def release_arguments(self, blocks: list[ArgumentBlock]) -> None:
+        """Take argument blocks of finished tasks back."""
+
+    def held_memory(self) -> list[str]:
+        """Say in lines who holds memory of it."""
+
+
+# -- contexts ----------------------------------------------------------------------------------------------------------
+
+
+class ContextFailurePort(Protocol):
+    """The failure state of a context (runtime.core.stream.failure)."""
+
+    first: errors.RuntimeFault | None
+
+    def enter(self, stream: StreamPort, fault: errors.RuntimeFault) -> bool:
+        """Take note that a task failed; tells whether its stream goes on."""
+
+    def check(self, stream: StreamPort, task_type: TaskType | None = None) -> None:
+        """Raise the failure where it forbids what is asked of a stream."""
+
+
+class ContextPort(Protocol):
+    """A context (runtime.core.process.context)."""
+
+    @property
+    def device(self) -> DevicePort:
+        """The device that it is on."""
+
+    @property
+    def failure(self) -> ContextFailurePort:
+        """Whether it has stopped."""
+
+    @property
+    def streams(self) -> Children:
+        """Streams that users have made in it."""
+
+    @property
+    def resources(self) -> ExitStack:
+        """What goes with it."""
+
+    def all_streams(self) -> Sequence[StreamPort]:
+        """Return the streams that users made in it and, last, the default one."""
+
+
+# -- the process -------------------------------------------------------------------------------------------------------
+
+
+class CallGroupPort(Protocol):
+    """The callback queue of one thread (runtime.core.callbacks.subscription)."""
+
+    @property
+    def streams(self) -> dict[int, Any]:
+        """Its subscriptions by stream id."""
+
+
+class HostCallbacksPort(Protocol):
+    """Functions that devices call on the host (runtime.core.callbacks.callback)."""
+
+    def group_of(self, stream: StreamPort, signal: Any = None) -> CallGroupPort | None:
+        """Return the queue of whoever takes the calls of a stream, or of the call that sets a signal."""
+
+    def standing(self, stream: StreamPort, signal: SignalPort) -> str:
+        """Say in words where the call stands that sets a signal; "" if none does."""
+
+
+class TimeoutsPort(Protocol):
+    """Time limits of the process (runtime.core.device.timeouts)."""
+
+    @property
+    def wait_limit_s(self) -> int | None:
+        """The limit of waits as it was set, or None."""
+
+    @property
+    def operator_limit_us(self) -> int | None:
+        """The limit of operators as it was set, or None."""
+
+    def operator_ms(self, env: EncodeEnv) -> float:
+        """Return the limit of operators that the hardware counts, in milliseconds."""
+
+
+class RuntimePort(Protocol):
+    """The runtime of a process (runtime.core.process.runtime)."""
+
+    leaving: bool
+    tracer: Tracer | None
+
+    @property
+    def hal(self) -> HalApi:
+        """The backend."""
+
+    @property
+    def handles(self) -> HandleTable:
+        """Numbers of the C API."""
+
+    @property
+    def lock(self) -> ProcessLock:
+        """Who keeps calls out while a snapshot is made."""
+
+    @property
+    def watch_lock(self) -> Lock:
+        """Held while somebody begins or ends to watch."""
+
+    @property
+    def logs(self) -> LogSettings:
+        """What the log variables ask for."""
+
+    @property
+    def hang_s(self) -> float:
+        """Seconds of waiting after which a stream is described."""
+
+    @property
+    def launch_blocking(self) -> bool:
+        """Whether launches wait for their stream unless that says otherwise."""
+
+    @property
+    def timeouts(self) -> TimeoutsPort:
+        """How long waits and operators may take where a call states nothing."""
+
+    @property
+    def callbacks(self) -> HostCallbacksPort:
+        """Functions that devices call on the host."""
+
+    @property
+    def exceptions(self) -> ExceptionCallbacks:
+        """Told of failed tasks, and of streams that are waited for very long."""
+
+    @property
+    def stream_observers(self) -> Observers:
+        """Told of streams that come and go."""
+
+    @property
+    def abort_observers(self) -> Observers:
+        """Told while all tasks of a device are being ended."""
+
+    def open_devices(self) -> Iterable[DevicePort]:
+        """Return the devices that are open now."""

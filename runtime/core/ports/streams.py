@@ -1,0 +1,226 @@
+"""Streams, as everybody sees them who stands below `runtime.core.stream.stream`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import ExitStack
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from chips.env import EncodeEnv, TaskIds
+    from chips.registry import Plugin
+    from chips.tasks import Task, TaskType
+    from runtime import errors
+    from runtime.core.modes import FailureMode, LaunchBlocking, StreamFlag
+    from runtime.core.ports.devices import ContextPort, DevicePort, DvppGroupPort
+    from runtime.core.ports.sinks import BoundModel, CaptureBranch, TaskSink
+    from runtime.core.ports.tracer import Tracer
+    from runtime.core.submission.epoch import EpochFlag
+    from runtime.core.submission.reports import Halted
+    from runtime.core.submission.ring import TaskRing
+    from runtime.core.submission.senders import Senders
+    from runtime.driver.queues import QueuePair
+
+
+class StreamPort(Protocol):
+    """A stream; what can be set here, helpers set."""
+
+    env: EncodeEnv
+    queues: QueuePair
+    blocked: bool
+    closed: bool
+    aborting: bool
+    aborts: int
+    halted: Halted | None
+    failure_mode: FailureMode
+    open_sections: int
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> DevicePort:
+        """The device that it runs on."""
+
+    @property
+    def context(self) -> ContextPort:
+        """The context that owns it."""
+
+    @property
+    def group(self) -> DvppGroupPort | None:
+        """The DVPP group whose completion queue it shares."""
+
+    @property
+    def stream_id(self) -> int:
+        """The driver's number of it."""
+
+    @property
+    def handle(self) -> int:
+        """The number by which the C API knows it."""
+
+    @property
+    def name(self) -> str:
+        """What its maker calls it."""
+
+    @property
+    def site(self) -> str:
+        """Where it was made."""
+
+    @property
+    def flags(self) -> StreamFlag:
+        """What it is for."""
+
+    @property
+    def priority(self) -> int:
+        """From 0, the highest, to 7."""
+
+    @property
+    def plugin(self) -> Plugin:
+        """Builders and readers of its entries."""
+
+    @property
+    def counts_ids(self) -> bool:
+        """Whether tasks are recognised by a 16-bit id of the stream, not by a serial number."""
+
+    @property
+    def never_waited(self) -> bool:
+        """Whether there is nothing to wait for."""
+
+    @property
+    def keeps_tasks(self) -> bool:
+        """Whether places are never given free while it lives."""
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether there is a hardware queue."""
+
+    @property
+    def separate(self) -> bool:
+        """Whether its finished tasks are taken back by the device's recycler."""
+
+    @property
+    def fast_sync(self) -> bool:
+        """Whether it is polled long before a pause."""
+
+    @property
+    def launch_blocking(self) -> LaunchBlocking:
+        """Whether launches in it wait."""
+
+    # -- its parts -------------------------------------------------------------------------------------------------
+
+    @property
+    def ring(self) -> TaskRing:
+        """Its task slots."""
+
+    @property
+    def lock(self) -> RLock:
+        """Held by whoever changes the ring."""
+
+    @property
+    def reports(self) -> RLock:
+        """Held while completion entries are taken."""
+
+    @property
+    def expected(self) -> dict[int, tuple[int, Callable[[Any], None]]]:
+        """Who waits for which report, by report key."""
+
+    @property
+    def failure(self) -> errors.FirstError:
+        """Its first failure."""
+
+    @property
+    def epoch(self) -> EpochFlag:
+        """What prepared sends look at."""
+
+    @property
+    def senders(self) -> Senders:
+        """Prepared driver calls of its queue."""
+
+    @property
+    def sends(self) -> dict[Hashable, Callable[..., int]]:
+        """Prepared sends by what they are."""
+
+    @property
+    def resources(self) -> ExitStack:
+        """What goes with it."""
+
+    @property
+    def tracer(self) -> Tracer | None:
+        """Who watches it."""
+
+    @property
+    def sink(self) -> TaskSink:
+        """The sink in force."""
+
+    @property
+    def own_sink(self) -> TaskSink:
+        """Where tasks go in the end."""
+
+    @property
+    def branch(self) -> CaptureBranch | None:
+        """The branch of a graph that takes its tasks, while it is captured."""
+
+    @property
+    def bound(self) -> BoundModel | None:
+        """The model that keeps its tasks, once it is bound to one."""
+
+    @property
+    def target(self) -> StreamPort:
+        """The stream whose queue takes what is submitted."""
+
+    @property
+    def sq_word(self) -> int:
+        """Address of the device word with the id of the queue that it is lent; 0 where the queue is its own."""
+
+    @property
+    def tick(self) -> Callable[[], None]:
+        """What senders call every 64 places."""
+
+    @property
+    def read_head(self) -> Callable[[], int]:
+        """Reads where the device is in its queue."""
+
+    @property
+    def has_report(self) -> Callable[[], bool]:
+        """Asks whether a completion entry waits."""
+
+    # -- what it is asked ------------------------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raise where it can take no call any more."""
+
+    def check_status(self) -> None:
+        """Raise what keeps anybody from asking about it."""
+
+    def check_send(self, task_type: TaskType) -> None:
+        """Raise what keeps a task from being sent; needed only while `blocked`."""
+
+    def check_not_captured(self, call: str, *, posted: bool = True) -> None:
+        """Refuse what cannot be done to a stream that is being captured."""
+
+    def report_key(self, ids: TaskIds) -> int:
+        """Return the number by which a task's completion entry is recognised."""
+
+    def full(self) -> errors.RuntimeFault:
+        """Return the fault for a task that finds no room in a stream that keeps its tasks."""
+
+    def submit(self, task: Task, **options: Any) -> TaskIds:
+        """Encode and send one task."""
+
+    def synchronize(self, timeout_ms: int = -1) -> None:
+        """Wait until everything submitted so far is done."""
+
+    def drain(self, limit: int = 0) -> None:
+        """Take completion entries, then free what the head has passed."""
+
+    def relied(self) -> None:
+        """Tell tools that the program goes by what was read last."""
+
+    def change_environment(self, **facts: Any) -> None:
+        """Replace facts that SQE builders look at."""
+
+    def drop_prepared(self) -> None:
+        """Forget prepared launches and sends."""
+
+    def update_blocked(self) -> None:
+        """Set `blocked` again after a state has changed that it depends on."""

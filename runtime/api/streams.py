@@ -278,16 +278,16 @@ class Stream(core.Stream):
         """Let each execution of the graph that the stream is captured into record an event for streams outside of it.
 
         Streams do not record the event then, whose records belong to graphs. Errors: see
-        `runtime.feature.graph.execution.external.record`.
+        `runtime.feature.graph.recording.external.record`.
         """
-        from runtime.feature.graph.execution import external
+        from runtime.feature.graph.recording import external
 
         external.record(self, event)
         return event
 
     def wait_external(self, event: Event) -> None:
         """Let each execution of the graph that the stream is captured into wait for the record that is newest then."""
-        from runtime.feature.graph.execution import external
+        from runtime.feature.graph.recording import external
 
         external.wait(self, event)
 

@@ -15,7 +15,7 @@ from runtime import errors
 from runtime.api import Device, Kernel
 from runtime.core.submission.ring import TaskInfo
 from runtime.feature import fusion, graph
-from runtime.feature.graph.execution.captured import has_software_queues
+from runtime.feature.graph.state import has_software_queues
 
 MakeKernel = Callable[..., Kernel]
 pytestmark = pytest.mark.timeout(60)

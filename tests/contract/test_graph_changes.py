@@ -313,9 +313,9 @@ def test_arguments_are_replaced_for_all_kernels_at_once(device: Device, make_ker
 
     assert run() == [[number, number + 1, number + 2] for number in range(count)]
     table = np.arange(3 * count, dtype=np.uint64).reshape(count, 3) + np.uint64(1 << 40)
-    made.repoint(table)
+    made.update_arguments(table)
     assert run() == table.tolist()
-    made.repoint(table[:, :1] * np.uint64(2), first=1)
+    made.update_arguments(table[:, :1] * np.uint64(2), first=1)
     table[:, 1] = table[:, 0] * np.uint64(2)
     assert run() == table.tolist()
     node = made.kernels[7]
@@ -323,9 +323,9 @@ def test_arguments_are_replaced_for_all_kernels_at_once(device: Device, make_ker
     assert run()[7] == [(1 << 64) - 1, 5, int.from_bytes(b"abc", "little")]
     for shape in ((count - 1, 3), (count, 4), (count,)):
         with pytest.raises(errors.InvalidArgument):
-            made.repoint(np.zeros(shape, np.uint64))
+            made.update_arguments(np.zeros(shape, np.uint64))
     with pytest.raises(errors.InvalidArgument):
-        made.repoint(table, first=1)
+        made.update_arguments(table, first=1)
     made.close()
 
 
@@ -342,7 +342,7 @@ def test_arguments_are_not_replaced_while_they_may_be_read(device: Device, make_
         assert raised.value.code == 107040
     device.hal.fake.device(device.device_id).release(stream.stream_id)
     stream.synchronize(5000)
-    made.repoint([[2]])
+    made.update_arguments([[2]])
     made.close()
 
 
@@ -354,5 +354,5 @@ def test_arguments_in_memory_of_the_caller_are_not_the_graphs_to_replace(
     with stream.capture() as made:
         note.bind_device_arguments(stream, 1)(own.address)
     with pytest.raises(errors.InvalidArgument, match="does not hold the arguments"):
-        made.repoint([[2]])
+        made.update_arguments([[2]])
     made.close()

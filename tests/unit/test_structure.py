@@ -263,15 +263,24 @@ def test_no_import_cycle_is_large() -> None:
 
 
 def test_ports_are_for_annotations_alone() -> None:
-    """What the parts of core know each other by is not loaded when a program runs."""
+    """What parts know each other by is not loaded when a program runs."""
     loads = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "runtime").rglob("*.py"))
-        if path.parent.name != "ports"
+        if "ports" not in (path.parent.name, path.stem)
         for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("runtime.core.ports")
+        if isinstance(node, ast.ImportFrom) and "ports" in (node.module or "").split(".")
     ]
     assert loads == []
+
+
+WITHOUT_CYCLES = ("runtime.feature",)
+"""Rooms whose parts know each other by ports: none of their modules is in a cycle."""
+
+
+def test_rooms_of_parts_have_no_cycles() -> None:
+    texts = {module_name(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in sources()}
+    assert [each for each in cycles(import_graph(texts)) if any(name.startswith(WITHOUT_CYCLES) for name in each)] == []
 
 
 def test_a_cycle_is_found_by_typing_and_late_imports_too() -> None:

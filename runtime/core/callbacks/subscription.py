@@ -17,7 +17,7 @@ from runtime.core.callbacks.inside import OWNER
 from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
 
 if TYPE_CHECKING:
-    from runtime.core.ports import DevicePort, StreamPort
+    from runtime.core.ports import BoundModel, DevicePort, StreamPort
     from runtime.core.sync.signals import IdSignal
 
 Function = Callable[[int], Any]
@@ -60,7 +60,8 @@ class Subscription:
         """Calls that were queued and not made yet, but for those of a model's stream."""
         self.wake: Callable[[], object] | None = None
         """Lets the thread look for calls, where it sleeps while there are none."""
-        self._model: Any = None
+        self._model: BoundModel | None = None
+        """The model whose executions make the calls, where the stream is in one."""
         self._expected = False
 
     @property
@@ -71,7 +72,7 @@ class Subscription:
     @property
     def listened(self) -> bool:
         """Whether a call may come: one is queued, or the model that the stream is in is being executed."""
-        if self._expected and self._model.starter.idle():
+        if self._expected and self._model is not None and self._model.idle():
             self._expected = False
         return self.open > 0 or self._expected
 
@@ -95,13 +96,13 @@ class Subscription:
 
     def calls_in(self, stream: StreamPort) -> bool:
         """Whether a stream waits for an execution of the model that makes the calls of this one."""
-        return self._model is not None and bool(self._model.starter.runs_in(stream))
+        return self._model is not None and self._model.runs_in(stream)
 
-    def _follow(self, model: Any) -> None:
+    def _follow(self, model: BoundModel | None) -> None:
         """Have each execution of the model that the stream is in say that calls are coming."""
         if model is not None and self._model is not model.root:
             self._model = model.root
-            self._model.starter.before_each(self._expect)
+            self._model.before_each(self._expect)
 
     def _expect(self) -> None:
         self._expected = True

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+
     from chips.env import TaskIds
     from chips.tasks import CoreKernel, Task
     from runtime.core.ports.events import EventPort
@@ -125,8 +127,21 @@ class BoundModel(Protocol):
         """The device's ids of cache operations, by those that tasks of the model name them by."""
 
     @property
-    def root(self) -> object:
+    def resources(self) -> ExitStack:
+        """What else goes with the model."""
+
+    @property
+    def root(self) -> BoundModel:
         """The model whose executions execute it: itself, but for branches of conditional nodes."""
 
     def counter(self, stream: StreamPort) -> int:
         """Return the address of the word that counts how often a stream was started."""
+
+    def idle(self) -> bool:
+        """Whether no execution is queued or being queued; False where that is not known yet. Never waits."""
+
+    def runs_in(self, stream: StreamPort) -> bool:
+        """Whether a stream waits for an execution."""
+
+    def before_each(self, call: Callable[[], None]) -> None:
+        """Call something on the host before each execution."""

@@ -1,4 +1,7 @@
-"""Models and captured graphs: tasks that are recorded once and executed as often as wanted (core_spec 14, 17)."""
+"""Models and captured graphs: tasks that are recorded once and executed as often as wanted (core_spec 14, 17).
+
+`model.model.Model` and `graph.Graph` hold their parts; the parts know them, and each other, by `ports` only.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,25 @@ from npuhal import late
 
 if TYPE_CHECKING:
     from runtime.core.sync.capture_gate import CaptureMode
-    from runtime.feature.graph.editing.task_group import TaskGroup, begin_group, begin_update, end_group, end_update
-    from runtime.feature.graph.execution.captured import Captured
-    from runtime.feature.graph.graph import Graph
+    from runtime.feature.graph.editing.task_group import begin_group, begin_update, end_group, end_update
+    from runtime.feature.graph.graph import Captured, Graph
     from runtime.feature.graph.model.model import Model
     from runtime.feature.graph.recording.builder import GraphBuilder, Step
     from runtime.feature.graph.recording.capture import begin, end, exchange_mode, status
     from runtime.feature.graph.recording.condition import Condition, ConditionKind, Handle
+    from runtime.feature.graph.recording.group import TaskGroup
     from runtime.feature.graph.recording.node import Node, NodeKind
     from runtime.feature.graph.state import CaptureStatus, GraphState
 else:
     __getattr__, __dir__ = late.names(__name__, {
         "runtime.core.sync.capture_gate": "CaptureMode",
-        "runtime.feature.graph.editing.task_group": "TaskGroup begin_group begin_update end_group end_update",
-        "runtime.feature.graph.execution.captured": "Captured",
-        "runtime.feature.graph.graph": "Graph",
+        "runtime.feature.graph.editing.task_group": "begin_group begin_update end_group end_update",
+        "runtime.feature.graph.graph": "Captured Graph",
         "runtime.feature.graph.model.model": "Model",
         "runtime.feature.graph.recording.builder": "GraphBuilder Step",
         "runtime.feature.graph.recording.capture": "begin end exchange_mode status",
         "runtime.feature.graph.recording.condition": "Condition ConditionKind Handle",
+        "runtime.feature.graph.recording.group": "TaskGroup",
         "runtime.feature.graph.recording.node": "Node NodeKind",
         "runtime.feature.graph.state": "CaptureStatus GraphState",
     })  # fmt: skip

@@ -12,7 +12,7 @@ from runtime.feature.graph.state import has_software_queues
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph import ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +61,15 @@ def stream_room(stream: Stream) -> int:
     return depth - RESERVED - int(chip.prop("expandStreamRsvTaskNum")) - 1
 
 
-def cost_of(graph: Captured) -> Cost:
+def cost_of(graph: ports.Graph) -> Cost:
     """Return what a graph takes; while it is captured, what it would take if it ended now."""
     ends = 1 if graph.end_notify is None else 0
-    unreset = len(graph.recording.shadows) if graph.capturing else 0
-    bytes_used = sum(isinstance(shadow.signal, ByteSignal) for shadow in graph.recording.shadows)
+    unreset = len(graph.recording.captured_events) if graph.capturing else 0
+    bytes_used = sum(isinstance(captured.signal, ByteSignal) for captured in graph.recording.captured_events)
     streams = sum(len(branch.streams) for branch in graph.recording.branches)
     return Cost(
         streams=streams, queues=streams, sqes=sum(node.count for node in graph.nodes) + ends + unreset,
-        nodes=len(graph.nodes) + ends + unreset, events=len(graph.recording.shadows) - bytes_used,
+        nodes=len(graph.nodes) + ends + unreset, events=len(graph.recording.captured_events) - bytes_used,
         event_bytes=bytes_used,
         notifies=1, models=1, lends=graph.software,
         argument_bytes=graph.arguments.size_bytes,

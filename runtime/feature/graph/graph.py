@@ -1,34 +1,195 @@
-"""Graphs as users see them: captured, listed, changed, drawn and executed."""
+"""Graphs as users see them: captured, listed, changed, drawn and executed (core_spec 14.1, 14.8, 14.13)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from runtime import errors
+from runtime.core.device import teardown
 from runtime.errors.whole import whole_or_none
 from runtime.feature.graph import view
 from runtime.feature.graph.cost import Cost, cost_of
-from runtime.feature.graph.editing import update
-from runtime.feature.graph.editing.update_arguments import Repointer
-from runtime.feature.graph.execution.captured import Captured
+from runtime.feature.graph.editing.graph_editing import GraphEditing, words_kept, words_of, wrong_kind
+from runtime.feature.graph.execution.external_events import ExternalEvents
+from runtime.feature.graph.execution.graph_execution import GraphExecution, being_captured
+from runtime.feature.graph.model.model import Model
+from runtime.feature.graph.recording.arguments import StagedArguments
 from runtime.feature.graph.recording.node import Node, NodeKind
+from runtime.feature.graph.recording.recording import GraphRecording
+from runtime.feature.graph.state import OF_STREAM, CaptureStatus, GraphState, has_software_queues
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.core.process.context import Context
+    from runtime.core.stream.stream import Stream
+    from runtime.feature.graph import ports
     from runtime.launch.kernel import Kernel
 
+_EXECUTOR_CAPTURE = 5
 _UNCHANGED = (None, None, None, None)
 
 
-class Graph(Captured):
+class Graph(Model):
     """Work that was captured once and is executed as often as wanted.
 
     Made by `with stream.capture() as graph:`, or task by task with a `GraphBuilder`. `nodes` is what it consists of,
     in the order of the capture; the runtime's own tasks are among them.
     """
 
-    __slots__ = ()
+    # Parts beside those of a model: `recording` (how it comes about), `editing` (changes of its nodes).
+    __slots__ = ("_state", "arguments", "conditions", "editing", "parent", "recording", "software")
 
-    launch = Captured.execute
+    execution: GraphExecution
+    executor, captured = _EXECUTOR_CAPTURE, True
+    launch = Model.execute
+
+    def __init__(self, context: Context, parent: ports.ConditionalNode | None = None) -> None:
+        self.parent = parent
+        """The conditional node whose branch it is, for a graph inside of another."""
+        self.recording = GraphRecording(self)
+        self.editing = GraphEditing(self)
+        self.conditions: list[ports.ConditionalNode] = []
+        """Conditional nodes; their branches are graphs of their own."""
+        super().__init__(context)
+        if parent is not None:
+            context.models.remove(self)
+        self.state = GraphState.NEW
+        self.software = has_software_queues(self.device)
+        """Whether the streams keep their tasks on the host and are lent queues when the graph is executed."""
+        self.arguments = StagedArguments(self.device)
+        """Memory for the arguments of its kernels."""
+        self.resources.callback(self.arguments.close)
+
+    def _make_execution(self) -> GraphExecution:
+        return GraphExecution(self, self.stream_set, self.ending)
+
+    # -- its capture -----------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> GraphState:
+        """Where the graph stands."""
+        return self._state
+
+    @state.setter
+    def state(self, state: GraphState) -> None:
+        self._state = state
+        self.execution.launcher.epoch.block(state is not GraphState.READY)
+
+    @property
+    def status(self) -> CaptureStatus:
+        """What the C API says of the streams of the capture."""
+        return OF_STREAM.get(self.state, CaptureStatus.NONE)
+
+    @property
+    def capturing(self) -> bool:
+        """Whether the capture is going on, invalidated or not."""
+        return self.state in OF_STREAM
+
+    @property
+    def recorder(self) -> ports.TaskRecorder:
+        """What keeps the tasks of its streams: its capture."""
+        return self.recording
+
+    @property
+    def places(self) -> bool:
+        """Whether nodes note where they were captured."""
+        return self.recording.places
+
+    @places.setter
+    def places(self, noted: bool) -> None:
+        self.recording.places = noted
+
+    def finish(self) -> None:
+        """Check that everything was joined, end the graph and load it; a failure closes it.
+
+        Raises:
+            CaptureError: see `GraphRecording.check_complete`.
+        """
+        recording, launcher = self.recording, self.execution.launcher
+        try:
+            origin = recording.check_complete()
+            self.arguments.bring_over()
+            recording.take_records_back()
+            if isinstance(launcher, ExternalEvents):
+                launcher.seal()
+            if self.software:
+                self.execution.complete = True
+            else:
+                self.end(origin.ready())
+                self.load()
+        except BaseException as failure:
+            self.abandon(str(failure))
+            raise
+        recording.leave()
+        self.state = GraphState.READY
+
+    def abandon(self, reason: str) -> None:
+        """End the capture and the graph; messages about its streams and itself give the reason."""
+        self.recording.fail(reason)
+        self.close(force=True)
+
+    # -- as a model ------------------------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Model:
+        """The graph whose executions execute it: itself, but for branches of conditional nodes."""
+        if self.parent is None:
+            return self
+        outer: Any = self.parent.graph
+        return cast("Model", outer.root)
+
+    def tree(self) -> Sequence[Graph]:
+        """Return the graph, the branches of its conditional nodes, and so on."""
+        inner: Any = (branch for condition in self.conditions for branch in condition.branches)
+        return [self, *(each for branch in inner for each in branch.tree())]
+
+    def entry_address(self, stream: Stream, position: int) -> int:
+        """Return where an entry of a software SQ lies on the device, 0 while it is on the host only."""
+        return self.stream_set.entry_address(stream, position)
+
+    def bind(self, stream: Stream, *, head: bool = True) -> None:
+        """Refuse: the capture made its streams, 107000."""
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"graph {self.model_id} was captured and takes no further streams",
+            ee="EE1016", params=("bind of a stream to a model", "the model was captured"),
+            hint="bind to a model made by hand",
+        )
+
+    def check_open(self) -> None:
+        """Raise where the graph was closed; says why its capture had failed."""
+        if self.closed and self.recording.failed:
+            raise errors.fault(
+                "ACL_ERROR_RT_INVALID_HANDLE", f"graph {self.model_id} does not exist: its capture failed: "
+                f"{self.recording.failed}", ee="EE1017", params=("use of a graph", "graph", "its capture failed"),
+                hint="capture again, and do not go on when the end of a capture fails",
+            )
+        super().check_open()
+
+    def close(self, *, force: bool = False) -> None:
+        """End the graph; see `Model.close`. `force` also ends its capture.
+
+        Raises:
+            CaptureError 107026: it is being captured.
+        """
+        if self.capturing and not self.closed:
+            if not force:
+                raise being_captured(self, "close")
+            self.recording.leave()
+        super().close(force=force)
+
+    def _release_streams(self) -> None:
+        self.stream_set.release(teardown.drop)
+        for condition in self.conditions:
+            branches: Any = condition.branches
+            for branch in branches:
+                branch.close(force=True)
+
+    def _release(self) -> None:
+        self.recording.release()
+        self.editing.release()
+        super()._release()
 
     # -- as data ---------------------------------------------------------------------------------------------------
 
@@ -93,19 +254,19 @@ class Graph(Captured):
                 anything is changed; a failure behind that makes the graph unusable.
         """
         blocks, value = whole_or_none("graph.update", "blocks", blocks), whole_or_none("graph.update", "value", value)
+        editing = self.editing
         if args is not None or kernel is not None or blocks is not None:
             given = None if args is None else tuple(args)
-            if given is not None and (kernel, blocks, value, enabled) == _UNCHANGED and update.store(self, node, given):
+            if given is not None and (kernel, blocks, value, enabled) == _UNCHANGED and editing.store(node, given):
                 return
             self._update_kernel(node, given, kernel, blocks)
         if value is not None:
-            address = getattr(node.template, "addr", 0)
-            update.set_value(self, node, address, value, getattr(node.template, "flag", 0))
+            editing.set_value(node, getattr(node.template, "addr", 0), value, getattr(node.template, "flag", 0))
         if enabled is not None:
-            (update.enable if enabled else update.disable)(self, node)
-        update.apply(self)
+            (editing.enable if enabled else editing.disable)(node)
+        editing.apply()
 
-    def repoint(self, values: Any, *, first: int = 0) -> None:
+    def update_arguments(self, values: Any, *, first: int = 0) -> None:
         """Give all kernels other arguments at once, for executions from now on.
 
         Args:
@@ -117,16 +278,20 @@ class Graph(Captured):
             InvalidArgument 107000: the shape does not fit, or a kernel's arguments were changed by a task group or
                 `update`, or are in memory of the caller.
         """
-        update.check_changeable(self)
-        if self.repointer is None:
-            self.repointer = Repointer(self)
-        self.repointer.store(self, values, first)
+        self.editing.store_all(values, first)
+
+    repoint = update_arguments
+    """The former name of `update_arguments`."""
 
     def _update_kernel(
         self, node: Node, args: tuple[Any, ...] | None, kernel: Kernel | None, blocks: int | None
     ) -> None:
         launched = kernel or node.kernel
         if launched is None or node.kind is not NodeKind.KERNEL:
-            raise update.wrong_kind(node, "launches no kernel")
-        block = update.words_of(launched, args) if args is not None else update.words_kept(node, kernel)
-        update.set_kernel(self, node, launched, node.blocks if blocks is None else blocks, block)
+            raise wrong_kind(node, "launches no kernel")
+        block = words_of(launched, args) if args is not None else words_kept(node, kernel)
+        self.editing.set_kernel(node, launched, node.blocks if blocks is None else blocks, block)
+
+
+Captured = Graph
+"""The former name of what a capture makes."""

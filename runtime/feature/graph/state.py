@@ -11,10 +11,9 @@ from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
-    from runtime.feature.graph.recording.recording import GraphRecording
 
 _MANY_EVENTS = 8192
-"""With more free event ids than that, shadows are hardware events."""
+"""With more free event ids than that, captured events are hardware events."""
 
 
 class CaptureStatus(enum.IntEnum):
@@ -54,24 +53,8 @@ def has_software_queues(device: Device) -> bool:
 
 
 def counts_hardware_events(device: Device) -> bool:
-    """Whether shadows are hardware events: the chip counts them, and has plenty (core_spec 14.6)."""
+    """Whether captured events are hardware events: the chip counts them, and has plenty (core_spec 14.6)."""
     if device.chip.traits.events is not EventKind.IDS:
         return False
     capacity, used = device.ids.usage(id_kinds.EVENT)
     return capacity - used > _MANY_EVENTS
-
-
-class Spoils:
-    """`with graph.recording.invalidated_by_failure():`"""
-
-    __slots__ = ("_recording",)
-
-    def __init__(self, recording: GraphRecording) -> None:
-        self._recording = recording
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
-        if raised is not None:
-            self._recording.spoil(raised)

@@ -27,8 +27,7 @@ from runtime.feature.graph.recording.node import Node
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.execution.captured import Captured
-    from runtime.feature.graph.model.model import Model
+    from runtime.feature.graph import ports
 
 _TYPE_NAMES = {TaskType.MEMCPY: "MEMCPY_ASYNC", TaskType.STREAM_WAIT_EVENT: "EVENT_WAIT"}
 _VERBOSE = 1
@@ -53,7 +52,7 @@ class Edge(NamedTuple):
         return self.target.place
 
 
-def edges_of(graph: Captured) -> list[Edge]:
+def edges_of(graph: ports.Graph) -> list[Edge]:
     """Return all edges: stream by stream, then events."""
     found: list[Edge] = []
     last: dict[Stream, Node] = {}
@@ -61,9 +60,9 @@ def edges_of(graph: Captured) -> list[Edge]:
         if before := last.get(node.user):
             found.append(Edge(before, node))
         last[node.user] = node
-    for shadow in graph.recording.shadows:
-        if shadow.node is not None:
-            found += (Edge(shadow.node, wait, _event_of(shadow.node)) for wait in shadow.waits)
+    for captured in graph.recording.captured_events:
+        if captured.node is not None:
+            found += (Edge(captured.node, wait, _event_of(captured.node)) for wait in captured.waits)
     return found
 
 
@@ -74,7 +73,7 @@ def _event_of(node: Node) -> str:
 # -- text and pictures -------------------------------------------------------------------------------------------------
 
 
-def outline(graph: Captured) -> str:
+def outline(graph: ports.Graph) -> str:
     """Return the graph as indented text: its streams, what each does, and which events lead where."""
     leads: dict[Node, list[Node]] = {}
     for edge in edges_of(graph):
@@ -103,7 +102,7 @@ def _line(node: Node, targets: Sequence[Node]) -> str:
     return " ".join(parts)
 
 
-def dot(graph: Captured) -> str:
+def dot(graph: ports.Graph) -> str:
     """Return the graph in the language of Graphviz: one cluster per stream, dashed edges for events."""
     lines = [f"digraph {json.dumps(graph.name or f'graph {graph.model_id}')} {{", "  node [shape=box];"]
     for branch in graph.recording.branches:
@@ -127,7 +126,7 @@ def _attributes(node: Node) -> str:
 # -- the debug form of the C API ---------------------------------------------------------------------------------------
 
 
-def debug_json(model: Model, flags: int = 0) -> str:
+def debug_json(model: ports.Model, flags: int = 0) -> str:
     """Return what aclmdlRIDebugJsonPrint writes: a trace for Chrome's viewer, with durations that mean nothing.
 
     Streams come newest first, as the model lists them.
@@ -139,7 +138,7 @@ def debug_json(model: Model, flags: int = 0) -> str:
     return "[\n" + ",\n".join(events) + ("\n" if events else "") + "]"
 
 
-def _events(model: Model, stream: Stream, flags: int) -> Iterator[str]:
+def _events(model: ports.Model, stream: Stream, flags: int) -> Iterator[str]:
     start = 0
     for node in model.nodes:
         if node.stream is not stream:
@@ -175,7 +174,7 @@ def _event_name(node: Node, kind: str) -> str:
     return kind
 
 
-def _facts(model: Model, node: Node, kind: str, flags: int) -> dict[str, object]:
+def _facts(model: ports.Model, node: Node, kind: str, flags: int) -> dict[str, object]:
     task = node.task
     facts: dict[str, object] = {
         "Model Id": model.model_id, "Stream Id": node.stream.stream_id, "Task Id": node.ids.task_id, "Task Type": kind,
@@ -198,7 +197,7 @@ def _facts(model: Model, node: Node, kind: str, flags: int) -> dict[str, object]
     return facts
 
 
-def times(graph: Captured, executed: Any) -> dict[Node, list[int]]:
+def times(graph: ports.Graph, executed: Any) -> dict[Node, list[int]]:
     """Return the nanoseconds of each execution of each node; see `Graph.times`."""
     device = graph.device.device_id
     places = {(device, node.stream.stream_id, node.position): node for node in graph.nodes}
@@ -223,7 +222,7 @@ class Difference(NamedTuple):
     what: str
 
 
-def differences(before: Captured, after: Captured) -> list[Difference]:
+def differences(before: ports.Graph, after: ports.Graph) -> list[Difference]:
     """Return what differs between two graphs, in order; streams and events are compared by their place in the capture.
 
     A node is the same when it has the same name, blocks, branch and state; kernels are also told apart by the words of
@@ -243,7 +242,7 @@ def differences(before: Captured, after: Captured) -> list[Difference]:
     return found
 
 
-def _signature(graph: Captured, node: Node) -> tuple[object, ...]:
+def _signature(graph: ports.Graph, node: Node) -> tuple[object, ...]:
     place = next((index for index, branch in enumerate(graph.recording.branches) if branch.user is node.user), -1)
     kernel = "" if node.kernel is None else node.kernel.name
     return (place, type_name(node), kernel, node.blocks, node.enabled)

@@ -12,7 +12,7 @@ from runtime.capi.aclrt.kinds import U32, Address, CondTaskParams, Enum, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.core.sync.label import LabelList
-from runtime.feature.graph import Captured, Model
+from runtime.feature.graph import Graph, Model
 from runtime.feature.graph.model.links import activate, switch, switch_label
 from runtime.feature.graph.recording.condition import Condition, ConditionKind
 from runtime.feature.graph.recording.condition import Handle as ConditionHandle
@@ -96,7 +96,7 @@ def aclmdlRICondHandleCreate(
 ) -> None:
     """Make the value that decides a conditional node; flag 1 lets each execution start with defaultLaunchValue."""
     call = "aclmdlRICondHandleCreate"
-    graph = handle_of(acl, modelRI, Captured)
+    graph = handle_of(acl, modelRI, Graph)
     assigned = _chosen(call, "flag", flag, (0, _ASSIGN_DEFAULT)) == _ASSIGN_DEFAULT
     handle.value = ConditionHandle(graph, defaultLaunchValue, assigned=assigned).handle
 

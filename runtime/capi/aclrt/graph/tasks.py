@@ -20,7 +20,6 @@ from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.feature import graph
 from runtime.feature.graph import Graph, Model, Node, NodeKind, TaskGroup, view
-from runtime.feature.graph.editing import update
 from runtime.feature.graph.model.model_sink import bound_model
 from runtime.launch.block import HostBlock
 from runtime.launch.kernel import Kernel
@@ -219,7 +218,7 @@ def aclmdlRITaskSetParams(acl: Acl, task: Handle, params: Address) -> None:
         )
     elif kind in (NodeKind.VALUE_WRITE, NodeKind.VALUE_WAIT) and kind == node.kind:
         address, value, flag = _VALUE.unpack_from(union)
-        update.set_value(found, node, address, value, flag if kind == NodeKind.VALUE_WAIT else 0)
+        found.editing.set_value(node, address, value, flag if kind == NodeKind.VALUE_WAIT else 0)
     else:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: type is {kind}, the task's is {int(node.kind)}", ee="EE1003",
@@ -244,7 +243,7 @@ def _set_kernel(acl: Acl, call: str, found: Graph, node: Node, group: int, union
         )
     data = ctypes.string_at(arguments, size) if on_host else found.device.memory.read(arguments, size)
     options = launch_options(acl, call, function, config)
-    update.set_kernel(found, node, kernel, blocks, HostBlock(bytes(data)), options)
+    found.editing.set_kernel(node, kernel, blocks, HostBlock(bytes(data)), options)
 
 
 @entry(null_rt("task"), waits_for_snapshot=True)
@@ -252,7 +251,7 @@ def aclmdlRITaskDisable(acl: Acl, task: Handle) -> None:
     """Leave a task out; aclmdlRIUpdate puts that in force."""
     call = "aclmdlRITaskDisable"
     node = _node(acl, task)
-    update.disable(_graph(acl, call, node), node)
+    _graph(acl, call, node).editing.disable(node)
 
 
 @entry(
@@ -269,7 +268,7 @@ def aclmdlRIUpdate(acl: Acl, modelRI: Handle) -> None:
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {found!r} has its tasks in hardware queues",
             hint="use task groups, or a driver that binds queues dynamically",
         )
-    update.apply(found)
+    found.editing.apply()
 
 
 # -- debug output ------------------------------------------------------------------------------------------------------

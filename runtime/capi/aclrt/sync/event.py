@@ -12,7 +12,7 @@ from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag, check_flags
-from runtime.feature.graph.execution import external
+from runtime.feature.graph.recording import external
 
 _COMPLETE, _NOT_READY = 0, 1
 """aclrtEventStatus and aclrtEventWaitStatus; aclrtEventRecordedStatus has them the other way round."""

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph import ports
     from runtime.feature.graph.recording.node import Node
     from runtime.memory.arguments import ArgumentBlock
 
 
 def replace_task(
-    graph: Captured, node: Node, task: Task, label: TaskInfo, arguments: ArgumentBlock | None, stream: Stream | None
+    graph: ports.Graph, node: Node, task: Task, label: TaskInfo, arguments: ArgumentBlock | None, stream: Stream | None
 ) -> None:
     """Let a node do something else from now on.
 
@@ -44,15 +44,14 @@ def replace_task(
     old = node.arguments
     describe(graph, node, task, label, arguments)
     node.stream.ring.attach(node.position, arguments)
-    done = partial(graph.retire, old) if old is not None and old is not arguments else None
+    done = partial(graph.editing.retire, old) if old is not None and old is not arguments else None
     write(graph, node, sqes, stream, done)
 
 
-def describe(graph: Captured, node: Node, task: Task, info: TaskInfo, arguments: ArgumentBlock | None) -> None:
+def describe(graph: ports.Graph, node: Node, task: Task, info: TaskInfo, arguments: ArgumentBlock | None) -> None:
     """Let a node say that it does something else."""
     node.template, node.label, node.arguments = task, info, arguments
-    graph.repointer = None
-    graph.argument_slots.pop(node, None)
+    graph.editing.forget_arguments(node)
 
 
 def encoded(node: Node, task: Task) -> bytes:
@@ -77,7 +76,7 @@ def filled(node: Node, sqes: bytes) -> bytes:
 
 
 def write(
-    graph: Captured, node: Node, sqes: bytes, stream: Stream | None, done: Callable[[], None] | None = None
+    graph: ports.Graph, node: Node, sqes: bytes, stream: Stream | None, done: Callable[[], None] | None = None
 ) -> None:
     """Put SQEs at a node's place; `done` is called once nothing of the old ones will be read any more."""
     place = node.stream
@@ -85,7 +84,7 @@ def write(
     if sink is not None:
         address = graph.entry_address(place, node.position)
         if stream is None or not address:
-            graph.rewrite(place, node.position, sqes)
+            graph.stream_set.rewrite(place, node.position, sqes)
             if done is not None:
                 done()
             return

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from chips.tasks import FusionKernel, TaskType
+from chips.tasks import FusionKernel
 from runtime import errors
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.sink import Target, group_exhausted
 from runtime.feature.graph.editing.rewrite import describe, filled, write
 from runtime.feature.graph.recording.branch import branch_of
+from runtime.feature.graph.recording.group import KERNELS, TaskGroup, no_kernel
 
 if TYPE_CHECKING:
     from chips.env import TaskIds
@@ -20,34 +21,6 @@ if TYPE_CHECKING:
     from runtime.feature.graph.recording.branch import Branch
     from runtime.feature.graph.recording.node import Node
     from runtime.memory.arguments import ArgumentBlock
-
-_KERNELS = (TaskType.KERNEL_AICORE, TaskType.KERNEL_AIVEC)
-
-
-class TaskGroup:
-    """Kernels that were captured between `begin_group` and `end_group`, in order."""
-
-    __slots__ = ("branch", "error", "handle", "nodes", "recording", "updater")
-
-    def __init__(self, branch: Branch) -> None:
-        self.branch = branch
-        self.nodes: list[Node] = []
-        self.recording = True
-        self.error: errors.RuntimeFault | None = None
-        """What came in between while it was recorded."""
-        self.updater: Stream | None = None
-        """The stream that fills it anew."""
-        self.handle = 0
-
-    def check(self, label: TaskInfo) -> None:
-        """Refuse what is no kernel: 507009 (EE1006); the group is spoiled."""
-        fusion = label.type is TaskType.FUSION_KERNEL and self.branch.graph.device.chip.traits.fusion_in_groups
-        if label.type not in _KERNELS and not fusion:
-            self.error = _no_kernel(label, "recorded in")
-            raise self.error
-
-    def __repr__(self) -> str:
-        return f"<task group of graph {self.branch.graph.model_id}, {len(self.nodes)} kernels>"
 
 
 def begin_group(stream: Stream) -> TaskGroup:
@@ -173,8 +146,8 @@ class UpdateSink:
             StreamError 507009: no kernel (EE1006). InternalError 507000: the group has no further one.
             InvalidArgument 107000: it runs on other cores than the one it replaces.
         """
-        if info.type not in _KERNELS and not isinstance(task, FusionKernel):
-            raise _no_kernel(info, "update")
+        if info.type not in KERNELS and not isinstance(task, FusionKernel):
+            raise no_kernel(info, "update")
         nodes = self.group.nodes
         if self.next >= len(nodes):
             raise group_exhausted(self.stream, info)
@@ -197,7 +170,7 @@ class UpdateSink:
         node = self.group.nodes[self.next]
         graph, block = self.group.branch.graph, stream.ring.arguments[node.position]
         old = node.arguments
-        done = partial(graph.retire, old) if old is not None and old is not block else None
+        done = partial(graph.editing.retire, old) if old is not None and old is not block else None
         write(graph, node, filled(node, sqes), self.stream, done)
 
     def rollback(self, stream: StreamPort, count: int) -> bool:
@@ -254,12 +227,4 @@ def _status(call: str, reason: str, *, posted: bool = False) -> errors.RuntimeFa
     return errors.fault(
         "RT_ERROR_STREAM_TASKGRP_STATUS", f"{call}: {reason}", ee="EE1016" if posted else "",
         params=(call, reason) if posted else (), hint="pair each begin with an end",
-    )
-
-
-def _no_kernel(label: TaskInfo, what: str) -> errors.RuntimeFault:
-    return errors.fault(
-        "RT_ERROR_TASK_NOT_SUPPORT", f"{label} is no kernel on AI cores and cannot be {what} a task group", ee="EE1006",
-        params=(str(label), label.type.name, "only kernels on AI cores can be in a task group"),
-        hint="submit it outside of the group",
     )

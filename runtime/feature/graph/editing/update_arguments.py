@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph import ports
 
 
 class ArgumentSlot:
@@ -25,7 +25,7 @@ class ArgumentSlot:
 
     __slots__ = ("_copy", "_count", "_device", "_memory", "_pack", "_sent", "_view")
 
-    def __init__(self, graph: Captured, node: Node, address: int, view: memoryview) -> None:
+    def __init__(self, graph: ports.Graph, node: Node, address: int, view: memoryview) -> None:
         """Args:
             address, view: the span that they are in.
         """
@@ -54,7 +54,7 @@ class ArgumentSlot:
         return True
 
 
-def slot_of(graph: Captured, node: Node) -> ArgumentSlot | None:
+def slot_of(graph: ports.Graph, node: Node) -> ArgumentSlot | None:
     """Return where the arguments of a kernel lie in the graph's memory; None where they are elsewhere."""
     if node.kind is not NodeKind.KERNEL:
         return None
@@ -65,12 +65,12 @@ def slot_of(graph: Captured, node: Node) -> ArgumentSlot | None:
     return None
 
 
-class Repointer:
+class ArgumentTable:
     """Where the arguments of a graph's kernels lie; valid until one of them gets arguments elsewhere."""
 
     __slots__ = ("_columns", "_parts", "_rows")
 
-    def __init__(self, graph: Captured) -> None:
+    def __init__(self, graph: ports.Graph) -> None:
         """Look all kernels up.
 
         Raises:
@@ -96,7 +96,7 @@ class Repointer:
         if len(held) < self._rows:
             raise _elsewhere(graph, next(node for row, node in enumerate(nodes) if row not in held))
 
-    def store(self, graph: Captured, values: Any, first: int) -> None:
+    def store(self, graph: ports.Graph, values: Any, first: int) -> None:
         """Give each kernel the values of its row, from its argument number `first` on.
 
         Raises:
@@ -104,7 +104,7 @@ class Repointer:
         """
         import numpy as np
 
-        table, first = _words(values), whole("graph.repoint", "first", first)
+        table, first = _words(values), whole("graph.update_arguments", "first", first)
         most = self._columns - first
         if table.ndim != 2 or len(table) != self._rows or first < 0 or not 0 < table.shape[1] <= most:
             raise errors.fault(
@@ -126,7 +126,7 @@ def _words(values: Any) -> np.ndarray[Any, Any]:
     table = np.asarray(values)
     if table.size and table.dtype.kind not in "iu":
         given = np.asarray(values, object).ravel().tolist()  # whole numbers as the caller has them
-        words = [whole("graph.repoint", "a value", each) % (1 << 64) for each in given]
+        words = [whole("graph.update_arguments", "a value", each) % (1 << 64) for each in given]
         table = np.array(words, np.uint64).reshape(table.shape)
     return table.astype(np.uint64, copy=False)
 
@@ -147,7 +147,7 @@ def _place(node: Node) -> int:
     return int(node.task.args) + _hidden(node)[0] * SLOT_BYTES  # type: ignore[attr-defined]
 
 
-def _elsewhere(graph: Captured, node: Node) -> errors.RuntimeFault:
+def _elsewhere(graph: ports.Graph, node: Node) -> errors.RuntimeFault:
     return errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{graph!r} does not hold the arguments of {node!r}",
         hint="kernels launched with arguments in memory of the caller are changed by writing there",

@@ -21,11 +21,10 @@ from runtime.core.submission.two_tasks import TwoTaskSend
 from runtime.errors.mixing import check_same_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from runtime.core.ports import StreamPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import Finished
-    from runtime.feature.graph.model.model import Model
+    from runtime.feature.graph import ports
 
 _FOR_EVER = 0xFFFFFFFF
 _WORD_BYTES = 8
@@ -38,14 +37,14 @@ class ModelLauncher:
 
     __slots__ = ("_capacity", "_function", "_model", "_sends", "_tasks", "epoch")
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ports.Model) -> None:
         self._model = model
         self._function = self._capacity = 0
         self._tasks: tuple[ModelExecute, NotifyWait] | None = None
-        self._sends: dict[Stream, TwoTaskSend] = {}
+        self._sends: dict[StreamPort, TwoTaskSend] = {}
         """What an execution sends, by stream."""
         self.epoch = EpochFlag()
-        """Barred while an execution has to be looked at."""
+        """Blocked while executions have to take the slow path."""
 
     def forget(self) -> None:
         """Prepare everything anew for the next execution: queues or the notify of the end have changed."""
@@ -53,40 +52,24 @@ class ModelLauncher:
         self.look()
 
     def look(self) -> None:
-        """Let the next execution in each stream be looked at."""
+        """Let the next execution in each stream take the slow path."""
         self.epoch.renew()
-        self._model.ready.clear()
+        self._model.execution.ready.clear()
 
     @property
     def running(self) -> bool:
         """Whether an execution is not known to be over."""
         return bool(self._sends) and any(both.pending for both in tuple(self._sends.values()))
 
-    def runs_in(self, stream: Stream) -> bool:
+    def runs_in(self, stream: StreamPort) -> bool:
         """Whether a stream waits for an execution."""
         both = self._sends.get(stream)
         return both is not None and both.pending
 
-    def idle(self) -> bool:
-        """Whether no execution is queued or being queued; False where that is not known yet. Never waits."""
-        lock = self._model.lock
-        if not lock.acquire(blocking=False):
-            return False
-        try:
-            return not self.running
-        finally:
-            lock.release()
-
-    def before_each(self, call: Callable[[], None]) -> None:
-        """Call something on the host before each execution."""
-        with self._model.lock:
-            self._model.before.append(call)
-            self.look()
-
     def settled(self) -> bool:
-        """Let each execution be looked at from now on; returns whether all that were queued before are over.
+        """Let each execution take the slow path from now on; returns whether all that were queued before are over.
 
-        Called with the model's lock held, so that whoever looks has to wait.
+        Called with the model's lock held, so that the slow path has to wait.
         """
         self.look()
         for stream in tuple(self._sends):
@@ -115,14 +98,14 @@ class ModelLauncher:
             self._sends[stream] = both
         if not both.try_send(over):
             both.send_singly(over)
-        elif over is None and not self._model.before and not waits(stream):
-            self._model.ready[stream] = both.try_send
+        elif over is None and not self._model.execution.before and not waits(stream):
+            self._model.execution.ready[stream] = both.try_send
 
     def _prepare(self, stream: Stream) -> tuple[ModelExecute, NotifyWait]:
         """Write the program for the queues that the head streams have now; returns the tasks that use it."""
         model, memory = self._model, self._model.device.memory
         assert model.end_notify is not None
-        heads = model.heads()
+        heads = model.stream_set.heads()
         code_bytes = CondDevice.of(stream.env).size_bytes(StartProgram.program)
         table_bytes = 2 * _WORD_BYTES * len(heads)
         size = code_bytes + table_bytes + _TRACE_BYTES
@@ -131,7 +114,7 @@ class ModelLauncher:
             self._function, self._capacity = memory.alloc(size, internal_flags(hbm=True)), size
         start = ModelExecute(
             model_id=model.model_id, head_sq_ids=tuple(each.queues.sq_id for each in heads),
-            exec_times_addrs=tuple(model.counter(each) for each in heads), function=self._function,
+            exec_times_addrs=tuple(model.stream_set.counter(each) for each in heads), function=self._function,
             function_bytes=code_bytes, trace_addr=self._function + code_bytes + table_bytes,
         )
         for block in blocks(start, stream.env, TaskIds(0)):
@@ -146,4 +129,3 @@ class ModelLauncher:
         if self._function:
             self._model.device.memory.free(self._function)
             self._function = self._capacity = 0
-

@@ -24,8 +24,9 @@ from runtime.core.submission.ring import TaskInfo
 from runtime.feature.graph.execution.model_launcher import ModelLauncher
 
 if TYPE_CHECKING:
+    from runtime.core.ports import StreamPort
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.model.model import Model
+    from runtime.feature.graph import ports
 
 EXECUTOR = 2
 """Who executes such a model, as the task scheduler is told."""
@@ -52,7 +53,7 @@ class AicpuLauncher(ModelLauncher):
 
     __slots__ = ("_blocks", "_ended", "_info", "_live", "_loaded", "_words")
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ports.Model) -> None:
         super().__init__(model)
         self._info = model.device.memory.alloc(_INFO.size, internal_flags(hbm=True))
         self._blocks = [self._info]
@@ -67,7 +68,7 @@ class AicpuLauncher(ModelLauncher):
         """Whether an execution is not known to be over."""
         return bool(self._live)
 
-    def runs_in(self, stream: Stream) -> bool:
+    def runs_in(self, stream: StreamPort) -> bool:
         """Whether a stream may wait for an execution."""
         return self.running
 
@@ -77,7 +78,7 @@ class AicpuLauncher(ModelLauncher):
         return self._ended
 
     def end(self, stream: Stream) -> None:
-        """Put the end of the model at a stream's place.
+        """Put the end of the model behind the tasks of a stream.
 
         Raises:
             RuntimeFault 507000: it has one already.
@@ -98,7 +99,7 @@ class AicpuLauncher(ModelLauncher):
         self._ended = True
 
     def activate(self, stream: Stream, target: Stream) -> None:
-        """Start another stream of the model when the AICPU gets to this place; its own have started all at once."""
+        """Start another stream of the model when the AICPU gets to this task; its own all start with the model."""
         task = AicpuKernel(
             so_name=0, func_name=self._model.device.names.address_of("activeEntryStream"),
             args=self._word(target.stream_id), kind=AicpuKind.CCE,
@@ -113,7 +114,7 @@ class AicpuLauncher(ModelLauncher):
             DeviceFault 507020: the AICPU scheduler refuses it: two of its streams start with the model, for example.
         """
         model = self._model
-        if not any(stream.flags & StreamFlag.CPU_SCHEDULE for stream in model.heads()):
+        if not any(stream.flags & StreamFlag.CPU_SCHEDULE for stream in model.stream_set.heads()):
             raise errors.fault(
                 "RT_ERROR_MODEL_EXECUTOR", f"model {model.model_id} has streams of the AICPU, and none of them starts "
                 "with it", hint="bind the AICPU's first stream with head=True, before the end of the model",
@@ -134,14 +135,14 @@ class AicpuLauncher(ModelLauncher):
                 operation=ModelOperation.PRE_PROCESS, model_id=model.model_id, stream_id=sender.stream_id,
                 sq_id=sender.queues.sq_id, first_task_id=_NO_TASK, executor_flag=EXECUTOR,
             ), owner="model pre process")  # fmt: skip
-            self._tell(sender, Command.LOAD)
+            self._command(sender, Command.LOAD)
             sender.synchronize()
         self._loaded = True
 
     def _describe(self) -> None:
         """Write down which streams the model has and what the AICPU's hold."""
         model = self._model
-        heads = set(model.heads())
+        heads = set(model.stream_set.heads())
         streams = b"".join(
             _STREAM.pack(each.stream_id, int(each.flags) | (_HEAD if each in heads else 0)) for each in model.streams
         )
@@ -152,7 +153,7 @@ class AicpuLauncher(ModelLauncher):
         tasks = b"".join(
             _TASK.pack(node.ids.task_id, node.stream.stream_id, *_function(node.template), 0) for node in nodes
         )
-        listed = [self._place(image) if image else 0 for image in (streams, tasks)]
+        listed = [self._store(image) if image else 0 for image in (streams, tasks)]
         model.device.memory.write(self._info, _INFO.pack(
             model.model_id, 0, len(model.streams), len(nodes), *listed, 0, 0
         ))  # fmt: skip
@@ -160,7 +161,7 @@ class AicpuLauncher(ModelLauncher):
     def __call__(self, stream: Stream, over: Callable[[], object] | None = None) -> None:
         """Execute the model once in a stream, which goes on when the end was reached."""
         self._live.append(None)
-        self._tell(stream, Command.EXECUTE, over or self._live.popleft)
+        self._command(stream, Command.EXECUTE, over or self._live.popleft)
 
     def execute_now(self, timeout_ms: int) -> None:
         """Execute in a stream of its own, and wait."""
@@ -171,7 +172,7 @@ class AicpuLauncher(ModelLauncher):
     def abort(self) -> None:
         """Stop an execution; the stream that waits for it goes on with the failure 507023."""
         with self._messenger() as sender:
-            self._tell(sender, Command.ABORT)
+            self._command(sender, Command.ABORT)
             sender.synchronize()
 
     def close(self) -> None:
@@ -186,11 +187,11 @@ class AicpuLauncher(ModelLauncher):
                 steps.callback(self._forget_model)
 
     def _forget_model(self) -> None:
-        sender = self._model.sender
-        self._tell(sender, Command.DESTROY)
+        sender = self._model.stream_set.sender
+        self._command(sender, Command.DESTROY)
         sender.synchronize()
 
-    def _tell(self, sender: Stream, command: Command, finished: Callable[[], object] | None = None) -> None:
+    def _command(self, sender: Stream, command: Command, finished: Callable[[], object] | None = None) -> None:
         task = ModelToAicpu(
             model_id=self._model.model_id, command=command, info=self._info, executor_flag=EXECUTOR
         )
@@ -210,10 +211,10 @@ class AicpuLauncher(ModelLauncher):
     def _word(self, value: int) -> int:
         """Return where a number of 32 bits lies on the device."""
         if value not in self._words:
-            self._words[value] = self._place(struct.pack("<I", value))
+            self._words[value] = self._store(struct.pack("<I", value))
         return self._words[value]
 
-    def _place(self, image: bytes) -> int:
+    def _store(self, image: bytes) -> int:
         memory = self._model.device.memory
         address = memory.alloc(len(image), internal_flags(hbm=True))
         self._blocks.append(address)
@@ -229,7 +230,7 @@ def _function(task: object) -> tuple[int, int, int, int]:
     return task.kind, task.func_name, task.so_name, task.args + task.head_offset
 
 
-def check_left_to_aicpu(model: Model, stream: Stream) -> None:
+def check_left_to_aicpu(model: ports.Model, stream: Stream) -> None:
     """Raise where the AICPU cannot schedule a model for a stream's sake: the chip, or an end that there is already."""
     if model.end_notify is not None:
         raise errors.fault(

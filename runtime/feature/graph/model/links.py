@@ -5,7 +5,6 @@ Each calls a program in device memory that belongs to the model (core_spec 17.4,
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,21 +15,17 @@ from chips.programs.stream import DIAGNOSTIC_BYTES, Condition
 from chips.tasks import LabelSwitchByIndex, StreamActive, StreamSwitch
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.ring import TaskInfo
-from runtime.core.submission.software import has_room
 from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher
 from runtime.feature.graph.model.model_sink import bound_model
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
     from runtime.core.sync.label import LabelList
-    from runtime.feature.graph.model.model import Model
+    from runtime.feature.graph import ports
 
 _INT32, _INT64 = 0, 1
-_MOST_ENTRIES = 8
-"""More than any task has."""
 _ALIGNED = 256
 
 AnyTask = TypeVar("AnyTask", StreamActive, StreamSwitch, LabelSwitchByIndex)
@@ -41,8 +36,8 @@ class Link:
 
     __slots__ = ("_ids", "_make", "_model", "_size", "_stream", "function")
 
-    def __init__(self, model: Model, stream: Stream, make: Callable[[], Any], owner: str) -> None:
-        """Submit the task that `make` describes, with room for its program on the device."""
+    def __init__(self, model: ports.Model, stream: Stream, make: Callable[[], Any], owner: str) -> None:
+        """Submit the task that `make` describes, and take device memory for its program."""
         self._model, self._stream, self._make = model, stream, make
         self._size = len(blocks(replace(make(), function=_ALIGNED), stream.env, TaskIds(0))[0].data)
         memory = model.device.memory
@@ -66,7 +61,7 @@ class Link:
         self.write()
         stream = self._stream
         entry = stream.plugin.encode(self._task(), stream.env, self._ids)
-        self._model.rewrite(stream, self._ids.position, entry)
+        self._model.stream_set.rewrite(stream, self._ids.position, entry)
 
 
 def page_of(stream: Stream) -> int:
@@ -83,8 +78,9 @@ def activate(stream: Stream, target: Stream) -> None:
         NotSupported 207000: the AICPU schedules the other one, but not this one.
     """
     model = _common_model(stream, target, "start of a stream")
-    if stream.flags & StreamFlag.CPU_SCHEDULE and isinstance(model.starter, AicpuLauncher):
-        model.starter.activate(stream, target)
+    launcher = model.execution.launcher
+    if stream.flags & StreamFlag.CPU_SCHEDULE and isinstance(launcher, AicpuLauncher):
+        launcher.activate(stream, target)
         return
     _check_queue(target, "start of a stream")
     chain(model, stream.target, target)
@@ -98,16 +94,16 @@ def _check_queue(target: Stream, call: str) -> None:
         )
 
 
-def chain(model: Model, stream: Stream, target: Stream) -> None:
-    """Put the start of `target` at a place of `stream`."""
+def chain(model: ports.Model, stream: Stream, target: Stream) -> None:
+    """Put the task that starts `target` behind the tasks of `stream`."""
 
     def task() -> StreamActive:
         return StreamActive(
             active_sq_id=target.queues.sq_id, active_stream_id=target.stream_id, page=page_of(target),
-            exec_times_addr=model.counter(target),
+            exec_times_addr=model.stream_set.counter(target),
         )
 
-    model.links.append(Link(model, stream, task, "start of a stream"))
+    model.stream_set.links.append(Link(model, stream, task, "start of a stream"))
 
 
 def switch(
@@ -130,10 +126,10 @@ def switch(
         return StreamSwitch(
             addr=left, condition=condition, value_addr=right, data_type=_INT64 if wide else _INT32, extended=True,
             true_sq_id=target.queues.sq_id, true_stream_id=target.stream_id, page=page_of(target),
-            exec_times_addr=model.counter(target),
+            exec_times_addr=model.stream_set.counter(target),
         )
 
-    model.links.append(Link(model, stream.target, task, "switch of streams"))
+    model.stream_set.links.append(Link(model, stream.target, task, "switch of streams"))
 
 
 def switch_label(stream: Stream, index: int, count: int, labels: LabelList) -> None:
@@ -154,10 +150,10 @@ def switch_label(stream: Stream, index: int, count: int, labels: LabelList) -> N
             index_addr=index, max_index=count, labels_addr=labels.address, count_addr=labels.count_address
         )
 
-    model.links.append(Link(model, stream.target, task, "switch of labels"))
+    model.stream_set.links.append(Link(model, stream.target, task, "switch of labels"))
 
 
-def _common_model(stream: Stream, target: Stream, call: str) -> Model:
+def _common_model(stream: Stream, target: Stream, call: str) -> ports.Model:
     stream.check_open()
     target.check_open()
     model, other = bound_model(stream), bound_model(target)
@@ -177,44 +173,3 @@ def _unbound(stream: Stream, call: str) -> errors.RuntimeFault:
         "RT_ERROR_STREAM_MODEL", f"{call}: stream {stream.stream_id} is bound to no model", ee="EE1011",
         params=(call, stream.stream_id, "stream", "it is bound to no model"), hint="bind the stream first",
     )
-
-
-class Split:
-    """What a user's stream keeps beyond the largest queue goes to further streams, each started by the one before."""
-
-    __slots__ = ("_chaining", "_lock", "_master", "_model", "streams")
-
-    def __init__(self, model: Model, master: Stream) -> None:
-        self._model, self._master = model, master
-        self.streams: list[Stream] = []
-        self._lock = threading.RLock()
-        self._chaining = False
-        """Whether the last stream is getting the task that starts the next."""
-
-    def place(self, count: int = _MOST_ENTRIES) -> Stream:
-        """Return the stream that takes a task of so many entries next, a new one when the last is full.
-
-        Raises:
-            InvalidArgument 107000: the model is complete (EE1016).
-        """
-        model = self._model
-        if model.complete:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"stream {self._master.stream_id} takes no tasks: model "
-                f"{model.model_id} is complete", ee="EE1016", params=("submit", "the model is complete"),
-                hint="submit before the model is loaded",
-            )
-        with self._lock:
-            last = self.streams[-1] if self.streams else self._master
-            return last if self._chaining or has_room(last, count) else self._go_on(last)
-
-    def _go_on(self, last: Stream) -> Stream:
-        following = creation.create_split(self._master)
-        try:
-            self._model.enlist(following, head=False)
-            self._chaining = True
-            chain(self._model, last, following)
-        finally:
-            self._chaining = False
-        self.streams.append(following)
-        return following

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from runtime.core.stream.stream import as_stream
 from runtime.core.submission.sink import Target
@@ -13,45 +13,29 @@ if TYPE_CHECKING:
     from runtime.core.ports import CaptureBranch, StreamPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.feature.graph.model.links import Split
-    from runtime.feature.graph.model.model import Model
+    from runtime.feature.graph import ports
     from runtime.memory.arguments import ArgumentBlock
 
 
-class TaskRecorder(Protocol):
-    """Keeps what is put into the streams of a model."""
-
-    def admit(self, stream: Stream, info: TaskInfo) -> None:
-        """Refuse a task that a stream cannot take now."""
-
-    def note(
-        self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
-    ) -> None:
-        """Keep a task that was put into a stream."""
-
-    def spoil(self, failure: BaseException) -> None:
-        """Take note that a task could not be put."""
-
-
 class ModelSink:
-    """Puts the tasks of one bound stream; `split` lets further streams go on when it is full."""
+    """Puts the tasks of one bound stream; `further` lets other streams go on when it is full."""
 
-    __slots__ = ("_recorder", "immediate", "model", "name", "split")
+    __slots__ = ("_recorder", "further", "immediate", "model", "name")
 
     branch: ClassVar[CaptureBranch | None] = None
 
-    def __init__(self, model: Model, recorder: TaskRecorder, stream: Stream) -> None:
-        self.model, self._recorder = model, recorder
+    def __init__(self, model: ports.Model, stream: Stream) -> None:
+        self.model, self._recorder = model, model.recorder
         self.name, self.immediate = stream.own_sink.name, stream.own_sink.immediate
-        self.split: Split | None = None
+        self.further: ports.FurtherStreams | None = None
 
     def stream_for(self, stream: StreamPort) -> StreamPort:
         """Return the stream that takes the next task."""
-        return stream if self.split is None else self.split.place()
+        return stream if self.further is None else self.further.next_for()
 
     def admit(self, stream: StreamPort, task: Task, info: TaskInfo, count: int) -> Target:
         """Refuse what the model cannot take now, or say which stream takes it."""
-        taken = as_stream(stream) if self.split is None else self.split.place(count)
+        taken = as_stream(stream) if self.further is None else self.further.next_for(count)
         self._recorder.admit(taken, info)
         return Target(taken, self)
 
@@ -74,7 +58,7 @@ class ModelSink:
         self._recorder.note(as_stream(stream), task, info, ids, count, arguments)
 
     def spoil(self, failure: BaseException) -> None:
-        """Tell the model that a task could not be put."""
+        """Let the recorder know that a task could not be put."""
         self._recorder.spoil(failure)
 
 
@@ -83,7 +67,7 @@ def model_sink_of(stream: Stream) -> ModelSink | None:
     return next((sink for sink in stream.sinks if isinstance(sink, ModelSink)), None)
 
 
-def bound_model(stream: Stream) -> Model | None:
+def bound_model(stream: Stream) -> ports.Model | None:
     """Return the model that a stream is bound to; None where it is bound to none."""
     sink = model_sink_of(stream)
     return None if sink is None else sink.model

@@ -3,108 +3,98 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from chips.tasks import ModelMaintenance, ModelOperation
 from runtime import errors
 from runtime.core.device import teardown
+from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import StreamFlag
-from runtime.driver import resources as id_kinds
-from runtime.errors.mixing import NotCopied
 from runtime.feature.graph.execution.rings import DeviceRings, software_sink
-from runtime.feature.graph.model.links import Link
-from runtime.feature.graph.model.model_sink import bound_model, model_sink_of
+from runtime.feature.graph.model.further_streams import FurtherStreams
+from runtime.feature.graph.model.model_sink import ModelSink, bound_model, model_sink_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from runtime.core.ports import StreamPort
-    from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.execution.model_launcher import ModelLauncher
-    from runtime.feature.graph.model.model_sink import ModelSink
+    from runtime.feature.graph import ports
 
 
-class ModelStreams(NotCopied):
+class ModelStreams:
     """The streams of one model."""
 
-    __slots__ = ("_counters", "_lock", "_rings", "_started_later", "_told", "complete", "context", "device", "links",
-                 "model_id", "starter", "streams")  # fmt: skip
+    __slots__ = ("_counters", "_device", "_known", "_model", "_rings", "_started_later", "bound", "links", "lock")
 
-    starter: ModelLauncher
-    """What starts the model."""
-
-    def __init__(self, context: Context) -> None:
-        context.check_open()
-        self.context, self.device = context, context.device
-        self.model_id = self.device.ids.alloc(id_kinds.MODEL)
-        self.complete = False
-        """Whether executions were prepared, or will be by the first one."""
-        self.streams: list[Stream] = []
-        """Bound streams, the newest first."""
-        self.links: list[Link] = []
+    def __init__(self, model: ports.Model) -> None:
+        self._model, self._device = model, model.device
+        self.bound: list[Stream] = []
+        """The streams, the newest first."""
+        self.links: list[ports.QueueProgram] = []
         """Tasks that start other streams."""
+        self.lock = threading.RLock()
+        """Held while an execution is queued, and while queues change."""
         self._rings: DeviceRings | None = None
         self._started_later: set[Stream] = set()
-        self._told: set[Stream] = set()
+        self._known: set[Stream] = set()
         """Streams that the task scheduler knows as the model's."""
         self._counters: dict[StreamPort, int] = {}
-        self._lock = threading.RLock()
 
-    @property
-    def lock(self) -> threading.RLock:
-        """Held while an execution is queued."""
-        return self._lock
+    # -- which streams ---------------------------------------------------------------------------------------------
 
-    @property
-    def root(self) -> ModelStreams:
-        """The model whose executions execute it: itself, but for branches of conditional nodes."""
-        return self
+    def bind(self, stream: Stream, *, head: bool) -> None:
+        """Take a user's stream in; see `Model.bind`."""
+        stream.check_open()
+        if not stream.flags & (StreamFlag.PERSISTENT | StreamFlag.CPU_SCHEDULE):
+            raise not_kept(stream)
+        stream.check_not_captured("bind of a stream to a model")
+        if stream.bound is not None:
+            raise errors.fault(
+                "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is bound to model {stream.bound.model_id}",
+                ee="EE1007", params=(stream.stream_id, stream.bound.model_id), hint="unbind it first",
+            )
+        if stream.failure_mode is not FailureMode.CONTINUE:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} stops at failures",
+                hint="bind streams of failure mode 0",
+            )
+        if stream.flags & StreamFlag.CPU_SCHEDULE:
+            self._model.execution.leave_to_aicpu(stream)
+        self.add(stream, head=head)
+        self._model.context.streams.remove(stream)
+        if software_sink(stream) is not None and (sink := model_sink_of(stream)) is not None:
+            sink.further = FurtherStreams(self._model, stream)
 
-    def check_open(self) -> None:
-        """Raise where the model was closed."""
-        raise NotImplementedError
-
-    def _sink_for(self, stream: Stream) -> ModelSink:
-        """Return what puts the tasks of a bound stream."""
-        raise NotImplementedError
-
-    def enlist(self, stream: Stream, *, head: bool) -> None:
+    def add(self, stream: Stream, *, head: bool) -> None:
         """Make a stream the model's; the task scheduler learns of those that have no queue yet when they get one.
 
         It never learns of those that the AICPU schedules.
         """
+        sink = ModelSink(self._model, stream)
         if stream.flags & StreamFlag.CPU_SCHEDULE:
-            stream.bind_sink(self._sink_for(stream))
-            self._take(stream, head)
+            stream.bind_sink(sink)
+            self._list(stream, head)
             return
-        self._counters[stream] = self.device.executed_words.address(stream.stream_id)
+        self._counters[stream] = self._device.executed_words.address(stream.stream_id)
         self._publish(stream)
-        stream.bind_sink(sink := self._sink_for(stream))
+        stream.bind_sink(sink)
         try:
             if software_sink(stream) is None:
-                self._tell_added(stream)
+                self._announce(stream)
             elif self._rings is None:
-                self._rings = DeviceRings(self.device)
+                self._rings = DeviceRings(self._device)
         except BaseException:
             stream.lift_sink(sink)
             del self._counters[stream]
             raise
-        self._take(stream, head)
+        self._list(stream, head)
 
-    def _take(self, stream: Stream, head: bool) -> None:
-        self.streams.insert(0, stream)
+    def _list(self, stream: Stream, head: bool) -> None:
+        self.bound.insert(0, stream)
         if not head:
             self._started_later.add(stream)
-
-    def _publish(self, stream: Stream) -> None:
-        """Write down where the registers of a stream's queue are, for programs on the device."""
-        if not self.device.chip.traits.registers_at_creation and stream.has_queue:
-            self.device.sq_registers.write(stream.queues.sq_id, self.device.queues.register_base(stream.queues.sq_id))
-
-    def _tell_added(self, stream: Stream) -> None:
-        self._maintain(ModelOperation.STREAM_ADD, stream, exec_times_addr=self._counters[stream])
-        self._told.add(stream)
 
     def unbind(self, stream: Stream) -> None:
         """Give a stream back to its context, with nothing in it.
@@ -112,146 +102,209 @@ class ModelStreams(NotCopied):
         Raises:
             StreamError 107005: it is not in this model.
         """
-        self.check_open()
-        if bound_model(stream) is not self:
-            raise errors.fault(
-                "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {self.model_id}",
-                ee="EE4002", params=(f"it is not bound to model {self.model_id}",),
-                hint="unbind it from the model it is bound to",
-            )
-        with self._lock:
-            self._detach()
+        if bound_model(stream) is not self._model:
+            raise not_bound(self._model, stream, "unbind it from the model it is bound to", message="EE4002")
+        with self.lock:
+            self.detach()
             self._remove(stream)
 
     def _remove(self, stream: Stream) -> None:
         with ExitStack() as steps:
             steps.callback(self._forget, stream)
-            if stream in self._told:
-                self._tell_removed(stream)
+            if stream in self._known:
+                self._retract(stream)
 
     def _forget(self, stream: Stream) -> None:
         sink = model_sink_of(stream)
         assert sink is not None
-        following = [] if sink.split is None else sink.split.streams
+        following = [] if sink.further is None else sink.further.streams
         stream.lift_sink(sink)
-        self.streams.remove(stream)
+        self.bound.remove(stream)
         self._started_later.discard(stream)
         self._counters.pop(stream, None)
         for each in following:
-            if each in self.streams:
+            if each in self.bound:
                 self._remove(each)
             teardown.drop(each)
         if self._rings is not None:
             self._rings.forget(stream)
         if self._rings is not None or not stream.has_queue:
             teardown.empty(stream)
-        self.context.streams.add(stream)
-
-    def _tell_removed(self, stream: Stream) -> None:
-        self._maintain(ModelOperation.STREAM_DELETE, stream)
-        self._told.discard(stream)
+        self._model.context.streams.add(stream)
 
     def clean(self, stream: Stream) -> None:
-        """Empty a bound stream, so that other tasks can be put into it; the model has to be loaded again."""
-        with self._lock:
-            self._detach()
-            if self._rings is not None:
-                self._rings.forget(stream)
-            teardown.empty(stream)
-            self.complete = False
-            self.starter.look()
+        """Empty a stream, so that other tasks can be put into it; the lock is held."""
+        self.detach()
+        if self._rings is not None:
+            self._rings.forget(stream)
+        teardown.empty(stream)
 
     def heads(self) -> list[Stream]:
         """Return the streams that start with the model, the oldest first."""
-        return [each for each in reversed(self.streams) if each not in self._started_later]
+        return [each for each in reversed(self.bound) if each not in self._started_later]
 
     def known(self) -> list[Stream]:
         """Return the streams that the task scheduler executes, the newest first; the AICPU schedules the others."""
-        return [each for each in self.streams if each in self._counters]
+        return [each for each in self.bound if each in self._counters]
 
     def counter(self, stream: StreamPort) -> int:
         """Return the address of the word that counts how often a stream was started."""
         return self._counters[stream]
 
+    def release(self, then: Callable[[Stream], None]) -> None:
+        """Give all streams up; `then` is called with each that is the model's no more."""
+        with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
+            for stream in reversed(self.bound):
+                steps.callback(self._let_go, stream, then)
+            self.detach()
+
+    def _let_go(self, stream: Stream, then: Callable[[Stream], None]) -> None:
+        if stream in self.bound:  # it may have gone with another one
+            try:
+                self._remove(stream)
+            finally:
+                then(stream)
+
+    # -- what the task scheduler knows -----------------------------------------------------------------------------
+
     @property
     def sender(self) -> Stream:
         """The stream for messages: the control stream, or the context's default one where the chip has none."""
-        device, context = self.device, self.context
+        device, context = self._device, self._model.context
         if device.control_stream is not device.primary_stream or context.closed:
             return device.control_stream
         return context.default_stream
 
-    def _maintain(self, operation: ModelOperation, stream: Stream, **facts: int) -> None:
-        """Send a message about the model, and wait until it was read."""
+    def send_message(self, operation: ModelOperation, stream: Stream, **facts: int) -> None:
+        """Send a message about the model and one of its streams, and wait until it was read."""
         sender = self.sender
         task = ModelMaintenance(
-            operation=operation, model_id=self.model_id, stream_id=stream.stream_id, sq_id=stream.queues.sq_id, **facts
+            operation=operation, model_id=self._model.model_id, stream_id=stream.stream_id, sq_id=stream.queues.sq_id,
+            **facts,
         )
         sender.submit(task, owner=f"model {operation.name.lower().replace('_', ' ')}")
         sender.synchronize()
 
+    def _publish(self, stream: Stream) -> None:
+        """Write down where the registers of a stream's queue are, for programs on the device."""
+        if not self._device.chip.traits.registers_at_creation and stream.has_queue:
+            self._device.sq_registers.write(
+                stream.queues.sq_id, self._device.queues.register_base(stream.queues.sq_id)
+            )
+
+    def announce(self) -> None:
+        """Let the task scheduler know the streams that it executes."""
+        for stream in self.known():
+            self._announce(stream)
+
+    def _announce(self, stream: Stream) -> None:
+        self.send_message(ModelOperation.STREAM_ADD, stream, exec_times_addr=self._counters[stream])
+        self._known.add(stream)
+
+    def retract(self) -> None:
+        """Let the task scheduler forget the streams that it knows."""
+        for stream in self.bound:
+            if stream in self._known:
+                self._retract(stream)
+
+    def _retract(self, stream: Stream) -> None:
+        self.send_message(ModelOperation.STREAM_DELETE, stream)
+        self._known.discard(stream)
+
     # -- software SQs ----------------------------------------------------------------------------------------------
 
-    def tree(self) -> Sequence[ModelStreams]:
-        """Return the model and those that it starts itself."""
-        raise NotImplementedError
+    @property
+    def unattached(self) -> bool:
+        """Whether there are software SQs without queues."""
+        return self._rings is not None and not self._rings.bound
 
-    def _attach(self) -> None:
+    @property
+    def lent(self) -> int:
+        """Queues of the device's pool that the streams have now."""
+        return 0 if self._rings is None else self._rings.lent
+
+    def use_rings(self, rings: DeviceRings) -> None:
+        """Keep the entries of software SQs in what the whole tree of models has."""
+        self._rings = rings
+
+    def attach(self) -> None:
         """Give software SQs their queues, unless they have them with all that they hold; the lock is held."""
         if self._rings is None:
             return
-        tree = self.tree()
-        streams = [stream for model in tree for stream in model.known()]
+        tree = [model.stream_set for model in self._model.tree()]
+        streams = [stream for each in tree for stream in each.known()]
         if self._rings.complete(streams):
             return
-        for model in tree:
-            model._rings = self._rings
-        self._detach()
-        self._rings.bind(streams, self.context)
+        for each in tree:
+            each.use_rings(self._rings)
+        self.detach()
+        self._rings.bind(streams, self._model.context)
         try:
-            for model in tree:
-                for stream in model.known():
-                    model._tell_added(stream)
+            for each in tree:
+                each.announce()
             self._rings.set_tails()
-            for model in tree:
-                for link in model.links:
+            for each in tree:
+                for link in each.links:
                     link.refresh()
         except BaseException:
-            self._detach()
+            self.detach()
             raise
 
-    def _detach(self) -> None:
+    def detach(self) -> None:
         """Take the queues of software SQs away; nothing is being executed, and the lock is held."""
         if self._rings is None or not self._rings.bound:
             return
-        for model in self.tree():
-            for stream in model.streams:
-                if stream in model._told:
-                    model._tell_removed(stream)
+        for model in self._model.tree():
+            model.stream_set.retract()
         self._rings.unbind()
-        self.starter.forget()
-
-    # -- on another card -------------------------------------------------------------------------------------------
-
-    def lose_queues(self) -> None:
-        """Note that the card knows nothing of the model, and that software SQs have no queues."""
-        with self._lock:
-            self._told.clear()
-            self.starter.forget()
-            if self._rings is not None:
-                self._rings.lose()
-
-    def bind_again(self) -> None:
-        """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
-        with self._lock:
-            for stream in reversed(self.streams):
-                if software_sink(stream) is None:
-                    self._publish(stream)
-                    self._tell_added(stream)
-
-    # -- entries ---------------------------------------------------------------------------------------------------
+        self._model.execution.launcher.forget()
 
     def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
         """Put other entries in the place of a task; only for software SQs."""
         if self._rings is not None and software_sink(stream) is not None:
             self._rings.rewrite(stream, position, sqes)
+
+    def entry_address(self, stream: Stream, position: int) -> int:
+        """Return where an entry of a software SQ lies on the device, 0 while it is on the host only."""
+        return 0 if self._rings is None else self._rings.address_of(stream, position)
+
+    def free_rings(self) -> None:
+        """Give back the device memory of software SQs, and their queues."""
+        if self._rings is not None:
+            self._rings.close()
+
+    # -- on another card -------------------------------------------------------------------------------------------
+
+    def lose_queues(self) -> None:
+        """Note that the card knows nothing of the model, and that software SQs have no queues."""
+        with self.lock:
+            self._known.clear()
+            self._model.execution.launcher.forget()
+            if self._rings is not None:
+                self._rings.lose()
+
+    def bind_again(self) -> None:
+        """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
+        with self.lock:
+            for stream in reversed(self.bound):
+                if software_sink(stream) is None:
+                    self._publish(stream)
+                    self._announce(stream)
+
+
+def not_kept(stream: Stream) -> errors.RuntimeFault:
+    """Return the fault of a stream that does not keep its tasks where a model is to have it."""
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"stream {stream.stream_id} does not keep its tasks", ee="EE1017",
+        params=("bind of a stream to a model", "stream", "it was not made with PERSISTENT"),
+        hint="make the stream with StreamFlag.PERSISTENT",
+    )
+
+
+def not_bound(model: ports.Model, stream: Stream, hint: str, message: str = "") -> errors.RuntimeFault:
+    """Return the fault of a stream that is not in the model in which it was to be."""
+    reason = f"it is not bound to model {model.model_id}"
+    return errors.fault(
+        "RT_ERROR_STREAM_MODEL", f"stream {stream.stream_id} is not bound to model {model.model_id}", ee=message,
+        params=(reason,) if message else (), hint=hint,
+    )

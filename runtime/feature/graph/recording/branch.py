@@ -13,7 +13,6 @@ from runtime.core.submission.ring import RingV100, RingV200
 from runtime.core.submission.sink import HARDWARE
 from runtime.core.submission.software import RESERVED
 from runtime.core.sync.event_flags import WAITABLE, EventFlag
-from runtime.feature.graph.execution.external import keep_as_is
 from runtime.feature.graph.model.links import chain
 from runtime.feature.graph.recording.capture_sink import CaptureSink
 from runtime.feature.graph.recording.captured_event import CapturedEvent
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from runtime.core.ports import Closable, EventPort, TaskSink
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.feature.graph.editing.task_group import TaskGroup
-    from runtime.feature.graph.execution.captured import Captured
+    from runtime.feature.graph import ports
+    from runtime.feature.graph.recording.group import TaskGroup
     from runtime.memory.arguments import ArgumentBlock
 
 
@@ -40,7 +39,7 @@ class Branch:
 
     __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "sink", "streams", "user")
 
-    def __init__(self, graph: Captured, user: Stream, stream: Stream, cause: str) -> None:
+    def __init__(self, graph: ports.Graph, user: Stream, stream: Stream, cause: str) -> None:
         self.graph, self.user, self.cause = graph, user, cause
         self.sink: TaskSink = CaptureSink(self)
         """What is laid over the user's stream."""
@@ -126,7 +125,7 @@ class Branch:
             NotSupported 207000: the event keeps one signal for life, and is not of the kind EXTERNAL.
         """
         if event.flags == EventFlag.EXTERNAL:
-            keep_as_is(self, event, NodeKind.EVENT_RECORD)
+            self._keep_external(event, NodeKind.EVENT_RECORD)
             return
         if not event.renewed:
             raise plain_event(event)
@@ -135,12 +134,12 @@ class Branch:
         graph = self.graph
         with graph.recording.invalidated_by_failure():
             stream = self.ready()
-            shadow = CapturedEvent(event, self, graph.recording.new_signal())
-            graph.recording.shadows.append(shadow)
-            shadow.signal.record(stream, _nothing, timeline=False, reported=None)
-        shadow.node = graph.recording.mark_last(stream, NodeKind.EVENT_RECORD, event)
-        shadow.place = self.submitted
-        self.last = event.shadow = shadow
+            captured = CapturedEvent(event, self, graph.recording.new_signal())
+            graph.recording.captured_events.append(captured)
+            captured.signal.record(stream, _nothing, timeline=False, reported=None)
+        captured.node = graph.recording.mark_last(stream, NodeKind.EVENT_RECORD, event)
+        captured.submitted = self.submitted
+        self.last = event.shadow = captured
 
     def wait_outside(self, event: EventPort, *, recorded: bool) -> None:
         """Answer a wait for an event that is not part of the graph.
@@ -150,7 +149,7 @@ class Branch:
             CaptureError 107024: it was recorded outside.
         """
         if event.flags == EventFlag.EXTERNAL:
-            keep_as_is(self, event, NodeKind.EVENT_WAIT)
+            self._keep_external(event, NodeKind.EVENT_WAIT)
             return
         if not event.renewed:
             raise plain_event(event)
@@ -169,10 +168,26 @@ class Branch:
             NotSupported 207000: it cannot be part of a graph.
         """
         if event.flags == EventFlag.EXTERNAL:
-            keep_as_is(self, event, NodeKind.EVENT_RESET)
+            self._keep_external(event, NodeKind.EVENT_RESET)
             return
         if recorded or event.flags != EventFlag.DEFAULT or not self.graph.device.chip.traits.resets_in_captures:
             raise plain_event(event)
+
+    def _keep_external(self, event: EventPort, kind: NodeKind) -> None:
+        """Put a record, wait or reset of an event of the kind EXTERNAL into the graph."""
+        graph, signal = self.graph, event.signal
+        assert signal is not None
+        with graph.recording.invalidated_by_failure():
+            taken = self.ready()
+            if kind is NodeKind.EVENT_RECORD:
+                signal.record(taken, _nothing, timeline=False, reported=None)
+            elif kind is NodeKind.EVENT_WAIT:
+                signal.wait(taken, _nothing, 0)
+            else:
+                signal.reset(taken, _nothing)
+        graph.recording.mark_last(taken, kind, event, external=True)
+        if signal.hold():
+            graph.resources.callback(signal.drop)
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -185,7 +200,7 @@ class Branch:
     def joined(self) -> bool:
         """Whether the branch ends in a record that somebody waits for."""
         last = self.last
-        return last is not None and last.place == self.submitted and bool(last.waiters)
+        return last is not None and last.submitted == self.submitted and bool(last.waiters)
 
     def story(self) -> str:
         """Return who this is, where the stream was made, how it came into the capture, and what it did last."""

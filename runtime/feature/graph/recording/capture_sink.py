@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from chips.tasks import Task
     from runtime.core.ports import BoundModel, StreamPort, TaskSink
     from runtime.core.submission.ring import TaskInfo
-    from runtime.feature.graph.recording.branch import Branch
+    from runtime.feature.graph import ports
     from runtime.memory.arguments import ArgumentBlock
 
 
@@ -22,7 +22,7 @@ class CaptureSink:
     immediate = False
     model: ClassVar[BoundModel | None] = None
 
-    def __init__(self, branch: Branch) -> None:
+    def __init__(self, branch: ports.Branch) -> None:
         self.branch = branch
 
     def stream_for(self, stream: StreamPort) -> StreamPort:

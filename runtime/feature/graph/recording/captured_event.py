@@ -1,4 +1,4 @@
-"""Shadows: what stands for recorded events in a graph.
+"""What stands for recorded events in a graph.
 
 Events fork and join the branches of a capture. In the graph they are replaced by signals of its own, which every
 execution sets and takes back again (core_spec 14.6).
@@ -14,21 +14,21 @@ from runtime.feature.graph.recording.node import Node, NodeKind
 if TYPE_CHECKING:
     from runtime.core.ports import EventPort, StreamPort
     from runtime.core.sync.signals import Signal
-    from runtime.feature.graph.recording.branch import Branch
+    from runtime.feature.graph import ports
 
 
 class CapturedEvent:
     """What stands for a recorded event in the graph."""
 
-    __slots__ = ("branch", "event", "node", "place", "signal", "waiters", "waits")
+    __slots__ = ("branch", "event", "node", "signal", "submitted", "waiters", "waits")
 
-    def __init__(self, event: EventPort, branch: Branch, signal: Signal) -> None:
+    def __init__(self, event: EventPort, branch: ports.Branch, signal: Signal) -> None:
         self.event, self.branch, self.signal = event, branch, signal
         self.node: Node | None = None
         """The record."""
-        self.place = 0
-        """Places taken in the branch up to and with the record."""
-        self.waiters: list[Branch] = []
+        self.submitted = 0
+        """Entries of the branch up to and with the record."""
+        self.waiters: list[ports.Branch] = []
         self.waits: list[Node] = []
 
     @property

@@ -7,7 +7,7 @@ the value is not 0; SWITCH runs the branch with the number in the value, if ther
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chips.env import TaskIds
 from chips.memory_rules import internal_flags
@@ -21,14 +21,13 @@ from runtime.core.process.handles import dead_handle
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.sync.notify import Notify
 from runtime.errors.whole import whole
+from runtime.feature.graph.graph import Graph
 from runtime.feature.graph.recording.branch import branch_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.execution.captured import Captured
-    from runtime.feature.graph.graph import Graph
 
 __all__ = ["Condition", "ConditionKind", "Handle"]
 
@@ -45,7 +44,7 @@ class Handle:
 
     __slots__ = ("__weakref__", "address", "assigned", "default", "graph", "handle", "used")
 
-    def __init__(self, graph: Captured, default: int = 0, *, assigned: bool = False) -> None:
+    def __init__(self, graph: Graph, default: int = 0, *, assigned: bool = False) -> None:
         """Take 8 bytes of device memory, zeroed; they go with the graph.
 
         Args:
@@ -93,7 +92,7 @@ class Condition:
     __slots__ = ("_function", "_handle", "_ids", "_jump", "_kind", "_stream", "_tables", "branches", "notify")
 
     def __init__(self, stream: Stream, handle: Handle, kind: ConditionKind, count: int) -> None:
-        """Put the node at a captured stream's place.
+        """Put the node behind what was captured in a stream.
 
         Args:
             count: branches: 1 or 2 for IF, 1 for WHILE.
@@ -116,20 +115,19 @@ class Condition:
         device = graph.device
         self.notify = Notify(device)
         graph.resources.callback(self.notify.close)
-        made: Any = type(graph)
-        self.branches: tuple[Graph, ...] = tuple(made(graph.context, self) for _ in range(count))
+        self.branches = tuple(Graph(graph.context, self) for _ in range(count))
         self._stream = holder = branch.ready()
         start = CondDevice.of(holder.env).start_queues(queues=holder.env.sq_address_table, dfx=0)
         program = programs.CaptureCondition(
             kind=programs.ConditionKind(kind), variable=0, models=count, head_lists=0, head_counts=0, counter_lists=0,
             sq_id_address=0, next_head=0, start=start,
         ).program()
-        room = -(-(program.size_bytes + DIAGNOSTIC_BYTES + programs.STORED_BYTES) // _LINE) * _LINE
-        self._function = device.memory.alloc(2 * room, internal_flags(hbm=True))
+        stride = -(-(program.size_bytes + DIAGNOSTIC_BYTES + programs.STORED_BYTES) // _LINE) * _LINE
+        self._function = device.memory.alloc(2 * stride, internal_flags(hbm=True))
         graph.resources.callback(device.memory.free, self._function)
         self._tables = 0
         jumps = kind is ConditionKind.WHILE
-        self._jump = self._function + room if jumps else 0
+        self._jump = self._function + stride if jumps else 0
         task = CaptureCondition(
             kind=kind, notify_id=self.notify.notify_id, function=self._function, function_bytes=program.size_bytes,
             jump_function=self._jump, jump_function_bytes=programs.WhileJumpBack.program().size_bytes if jumps else 0,
@@ -138,10 +136,10 @@ class Condition:
         self._ids: TaskIds = branch.ready().submit(task, owner=TaskInfo(task.type, f"condition, {kind.name}"))
         handle.used = True
         graph.conditions.append(self)
-        graph.before.append(self.assign_default)
+        graph.execution.before.append(self.assign_default)
 
     @property
-    def graph(self) -> Captured:
+    def graph(self) -> Graph:
         """The graph that the node is in."""
         return self._handle.graph
 
@@ -150,7 +148,7 @@ class Condition:
         stream, handle, ids = self._stream, self._handle, self._ids
         device = stream.device
         if not self._tables:
-            heads = sum(len(branch.heads()) for branch in self.branches)
+            heads = sum(len(branch.stream_set.heads()) for branch in self.branches)
             size = (3 * len(self.branches) + 2 * heads) * _WORD.size
             self._tables = device.memory.alloc(size, internal_flags(hbm=True))
             handle.graph.resources.callback(device.memory.free, self._tables)
@@ -186,7 +184,7 @@ class Condition:
         counters: list[int] = []
         listed: list[int] = []
         for branch in self.branches:
-            streams = branch.heads()
+            streams = branch.stream_set.heads()
             heads.append(lists + len(listed) * _WORD.size)
             listed += [stream.queues.sq_id for stream in streams]
             counters.append(lists + len(listed) * _WORD.size)

@@ -26,7 +26,7 @@ LaunchRecorder = tuple[Callable[[Seen], None], Made]
 """What takes a launch in, and what makes its node when somebody looks."""
 
 
-class Noted:
+class NodeList:
     """The nodes of one model."""
 
     __slots__ = ("_lock", "later", "made")

@@ -17,7 +17,7 @@ from runtime.core.sync.signals import ByteSignal, IdSignal, Signal
 from runtime.feature.graph.recording.branch import Branch, branch_of, check_joined
 from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
 from runtime.feature.graph.recording.node_list import LaunchRecorder
-from runtime.feature.graph.state import GraphState, Spoils, counts_hardware_events
+from runtime.feature.graph.state import GraphState, counts_hardware_events
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
@@ -26,18 +26,33 @@ if TYPE_CHECKING:
     from runtime.core.ports import EventPort
     from runtime.core.stream.stream import Stream
     from runtime.core.submission.ring import TaskInfo
-    from runtime.feature.graph.editing.task_group import TaskGroup
-    from runtime.feature.graph.execution.captured import Captured
-    from runtime.feature.graph.recording.captured_event import CapturedEvent
+    from runtime.feature.graph import ports
     from runtime.memory.arguments import ArgumentBlock
+
+
+class Invalidating:
+    """`with graph.recording.invalidated_by_failure():`"""
+
+    __slots__ = ("_recording",)
+
+    def __init__(self, recording: GraphRecording) -> None:
+        self._recording = recording
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:
+        if raised is not None:
+            self._recording.spoil(raised)
 
 
 class GraphRecording:
     """The capture of one graph: its branches, and what was captured in them."""
 
-    __slots__ = ("_graph", "_users", "begun_by", "branches", "failed", "groups", "mode", "origin", "places", "shadows")
+    __slots__ = ("_graph", "_users", "begun_by", "branches", "captured_events", "failed", "groups", "mode", "origin",
+                 "places")  # fmt: skip
 
-    def __init__(self, graph: Captured) -> None:
+    def __init__(self, graph: ports.Graph) -> None:
         self._graph = graph
         self.mode = CaptureMode.GLOBAL
         self.begun_by = 0
@@ -47,9 +62,9 @@ class GraphRecording:
         self.origin: Branch | None = None
         """Where the capture began."""
         self.branches: list[Branch] = []
-        self.shadows: list[CapturedEvent] = []
+        self.captured_events: list[ports.CapturedEvent] = []
         """What stands for recorded events."""
-        self.groups: list[TaskGroup] = []
+        self.groups: list[ports.TaskGroup] = []
         """Task groups, open or recorded."""
         self.places = os.environ.get(VARIABLE) == "1"
         """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
@@ -106,7 +121,7 @@ class GraphRecording:
         name = f"capture of {user.name or user.stream_id}"
         made = create(graph.context, flags=flags, priority=user.priority, name=name)
         try:
-            graph.enlist(made, head=head)
+            graph.stream_set.add(made, head=head)
         except BaseException:
             teardown.drop(made)
             raise
@@ -128,7 +143,7 @@ class GraphRecording:
         return self._graph.state is GraphState.CAPTURING and not self.open_groups
 
     @property
-    def open_groups(self) -> list[TaskGroup]:
+    def open_groups(self) -> list[ports.TaskGroup]:
         """The task groups that are being recorded."""
         return [group for group in self.groups if group.recording]
 
@@ -162,14 +177,14 @@ class GraphRecording:
         """Keep a task that was put into one of the graph's streams."""
         origin = caller() if self.places else None
         node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin)
-        self._graph.noted.add(node)
+        self._graph.node_list.add(node)
         if self.groups and self._graph.capturing and label.type is not TaskType.STREAM_ACTIVE:
             for group in self.open_groups:
                 group.nodes.append(node)
 
     def launch_recorder(self, stream: Stream, task: CoreKernel, info: TaskInfo) -> LaunchRecorder | None:
         """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
-        return None if self.places else self._graph.noted.recorder(self._users[stream], stream, info, task)
+        return None if self.places else self._graph.node_list.recorder(self._users[stream], stream, info, task)
 
     def mark_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""
@@ -177,9 +192,9 @@ class GraphRecording:
         node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags), external)
         return node
 
-    def invalidated_by_failure(self) -> Spoils:
-        """Return a context manager: a fault in it spoils the capture."""
-        return Spoils(self)
+    def invalidated_by_failure(self) -> Invalidating:
+        """Return a context manager: a fault in it invalidates the capture."""
+        return Invalidating(self)
 
     def spoil(self, failure: BaseException) -> None:
         """Let the end of the capture fail: one of its tasks has."""
@@ -214,10 +229,10 @@ class GraphRecording:
     def take_records_back(self) -> None:
         """Put behind everything else what takes the records of events back for the next execution."""
         assert self.origin is not None
-        for shadow in self.shadows:
+        for captured in self.captured_events:
             stream = self.origin.ready()
-            shadow.signal.reset(stream, _nothing)
-            self.mark_last(stream, NodeKind.EVENT_RESET, shadow.event)
+            captured.signal.reset(stream, _nothing)
+            self.mark_last(stream, NodeKind.EVENT_RESET, captured.event)
 
     def fail(self, reason: str) -> None:
         """Say to all streams why the capture has failed."""
@@ -236,18 +251,18 @@ class GraphRecording:
         for branch in self.branches:
             branch.epoch.block(True)
             branch.user.lift_sink(branch.sink)
-        for shadow in self.shadows:
-            if shadow.event.shadow is shadow:
-                shadow.event.shadow = None
+        for captured in self.captured_events:
+            if captured.event.shadow is captured:
+                captured.event.shadow = None
 
     def release(self) -> None:
         """Give up what the graph has kept: signals, and the handles of groups and nodes."""
         handles = self._graph.device.runtime.handles
-        for shadow in self.shadows:
-            shadow.signal.drop()
+        for captured in self.captured_events:
+            captured.signal.drop()
         for group in self.groups:
             handles.remove(group.handle)
-        for node in self._graph.noted.known():
+        for node in self._graph.node_list.known():
             if node.handle:
                 handles.remove(node.handle)
 

@@ -11,8 +11,8 @@ from runtime.feature.graph.recording.dry_run import DryRun, start_dry_run
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
-    from runtime.feature.graph.editing.task_group import TaskGroup
     from runtime.feature.graph.graph import Graph
+    from runtime.feature.graph.recording.group import TaskGroup
 
 
 class CaptureSection:

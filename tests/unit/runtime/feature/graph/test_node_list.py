@@ -95,7 +95,7 @@ def test_a_capture_that_nobody_looks_at_makes_no_nodes(device: Device) -> None:
     with stream.capture() as graph:
         for _ in range(5):
             kernel[3](at, stream=stream)
-    unseen = graph.noted.known()
+    unseen = graph.node_list.known()
     assert len(graph.nodes) >= 5
     assert len(unseen) == len(graph.nodes) - 5  # the tasks of the runtime itself
     assert [node.index for node in graph.nodes] == list(range(len(graph.nodes)))

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from chips.tasks import MemWaitValue, WaitFor, WriteValue
 from runtime import errors
 from runtime.core.callbacks.subscription import name_of
+from runtime.core.device import overflow
 from runtime.core.device.limits import CoreKind, Cores
-from runtime.core.stream import abort
+from runtime.core.modes import LaunchBlocking
+from runtime.core.stream import abort, blocking
 from runtime.core.stream import stream as core
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
@@ -104,6 +106,33 @@ class Stream(core.Stream):
         """
         abort.stop_stream(self)
 
+    # -- settings --------------------------------------------------------------------------------------------------
+
+    def set_failure_mode(self, mode: int) -> None:
+        """Let the whole context stop at the first failed task (1); see `ContextFailure.set_mode`."""
+        self.context.failure.set_mode(self, mode)
+
+    @property
+    def overflow_check(self) -> bool:
+        """Whether kernels of this stream report arithmetic overflow."""
+        return self.env.overflow_enabled
+
+    def set_overflow_check(self, on: bool) -> None:
+        """Turn overflow reports on or off for what is submitted from now on; launchers are built again.
+
+        Raises:
+            NotSupported 207000: the chip cannot do it per stream.
+        """
+        overflow.set_check(self, on)
+
+    def set_launch_blocking(self, mode: LaunchBlocking) -> None:
+        """Let launches wait for the stream or not, whatever the environment says; holds for launchers built later."""
+        blocking.set_mode(self, mode)
+
+    def non_blocking(self) -> blocking.NonBlockingSection:
+        """Return a context manager: launches inside do not wait; leaving the outermost one waits once."""
+        return blocking.NonBlockingSection(self)
+
     def limit_cores(self, *, cube: int | None = None, vector: int | None = None) -> None:
         """Let kernels of this stream use at most so many cores of each kind; None: as many as the device allows.
 
@@ -120,6 +149,8 @@ class Stream(core.Stream):
         self.check_open()
         limits = self.device.core_limits
         return Cores(*(limits.in_force(kind, limits.of_stream(self)) for kind in CoreKind))
+
+    # -- copies and launches ---------------------------------------------------------------------------------------
 
     def copy(self, dst: Any, src: Any, size: int | None = None) -> None:
         """Queue a copy between device buffers and pinned host buffers; direction by what they are.

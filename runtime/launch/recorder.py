@@ -107,7 +107,7 @@ class Recorder:
         self._by_stream[id(stream)] = lane
         stream.tracer = self
         if stream.own_sink is HARDWARE:
-            stream.change_own_sink(_WatchedSink(self, lane))
+            stream.sinks.change_own(_WatchedSink(self, lane))
         else:
             stream.launchers.clear()
 
@@ -318,6 +318,6 @@ class _WatchedSink(OwnSink):
 def _release(stream: Stream) -> None:
     stream.tracer = None
     if isinstance(stream.own_sink, _WatchedSink):
-        stream.change_own_sink(HARDWARE)
+        stream.sinks.change_own(HARDWARE)
     else:
         stream.launchers.clear()

@@ -106,7 +106,7 @@ def run_feeders(url: str, threads: int, streams: int, launches: int, *, faulty: 
         for feeder in feeders:
             for stream in feeder.streams:
                 assert stream.ring.pending == 0
-                assert not stream.expected
+                assert not stream.reports.expected
                 assert not stream.ring.specials
     finally:
         machine.close(force=True)

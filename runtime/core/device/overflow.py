@@ -1,4 +1,4 @@
-"""The overflow status of a device as tasks: read it to memory, clear it (core_spec 4.3)."""
+"""Arithmetic overflow: whether kernels report it, and its status as tasks: read to memory, cleared (core_spec 4.3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
-from chips.tasks import ClearFloatStatus, GetFloatStatus
+from chips.tasks import ClearFloatStatus, GetFloatStatus, OverflowSwitch
 from runtime import errors
 
 if TYPE_CHECKING:
@@ -46,6 +46,26 @@ def read_status(stream: StreamPort, address: int, size: int, *, check_mode: int 
         raise
     task = GetFloatStatus(addr=cell, check_mode=check_mode, debug=debug)
     stream.submit(task, owner="overflow status read", finished=partial(memory.free, cell))
+
+
+def set_check(stream: StreamPort, on: bool) -> None:
+    """Turn overflow reports of a stream's kernels on or off for what is submitted from now on.
+
+    Launchers are built again.
+
+    Raises:
+        NotSupported 207000: the chip cannot do it per stream.
+    """
+    stream.check_open()
+    if not stream.device.chip.has("STREAM_ATTR_OVERFLOW_CHECK"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{stream.device.chip.soc} has no overflow switch per stream"
+        )
+    if on != stream.env.overflow_enabled:
+        stream.context.default_stream.submit(
+            OverflowSwitch(stream_id=stream.stream_id, on=on), owner="overflow switch"
+        )
+        stream.change_environment(overflow_enabled=on)
 
 
 def clear_status(stream: StreamPort, *, check_mode: int = 0, debug: bool = False) -> None:

@@ -62,7 +62,7 @@ def _take_reports(stream: StreamPort) -> None:
 
 
 def _wait_idle(stream: StreamPort) -> None:
-    if stream.separate:
+    if stream.env.separate_recycle:
         stream.drain()  # as far as the thread that recycles has come
     if stream.ring.pending:
         _announce(stream, force=False)
@@ -117,7 +117,7 @@ def _announce(stream: StreamPort, *, force: bool) -> None:
 def _take_back(stream: StreamPort) -> None:
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
-    completion.give_up_reports(stream)
+    stream.reports.give_up(stream.ring.reclaimed)
     tell(stream.ring.owed)
     stream.failure.take()
 
@@ -150,13 +150,13 @@ def release(stream: StreamPort) -> bool:
         if stream.ring.pending:
             return False
         stream.closed = stream.blocked = True
-    with stream.reports:
+    with stream.reports.lock:
         pass  # whoever was taking completion entries is through; the next one sees that the stream is closed
     device, queues = stream.device, stream.queues
     stream.context.streams.remove(stream)
     device.runtime.handles.remove(stream.handle)
-    completion.give_up_reports(stream)
-    stream.expected.clear()  # of tasks that only models execute
+    stream.reports.give_up(stream.ring.reclaimed)
+    stream.reports.expected.clear()  # of tasks that only models execute
     stream.drop_prepared()  # kernels that only these hold end now, not with the collector
     stream.ring.forget()
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure

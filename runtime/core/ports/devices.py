@@ -300,6 +300,10 @@ class ContextPort(Protocol):
         """The device that it is on."""
 
     @property
+    def default_stream(self) -> StreamPort:
+        """The stream that calls without a stream use."""
+
+    @property
     def failure(self) -> ContextFailurePort:
         """Whether it has stopped."""
 

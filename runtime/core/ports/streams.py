@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from chips.registry import Plugin
     from chips.tasks import Task, TaskType
     from runtime import errors
-    from runtime.core.modes import FailureMode, LaunchBlocking, StreamFlag
+    from runtime.core.modes import FailureMode, StreamFlag
     from runtime.core.ports.devices import ContextPort, DevicePort, DvppGroupPort
     from runtime.core.ports.sinks import BoundModel, CaptureBranch, TaskSink
     from runtime.core.ports.tracer import Tracer
+    from runtime.core.stream.blocking import BlockingState
+    from runtime.core.stream.stream_traits import StreamTraits
     from runtime.core.submission.epoch import EpochFlag
-    from runtime.core.submission.reports import Halted
+    from runtime.core.submission.reports import Reports
     from runtime.core.submission.ring import TaskRing
     from runtime.core.submission.senders import Senders
+    from runtime.core.submission.sink_stack import SinkStack
     from runtime.driver.queues import QueuePair
 
 
@@ -32,9 +35,13 @@ class StreamPort(Protocol):
     closed: bool
     aborting: bool
     aborts: int
-    halted: Halted | None
     failure_mode: FailureMode
-    open_sections: int
+    sink: TaskSink
+    own_sink: TaskSink
+    branch: CaptureBranch | None
+    bound: BoundModel | None
+    senders: Senders
+    read_head: Callable[[], int]
 
     # -- what it is ------------------------------------------------------------------------------------------------
 
@@ -94,18 +101,6 @@ class StreamPort(Protocol):
     def has_queue(self) -> bool:
         """Whether there is a hardware queue."""
 
-    @property
-    def separate(self) -> bool:
-        """Whether its finished tasks are taken back by the device's recycler."""
-
-    @property
-    def fast_sync(self) -> bool:
-        """Whether it is polled long before a pause."""
-
-    @property
-    def launch_blocking(self) -> LaunchBlocking:
-        """Whether launches in it wait."""
-
     # -- its parts -------------------------------------------------------------------------------------------------
 
     @property
@@ -117,12 +112,20 @@ class StreamPort(Protocol):
         """Held by whoever changes the ring."""
 
     @property
-    def reports(self) -> RLock:
-        """Held while completion entries are taken."""
+    def reports(self) -> Reports:
+        """Who waits for which completion entry."""
 
     @property
-    def expected(self) -> dict[int, tuple[int, Callable[[Any], None]]]:
-        """Who waits for which report, by report key."""
+    def sinks(self) -> SinkStack:
+        """What is laid over its own sink."""
+
+    @property
+    def blocking(self) -> BlockingState:
+        """Whether launches in it wait."""
+
+    @property
+    def traits(self) -> StreamTraits:
+        """What flags and chip make of it."""
 
     @property
     def failure(self) -> errors.FirstError:
@@ -131,10 +134,6 @@ class StreamPort(Protocol):
     @property
     def epoch(self) -> EpochFlag:
         """What prepared sends look at."""
-
-    @property
-    def senders(self) -> Senders:
-        """Prepared driver calls of its queue."""
 
     @property
     def sends(self) -> dict[Hashable, Callable[..., int]]:
@@ -149,22 +148,6 @@ class StreamPort(Protocol):
         """Who watches it."""
 
     @property
-    def sink(self) -> TaskSink:
-        """The sink in force."""
-
-    @property
-    def own_sink(self) -> TaskSink:
-        """Where tasks go in the end."""
-
-    @property
-    def branch(self) -> CaptureBranch | None:
-        """The branch of a graph that takes its tasks, while it is captured."""
-
-    @property
-    def bound(self) -> BoundModel | None:
-        """The model that keeps its tasks, once it is bound to one."""
-
-    @property
     def target(self) -> StreamPort:
         """The stream whose queue takes what is submitted."""
 
@@ -175,14 +158,6 @@ class StreamPort(Protocol):
     @property
     def tick(self) -> Callable[[], None]:
         """What senders call every 64 places."""
-
-    @property
-    def read_head(self) -> Callable[[], int]:
-        """Reads where the device is in its queue."""
-
-    @property
-    def has_report(self) -> Callable[[], bool]:
-        """Asks whether a completion entry waits."""
 
     # -- what it is asked ------------------------------------------------------------------------------------------
 
@@ -197,12 +172,6 @@ class StreamPort(Protocol):
 
     def check_not_captured(self, call: str, *, posted: bool = True) -> None:
         """Refuse what cannot be done to a stream that is being captured."""
-
-    def report_key(self, ids: TaskIds) -> int:
-        """Return the number by which a task's completion entry is recognised."""
-
-    def full(self) -> errors.RuntimeFault:
-        """Return the fault for a task that finds no room in a stream that keeps its tasks."""
 
     def submit(self, task: Task, **options: Any) -> TaskIds:
         """Encode and send one task."""

@@ -16,7 +16,6 @@ from chips.tasks import StreamClear
 from runtime import errors
 from runtime.core.device.time_limits import STREAM_LIMIT_S
 from runtime.core.stream import queues
-from runtime.core.submission import completion
 from runtime.core.submission.ring import tell
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
 from runtime.errors.whole import whole
@@ -120,10 +119,10 @@ def _stop_by_task(stream: StreamPort, call: str) -> None:
 def _start_anew(stream: StreamPort) -> None:
     """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids."""
     device, pair = stream.device, stream.queues
-    with stream.lock, stream.reports:
+    with stream.lock, stream.reports.lock:
         stream.ring.reclaim(stream.ring.pending, device.release_arguments)
         stream.ring.restart()
-        completion.give_up_reports(stream)
+        stream.reports.give_up(stream.ring.reclaimed)
         device.ids.unbind_logic_cq(stream.stream_id)
         if stream.group is None:
             device.queues.free_logic_cq(pair.logic_cq_id, reserve=True)
@@ -187,7 +186,7 @@ def _give_up(stream: StreamPort) -> None:
     """Take back all tasks of a queue that stays: the device's own streams."""
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
-        completion.give_up_reports(stream)
+        stream.reports.give_up(stream.ring.reclaimed)
         stream.failure.take()
         stream.aborts += 1
     tell(stream.ring.owed)

@@ -20,18 +20,36 @@ if TYPE_CHECKING:
 VARIABLE = "ASCEND_RT_LAUNCH_BLOCKING"
 
 
+class BlockingState:
+    """What one stream says about launches in it."""
+
+    __slots__ = ("mode", "open_sections")
+
+    def __init__(self) -> None:
+        self.mode = LaunchBlocking.BY_ENVIRONMENT
+        self.open_sections = 0
+        """Non-blocking sections that are open."""
+
+
 def from_environment() -> bool:
     """Whether the environment asks for blocking launches; any value but "1" does not."""
     return os.environ.get(VARIABLE) == "1"
+
+
+def set_mode(stream: StreamPort, mode: LaunchBlocking) -> None:
+    """Let launches in a stream wait or not, whatever the environment says; holds for launchers built later."""
+    stream.check_open()
+    stream.blocking.mode = LaunchBlocking(mode)
+    stream.drop_prepared()
 
 
 def blocks(stream: StreamPort) -> bool:
     """Whether launches in a stream wait; never where a stream only keeps tasks or is not fed by the host."""
     if stream.never_waited:
         return False
-    if stream.launch_blocking is LaunchBlocking.BY_ENVIRONMENT:
+    if stream.blocking.mode is LaunchBlocking.BY_ENVIRONMENT:
         return stream.device.runtime.launch_blocking
-    return stream.launch_blocking is LaunchBlocking.BLOCKING
+    return stream.blocking.mode is LaunchBlocking.BLOCKING
 
 
 def blocking(launch: Callable[..., None], stream: StreamPort) -> Callable[..., None]:
@@ -39,7 +57,7 @@ def blocking(launch: Callable[..., None], stream: StreamPort) -> Callable[..., N
 
     def launch_and_wait(*arguments: Any) -> None:
         launch(*arguments)
-        if not stream.open_sections and stream.sink.immediate:
+        if not stream.blocking.open_sections and stream.sink.immediate:
             stream.synchronize()
 
     return launch_and_wait
@@ -47,7 +65,7 @@ def blocking(launch: Callable[..., None], stream: StreamPort) -> Callable[..., N
 
 def finish(stream: StreamPort) -> None:
     """Wait for what was just queued in a stream where launches block: executions of graphs are launches too."""
-    if blocks(stream) and not stream.open_sections and stream.sink.immediate:
+    if blocks(stream) and not stream.blocking.open_sections and stream.sink.immediate:
         stream.synchronize()
 
 
@@ -71,7 +89,7 @@ def begin(stream: StreamPort) -> None:
     """Open a non-blocking section."""
     stream.check_open()
     with stream.lock:
-        stream.open_sections += 1
+        stream.blocking.open_sections += 1
 
 
 def end(stream: StreamPort, *, wait: bool = True) -> None:
@@ -82,13 +100,13 @@ def end(stream: StreamPort, *, wait: bool = True) -> None:
     """
     stream.check_open()
     with stream.lock:
-        if not stream.open_sections:
+        if not stream.blocking.open_sections:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"stream {stream.stream_id} has no open non-blocking section",
                 ee="EE1018", params=("end of a non-blocking section", "no section was begun"),
                 hint="pair each begin with one end",
             )
-        stream.open_sections -= 1
-        outermost = not stream.open_sections
+        stream.blocking.open_sections -= 1
+        outermost = not stream.blocking.open_sections
     if wait and outermost and blocks(stream):
         stream.synchronize()

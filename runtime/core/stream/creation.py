@@ -64,7 +64,7 @@ def create_for_user(
     device.runtime.logs.life("stream %d of device %d created: priority %d, flags %#x", stream.stream_id,
                              device.user_id, stream.priority, stream.flags)  # fmt: skip
     if device.failure_mode is FailureMode.STOP:
-        stream.set_failure_mode(FailureMode.STOP)
+        context.failure.set_mode(stream, FailureMode.STOP)
     device.runtime.stream_observers.tell(stream, StreamState.CREATE_POST)
     return stream
 

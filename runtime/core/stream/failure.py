@@ -46,6 +46,7 @@ class ContextFailure:
             NotSupported 207000: the mode was set to something else before, or the stream is bound to a model.
         """
         call = "set_failure_mode"
+        stream.check_open()
         mode = whole(call, "mode", mode)
         if stream.bound:
             raise errors.fault(

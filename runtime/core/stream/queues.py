@@ -1,4 +1,4 @@
-"""The queues of a stream: what the task scheduler is told of them, and how they are opened (core_spec 5.2)."""
+"""The queues of a stream: what the task scheduler is told of them, how they are opened (core_spec 5.2) and changed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from npuhal import constants as c
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import SaturationMode, StreamFlag
+from runtime.core.submission.senders import Senders
 from runtime.driver import resources as id_kinds
 from runtime.driver.queues import QueueOptions, QueuePair
 
 if TYPE_CHECKING:
-    from runtime.core.ports import DevicePort, DvppGroupPort
+    from runtime.core.ports import DevicePort, DvppGroupPort, StreamPort
 
 
 def options_of(device: DevicePort, stream_id: int, priority: int, flags: StreamFlag, *, control: bool) -> QueueOptions:
@@ -76,3 +78,22 @@ def open_logic_cq(device: DevicePort, stream_id: int, undo: ExitStack, keep: Que
     device.ids.bind_logic_cq(stream_id, logic_cq_id)
     undo.callback(device.ids.unbind_logic_cq, stream_id)
     return logic_cq_id
+
+
+def use(stream: StreamPort, pair: QueuePair) -> None:
+    """Let a stream go on with other hardware queues: those that it is lent, or none."""
+    queues = stream.device.queues
+    stream.queues, stream.senders = pair, Senders(queues, pair)
+    stream.read_head = queues.head_reader(pair.sq_id)
+    stream.reports.arrived = queues.report_asker(pair.sq_id)
+    stream.change_environment(sq_id=pair.sq_id, sq_register_base=pair.register_base)
+
+
+def restart(stream: StreamPort, register_base: int) -> None:
+    """Let a stream go on with queues that were made anew under the same ids; the ring is where it goes on."""
+    pair = stream.queues
+    ring_base = stream.device.queues.ring_base(pair.sq_id) if pair.ring_base else 0
+    stream.queues = replace(pair, ring_base=ring_base, register_base=register_base)
+    stream.senders.restart(ring_base)
+    stream.senders.seek(stream.ring.tail)
+    stream.change_environment(sq_register_base=register_base)

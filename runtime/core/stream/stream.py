@@ -9,21 +9,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from chips.env import EncodeEnv, TaskIds
-from chips.tasks import OverflowSwitch
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.diagnostics.resource_report import creation_site
-from runtime.core.modes import FailureMode, LaunchBlocking
+from runtime.core.modes import FailureMode
 from runtime.core.modes import StreamFlag as StreamFlag
 from runtime.core.process.handles import dead_handle
-from runtime.core.stream import blocking
-from runtime.core.submission import completion
+from runtime.core.stream.blocking import BlockingState
+from runtime.core.stream.stream_traits import StreamTraits, stream_traits
+from runtime.core.submission import reclaim
 from runtime.core.submission.epoch import EpochFlag
-from runtime.core.submission.reclaim import try_recycle
-from runtime.core.submission.ring import TaskRing, tell
+from runtime.core.submission.reports import Reports
+from runtime.core.submission.ring import TaskRing
 from runtime.core.submission.senders import Senders
-from runtime.core.submission.sink import HARDWARE, stream_full
+from runtime.core.submission.sink import HARDWARE
+from runtime.core.submission.sink_stack import SinkStack
 from runtime.core.submission.submit import aborted, submit
 from runtime.core.sync import synchronize as sync
 from runtime.driver.queues import NO_ID, QueuePair
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from runtime.core.ports import BoundModel, CaptureBranch, StreamPort, TaskSink, Tracer
     from runtime.core.process.context import Context
     from runtime.core.stream.dvpp_group import DvppGroup
-    from runtime.core.submission.reports import Halted
 
 
 SelfStream = TypeVar("SelfStream", bound="Stream")
@@ -45,58 +45,15 @@ SelfStream = TypeVar("SelfStream", bound="Stream")
 class Stream(NotCopied):
     """An ordered queue of tasks on one device. Made by `device.create_stream()`.
 
-    Everything that changes the ring happens under `lock`; reading a head may happen without it. `expected` maps a
-    report key (see `report_key`) to the absolute end of the task and the callback that takes its CQE.
+    Everything that changes the ring happens under `lock`; reading a head may happen without it. What it is made of are
+    parts that it holds: `ring`, `senders`, `reports`, `sinks`, `blocking`, `traits`.
     """
 
     __slots__ = (
-        "__weakref__",
-        "_collects",
-        "_host_only",
-        "_unwaited",
-        "aborting",
-        "aborts",
-        "bound",
-        "branch",
-        "closed",
-        "context",
-        "device",
-        "env",
-        "epoch",
-        "expected",
-        "failure",
-        "failure_mode",
-        "fast_sync",
-        "flags",
-        "group",
-        "halted",
-        "handle",
-        "has_report",
-        "launch_blocking",
-        "launchers",
-        "lock",
-        "lost_capture",
-        "name",
-        "open_sections",
-        "own_sink",
-        "plugin",
-        "priority",
-        "queues",
-        "read_head",
-        "reports",
-        "resources",
-        "ring",
-        "senders",
-        "sends",
-        "separate",
-        "sink",
-        "sinks",
-        "site",
-        "sq_word",
-        "stream_id",
-        "tick",
-        "tracer",
-        "user_tag",
+        "__weakref__", "aborting", "aborts", "blocking", "bound", "branch", "closed", "context", "device", "env",
+        "epoch", "failure", "failure_mode", "flags", "group", "handle", "launchers", "lock", "lost_capture", "name",
+        "own_sink", "plugin", "priority", "queues", "read_head", "reports", "resources", "ring", "senders", "sends",
+        "sink", "sinks", "site", "sq_word", "stream_id", "tick", "tracer", "traits", "user_tag",
     )  # fmt: skip
 
     def __init__(
@@ -113,16 +70,14 @@ class Stream(NotCopied):
         self.plugin: Plugin = device.plugin
         self.flags: StreamFlag = flags
         self.priority, self.name = priority, name
-        # Asked at every look at the stream, where arithmetic on enumerations would be most of the cost.
-        self._host_only = bool(flags & StreamFlag.HOST_ONLY)
-        self._unwaited = bool(flags & StreamFlag.NEVER_WAITED)
-        self._collects = bool(flags & StreamFlag.PERSISTENT) and not self.counts_ids
-        self.fast_sync = bool(flags & StreamFlag.FAST_SYNC)
+        counts_ids = env.chip.traits.counts_ids
+        self.traits: StreamTraits = stream_traits(flags, counts_ids)
+        """What flags and chip make of it."""
         self.ring: TaskRing = ring
         self.own_sink: TaskSink = sink
         """Where tasks go in the end: to the hardware queue, or what stands in its place."""
-        self.sinks: tuple[TaskSink, ...] = ()
-        """What is laid over it; the first is in force."""
+        self.sinks: SinkStack = SinkStack(self)
+        """What is laid over it."""
         self.sink: TaskSink = sink
         """The sink in force."""
         self.bound: BoundModel | None = None
@@ -133,15 +88,11 @@ class Stream(NotCopied):
         """The DVPP group whose completion queue the stream shares."""
         self.lock = threading.RLock()
         """Nobody takes it twice, but for who repairs a send that was broken off; see `submit.broken_off`."""
-        self.reports = threading.RLock()
-        """Held while completion entries are taken. May be asked for under `lock`, never the other way round."""
         self.senders: Senders = Senders(device.queues, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)
-        self.has_report = device.queues.report_asker(queues.sq_id)
-        self.expected: dict[int, tuple[int, Callable[[Any], None]]] = {}
+        self.reports: Reports = Reports(device.queues.report_asker(queues.sq_id), counts_ids=counts_ids)
+        """Who waits for which completion entry."""
         self.failure = errors.FirstError()
-        self.halted: Halted | None = None
-        """What the queue waits for after a failed task, until the hardware has stopped it."""
         self.launchers: dict[Any, Any] = {}
         """Prepared launches by (kernel, blocks, options, argument count); dropped when the route changes."""
         self.sends: dict[Hashable, Callable[..., int]] = {}
@@ -149,9 +100,8 @@ class Stream(NotCopied):
         self.resources: ExitStack = ExitStack()
         """What else goes with the stream: undone when it is closed, last added first."""
         self.failure_mode = FailureMode.CONTINUE
-        self.launch_blocking = LaunchBlocking.BY_ENVIRONMENT
-        self.open_sections = 0
-        """Non-blocking sections that are open."""
+        self.blocking: BlockingState = BlockingState()
+        """Whether launches wait."""
         self.lost_capture = ""
         """Why the last capture that the stream took part in has failed."""
         self.sq_word = 0
@@ -164,9 +114,8 @@ class Stream(NotCopied):
         self.epoch: EpochFlag = EpochFlag()
         """What prepared launches look at: theirs is blocked for ever once they are dropped."""
         self.blocked = context.failure.first is not None
-        self.separate = env.separate_recycle
         self.tick: Callable[[], None] = (
-            device.recycler.tick(self) if self.separate else partial(try_recycle, self)
+            device.recycler.tick(self) if env.separate_recycle else partial(reclaim.try_recycle, self)
         )
         """What senders call every 64 places."""
         self.site = creation_site()
@@ -193,7 +142,7 @@ class Stream(NotCopied):
     @property
     def keeps_tasks(self) -> bool:
         """Whether places are never given free while the stream lives: a model will execute them."""
-        return self.bound is not None or self._collects
+        return self.bound is not None or self.traits.collects
 
     @property
     def blocked(self) -> bool:
@@ -207,7 +156,7 @@ class Stream(NotCopied):
     @property
     def never_waited(self) -> bool:
         """Whether there is nothing to wait for: the stream only keeps tasks, or the host does not feed it."""
-        return self._unwaited or self.bound is not None
+        return self.traits.never_waited or self.bound is not None
 
     def check_open(self) -> None:
         """Raise where the stream can take no call any more."""
@@ -293,42 +242,7 @@ class Stream(NotCopied):
         """Which way out tasks take: into the mapped ring, through the driver, or what a feature has installed."""
         return f"{self.sink.name}, {self.senders.way}" if self.sink.name == HARDWARE.name else self.sink.name
 
-    # -- settings --------------------------------------------------------------------------------------------------
-
-    def set_failure_mode(self, mode: int) -> None:
-        """Let the whole context stop at the first failed task (1); see `ContextFailure.set_mode`."""
-        self.check_open()
-        self.context.failure.set_mode(self, mode)
-
-    @property
-    def overflow_check(self) -> bool:
-        """Whether kernels of this stream report arithmetic overflow."""
-        return self.env.overflow_enabled
-
-    def set_overflow_check(self, on: bool) -> None:
-        """Turn overflow reports on or off for what is submitted from now on; launchers are built again.
-
-        Raises:
-            NotSupported 207000: the chip cannot do it per stream.
-        """
-        self.check_open()
-        if not self.device.chip.has("STREAM_ATTR_OVERFLOW_CHECK"):
-            raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.device.chip.soc} has no overflow switch per stream"
-            )
-        if on != self.overflow_check:
-            self.context.default_stream.submit(OverflowSwitch(stream_id=self.stream_id, on=on), owner="overflow switch")
-            self.change_environment(overflow_enabled=on)
-
-    def set_launch_blocking(self, mode: LaunchBlocking) -> None:
-        """Let launches wait for the stream or not, whatever the environment says; holds for launchers built later."""
-        self.check_open()
-        self.launch_blocking = LaunchBlocking(mode)
-        self.drop_prepared()
-
-    def non_blocking(self) -> blocking.NonBlockingSection:
-        """Return a context manager: launches inside do not wait; leaving the outermost one waits once."""
-        return blocking.NonBlockingSection(self)
+    # -- what it sends with ----------------------------------------------------------------------------------------
 
     def change_environment(self, **facts: Any) -> None:
         """Replace facts that SQE builders look at; prepared launches are dropped."""
@@ -342,55 +256,7 @@ class Stream(NotCopied):
         self.sends.clear()
         self.epoch.renew()
 
-    # -- sinks -----------------------------------------------------------------------------------------------------
-
-    def lay_sink(self, sink: TaskSink) -> None:
-        """Put a sink in force, over those that are."""
-        self._change_sinks(self.own_sink, (sink, *self.sinks))
-
-    def lift_sink(self, sink: TaskSink) -> None:
-        """Take a sink out of force; those under it stay."""
-        self._change_sinks(self.own_sink, tuple(each for each in self.sinks if each is not sink))
-
-    def bind_sink(self, sink: TaskSink) -> None:
-        """Put the sink of a model in force, under all that is laid over the stream's own."""
-        self._change_sinks(self.own_sink, (*self.sinks, sink))
-
-    def change_own_sink(self, sink: TaskSink) -> None:
-        """Let tasks go elsewhere in the end."""
-        self._change_sinks(sink, self.sinks)
-
-    def _change_sinks(self, own: TaskSink, over: tuple[TaskSink, ...]) -> None:
-        with self.lock:
-            self.own_sink, self.sinks = own, over
-            self.sink = (*over, own)[0]
-            self.branch = self.sink.branch
-            self.bound = next((each.model for each in over if each.model is not None), None)
-            self.drop_prepared()
-            self.update_blocked()
-
-    def full(self) -> errors.RuntimeFault:
-        """Return the fault for a task that finds no room in a stream that keeps its tasks."""
-        return stream_full(self, "submit")
-
-    def use_queues(self, queues: QueuePair) -> None:
-        """Go on with other hardware queues: those that the stream is lent, or none."""
-        self.queues = queues
-        self.senders = Senders(self.device.queues, queues)
-        self.read_head = self.device.queues.head_reader(queues.sq_id)
-        self.has_report = self.device.queues.report_asker(queues.sq_id)
-        self.change_environment(sq_id=queues.sq_id, sq_register_base=queues.register_base)
-
-    def restart_queues(self, register_base: int) -> None:
-        """Go on with queues that were made anew under the same ids; the ring is where it goes on."""
-        device, pair = self.device, self.queues
-        ring_base = device.queues.ring_base(pair.sq_id) if pair.ring_base else 0
-        self.queues = replace(pair, ring_base=ring_base, register_base=register_base)
-        self.senders.restart(ring_base)
-        self.senders.seek(self.ring.tail)
-        self.change_environment(sq_register_base=register_base)
-
-    # -- gates -----------------------------------------------------------------------------------------------------
+    # -- what it may do --------------------------------------------------------------------------------------------
 
     @property
     def target(self) -> Stream:
@@ -454,36 +320,9 @@ class Stream(NotCopied):
     @property
     def counts_ids(self) -> bool:
         """Whether tasks are recognised by a 16-bit id of the stream (older chips), not by a serial number (v2)."""
-        return self.env.chip.traits.counts_ids
+        return self.reports.counts_ids
 
-    def report_key(self, ids: TaskIds) -> int:
-        """Return the number by which a task's CQE is recognised: its id on v100, its serial on v2."""
-        return ids.task_id if self.counts_ids else ids.task_sn
-
-    def reclaim_locked(self, limit: int = 0) -> None:
-        """Read the head and free finished slots, all or at most `limit`; callbacks are then owed (see TaskRing).
-
-        A stream in failure mode ABORT gives everything up: what it still holds is never executed.
-        """
-        ring = self.ring
-        if self.closed:
-            return  # the id of its queue may be another stream's by now
-        if self.failure_mode is FailureMode.ABORT:
-            done = ring.pending
-        elif self.keeps_tasks or self._host_only or not self.own_sink.immediate:
-            done = 0
-        else:
-            done = ring.done(self.read_head(), limit)
-        if done:
-            ring.reclaim(done, self.device.release_arguments)
-
-    def drain(self, limit: int = 0) -> None:
-        """Take completion entries that have arrived, then free what the head has passed, at most `limit` places."""
-        completion.drain(self)
-        with self.lock:
-            self.reclaim_locked(limit)
-        if self.ring.owed:
-            tell(self.ring.owed)
+    drain = reclaim.drain
 
     def relied(self) -> None:
         """Tell tools that the program goes by what was read last, whoever has read it."""

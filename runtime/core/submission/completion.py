@@ -61,12 +61,12 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
         timeout_ms: wait for a first entry so long.
     """
     told: deque[Finished] = deque()
-    with stream.reports:
+    with stream.reports.lock:
         if stream.closed or not stream.sink.immediate:
             return told
-        if stream.halted is not None:
-            _resume(stream, stream.halted)
-        if not (timeout_ms or stream.has_report()):
+        if stream.reports.halted is not None:
+            _resume(stream, stream.reports.halted)
+        if not (timeout_ms or stream.reports.arrived()):
             return told
         receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
         while raw_entries := receive(cq_id, stream_id, timeout_ms) or _matched(stream):
@@ -82,25 +82,10 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
 def _matched(stream: StreamPort) -> list[bytes]:
     """Take an entry with the match flag, which goes only to who names its task (older schedulers)."""
     if stream.counts_ids:
-        for task_id in list(stream.expected):
+        for task_id in list(stream.reports.expected):
             if entries := stream.device.queues.receive(stream.queues.logic_cq_id, stream.stream_id, 0, task_id):
                 return entries
     return []
-
-
-def is_due(stream: StreamPort) -> bool:
-    """Whether a task that is done has asked for a report that was not taken yet."""
-    oldest = list(stream.expected.values())[:1]
-    return bool(oldest) and oldest[0][0] <= stream.ring.reclaimed
-
-
-def give_up_reports(stream: StreamPort) -> None:
-    """Tell whoever waits for the report of a task that is done, or was ended, that there will be none."""
-    reclaimed = stream.ring.reclaimed
-    with stream.reports:
-        for key, (end, taker) in list(stream.expected.items()):
-            if end <= reclaimed and stream.expected.pop(key, None) is not None:
-                taker(None)
 
 
 def reports_taken(stream: StreamPort) -> Callable[[], bool]:
@@ -109,17 +94,17 @@ def reports_taken(stream: StreamPort) -> Callable[[], bool]:
     The head may be seen to move before the report is there. One that does not come within a second was lost, and is
     given up: nobody waits for it without end.
     """
-    give_up_at = 0.0
+    reports, give_up_at = stream.reports, 0.0
 
     def taken() -> bool:
         nonlocal give_up_at
-        if not (stream.expected and is_due(stream)):
+        if not (reports.expected and reports.is_due(stream.ring.reclaimed)):
             return True
         now = time.monotonic()
         give_up_at = give_up_at or now + _LATE_REPORT_S
         if now < give_up_at:
             return False
-        give_up_reports(stream)
+        reports.give_up(stream.ring.reclaimed)
         return True
 
     return taken
@@ -134,7 +119,7 @@ def take_reports(group: DvppGroupPort, timeout_ms: int) -> int:
         cqe = plugin.parse_cqe(raw)
         stream = group.member(cqe.stream_id, cqe.sq_id)
         if stream is not None:
-            with stream.reports:
+            with stream.reports.lock:
                 _take(stream, cqe, told)
     tell(told)
     return len(raw_entries)
@@ -142,9 +127,7 @@ def take_reports(group: DvppGroupPort, timeout_ms: int) -> int:
 
 def _take(stream: StreamPort, cqe: Cqe, told: deque[Finished]) -> None:
     """Deliver one report to whoever expects it, and handle it as an error if it is one."""
-    expected = stream.expected.pop(cqe.task_id if stream.counts_ids else cqe.task_sn, None)
-    if expected is not None:
-        expected[1](cqe)
+    stream.reports.take(cqe)
     position = _position(stream, cqe)
     owner = stream.ring.owners[position] if position is not None else None
     if (tracer := stream.tracer) is not None:
@@ -163,8 +146,8 @@ def _take(stream: StreamPort, cqe: Cqe, told: deque[Finished]) -> None:
     if cqe.failed:
         advance = outcome.head_advance or _entries_of(stream, cqe.sq_head)
         head = (cqe.sq_head + advance) % stream.queues.depth
-        stream.halted = Halted(head, goes_on, time.monotonic() + _DISABLE_WAIT_S)
-        _resume(stream, stream.halted)
+        stream.reports.halted = Halted(head, goes_on, time.monotonic() + _DISABLE_WAIT_S)
+        _resume(stream, stream.reports.halted)
 
 
 def _position(stream: StreamPort, cqe: Cqe) -> int | None:
@@ -217,14 +200,14 @@ def _resume(stream: StreamPort, halted: Halted) -> None:
     queues, sq_id = stream.device.queues, stream.queues.sq_id
     if queues.enabled(sq_id):
         if time.monotonic() > halted.deadline:
-            stream.halted = None
+            stream.reports.halted = None
             stream.failure.keep(errors.fault(
                 "ACL_ERROR_RT_STREAM_SYNC_TIMEOUT",
                 f"the queue of stream {stream.stream_id} reported a failed task but was not stopped by the hardware",
                 hint="close the stream with force=True or reset the device",
             ))
         return
-    stream.halted = None
+    stream.reports.halted = None
     if queues.head(sq_id) == queues.tail(sq_id):
         return  # the queue is being torn down: there is nothing to go on with
     queues.set_head(sq_id, halted.head)

@@ -24,7 +24,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.core.submission.ring import TICK
+from runtime.core.modes import FailureMode
+from runtime.core.submission import completion
+from runtime.core.submission.ring import TICK, tell
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -113,6 +115,33 @@ def look(stream: StreamPort) -> None:
         broken = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"stream {stream.stream_id}: a callback raised {raised!r}")
         broken.__cause__ = raised
         stream.failure.keep(broken)
+
+
+def drain(stream: StreamPort, limit: int = 0) -> None:
+    """Take completion entries that have arrived, then free what the head has passed, at most `limit` places."""
+    completion.drain(stream)
+    with stream.lock:
+        _take_back(stream, limit)
+    if stream.ring.owed:
+        tell(stream.ring.owed)
+
+
+def _take_back(stream: StreamPort, limit: int) -> None:
+    """Read the head and free finished slots, all or at most `limit`; callbacks are then owed (see TaskRing).
+
+    A stream in failure mode ABORT gives everything up: what it still holds is never executed.
+    """
+    ring = stream.ring
+    if stream.closed:
+        return  # the id of its queue may be another stream's by now
+    if stream.failure_mode is FailureMode.ABORT:
+        done = ring.pending
+    elif stream.keeps_tasks or stream.traits.host_only or not stream.own_sink.immediate:
+        done = 0
+    else:
+        done = ring.done(stream.read_head(), limit)
+    if done:
+        ring.reclaim(done, stream.device.release_arguments)
 
 
 def reclaim(stream: StreamPort, limit: int = 0) -> None:

@@ -1,7 +1,7 @@
 """Where a task goes: the sink of a stream, behind which models, captures and updates keep tasks (core_spec 7).
 
 A stream has one sink in force. Its own is the last one: the hardware queue, or what stands in its place. Features lay
-theirs over it with `stream.lay_sink`. Prepared sends and launchers are made for a sink, and made again when it changes.
+theirs over it (`SinkStack.lay`). Prepared sends and launchers are made for a sink, and made again when it changes.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class AicpuSink(OwnSink):
                 hint="bind the stream to a model first",
             )
         if not stream.ring.fits(count):
-            raise stream_full(stream, info)
+            raise submit.stream_full(stream, info)
         return stream.ring.take(count, stream.device.next_serial(), info)
 
     def commit(self, stream: StreamPort, sqes: bytes) -> None:
@@ -165,15 +165,6 @@ DEVICE_FED = ClosedSink("fed by the device", "only device code submits to it (DE
 HOST_ONLY = ClosedSink("host only", "it is a mere placeholder (FORBIDDEN_DEFAULT)")
 NOWHERE = ClosedSink("a description", "what is submitted is only described", immediate=False)
 """The sink of what stands for a stream where a launch is only described."""
-
-
-def stream_full(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault:
-    """Return the fault of a stream that keeps its tasks and has no room for another one."""
-    return errors.fault(
-        "RT_ERROR_STREAM_FULL", f"{info}: stream {stream.stream_id} keeps its tasks and all {stream.ring.depth - 1} "
-        "places are taken", ee="EE1019", params=(str(info), "the stream is full"),
-        hint="spread the tasks over several streams of the model",
-    )
 
 
 def group_exhausted(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from chips.env import TaskIds
 from chips.tasks import TaskType
 from runtime.core.submission.ring import TaskInfo
-from runtime.core.submission.sink import OwnSink, Target, stream_full
+from runtime.core.submission.sink import OwnSink, Target
+from runtime.core.submission.submit import stream_full
 from runtime.driver.queues import SQE_BYTES
 
 if TYPE_CHECKING:

@@ -86,13 +86,13 @@ def submit(
                     task = prepare(ids) or task
                 sqes = operations.encode(task, stream.env, ids)
                 if reported is not None:
-                    stream.expected[stream.report_key(ids)] = ring.submitted, reported
+                    stream.reports.expect(ids, ring.submitted, reported)
                 sink.commit(stream, sqes)
             except BaseException:
                 if (ids is not None or ring.in_flight_start is not None) and not sink.rollback(stream, count):
                     unsent.clear()
                 elif ids is not None:
-                    stream.expected.pop(stream.report_key(ids), None)
+                    stream.reports.forget(ids)
                 raise
             ring.in_flight_start = None
             unsent.clear()
@@ -177,7 +177,7 @@ def make_room(stream: StreamPort, count: int) -> None:
         RuntimeFault: the stream was closed or aborted, the context has stopped, or the device went away.
     """
     if stream.keeps_tasks:
-        raise stream.full()
+        raise stream_full(stream, "submit")
     aborts, looks_late = stream.aborts, stream.env.chip.traits.drains_when_full
     if count >= stream.ring.depth:
         raise errors.fault(
@@ -207,6 +207,15 @@ def make_room(stream: StreamPort, count: int) -> None:
             raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
         if looks_late:
             stream.context.failure.check(stream)
+
+
+def stream_full(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault:
+    """Return the fault of a stream that keeps its tasks and has no room for another one."""
+    return errors.fault(
+        "RT_ERROR_STREAM_FULL", f"{info}: stream {stream.stream_id} keeps its tasks and all {stream.ring.depth - 1} "
+        "places are taken", ee="EE1019", params=(str(info), "the stream is full"),
+        hint="spread the tasks over several streams of the model",
+    )
 
 
 def find_space(stream: StreamPort, count: int, epochs: tuple[Epoch, ...]) -> int:

@@ -64,7 +64,7 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
     ring = stream.ring
     if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.blocked:
         completion.drain(stream)  # whoever asks whether there are reports must take them
-        if not (stream.failure.first or ring.owed or stream.expected):
+        if not (stream.failure.first or ring.owed or stream.reports.expected):
             return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")
@@ -123,7 +123,7 @@ def pauses(
     report_at, aborts = began + _REPORT_EVERY_S, stream.aborts
     hang_at = began + stream.device.runtime.hang_s
     if free_polls is None:
-        free_polls = _FAST_SYNC_POLLS if stream.fast_sync else _FREE_POLLS
+        free_polls = _FAST_SYNC_POLLS if stream.traits.fast_sync else _FREE_POLLS
     inside_after = max(free_polls, 1)
     polls, pause, seen = 0, _FIRST_PAUSE_S, -1
     while True:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from runtime.core.submission import completion
+from runtime.core.stream import queues
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.snapshot import ProcessDriver
 from runtime.feature.graph.execution.rings import software_sink
@@ -84,17 +84,17 @@ def _take_again(device: Device) -> None:
 def _go_on(stream: Stream) -> None:
     """Let a stream send to its new queue, which is empty, or will be filled as the old one was."""
     device, pair = stream.device, stream.queues
-    with stream.lock, stream.reports:
+    with stream.lock, stream.reports.lock:
         if not stream.keeps_tasks:
             stream.ring.reclaim(stream.ring.pending, device.release_arguments)
             stream.ring.restart()
-        completion.give_up_reports(stream)
-        stream.expected.clear()
-        stream.halted = None
+        stream.reports.give_up(stream.ring.reclaimed)
+        stream.reports.expected.clear()
+        stream.reports.halted = None
     base = device.queues.register_base(pair.sq_id) if pair.register_base else 0
     if base:
         device.sq_registers.write(pair.sq_id, base)
-    stream.restart_queues(base)
+    queues.restart(stream, base)
 
 
 def _bring_models_back(device: Device) -> None:

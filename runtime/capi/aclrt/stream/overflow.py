@@ -13,13 +13,13 @@ from runtime.core.stream.stream import Stream
 @entry(one_of("flag", 0, 1), live("stream", Stream), uncaptured("stream"), own("stream"))
 def aclrtSetStreamOverflowSwitch(acl: Acl, stream: Stream, flag: U32) -> None:
     """Turn overflow reports of a stream on (1) or off (0)."""
-    stream.set_overflow_check(bool(flag))
+    overflow.set_check(stream, bool(flag))
 
 
 @entry(null("flag"), live("stream", Stream), own("stream"))
 def aclrtGetStreamOverflowSwitch(acl: Acl, stream: Stream, flag: Out[U32]) -> None:
     """Tell whether a stream reports overflow."""
-    flag.value = int(stream.overflow_check)
+    flag.value = int(stream.env.overflow_enabled)
 
 
 @entry(

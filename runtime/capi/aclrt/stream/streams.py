@@ -24,6 +24,7 @@ from runtime.capi.aclrt.entry import Out, entry, handle_of, need, own_stream_of,
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle
 from runtime.capi.aclrt.layouts import STREAM_VALUE
 from runtime.capi.aclrt.state import Acl
+from runtime.core.device import overflow
 from runtime.core.stream import blocking
 from runtime.core.stream.dvpp_group import DvppGroup
 from runtime.core.stream.priority import scheduler_priority, set_scheduler_priority
@@ -212,7 +213,7 @@ def rtNopTask(acl: Acl, stm: Handle) -> None:
 )  # fmt: skip
 def aclrtSetStreamFailureMode(acl: Acl, stream: Stream, mode: U64) -> None:
     """Let the context go on (0) or stop (1) at a failed task; it can be chosen once."""
-    stream.set_failure_mode(mode)
+    stream.context.failure.set_mode(stream, mode)
 
 
 @entry(
@@ -233,9 +234,9 @@ def aclrtSetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: 
     """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority."""
     word = ctypes.c_uint32.from_address(value).value
     if stmAttrType == _FAILURE_MODE:
-        stream.set_failure_mode(word)
+        stream.context.failure.set_mode(stream, word)
     elif stmAttrType == _OVERFLOW:
-        stream.set_overflow_check(bool(word))
+        overflow.set_check(stream, bool(word))
     elif stmAttrType == _USER_TAG:
         stream.user_tag = word
     elif stmAttrType == _PRIORITY:
@@ -251,7 +252,7 @@ def aclrtSetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: 
 def aclrtGetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: Address) -> None:
     """Read an attribute into a union of 16 bytes."""
     readers: dict[int, Callable[[], int]] = {
-        _FAILURE_MODE: lambda: stream.failure_mode, _OVERFLOW: lambda: stream.overflow_check,
+        _FAILURE_MODE: lambda: stream.failure_mode, _OVERFLOW: lambda: stream.env.overflow_enabled,
         _USER_TAG: lambda: stream.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(stream),
     }  # fmt: skip
     image = STREAM_VALUE.pack(int(readers[stmAttrType]()))

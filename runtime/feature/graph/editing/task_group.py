@@ -90,7 +90,7 @@ def begin_update(stream: Stream, group: TaskGroup) -> None:
     if group.updater is not None:
         raise _status(call, f"stream {group.updater.stream_id} is filling the group")
     group.updater = stream
-    stream.lay_sink(UpdateSink(stream, group))
+    stream.sinks.lay(UpdateSink(stream, group))
 
 
 def end_update(stream: Stream, *, complete: bool = True) -> None:
@@ -110,7 +110,7 @@ def end_update(stream: Stream, *, complete: bool = True) -> None:
         raise _status("end of an update", f"stream {stream.stream_id} is filling no group", posted=True)
     group = update.group
     group.updater = None
-    stream.lift_sink(update)
+    stream.sinks.lift(update)
     if complete and update.next < len(group.nodes):
         raise errors.fault(
             "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{update.next} kernels were launched for a group of "
@@ -191,7 +191,7 @@ class UpdateSink:
 
 
 def _update_of(stream: Stream) -> UpdateSink | None:
-    return next((sink for sink in stream.sinks if isinstance(sink, UpdateSink)), None)
+    return next((sink for sink in stream.sinks.over if isinstance(sink, UpdateSink)), None)
 
 
 def _check_fused(task: FusionKernel, label: TaskInfo, node: Node) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, replace
 from runtime import errors
+from runtime.core.stream import queues
 from runtime.core.submission.software import DEPTH, SoftwareSink
 from runtime.driver.queues import NO_ID, SQE_BYTES
 
@@ -106,9 +107,9 @@ class DeviceRings:
         return ring
 
     def _use(self, stream: Stream, queue: SpareQueue, depth: int) -> None:
-        stream.use_queues(
-            replace(stream.queues, sq_id=queue.sq_id, cq_id=queue.cq_id, register_base=queue.register_base, depth=depth)
-        )
+        queues.use(stream, replace(
+            stream.queues, sq_id=queue.sq_id, cq_id=queue.cq_id, register_base=queue.register_base, depth=depth
+        ))
         self._device.memory.write(stream.sq_word, struct.pack("<Q", queue.sq_id))
 
     def _switch_on(self, streams: list[Stream]) -> None:
@@ -176,7 +177,7 @@ class DeviceRings:
         self.bound = False
         for stream, ring in bound:
             if ring.lent is not None:
-                stream.use_queues(replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
+                queues.use(stream, replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
         self._give_back(ring.lent for _, ring in bound if ring.lent is not None)
         for _, ring in bound:
             ring.lent = None
@@ -186,7 +187,7 @@ class DeviceRings:
         self.bound = False
         for stream, ring in self._rings.items():
             if ring.lent is not None:
-                stream.use_queues(replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
+                queues.use(stream, replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
                 self._give_back([ring.lent])
                 ring.lent = None
 

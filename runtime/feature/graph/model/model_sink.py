@@ -64,7 +64,7 @@ class ModelSink:
 
 def model_sink_of(stream: Stream) -> ModelSink | None:
     """Return the sink by which a stream is bound to a model; None where it is bound to none."""
-    return next((sink for sink in stream.sinks if isinstance(sink, ModelSink)), None)
+    return next((sink for sink in stream.sinks.over if isinstance(sink, ModelSink)), None)
 
 
 def bound_model(stream: Stream) -> ports.Model | None:

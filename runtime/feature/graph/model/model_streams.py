@@ -74,19 +74,19 @@ class ModelStreams:
         """
         sink = ModelSink(self._model, stream)
         if stream.flags & StreamFlag.CPU_SCHEDULE:
-            stream.bind_sink(sink)
+            stream.sinks.bind(sink)
             self._list(stream, head)
             return
         self._counters[stream] = self._device.executed_words.address(stream.stream_id)
         self._publish(stream)
-        stream.bind_sink(sink)
+        stream.sinks.bind(sink)
         try:
             if software_sink(stream) is None:
                 self._announce(stream)
             elif self._rings is None:
                 self._rings = DeviceRings(self._device)
         except BaseException:
-            stream.lift_sink(sink)
+            stream.sinks.lift(sink)
             del self._counters[stream]
             raise
         self._list(stream, head)
@@ -118,7 +118,7 @@ class ModelStreams:
         sink = model_sink_of(stream)
         assert sink is not None
         following = [] if sink.further is None else sink.further.streams
-        stream.lift_sink(sink)
+        stream.sinks.lift(sink)
         self.bound.remove(stream)
         self._started_later.discard(stream)
         self._counters.pop(stream, None)

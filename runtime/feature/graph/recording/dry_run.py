@@ -62,14 +62,14 @@ class DryRun:
             )
         branch = _Branch(self, stream)
         self.branches.append(branch)
-        stream.lay_sink(branch.sink)
+        stream.sinks.lay(branch.sink)
         return branch
 
     def end(self) -> None:
         """Let all streams and events be as they were."""
         self.context.capture_gate.leave(self._mode, self._begun_by)
         for branch in self.branches:
-            branch.user.lift_sink(branch.sink)
+            branch.user.sinks.lift(branch.sink)
         for event in self.records:
             event.shadow = None
 

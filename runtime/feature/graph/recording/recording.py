@@ -110,7 +110,7 @@ class GraphRecording:
         """Make the stream of the graph that takes a stream's tasks from now on."""
         branch = Branch(self._graph, stream, self.make_stream(stream), cause)
         self.branches.append(branch)
-        stream.lay_sink(branch.sink)
+        stream.sinks.lay(branch.sink)
         return branch
 
     def make_stream(self, user: Stream, *, head: bool = True) -> Stream:
@@ -250,7 +250,7 @@ class GraphRecording:
             graph.context.capture_gate.leave(self.mode, self.begun_by)
         for branch in self.branches:
             branch.epoch.block(True)
-            branch.user.lift_sink(branch.sink)
+            branch.user.sinks.lift(branch.sink)
         for captured in self.captured_events:
             if captured.event.shadow is captured:
                 captured.event.shadow = None

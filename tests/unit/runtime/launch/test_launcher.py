@@ -442,12 +442,12 @@ def test_a_sink_that_records_gets_what_prepared_launchers_send(device: Device, s
 
     block = device.upload(struct.pack("<Q", 9))
     sink = Recording()
-    stream.lay_sink(sink)
+    stream.sinks.lay(sink)
     bound(7)
     with_device_arguments(block.address)
     assert len(recorded) == 2
     assert device.queues.tail(stream.queues.sq_id) == 0
-    stream.lift_sink(sink)
+    stream.sinks.lift(sink)
     assert not stream.blocked
     bound(8)
     with_device_arguments(block.address)

@@ -20,7 +20,7 @@ def test_null_reports_a_queues_first_task(query: str) -> None:
             for _ in range(2):  # queues are made anew, under ids that others had
                 device = machine.device(0)
                 assert device.env.ts_version == fake.devices[0].identity.ts_version
-                assert not device.control_stream.expected
+                assert not device.control_stream.reports.expected
                 device.close()
         finally:
             machine.close(force=True)

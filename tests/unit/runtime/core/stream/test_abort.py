@@ -61,9 +61,9 @@ def test_who_waits_for_an_aborted_stream_is_told(device: Device) -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     waiting.wait()
-    while not stream.reports.acquire(blocking=False):  # the waiter is inside once it has taken reports
+    while not stream.reports.lock.acquire(blocking=False):  # the waiter is inside once it has taken reports
         pass
-    stream.reports.release()
+    stream.reports.lock.release()
     abort.abort_stream(stream)
     thread.join()
     assert [fault.code for fault in caught] in ([107023], [])

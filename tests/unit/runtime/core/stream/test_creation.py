@@ -136,7 +136,7 @@ def test_a_dvpp_group_shares_one_queue_and_every_task_reports(device: Device) ->
     first, second = (device.context.create_stream(group=group) for _ in range(2))
     assert first.queues.logic_cq_id == second.queues.logic_cq_id == group.logic_cq_id
     assert first.env.dvpp_group
-    assert not first.separate
+    assert not first.env.separate_recycle
     target = device.alloc(64).address
     for member in (first, second):
         member.submit(WriteValue(addr=target, size_code=3, data=bytes(8)))

@@ -27,7 +27,7 @@ def test_a_report_reaches_the_task_that_asked_for_it(device: Device, stream: Str
     stream.drain()
     assert [number for number, _ in seen] == [1, 2, 3]
     assert sorted(stamp for _, stamp in seen) == [stamp for _, stamp in seen]
-    assert stream.expected == {}
+    assert stream.reports.expected == {}
 
 
 @pytest.mark.parametrize("behind", [0, 1, 5])
@@ -195,13 +195,13 @@ def test_a_queue_that_is_not_stopped_yet_holds_nobody_up(
     while stream.failure.first is None:
         stream.drain()
     assert (looks, stream.ring.pending) == (1, 2)
-    assert stream.reports.acquire(blocking=False)
-    stream.reports.release()
+    assert stream.reports.lock.acquire(blocking=False)
+    stream.reports.lock.release()
     for look in range(2, 6):
-        assert stream.halted is not None
+        assert stream.reports.halted is not None
         stream.drain()
         assert looks == look
-    assert stream.halted is None
+    assert stream.reports.halted is None
     while stream.ring.pending:
         stream.drain()
 

@@ -45,7 +45,7 @@ def no_lock_is_held(stream: Stream) -> bool:
     free: list[bool] = []
 
     def try_both() -> None:
-        for lock in (stream.lock, stream.reports):
+        for lock in (stream.lock, stream.reports.lock):
             free.append(lock.acquire(blocking=False))
             if free[-1]:
                 lock.release()

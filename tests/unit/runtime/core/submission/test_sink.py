@@ -52,25 +52,25 @@ class Recording(OwnSink):
 
 def test_the_last_that_was_laid_is_in_force(stream: Stream) -> None:
     below, above = Recording("below"), Recording("above")
-    stream.lay_sink(below)
-    stream.lay_sink(above)
+    stream.sinks.lay(below)
+    stream.sinks.lay(above)
     assert stream.sink is above
     assert stream.sq_path == "above"
     stream.submit(Nop())
     assert (len(below.sent), len(above.sent)) == (0, 1)
     assert above.kept == [(Nop(), "nop", 0)]
-    stream.lift_sink(below)
+    stream.sinks.lift(below)
     assert stream.sink is above
-    stream.lift_sink(above)
+    stream.sinks.lift(above)
     assert stream.sink is stream.own_sink is HARDWARE
-    assert stream.sinks == ()
+    assert stream.sinks.over == ()
     stream.ring.give_back(1)
 
 
 def test_a_refusal_leaves_nothing(stream: Stream) -> None:
     sink = Recording("an update")
     sink.refusal = errors.fault("RT_ERROR_TASK_NOT_SUPPORT", "not now", ee="EE1006", params=("a", "b", "c"))
-    stream.lay_sink(sink)
+    stream.sinks.lay(sink)
     ended: list[int] = []
     with pytest.raises(errors.NotSupported) as caught:
         stream.submit(Nop(), finished=lambda: ended.append(1))
@@ -86,7 +86,7 @@ def test_what_is_done_with_at_once_gives_everything_back(device: Device, stream:
             self.sent.append(bytes(count))
 
     sink, ended = Counting("a count"), list[int]()
-    stream.lay_sink(sink)
+    stream.sinks.lay(sink)
     pool = device.arguments.pools[0]
     unused, block = pool.unused, pool.take()
     assert stream.submit(Nop(), finished=lambda: ended.append(1), arguments=block) == TaskIds(0)
@@ -95,9 +95,9 @@ def test_what_is_done_with_at_once_gives_everything_back(device: Device, stream:
 
 def test_the_stream_itself_can_be_sent_to_past_what_is_laid_over_it(stream: Stream) -> None:
     sink = Recording("a capture")
-    stream.lay_sink(sink)
+    stream.sinks.lay(sink)
     send(stream, Nop())
-    stream.lift_sink(sink)
+    stream.sinks.lift(sink)
     stream.synchronize(1000)
     assert stream.ring.reclaimed == 1
     assert sink.sent == []
@@ -105,7 +105,7 @@ def test_the_stream_itself_can_be_sent_to_past_what_is_laid_over_it(stream: Stre
 
 def test_a_change_of_the_sink_drops_prepared_launches(stream: Stream) -> None:
     sink = Recording("a capture")
-    for change in (stream.lay_sink, stream.lift_sink):
+    for change in (stream.sinks.lay, stream.sinks.lift):
         stream.launchers["key"] = lambda: None
         epoch = stream.epoch.now
         change(sink)

@@ -60,7 +60,7 @@ def test_a_task_that_cannot_be_encoded_is_undone(machine: Runtime, stream: Strea
     with pytest.raises(Exception, match="notify"):
         stream.submit(NotifyWait(notify_id=1 << 40), **witness.options())
     assert (witness.finished, witness.returned) == (1, 1)
-    assert (stream.ring.submitted, stream.ring.in_flight_start, stream.expected) == (0, None, {})
+    assert (stream.ring.submitted, stream.ring.in_flight_start, stream.reports.expected) == (0, None, {})
     ids = stream.submit(Nop())
     assert (ids.task_id, ids.position) == (0, 0)
     stream.synchronize()
@@ -92,7 +92,7 @@ def test_a_refused_send_is_undone_on_v2_and_repeated_on_v1(device: Device, strea
             stream.submit(task, finished=witness.finish, reported=lambda _cqe: None)
         assert (caught.value.hal_call, caught.value.hal_name) == ("halSqTaskSend", code)
         assert caught.value.code == 507899
-        assert (witness.finished, stream.ring.submitted, stream.expected) == (attempt, 0, {})
+        assert (witness.finished, stream.ring.submitted, stream.reports.expected) == (attempt, 0, {})
     assert stream.submit(Nop()).task_id == 0
     stream.synchronize()
 

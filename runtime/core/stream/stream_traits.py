@@ -1,0 +1,34 @@
+"""What flags and chip make of a stream, worked out once: arithmetic on enumerations costs more than a look at it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from npuhal.records import dataclass
+from runtime.core.modes import StreamFlag
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTraits:
+    """How a stream is looked at.
+
+    Attributes:
+        host_only: the host keeps no more than a number for it.
+        never_waited: there is nothing to wait for, whether it is bound to a model or not.
+        collects: places are never given free: its tasks are kept for a model (STARS v2).
+        fast_sync: it is polled long before the first pause.
+    """
+
+    host_only: bool
+    never_waited: bool
+    collects: bool
+    fast_sync: bool
+
+
+@lru_cache
+def stream_traits(flags: StreamFlag, counts_ids: bool) -> StreamTraits:
+    """Return what flags mean on a chip that counts task ids, or does not."""
+    return StreamTraits(
+        host_only=bool(flags & StreamFlag.HOST_ONLY), never_waited=bool(flags & StreamFlag.NEVER_WAITED),
+        collects=bool(flags & StreamFlag.PERSISTENT) and not counts_ids, fast_sync=bool(flags & StreamFlag.FAST_SYNC),
+    )

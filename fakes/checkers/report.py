@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import overload
 
 from fakes.errors import FakeError
 from npuhal.exit_status import call_at_last, end_with
@@ -57,11 +59,43 @@ def _tell(found: list[Report]) -> None:
         end_with(failed.exit_status)
 
 
-class Expected:
-    """The reports of a block that is meant to make a mistake; filled when the block ends."""
+class Expected(Sequence[Report]):
+    """A block that is meant to make a mistake, and afterwards the reports of it. Made by `Reports.expected`."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Reports, checks: tuple[str, ...], match: str) -> None:
+        self._kept, self._checks, self._match = kept, checks, match
+        self._before: tuple[Report, ...] = ()
         self.reports: tuple[Report, ...] = ()
+
+    def __enter__(self) -> Expected:
+        self._before = self._kept.take()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        __tracebackhide__ = True
+        found = self._kept.take()
+        self.reports = tuple(report for report in found if report.check in self._checks)
+        self._kept.put_back((*self._before, *(report for report in found if report.check not in self._checks)))
+        if kind is not None:
+            return
+        silent = sorted(set(self._checks) - {report.check for report in self.reports})
+        got = "\n".join(map(str, found)) or "none"
+        if silent:
+            raise AssertionError(f"expected a report of {', '.join(silent)}, got: {got}")
+        if self._match and not any(re.search(self._match, str(report)) for report in self.reports):
+            raise AssertionError(f"expected a report that matches {self._match!r}, got: {got}")
+
+    @overload
+    def __getitem__(self, index: int) -> Report: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Report, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Report | tuple[Report, ...]:
+        return self.reports[index]
+
+    def __len__(self) -> int:
+        return len(self.reports)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.reports))
@@ -104,18 +138,26 @@ class Reports:
         self._found.clear()
         return taken
 
-    @contextmanager
-    def expected(self, *checks: str) -> Iterator[Expected]:
-        """Take the reports of a block, and fail where one of the named checkers has not found anything in it.
+    def put_back(self, reports: Iterable[Report]) -> None:
+        """Keep reports again that were taken."""
+        self._found[:0] = reports
+
+    def expected(self, *checks: str, match: str = "") -> Expected:
+        """Expect reports of a block: `with reports.expected("race") as found:`; `found` has them when the block ends.
+
+        What other checkers find in the block stays where it is.
+
+        Args:
+            checks: names of checkers (`CHECKS`); each must find something. Without a name nothing is taken.
+            match: a regular expression that one report of them must contain.
 
         Raises:
-            AssertionError: a named checker found nothing, or another one did.
+            AssertionError: at the end of the block, where a named checker has found nothing, or nothing that matches.
+            TypeError: a name that is none of a checker, or no name but a pattern.
         """
-        before = self.take()
-        expected = Expected()
-        yield expected
-        expected.reports = self.take()
-        self._found.extend(before)
-        found = {report.check for report in expected.reports}
-        if found != set(checks):
-            raise AssertionError(f"expected reports of {sorted(checks)}, got: {str(expected) or 'none'}")
+        __tracebackhide__ = True
+        if wrong := [check for check in checks if check not in CHECKS]:
+            raise TypeError(f"expected({wrong[0]!r}): no such checker; there are {', '.join(CHECKS)}")
+        if match and not checks:
+            raise TypeError("expected(match=...): name the checker that is to report it")
+        return Expected(self, checks, match)

@@ -52,7 +52,7 @@ class DeviceMemory(core.Device):
     def __init__(self, runtime: Any, user_id: int, device_id: int) -> None:
         """Open the device; see `Runtime.device`."""
         self.deferred_frees = DeferredFrees(self._fence)
-        self.ledger = Ledger(creation_site)
+        self.ledger = Ledger(creation_site, traces=runtime.trace_creation)
         """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
         super().__init__(runtime, user_id, device_id)
         self.allocator = Allocator(self.memory, self.chip, self.ledger, self._make_room)

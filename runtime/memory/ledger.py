@@ -28,16 +28,17 @@ class Held:
 class Ledger:
     """Live blocks of one device by address, with totals and peaks."""
 
-    def __init__(self, site: Callable[[], str]) -> None:
+    def __init__(self, site: Callable[[], str], *, traces: bool = False) -> None:
         """Start empty.
 
         Args:
             site: names the place in the user's program that is running now.
+            traces: keep places whatever the environment says.
         """
         self.place = site
         self._held: dict[int, Held] = {}
         self._lock = threading.Lock()
-        self.traces = os.environ.get(VARIABLE) == "1"
+        self.traces = traces or os.environ.get(VARIABLE) == "1"
         """Whether places are kept; may be changed at any time."""
         self.current: Counter[Location] = Counter()
         self.peak: Counter[Location] = Counter()

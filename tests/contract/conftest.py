@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Choose the machines of a test."""
     if "url" not in metafunc.fixturenames:
         return
-    given = metafunc.config.getoption("--npu-url")
+    given = metafunc.config.getoption("--npu-url") or "fake://"
     if not given.startswith("fake"):
         metafunc.parametrize("url", [pytest.param(given, id="hal-0")])
         return

@@ -67,10 +67,10 @@ def test_waits_in_a_circle_name_each_other(device: Device) -> None:
         a.record(first)
         b.wait(first)
         b.record(second)
-        with pytest.raises(errors.Timeout, match=f"waiting for <event second .*recorded in <stream {b.stream_id} .*: "
-                           r"sq \d+, 2 pending>"):
+        with pytest.raises(errors.Timeout, match="waiting for <event second .*"
+                           rf"recorded in <Stream 'b' {b.stream_id} .*, 2 pending>"):
             a.synchronize(50)
-        with pytest.raises(errors.Timeout, match=f"waiting for <event first .*recorded in <stream {a.stream_id} "):
+        with pytest.raises(errors.Timeout, match=f"waiting for <event first .*recorded in <Stream .a. {a.stream_id} "):
             b.synchronize(50)
         second.record(device.default_stream)
         a.synchronize(1000)

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from npuhal.records import dataclass
+from runtime.api import start
 from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
 from runtime.capi.pyacl import places, structs
@@ -78,8 +79,8 @@ def _typed(text: str) -> tuple[Argument, ...]:
 
 @cache
 def process() -> Acl:
-    """Return the process that the module speaks for; its machine is that of NPUHAL_URL."""
-    return Acl()
+    """Return what the module speaks for: the process, whose runtime `runtime.device` uses, too."""
+    return Acl(make=start)
 
 
 def bind(name: str, row: Row) -> Function:

@@ -359,6 +359,7 @@ class RuntimePort(Protocol):
     """The runtime of a process (runtime.core.process.runtime)."""
 
     leaving: bool
+    trace_creation: bool
     tracer: Tracer | None
 
     @property

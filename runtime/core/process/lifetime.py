@@ -59,6 +59,17 @@ def started() -> Runtime | None:
     return _the_one
 
 
+def exchange(one: Runtime | None) -> Runtime | None:
+    """Make another runtime, or none, the process's own, and return the one before, which stays open: for test fixtures.
+
+    Objects of the two do not mix; see `runtime.errors.mixing`.
+    """
+    global _the_one
+    with _making:
+        before, _the_one = _the_one, one
+    return before
+
+
 def shutdown(*, force: bool = False) -> None:
     """Close the process's runtime; the next use makes a new one.
 

@@ -54,6 +54,8 @@ class Runtime(NotCopied):
     The process has one (`get`); more can be made by tools and tests, as long as they do not open the same devices.
     """
 
+    trace_creation = False
+    """Whether devices opened from now on keep creation sites, also where the environment does not ask for it."""
     device_type: type[Device] = Device
     """What opening a device makes; the public layer puts its own class here."""
 

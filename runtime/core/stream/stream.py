@@ -199,9 +199,10 @@ class Stream(NotCopied):
         self.close(force=kind is not None)
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{self.ring.pending} pending"
-        what = "default stream" if self.is_default else "stream"
-        return f"<{what} {self.stream_id} of device {self.device.user_id}: sq {self.queues.sq_id}, {state}>"
+        name = f"{self.name!r} " if self.name else ""
+        pending = self.ring.pending
+        state = ", closed" if self.closed else f", {pending} pending" if pending else ""
+        return f"<Stream {name}{self.stream_id} on device {self.device.user_id}{state}>"
 
     # -- work ------------------------------------------------------------------------------------------------------
 

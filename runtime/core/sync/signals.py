@@ -374,7 +374,7 @@ class Signals:
         """Events and notifies that are alive; they end with the device."""
         self.abandoned: deque[Any] = deque()
         """Those that nobody has closed or knows any more, until somebody makes another one; see `adopt`."""
-        self.traces = os.environ.get(VARIABLE) == "1"
+        self.traces = device.runtime.trace_creation or os.environ.get(VARIABLE) == "1"
         """Whether it is noted where events and notifies are created."""
         self._counters: dict[int, Counter] = {}
         self._lock = threading.Lock()

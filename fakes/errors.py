@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any
+
+_HOST_CURES = {
+    errno.EMFILE: "this process has too many files open: close some, or raise its limit (ulimit -n)",
+    errno.ENFILE: "the system has too many files open: end programs",
+    errno.ENOMEM: "lower hbm= or devices=, close machines, or raise the limit of addresses (ulimit -v)",
+    errno.EFBIG: "raise the limit of the size of files (ulimit -f)",
+    errno.ENOSPC: "free space there, or {else_}",
+    errno.EDQUOT: "free space there, or {else_}",
+}
+"""What to do where the system under the fake has no more of something."""
 
 
 class FakeError(Exception):
@@ -11,6 +23,15 @@ class FakeError(Exception):
 
 class NotShareable(FakeError):
     """A machine cannot be shared with other processes under a name; the text says why."""
+
+
+class HostRefused(FakeError):
+    """The system under the fake refuses what the fake needs: descriptors, addresses, memory, room on a disk."""
+
+    def __init__(self, what: str, problem: OSError | int, cure: str = "") -> None:
+        self.errno = problem if isinstance(problem, int) else problem.errno or 0
+        known = _HOST_CURES.get(self.errno, "{else_}").format(else_=cure)
+        super().__init__(f"{what}: {os.strerror(self.errno)}" + (f"; {known}" if known else ""))
 
 
 class NotModelled(FakeError):

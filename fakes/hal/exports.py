@@ -43,8 +43,7 @@ class NamedChapter(Chapter):
         """Let processes open an export."""
         if export is None or pids is None or not 1 <= count <= _MAX_PIDS:
             return c.DRV_ERROR_INVALID_VALUE
-        export.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
-        self.machine.names.changed()
+        self.machine.names.allow(export, (ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
         return 0
 
     def owner(self, export: Export | None, info: Any) -> int:

@@ -54,8 +54,7 @@ class IpcCalls(NamedChapter):
             return c.DRV_ERROR_INVALID_VALUE
         if kind != c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER:
             return c.DRV_ERROR_NOT_SUPPORT
-        export.open_to_all = attribute == c.SHMEM_NO_WLIST_ENABLE
-        self.machine.names.changed()
+        self.machine.names.open_to(export, attribute == c.SHMEM_NO_WLIST_ENABLE)
         return 0
 
     def halShmemOpenHandle(self, name: int, address: Any) -> int:

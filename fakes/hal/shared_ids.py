@@ -48,8 +48,7 @@ class SharedIdCalls(NamedChapter):
             return c.DRV_ERROR_INVALID_VALUE
         if kind != c.SHR_ID_ATTR_NO_WLIST_IN_SERVER:
             return c.DRV_ERROR_NOT_SUPPORT
-        export.open_to_all = attribute.enableFlag == c.SHRID_NO_WLIST_ENABLE
-        self.machine.names.changed()
+        self.machine.names.open_to(export, attribute.enableFlag == c.SHRID_NO_WLIST_ENABLE)
         return 0
 
     def halShrIdOpen(self, name: int, info: Any) -> int:

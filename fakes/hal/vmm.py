@@ -276,9 +276,10 @@ class VmmCalls(Chapter):
             names, block = self.machine.names, physical.block
             if physical.imported:
                 return c.DRV_ERROR_NOT_SUPPORT
-            physical.share = str(names.next_number() | block.device << 32)
-            names.publish(Export(physical.share, block.device, source=self.machine.source(block), size=block.size,
+            number = str(names.next_number() | block.device << 32)
+            names.publish(Export(number, block.device, source=self.machine.source(block), size=block.size,
                                  page=block.page, prop=physical.prop, number=handle, block=block))  # fmt: skip
+            physical.share = number
         shareable.value = int(physical.share)
         return 0
 
@@ -287,8 +288,7 @@ class VmmCalls(Chapter):
         export = self.machine.names.own(str(shareable))
         if export is None or pids is None or not 1 <= count <= 65535:
             return c.DRV_ERROR_INVALID_VALUE
-        export.pids.update((ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
-        self.machine.names.changed()
+        self.machine.names.allow(export, (ctypes.c_int32 * count).from_address(ctypes.addressof(pids)))
         return 0
 
     def halMemShareHandleSetAttribute(self, shareable: int, kind: int, attr: Any) -> int:
@@ -296,8 +296,7 @@ class VmmCalls(Chapter):
         export = self.machine.names.own(str(shareable))
         if export is None or kind != c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER:
             return c.DRV_ERROR_INVALID_VALUE
-        export.open_to_all = attr.enableFlag == c.SHMEM_NO_WLIST_ENABLE
-        self.machine.names.changed()
+        self.machine.names.open_to(export, attr.enableFlag == c.SHMEM_NO_WLIST_ENABLE)
         return 0
 
     def halMemImportFromShareableHandle(self, shareable: int, devid: int, handle: Any) -> int:

@@ -8,12 +8,14 @@ over its part of it, every other access ends in SIGSEGV, as on a machine with a 
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
+import resource
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable
 
-from fakes.errors import FakeError
+from fakes.errors import FakeError, HostRefused
 
 _PROT_NONE = 0
 _MAP_FIXED = 0x10
@@ -51,6 +53,11 @@ def mapped(address: int, size: int) -> bool:
     """Whether a range of addresses is mapped in this process, so that touching it does not end in SIGSEGV."""
     start = address // mmap.PAGESIZE * mmap.PAGESIZE
     return address + size <= _ADDRESSES and not _libc.msync(start, address + size - start, _MS_ASYNC)
+
+
+def addresses_limited() -> bool:
+    """Whether this process may not have as many addresses as it likes (RLIMIT_AS, `ulimit -v`)."""
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 class Extents:
@@ -130,10 +137,12 @@ class Reservation:
                 break
             if got != _FAILED:
                 _libc.munmap(got, size)
+            elif ctypes.get_errno() == errno.ENOMEM:
+                raise HostRefused(f"cannot reserve {size >> 20} MiB of addresses for the fake's memory", errno.ENOMEM)
         else:
             raise FakeError(
-                f"no free address range of {size >> 30} GiB near {base:#x}: the process address space is limited "
-                "(ulimit -v, or too many fake machines open at once); close machines or lower hbm="
+                f"no free range of {size >> 20} MiB of addresses near {base:#x}: too many fake machines are open at "
+                "once; close some"
             )
         self.base = wanted
         self.size = size
@@ -147,7 +156,7 @@ class Reservation:
             address, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED, fd, offset
         )
         if got != address:
-            raise FakeError(f"cannot map {size} bytes at {address:#x}: errno {ctypes.get_errno()}")
+            raise HostRefused(f"cannot map {size} bytes at {address:#x}", ctypes.get_errno())
         if self.mirror is not None:
             self.mirror(address, size, fd, offset)
 
@@ -173,16 +182,25 @@ class BackingFile:
     """
 
     def __init__(self, name: str, size: int) -> None:
-        fd = os.memfd_create(name, os.MFD_CLOEXEC)
+        try:
+            fd = os.memfd_create(name, os.MFD_CLOEXEC)
+        except OSError as problem:
+            raise HostRefused(f"cannot make the memory file {name}", problem) from None
         os.ftruncate(fd, size)
         self._map(name, fd, 0, size)
         self.owned = True
 
     @classmethod
-    def open(cls, path: str, offset: int, size: int) -> BackingFile:
-        """Map part of a file that another process has made."""
+    def open(cls, path: str, offset: int, size: int) -> BackingFile | None:
+        """Map part of a file that another process has made; None where the process or the file is gone."""
         file = cls.__new__(cls)
-        file._map(path, os.open(path, os.O_RDWR | os.O_CLOEXEC), offset, size)
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        except OSError as problem:
+            raise HostRefused(f"cannot open {path}", problem) from None
+        file._map(path, fd, offset, size)
         file.owned = False
         return file
 
@@ -191,8 +209,9 @@ class BackingFile:
             None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_NORESERVE, fd, offset
         )
         if got == _FAILED:
+            number = ctypes.get_errno()
             os.close(fd)
-            raise FakeError(f"cannot map {size} bytes of the memory file {name}: errno {ctypes.get_errno()}")
+            raise HostRefused(f"cannot map {size >> 20} MiB of the memory file {name}", number)
         self.fd, self.size, self.start = fd, size, offset
         self.address: int = got
 

@@ -11,6 +11,7 @@ import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from fakes.schedule.scheduler import POLICIES, Policy, RoundRobin
 from fakes.shared.imports import Imports
 from fakes.shared.names import Names, Source
 from fakes.url.options import FakeOptions
+from npuhal.exit_status import call_at_last
 from npuhal.records import replace
 
 if TYPE_CHECKING:
@@ -67,16 +69,16 @@ class Machine:
         hbm = options.hbm or _soc_number(chip, "memory_size", 32 << 30)
         page = identity.draw_page_size(options.seed)
         sizes = id_counts(chip, options.limits)
+        self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
+        self._finalizer = weakref.finalize(self, self.memory.close)
+        self._finalizer.atexit = False
         self.shared = self._join(sizes) if options.shared else None
         """What it has in common with the machines of other processes, if it is shared."""
         self.names = Names() if self.shared is None else self.shared.names
-        self.memory = Memory(identity.draw_memory_base(options.seed), options.devices, hbm, page)
         if self.shared is not None:
             self.memory.share(self.shared.budget, self._retract)
-            weakref.finalize(self, self.shared.leave)
+            weakref.finalize(self, self.shared.leave).atexit = False
         self.imports = Imports(self.memory, self.names)
-        self._finalizer = weakref.finalize(self, self.memory.close)
-        self._finalizer.atexit = False
         self.checks = self.memory.watch = self._watch() if options.check else None
         """The checkers that are on; None when none is."""
         self.memory.exact = "bounds" in options.check
@@ -301,6 +303,15 @@ class Machine:
                     self.changed.wait(pause if waits else _PAUSE_S)
                     for device in waits:
                         device.pass_time(time.monotonic_ns() - began)
+
+
+@call_at_last
+def _leave_all() -> None:
+    """At the exit, behind the runtimes, let other processes have what this one held."""
+    for machine in list(forks.alive):
+        if machine.shared is not None:
+            with suppress(FakeError, OSError):
+                machine.shared.leave()
 
 
 def _soc_number(chip: Chip, key: str, default: int) -> int:

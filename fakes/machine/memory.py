@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
-from fakes.machine.address_space import BackingFile, Extents, Reservation, mapped
+from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited, mapped
 from fakes.machine.blocks import GIANT, HUGE, Block, Budget, Kind, Pool, Usage
 from fakes.machine.lent import Lent
 from fakes.machine.window import Window
@@ -24,13 +24,23 @@ if TYPE_CHECKING:
     from fakes.shim.caller import CallerMemory
 
 DEVICE_WINDOW = 1 << 37
-"""Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base)."""
+"""Address slice of one device, 128 GiB (the driver's plan: 64 slices above the SVM base). Where the addresses of the
+process are limited (ulimit -v), slices are as small as the memory of a card allows."""
 HOST_PAGE = mmap.PAGESIZE
 """The page of ordinary memory, which the driver maps by: what is registered begins on one."""
 _HOST_WINDOW = 1 << 36
 _VIRTUAL_WINDOW = 1 << 38
 _FREED_KEPT = 256
 _MODULE_SHIFT, _MODULE_MASK = constants.MEM_MODULE_ID_BIT, constants.MEM_MODULE_ID_MASK
+
+
+def _slices(hbm: int) -> tuple[int, int, int]:
+    """Return the addresses of a card's memory, of pinned host memory and of mappings, by the memory of a card."""
+    if not addresses_limited():
+        return DEVICE_WINDOW, _HOST_WINDOW, _VIRTUAL_WINDOW
+    unit = GIANT if hbm >= GIANT else HUGE
+    room = -(-hbm // unit) * unit
+    return min(2 * room + unit, DEVICE_WINDOW), min(room + unit, _HOST_WINDOW), min(4 * room, _VIRTUAL_WINDOW)
 
 
 def _nobody(_block: Block) -> bool:
@@ -51,17 +61,18 @@ class Memory:
     """All memory of one machine; every lookup by address goes through here."""
 
     def __init__(self, base: int, devices: int, hbm: int, page: int) -> None:
-        size = devices * DEVICE_WINDOW + _HOST_WINDOW + _VIRTUAL_WINDOW
+        window, host, virtual = _slices(hbm)
+        size = devices * window + host + virtual
         self._reservation = Reservation(base, size, 1 << 41)
         start = self._reservation.base
         self.base, self.end = start, self._reservation.end
         self.page = page
-        self._host = Window("npuhal-fake-host", self._reservation, start, _HOST_WINDOW)
+        self._host = Window("npuhal-fake-host", self._reservation, start, host)
         self._devices = [
-            Window(f"npuhal-fake-hbm{i}", self._reservation, start + _HOST_WINDOW + i * DEVICE_WINDOW, DEVICE_WINDOW)
-            for i in range(devices)
+            Window(f"npuhal-fake-hbm{i}", self._reservation, start + host + i * window, window) for i in range(devices)
         ]
-        self._virtual = Extents(self.end - _VIRTUAL_WINDOW, self.end)
+        self._mappings = self.end - virtual
+        self._virtual = Extents(self._mappings, self.end)
         normal = hbm // 4 + hbm // 4 // GIANT * GIANT
         self.budgets = [{Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal)} for _ in range(devices)]
         """Per card: normal pages, and the rest, of which huge and giant pages are made."""
@@ -187,9 +198,11 @@ class Memory:
         files = [self._window(block).file, *self._files]
         return next((file for file in files if file.holds(block.pointer)), None)
 
-    def open_foreign(self, path: str, offset: int, size: int) -> BackingFile:
-        """Open bytes of another process; they are closed like those of `open_file`."""
+    def open_foreign(self, path: str, offset: int, size: int) -> BackingFile | None:
+        """Open bytes of another process, closed like those of `open_file`; None: the process is gone."""
         made = BackingFile.open(path, offset, size)
+        if made is None:
+            return None
         self._files[made] = None
         return made
 
@@ -212,7 +225,7 @@ class Memory:
     def reserve(self, size: int, at: int | None = None) -> int | None:
         """Reserve addresses for mappings, anywhere or at a wanted address; None when that is not possible."""
         if at is not None:
-            return at if self.end - _VIRTUAL_WINDOW <= at and self._virtual.take_at(at, size) else None
+            return at if self._mappings <= at and self._virtual.take_at(at, size) else None
         return self._virtual.take(size, GIANT if size >= GIANT else HUGE)
 
     def unreserve(self, base: int, size: int) -> None:

@@ -27,15 +27,18 @@ class Imports:
             if source is None:
                 return None
             if source not in self._foreign:
-                try:
-                    file = self._memory.open_foreign(source.path, source.offset, source.span)
-                except OSError:
+                file = self._memory.open_foreign(source.path, source.offset, source.span)
+                if file is None:
                     return None
                 kind = Kind.HOST if export.prop and export.prop[0] != c.MEM_DEV_SIDE else Kind.DEVICE
                 view = Block(0, export.size, source.span, kind, source.device, file.address,
                              list(Pool)[source.pool], export.page, alias=True)  # fmt: skip
+                try:
+                    self._names.opened(source)
+                except BaseException:
+                    self._memory.close_file(file)
+                    raise
                 self._foreign[source] = view, file
-                self._names.opened(source)
             block = self._foreign[source][0]
         block.users += 1
         return block

@@ -7,12 +7,11 @@ what it has opened, in a file of its own that is replaced as a whole, and reads 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from npuhal.records import asdict, dataclass, field, names_of
+from npuhal.records import asdict, dataclass, field, names_of, replace
 
 if TYPE_CHECKING:
     from fakes.machine.blocks import Block
@@ -86,9 +85,16 @@ class Names:
         return nullcontext() if self._table is None else self._table.place.locked()
 
     def publish(self, export: Export) -> None:
-        """Let others find something."""
-        self._own[export.name] = export
-        self.changed()
+        """Let others find something, or find it otherwise than before."""
+        self._change({**self._own, export.name: export}, self._opened)
+
+    def allow(self, export: Export, pids: Iterable[int]) -> None:
+        """Let further processes open an export of this one."""
+        self.publish(replace(export, pids=export.pids.union(pids)))
+
+    def open_to(self, export: Export, everybody: bool) -> None:
+        """Let any process open an export of this one, or only those on its list."""
+        self.publish(replace(export, open_to_all=everybody))
 
     def own(self, name: str) -> Export | None:
         """Return what this process has exported under a name."""
@@ -96,18 +102,19 @@ class Names:
 
     def withdraw(self, name: str) -> bool:
         """Take a name away; who has it open keeps what is behind it. False when this process has not exported it."""
-        if self._own.pop(name, None) is None:
+        if name not in self._own:
             return False
-        self.changed()
+        self._keep(lambda export: export.name != name)
         return True
 
     def forget_card(self, device: int) -> None:
         """Withdraw all names of a card."""
-        gone = [name for name, export in self._own.items() if export.device == device]
-        for name in gone:
-            del self._own[name]
-        if gone:
-            self.changed()
+        self._keep(lambda export: export.device != device)
+
+    def _keep(self, wanted: Callable[[Export], bool]) -> None:
+        kept = {name: export for name, export in self._own.items() if wanted(export)}
+        if len(kept) < len(self._own):
+            self._change(kept, self._opened)
 
     def find(self, name: str) -> Export | None:
         """Return what is behind a name, of whichever living process."""
@@ -121,13 +128,13 @@ class Names:
 
     def opened(self, source: Source) -> None:
         """Note that this process has memory of another one open."""
-        self._opened.append(source)
-        self.changed()
+        self._change(self._own, [*self._opened, source])
 
     def closed(self, source: Source) -> None:
         """Undo `opened`."""
-        self._opened.remove(source)
-        self.changed()
+        left = list(self._opened)
+        left.remove(source)
+        self._change(self._own, left)
 
     def held(self, source: Source) -> bool:
         """Whether another process has memory of this one open."""
@@ -142,9 +149,7 @@ class Names:
         if self._table is None:
             return False
         with self._table.place.locked():
-            gone = [name for name, export in self._own.items() if export.source == source]
-            for name in gone:
-                self.withdraw(name)
+            self._keep(lambda export: export.source != source)
             return self.held(source)
 
     def orphans(self, card: int, pool: int) -> int:
@@ -160,8 +165,7 @@ class Names:
 
     def reset(self) -> None:
         """Forget everything, in a forked child."""
-        self._own.clear()
-        self._opened.clear()
+        self._own, self._opened = {}, []
 
     def _sources(self) -> Iterator[Source]:
         return (Source(**row) for raw in self._others() for row in raw["opened"])
@@ -169,24 +173,22 @@ class Names:
     def _others(self) -> Iterator[Any]:
         assert self._table is not None
         for slot in self._table.living():
-            if slot != self._table.slot:
-                try:
-                    yield json.loads(self._table.place.names_file(slot).read_bytes())
-                except FileNotFoundError:
-                    continue
+            if slot != self._table.slot and (text := self._table.place.read(slot)) is not None:
+                yield json.loads(text)
 
-    def changed(self) -> None:
-        """Write down what this process exports and has opened; after a change of a white list too."""
-        if self._table is None:
-            return
-        exports = [_row(export) for export in self._own.values()]
-        text = json.dumps({"exports": exports, "opened": [asdict(source) for source in self._opened]})
-        with self._table.place.locked():
-            path = self._table.place.names_file(self._table.slot)
-            new = path.with_suffix(".json.new")
-            new.write_text(text, encoding="ascii")
-            os.replace(new, path)
-            self._table.count_imports(len(self._opened))
+    def _change(self, own: dict[str, Export], opened: list[Source]) -> None:
+        """Let this be what the process exports and has open: written down first, so that a full disk changes nothing.
+
+        Raises:
+            HostRefused: it cannot be written down.
+        """
+        table = self._table
+        if table is not None:
+            text = json.dumps({"exports": [_row(each) for each in own.values()], "opened": [asdict(s) for s in opened]})
+            with table.place.locked():
+                table.place.write(table.slot, text.encode())
+                table.count_imports(len(opened))
+        self._own, self._opened = own, opened
 
 
 def _row(export: Export) -> dict[str, Any]:

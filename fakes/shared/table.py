@@ -1,9 +1,9 @@
 """What all processes of a shared machine read and write: fixed fields of one mapped file.
 
-The file begins with a digest of what the machine is like, the last number given out, and the length of a row. A row
-per process follows, then for each card a byte per id (whose it is) and a word per id (its signal). Every change is the
-store of one word or byte, or can be made again from the start: a process may be killed between any two of them. What a
-process holds is cleared when it is found to be gone.
+The file begins with a digest of what the machine is like, the last number given out, and the namespace of the process
+ids in it. A row per process follows, then for each card a byte per id (whose it is) and a word per id (its signal).
+Every change is the store of one word or byte, or can be made again from the start: a process may be killed between any
+two of them. What a process holds is cleared when it is found to be gone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from fakes.errors import NotShareable
-from fakes.shared.place import Place, started
+from fakes.shared.place import Place, gone, namespace, started
 
 SLOTS = 254
 """Processes that may have a machine open at once."""
@@ -25,7 +25,7 @@ POOLS = 3
 _OTHERS = 255
 """Owner of ids that an imagined process holds."""
 _HEAD = struct.Struct("@32sQQ")
-_NUMBER_AT = 32
+_NUMBER_AT, _SPACE_AT = 32, 40
 _NUMBER = struct.Struct("@Q")
 _WORD = struct.Struct("@I")
 _PID, _STARTED, _OPENED, _IMPORTS, _BYTES = range(5)
@@ -44,7 +44,9 @@ class Table:
         slots: processes that may have it open at once.
 
     Raises:
-        NotShareable: the name is in use for a machine that is not like this one; or too many processes have it open.
+        NotShareable: the name is in use for a machine that is not like this one, or in another container; or too many
+            processes have it open.
+        HostRefused: there is no room for the table, or the system refuses the folder.
     """
 
     def __init__(
@@ -80,16 +82,21 @@ class Table:
 
         size = self._first + self.cards * self._card
         wanted = hashlib.sha256(self._signature.encode()).digest()
-        there = os.pread(fd, _HEAD.size, 0)
-        known = there[: len(wanted)] == wanted and os.fstat(fd).st_size == size
-        name = self.place.path.name
-        self.fresh = not _inhabited(fd, there, self.slots)
+        name, here, began = self.place.name, namespace(), started(os.getpid())
+        if not began:
+            raise NotShareable("shared machines need a /proc that shows the processes of this container; mount one")
+        self.fresh = self.place.alone
         if self.fresh:
-            self.place.clear()
             os.ftruncate(fd, 0)
-            os.ftruncate(fd, size)
-            os.pwrite(fd, _HEAD.pack(wanted, 0, self._row), 0)
-        elif not known:
+            os.posix_fallocate(fd, 0, size)  # a page that cannot be had later would be SIGBUS
+            os.pwrite(fd, _HEAD.pack(wanted, 0, here), 0)
+        head = os.pread(fd, _HEAD.size, 0)
+        if head[_SPACE_AT:] != _NUMBER.pack(here):
+            raise NotShareable(
+                f"shared={name} is open in another container, whose processes cannot be seen from here; give the "
+                "containers one namespace of process ids (--pid), or choose another name"
+            )
+        if head[: len(wanted)] != wanted or os.fstat(fd).st_size != size:
             raise NotShareable(
                 f"shared={name} is open elsewhere as a machine with other chips or options than {self._signature}; "
                 "open it alike everywhere, or choose another name"
@@ -102,7 +109,7 @@ class Table:
         at = _HEAD.size + slot * self._row
         self._map[at : at + self._row] = bytes(self._row)
         self.slot = slot
-        self._put(_STARTED, started(os.getpid()))
+        self._put(_STARTED, began)
         self._put(_PID, os.getpid())
 
     def leave(self) -> None:
@@ -128,7 +135,7 @@ class Table:
         with self.place.locked():
             for slot in range(self.slots):
                 pid = self._get(slot, _PID)
-                if pid and started(pid) != self._get(slot, _STARTED):
+                if pid and gone(pid, self._get(slot, _STARTED)):
                     self._wipe(slot)
                     swept = True
         return swept
@@ -142,7 +149,7 @@ class Table:
                 owners = self._map[at : at + count]
                 if mine in owners:
                     self._map[at : at + count] = owners.translate(free)
-        self.place.names_file(slot).unlink(missing_ok=True)
+        self.place.discard(slot)
         for column in range(self._row // _NUMBER.size - 1, -1, -1):
             if self._get(slot, column):
                 self._put(column, 0, slot)
@@ -248,15 +255,3 @@ class Table:
 
     def _signal_at(self, card: int, kind: str, number: int) -> int:
         return self._first + card * self._card + self._signals[kind] + number * _WORD.size
-
-
-def _inhabited(fd: int, head: bytes, slots: int) -> bool:
-    """Whether a living process has a row, also of a table with other measures than this one's."""
-    if len(head) < _HEAD.size:
-        return False
-    row = _HEAD.unpack(head)[2]
-    for slot in range(slots if row else 0):
-        pid, since = struct.unpack("@QQ", os.pread(fd, 16, _HEAD.size + slot * row).ljust(16, b"\0"))
-        if pid and started(pid) == since:
-            return True
-    return False

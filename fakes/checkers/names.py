@@ -56,22 +56,22 @@ class Names:
     """Names by (kind, number), as HalApi.annotate tells them; objects are not kept alive."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, int], Any] = {}
+        self._things: dict[tuple[str, int], Any] = {}
 
-    def tell(self, key: tuple[str, int], thing: object) -> None:
+    def set(self, key: tuple[str, int], thing: object) -> None:
         """Remember what an id or address stands for."""
         try:
-            self._told[key] = ref(thing)
+            self._things[key] = ref(thing)
         except TypeError:
-            self._told[key] = lambda: thing
+            self._things[key] = lambda: thing
 
     def forget(self, key: tuple[str, int]) -> None:
         """What it stood for is gone."""
-        self._told.pop(key, None)
+        self._things.pop(key, None)
 
     def name(self, kind: str, number: int) -> str:
         """Return " 'name'" or nothing."""
-        told = self._told.get((kind, number))
+        told = self._things.get((kind, number))
         thing = None if told is None else told()
         name = thing if isinstance(thing, str) else getattr(thing, "name", "")
         return f" '{name}'" if name else ""

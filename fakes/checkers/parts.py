@@ -109,7 +109,7 @@ class Parts:
             text += f" of {names.block(block)}, where a pool has nothing in use"
         else:
             text += f", {address + size - part.end} bytes more than {part} has"
-        self._tell(BOUNDS, text, "Allocate what the task touches", who, (work.stream, work.position, address))
+        self._report(BOUNDS, text, "Allocate what the task touches", who, (work.stream, work.position, address))
 
     def _gone(self, part: Part, submitted: int, work: Work) -> None:
         who = self._checks.names.work(work)
@@ -117,9 +117,9 @@ class Parts:
             text = f"{who} uses {part}, which was given back before the task was submitted{at(part.freed)}"
         else:
             text = f"{who} uses {part}, which was taken after the task was submitted"
-        self._tell(UAF, text, "Close the buffer after the last task that uses it was submitted", who,
+        self._report(UAF, text, "Close the buffer after the last task that uses it was submitted", who,
                    (work.stream, work.position, part.low))  # fmt: skip
 
-    def _tell(self, check: str, text: str, cure: str, who: str, same: object) -> None:
+    def _report(self, check: str, text: str, cure: str, who: str, same: object) -> None:
         if self._checks.on(check):
             self._checks.report(Report(check, text, cure, (who,)), same)

@@ -50,7 +50,7 @@ class CheckFailed(FakeError):
         return "\n".join(map(str, self.reports))
 
 
-def _tell(found: list[Report]) -> None:
+def _print(found: list[Report]) -> None:
     """Print the reports of a machine that nobody has closed, and let the process fail for them."""
     if found:
         failed = CheckFailed(tuple(found))
@@ -101,23 +101,23 @@ class Expected(Sequence[Report]):
         return "\n".join(map(str, self.reports))
 
 
-_untold: weakref.WeakSet[Reports] = weakref.WeakSet()
-"""The reports of all machines; what is left of them at the exit is told then."""
+_open_reports: weakref.WeakSet[Reports] = weakref.WeakSet()
+"""The reports of all machines; what is left of them is printed at the exit."""
 
 
 @call_at_last
-def _tell_all() -> None:
-    for reports in list(_untold):
-        _tell(list(reports.take()))
+def _print_all() -> None:
+    for reports in list(_open_reports):
+        _print(list(reports.take()))
 
 
 class Reports:
-    """The reports of one machine, in the order in which they were found; the same mistake is told once."""
+    """The reports of one machine, in the order in which they were found; the same mistake is reported once."""
 
     def __init__(self) -> None:
         self._found: list[Report] = []
-        _untold.add(self)
-        weakref.finalize(self, _tell, self._found).atexit = False
+        _open_reports.add(self)
+        weakref.finalize(self, _print, self._found).atexit = False
         self._told: set[object] = set()
 
     def add(self, report: Report, same: object) -> bool:

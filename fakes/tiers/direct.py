@@ -98,7 +98,7 @@ class FakeApi(HalApi):
         if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:
             block.asked = min(getattr(obj, "size", 0), block.size)
         if self.fake.checks is not None:
-            self.fake.checks.names.tell(key, obj)
+            self.fake.checks.names.set(key, obj)
 
     def _part(self, address: int, size: int | None) -> None:
         with self.fake.lock:

@@ -35,7 +35,7 @@ class Runtime(process.Runtime):
             from runtime.launch.launch_log import log_launches
 
             log_launches(self)
-        self.started.tell(self)
+        self.started.notify(self)
 
     @cached_property
     def snapshot(self) -> Snapshot:

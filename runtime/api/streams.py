@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runtime.core.sync.event import Event
     from runtime.core.sync.notify import Notify
     from runtime.feature.graph import TaskGroup
-    from runtime.feature.graph.recording.section import CaptureSection, GroupSection, RehearsalSection, UpdateSection
+    from runtime.feature.graph.recording.section import CaptureSection, DryRunSection, GroupSection, UpdateSection
     from runtime.launch.batch.batch import Batch
     from runtime.launch.kernel import Kernel
     from runtime.memory.host import HostBuffer
@@ -244,11 +244,11 @@ class Stream(core.Stream):
     ) -> CaptureSection: ...
 
     @overload
-    def capture(self, mode: CaptureMode = CaptureMode.GLOBAL, *, dry_run: Literal[True]) -> RehearsalSection: ...
+    def capture(self, mode: CaptureMode = CaptureMode.GLOBAL, *, dry_run: Literal[True]) -> DryRunSection: ...
 
     def capture(
         self, mode: CaptureMode = CaptureMode.GLOBAL, *, places: bool | None = None, dry_run: bool = False
-    ) -> CaptureSection | RehearsalSection:
+    ) -> CaptureSection | DryRunSection:
         """Capture what is submitted to the stream: `with stream.capture() as graph: ...`, then `graph.launch(stream)`.
 
         Streams that wait for an event of the capture join it; each must lead back by an event that this stream waits
@@ -263,9 +263,9 @@ class Stream(core.Stream):
             NotSupported 207000: it is the default stream. CaptureError 107027: it is being captured.
             ResourceExhausted: no model, stream or queue left; the stream stays usable.
         """
-        from runtime.feature.graph.recording.section import CaptureSection, RehearsalSection
+        from runtime.feature.graph.recording.section import CaptureSection, DryRunSection
 
-        return RehearsalSection(self, mode) if dry_run else CaptureSection(self, mode, places)
+        return DryRunSection(self, mode) if dry_run else CaptureSection(self, mode, places)
 
     def task_group(self) -> GroupSection:
         """Group kernels of a capture that are to be changed later: `with stream.task_group() as group: ...`."""

@@ -164,7 +164,7 @@ class SegmentSource:
 
     def __init__(self, allocator: Allocator) -> None:
         self._allocator = allocator
-        self.tell = self._annotate if allocator.memory.hal.listens else None
+        self.annotate = self._annotate if allocator.memory.hal.listens else None
 
     def take(self, size: int) -> int:
         """Return new memory, on huge pages where there are some."""

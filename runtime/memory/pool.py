@@ -28,7 +28,7 @@ class Source(Protocol):
     """Where segments come from."""
 
     @property
-    def tell(self) -> Callable[[int, int | None], None] | None:
+    def annotate(self) -> Callable[[int, int | None], None] | None:
         """What tells tools that so many bytes at an address are handed out (None: taken back); None: nobody listens."""
 
     def take(self, size: int) -> int:
@@ -57,7 +57,7 @@ class CachingPool:
             ledger: knows whether places of requests are kept, and the place in the user's program that runs now.
         """
         self._source, self._rounded, self._ledger = source, rounded, ledger
-        self._tell = source.tell
+        self._annotate = source.annotate
         self._lock = threading.RLock()
         self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
         self._blocks: dict[int, Block] = {}
@@ -111,8 +111,8 @@ class CachingPool:
         block.requested = size
         block.site = self._ledger.place() if self._ledger.traces else ""
         self.statistics.took(block.size, size)
-        if self._tell is not None:
-            self._tell(block.address, size)
+        if self._annotate is not None:
+            self._annotate(block.address, size)
         return block
 
     def _round(self, size: int) -> int:
@@ -143,8 +143,8 @@ class CachingPool:
         """Take a block back in the order of the stream it was taken for."""
         with self._lock:
             self.statistics.gave(block.size, block.requested)
-            if self._tell is not None:
-                self._tell(block.address, None)
+            if self._annotate is not None:
+                self._annotate(block.address, None)
             if not block.users:
                 kept = self._warm.get((block.home, block.size))
                 if kept is None and len(self._warm) < _MOST_WARM:

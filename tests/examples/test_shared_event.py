@@ -20,12 +20,12 @@ def produce(line: Line, url: str) -> tuple[bool, bool]:
         with device.create_event(shared=True) as event, device.create_stream() as stream:
             stream.wait_value(buffer, 1)
             stream.record(event)
-            line.tell(event.share())
+            line.send(event.share())
             before = event.query()
             assert line.hear() == "go"
             device.copy(buffer, (1).to_bytes(8, "little"), 8)
             event.synchronize()
-            line.tell("recorded")
+            line.send("recorded")
             assert line.hear() == "done"
             return before, event.query()
 
@@ -36,7 +36,7 @@ def consume(line: Line, url: str, index: int) -> bool:
         device = machine.device(index)
         with device.open_event(line.hear()) as event, device.create_stream() as stream:
             stream.wait(event)
-            line.tell(stream.query())
+            line.send(stream.query())
             stream.synchronize(30_000)
             return event.query()
 
@@ -48,10 +48,10 @@ def test_shared_event(soc: str, consumers: tuple[int, ...]) -> None:
     with processes((produce, url), *((consume, url, index) for index in consumers)) as (producer, *others):
         key = producer.hear()
         for other in others:
-            other.tell(key)
+            other.send(key)
             assert other.hear() is False  # the stream stands and waits
-        producer.tell("go")
+        producer.send("go")
         assert producer.hear() == "recorded"
         assert [other.end() for other in others] == [True] * len(others)
-        producer.tell("done")
+        producer.send("done")
         assert producer.end() == (False, True)

@@ -24,10 +24,10 @@ def give_physical(line: Line, url: str, listed: bool) -> None:
             mapping = addresses.map(physical)
             device.copy(mapping, ANSWER.to_bytes(8, "little"), 8)
             number = physical.export(() if listed else None)
-            line.tell(number)
+            line.send(number)
             if listed:
                 device.virtual.allow(number, [line.hear()])
-                line.tell("allowed")
+                line.send("allowed")
             assert line.hear() == "read"
             assert device.download(mapping.view(8, 8), "u8") == WRITTEN
             mapping.close()
@@ -37,7 +37,7 @@ def take_physical(line: Line, url: str, listed: bool) -> int:
     """Import physical memory, read the value and leave a flag behind."""
     with closing(Runtime(url)) as machine:
         device = machine.device(0)
-        line.tell(device.bare_pid())
+        line.send(device.bare_pid())
         number, size = line.hear(), device.granularity()
         with device.reserve(size) as addresses, device.import_physical(number, size) as physical:
             mapping = addresses.map(physical)
@@ -55,7 +55,7 @@ def serve_fabric(line: Line, url: str) -> None:
         with device.reserve(size) as addresses, device.create_physical(size) as physical:
             mapping = addresses.map(physical)
             device.copy(mapping, ANSWER.to_bytes(8, "little"), 8)
-            line.tell(server.getsockname()[1])
+            line.send(server.getsockname()[1])
             server.settimeout(PATIENCE_S)
             client, _ = server.accept()
             with client:
@@ -85,10 +85,10 @@ def give_key(line: Line, url: str, listed: bool) -> int:
         buffer = device.alloc(4096)
         device.fill(buffer, 0)
         with device.share(buffer, () if listed else None) as exported:
-            line.tell(exported.key)
+            line.send(exported.key)
             if listed:
                 exported.allow(line.hear())
-                line.tell("allowed")
+                line.send("allowed")
             assert line.hear() == "written"
             return int(device.download(buffer.view(0, 8), "u8")[0])
 
@@ -97,7 +97,7 @@ def take_key(line: Line, url: str, listed: bool) -> int:
     """Open a key, write to the memory behind it on a stream, and read it back."""
     with closing(Runtime(url)) as machine:
         device = machine.device(0)
-        line.tell(device.bare_pid())
+        line.send(device.bare_pid())
         with device.open_shared(line.hear()) as buffer, device.create_stream() as stream:
             stream.write_value(buffer, ANSWER)
             stream.synchronize(10_000)
@@ -111,11 +111,11 @@ def test_physical_memory(soc: str, listed: bool) -> None:
     with processes((give_physical, url, listed), (take_physical, url, listed)) as (giver, taker):
         number, pid = giver.hear(), taker.hear()
         if listed:
-            giver.tell(pid)
+            giver.send(pid)
             assert giver.hear() == "allowed"
-        taker.tell(number)
+        taker.send(number)
         assert taker.end() == ANSWER
-        giver.tell("read")
+        giver.send("read")
         giver.end()
 
 
@@ -133,9 +133,9 @@ def test_memory_under_a_key(soc: str, listed: bool) -> None:
     with processes((give_key, url, listed), (take_key, url, listed)) as (giver, taker):
         key, pid = giver.hear(), taker.hear()
         if listed:
-            giver.tell(pid)
+            giver.send(pid)
             assert giver.hear() == "allowed"
-        taker.tell(key)
+        taker.send(key)
         assert taker.end() == ANSWER
-        giver.tell("written")
+        giver.send("written")
         assert giver.end() == ANSWER

@@ -19,12 +19,12 @@ def wait(line: Line, url: str, listed: bool) -> int:
         device = machine.device(0)
         buffer = device.alloc(4096)
         with device.create_notify() as notify, device.create_stream() as stream, device.share(buffer, None) as exported:
-            line.tell(notify.export(everyone=not listed), exported.key)
+            line.send(notify.export(everyone=not listed), exported.key)
             if listed:
                 notify.allow([line.hear()])
-                line.tell("allowed")
+                line.send("allowed")
             notify.wait(stream)
-            line.tell(stream.query())
+            line.send(stream.query())
             stream.synchronize(30_000)
             return int(device.download(buffer.view(0, 8), "u8")[0])
 
@@ -34,7 +34,7 @@ def record(line: Line, url: str) -> None:
     with closing(Runtime(url)) as machine:
         device, owner = machine.device(1), machine.device(0)
         device.enable_peer_access(owner)
-        line.tell(device.bare_pid())
+        line.send(device.bare_pid())
         name, key = line.hear()
         with device.open_notify(name) as notify, device.open_shared(key) as buffer, device.create_stream() as stream:
             stream.write_value(buffer, ANSWER)
@@ -49,9 +49,9 @@ def test_shared_notify(soc: str, listed: bool) -> None:
     with processes((wait, url, listed), (record, url)) as (waiter, recorder):
         names, pid = waiter.hear(), recorder.hear()
         if listed:
-            waiter.tell(pid)
+            waiter.send(pid)
             assert waiter.hear() == "allowed"
         assert waiter.hear() is False  # the stream stands and waits
-        recorder.tell(names)
+        recorder.send(names)
         recorder.end()
         assert waiter.end() == ANSWER

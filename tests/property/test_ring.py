@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chips.tasks import TaskType
-from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, tell
+from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, run_callbacks
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Model:
         assert (ids.task_id, ids.task_sn, ids.position) == (task_id, self.number, positions[0])
         block, number = object(), self.number
         self.ring.arguments[ids.position] = block
-        self.ring.specials.append((self.ring.submitted, lambda: self.finished.append(number)))
+        self.ring.completion_callbacks.append((self.ring.submitted, lambda: self.finished.append(number)))
         self.number += 1
         if withdraw:
             self.ring.give_back(count)
@@ -76,7 +76,7 @@ class Model:
         released = len(self.blocks)
         if places:
             self.ring.reclaim(places, self.blocks.extend)
-        tell(self.ring.owed)
+        run_callbacks(self.ring.pending_callbacks)
         assert self.finished[finished:] == [task.number for task in done]
         assert self.blocks[released:] == [task.block for task in done]
 

@@ -28,7 +28,7 @@ def hold(line: Line, url: str, what: str, count: int) -> None:
             made.append(device.alloc(count))
         else:
             made += [getattr(device, f"create_{what}")() for _ in range(count)]
-        line.tell("holds")
+        line.send("holds")
         line.hear()
         for each in made:
             each.close()
@@ -61,7 +61,7 @@ def test_streams_that_run_out_are_counted_for_this_process_and_for_the_others() 
         assert f"this process holds {own} queues" in text
         assert f"device 0 has 24, 24 are used, {24 - own} of them by other owners" in text
         assert not {"disk", "storage", "memory"} & set(text.lower().split())
-        other.tell("end")
+        other.send("end")
         other.end()
         made.append(device.create_stream())  # what the other one had is free again
 
@@ -133,7 +133,7 @@ def export_both(line: Line, url: str) -> None:
     with closing(Runtime(url)) as machine:
         device = machine.device(0)
         with device.share(device.alloc(2 * MiB), None) as exported, device.create_physical(2 * MiB) as physical:
-            line.tell(exported.key, physical.export(None))
+            line.send(exported.key, physical.export(None))
             line.hear()
 
 
@@ -151,7 +151,7 @@ def test_a_key_does_not_cross_pcie_and_a_shareable_number_does(topology: str) ->
         else:
             device.open_shared(key).close()
         device.import_physical(number, 2 * MiB).close()
-        giver.tell("end")
+        giver.send("end")
         giver.end()
 
 
@@ -176,6 +176,6 @@ def test_a_child_of_fork_beside_other_processes_is_told_and_harms_nobody() -> No
         assert time.monotonic() - began < 20
         assert device.ids.usage("NOTIFY") == before
         mine.append(device.create_notify())
-        other.tell("end")
+        other.send("end")
         other.end()
         assert device.ids.usage("NOTIFY")[1] == before[1] - 4

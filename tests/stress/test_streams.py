@@ -107,7 +107,7 @@ def run_feeders(url: str, threads: int, streams: int, launches: int, *, faulty: 
             for stream in feeder.streams:
                 assert stream.ring.pending == 0
                 assert not stream.reports.expected
-                assert not stream.ring.specials
+                assert not stream.ring.completion_callbacks
     finally:
         machine.close(force=True)
 

@@ -29,7 +29,7 @@ class Line:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
-    def tell(self, *what: Any) -> None:
+    def send(self, *what: Any) -> None:
         """Send one value, or several as a tuple."""
         self.connection.send(("said", what[0] if len(what) == 1 else what))
 
@@ -80,7 +80,7 @@ class Child(Line):
 def _run(connection: Connection, part: Part, arguments: tuple[Any, ...]) -> None:
     line = Line(connection)
     try:
-        line.tell(part(line, *arguments))
+        line.send(part(line, *arguments))
     except BaseException:
         connection.send(("failed", traceback.format_exc()))
 

@@ -55,7 +55,7 @@ class ControlCalls(Chapter):
     def _take(self, address: int, size: int) -> bytes:
         return self.machine.memory.read(address, size, "halMemCtl from")
 
-    def _tell(self, address: int, data: bytes, out_size: Any) -> int:
+    def _answer(self, address: int, data: bytes, out_size: Any) -> int:
         self.machine.memory.write(address, data, "halMemCtl to")
         if out_size is not None:
             out_size.value = len(data)
@@ -65,7 +65,7 @@ class ControlCalls(Chapter):
         if not param or not out:
             return c.DRV_ERROR_INVALID_VALUE
         (asked,) = struct.unpack("<Q", self._take(param, 8))
-        return self._tell(out, struct.pack("<Q", asked & self._features()), out_size)
+        return self._answer(out, struct.pack("<Q", asked & self._features()), out_size)
 
     def _features(self) -> int:
         features = c.CTRL_SUPPORT_GIANT_PAGE_MASK | c.CTRL_SUPPORT_DEV_MEM_REGISTER_MASK
@@ -76,7 +76,7 @@ class ControlCalls(Chapter):
         if not param or not out or out_size is None or size != 4:
             return c.DRV_ERROR_INVALID_VALUE
         (devid,) = struct.unpack("<I", self._take(param, size))
-        return c.DRV_ERROR_INVALID_VALUE if devid >= MEMORY_CARDS else self._tell(out, bytes(8), out_size)
+        return c.DRV_ERROR_INVALID_VALUE if devid >= MEMORY_CARDS else self._answer(out, bytes(8), out_size)
 
     def _module(self, param: int, size: int, out: int, out_size: Any) -> int:
         """Return the number of the component that an address was allocated for."""
@@ -84,7 +84,7 @@ class ControlCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         (address,) = struct.unpack("<Q", self._take(param, size))
         block = self.machine.memory.find(address)
-        return self._tell(out, struct.pack("<I", _NO_MODULE if block is None else module_of(block.flags)), out_size)
+        return self._answer(out, struct.pack("<I", _NO_MODULE if block is None else module_of(block.flags)), out_size)
 
     def _map_for_process(self, param: int, size: int, out: int, out_size: Any) -> int:
         """Map for a process on the device: there are none that a host maps for."""
@@ -128,7 +128,7 @@ class ControlCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         block = self.machine.memory.allocate_device(devid, 4096)
         block.label = f"registers {kind}"
-        return self._tell(out, struct.pack("<QQ", block.base, block.size), out_size)
+        return self._answer(out, struct.pack("<QQ", block.base, block.size), out_size)
 
     def _unmap_registers(self, param: int, size: int, _out: int, _out_size: Any) -> int:
         if not param or size != 24:

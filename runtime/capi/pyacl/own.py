@@ -114,10 +114,10 @@ class Exceptions:
         """Call fn(info) for every failed task; None ends that. A function that raises is not called again."""
         if function is not None and not callable(function):
             raise TypeError("acl.rt.set_exception_info_callback args parse failed: fn must be callable")
-        told = None if function is None else lambda info: self._tell(function, info)
-        return int(process().call("aclrtSetExceptionInfoCallback", callback=told))
+        notify = None if function is None else lambda info: self._notify(function, info)
+        return int(process().call("aclrtSetExceptionInfoCallback", callback=notify))
 
-    def _tell(self, function: Callable[[int], object], info: ExceptionInfo) -> None:
+    def _notify(self, function: Callable[[int], object], info: ExceptionInfo) -> None:
         with self._lock:
             number = next(self._numbers)
             self._told[number] = info

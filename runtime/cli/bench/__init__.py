@@ -61,10 +61,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _alone(args: argparse.Namespace, chosen: list[Plan], out: Output) -> int:
     found: list[Row] = []
     try:
-        with out.progress("measuring") as tell:
+        with out.progress("measuring") as show:
             for measured in rows(chosen, _QUICK if args.quick else _CALLS):
                 found.append(measured)
-                tell(f"{measured.chip} {measured.name}")
+                show(f"{measured.chip} {measured.name}")
     finally:  # also after Ctrl-C: what was measured until then took its time
         _show(found, out, as_json=args.json)
     return 0
@@ -99,10 +99,10 @@ def _against(args: argparse.Namespace, chosen: list[Plan], out: Output) -> int:
     found: list[Pairing] = []
     sample_ns = _QUICK_SAMPLE_NS if args.quick else _SAMPLE_NS
     try:
-        with out.progress("measuring") as tell:
+        with out.progress("measuring") as show:
             for pairing in paired.compare(chosen, paired.here(), other, pairs=pairs, sample_ns=sample_ns):
                 found.append(pairing)
-                tell(f"{pairing.chip} {pairing.name}")
+                show(f"{pairing.chip} {pairing.name}")
     finally:
         _show_pairings(found, out, as_json=args.json)
     return 1 if any(pairing.passed is False for pairing in found) else 0

@@ -39,7 +39,7 @@ def main(url: str, wanted: Mapping[str, list[str]], folder: str) -> None:
     # What the tree under test prints must not mix with the answers.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    _tell(answers, {name: str(importlib.import_module(name).__file__) for name in PACKAGES})
+    _answer(answers, {name: str(importlib.import_module(name).__file__) for name in PACKAGES})
     images.read(Path(folder))
     rows = _rows(url, wanted)
     loop: Loop | None = None
@@ -51,10 +51,10 @@ def main(url: str, wanted: Mapping[str, list[str]], folder: str) -> None:
                 spec, loop, reason = next(rows)
                 gc.collect()
                 gc.disable()
-                _tell(answers, {"name": spec.name, "missing": reason})
+                _answer(answers, {"name": spec.name, "missing": reason})
                 continue
             assert loop is not None, "a sample of a row that this tree cannot do"
-            _tell(answers, _sample(loop, request["calls"]))
+            _answer(answers, _sample(loop, request["calls"]))
 
 
 def _sample(loop: Loop, calls: int) -> dict[str, float]:
@@ -80,5 +80,5 @@ def _rows(url: str, wanted: Mapping[str, list[str]]) -> Generator[tuple[Spec, Lo
             yield spec, None, reason
 
 
-def _tell(answers: IO[str], what: Mapping[str, Any]) -> None:
+def _answer(answers: IO[str], what: Mapping[str, Any]) -> None:
     print(json.dumps(what), file=answers, flush=True)

@@ -77,7 +77,7 @@ class ExceptionCallbacks:
             else:
                 self._modules[module] = callback
 
-    def tell(self, info: ExceptionInfo) -> None:
+    def notify(self, info: ExceptionInfo) -> None:
         """Call everybody about one event."""
         with self._lock:
             callbacks = [*self._modules.values(), *self._everyone]

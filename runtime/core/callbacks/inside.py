@@ -101,7 +101,7 @@ def _leads_back(stream: StreamPort, made: HostCall, seen: set[StreamPort]) -> bo
         if not ring.pending:
             return False
         owner = ring.owners[ring.reclaimed % ring.depth]
-        awaited = next((told for _, told in list(ring.specials)[:1]), None)
+        awaited = next((callback for _, callback in list(ring.completion_callbacks)[:1]), None)
     signal = getattr(awaited, "__self__", None)
     signal = getattr(signal, "signal", signal)
     calls = stream.device.runtime.callbacks

@@ -45,7 +45,7 @@ class Observers:
             else:
                 self._functions[name] = function
 
-    def tell(self, *facts: Any) -> None:
+    def notify(self, *facts: Any) -> None:
         """Call all functions that are registered now."""
         if self._functions:
             with self._lock:

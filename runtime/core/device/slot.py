@@ -36,18 +36,18 @@ class DeviceSlot:
     `references`, `owned` and `contexts` is gone.
     """
 
-    __slots__ = ("_changing", "_make", "_tell", "_turn", "contexts", "device", "index", "owned", "references")
+    __slots__ = ("_changing", "_make", "_notify", "_turn", "contexts", "device", "index", "owned", "references")
 
     def __init__(
-        self, index: int, make: Callable[[int], Device], tell: Callable[[int, DeviceState], None]
+        self, index: int, make: Callable[[int], Device], notify: Callable[[int, DeviceState], None]
     ) -> None:
         """Start closed.
 
         Args:
             make: opens the device of a user id.
-            tell: passes a change of state on to observers.
+            notify: passes a change of state on to observers.
         """
-        self.index, self._make, self._tell = index, make, tell
+        self.index, self._make, self._notify = index, make, notify
         self.references = 0
         """How often the primary context was set and not yet reset."""
         self.owned = False
@@ -106,12 +106,12 @@ class DeviceSlot:
                 self.references = 0
                 return True
             assert self.device is not None
-            told = partial(self._tell, self.index, DeviceState.RESET_PRE)
-            with self._ended(self.device.context, force=True, told=told):
+            notified = partial(self._notify, self.index, DeviceState.RESET_PRE)
+            with self._ended(self.device.context, force=True, notified=notified):
                 self.references = 0
                 self.device.runtime.logs.life("device %d reset", self.index)
                 self._close_if_unused()
-                self._tell(self.index, DeviceState.RESET_POST)
+                self._notify(self.index, DeviceState.RESET_POST)
             return True
 
     def _with_primary(self) -> Device:
@@ -177,15 +177,15 @@ class DeviceSlot:
 
     @staticmethod
     @contextmanager
-    def _ended(context: Context, *, force: bool, told: Callable[[], None] | None = None) -> Iterator[None]:
+    def _ended(context: Context, *, force: bool, notified: Callable[[], None] | None = None) -> Iterator[None]:
         """End a context, then do the body, which does the bookkeeping.
 
         A context that cannot be ended raises before the body; what could not be given back raises after it, and not
         at all for a device that is lost.
         """
-        context.tell_default(StreamState.DESTROY_PRE)
-        if told is not None:
-            told()
+        context.notify_default(StreamState.DESTROY_PRE)
+        if notified is not None:
+            notified()
         health, failure = context.device.health, None
         health.look()
         try:
@@ -200,7 +200,7 @@ class DeviceSlot:
 
     def _opened(self) -> Device:
         if self.device is None:
-            self._tell(self.index, DeviceState.SET_PRE)
+            self._notify(self.index, DeviceState.SET_PRE)
             self.device = device = self._make(self.index)
             device.runtime.logs.life("device %d opened: %s, driver's number %d", self.index, device.chip.soc,
                                      device.device_id)  # fmt: skip

@@ -14,7 +14,7 @@ from runtime.core.callbacks import inside
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.submission import completion
-from runtime.core.submission.ring import NO_TASK, tell
+from runtime.core.submission.ring import NO_TASK, run_callbacks
 from runtime.driver import resources as id_kinds
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LIMIT_S = _TRIES * _TRY_S
 
 def close_stream(stream: StreamPort, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
-    stream.device.runtime.stream_observers.tell(stream, StreamState.DESTROY_PRE)
+    stream.device.runtime.stream_observers.notify(stream, StreamState.DESTROY_PRE)
     while True:
         if not stream.ring.pending:  # else its tasks are announced as going first, whether they are done or not
             _take_reports(stream)
@@ -118,7 +118,7 @@ def _take_back(stream: StreamPort) -> None:
     with stream.lock:
         stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
     stream.reports.give_up(stream.ring.reclaimed)
-    tell(stream.ring.owed)
+    run_callbacks(stream.ring.pending_callbacks)
     stream.failure.take()
 
 
@@ -182,7 +182,7 @@ def _free_id(stream: StreamPort) -> None:
     try:
         device.ids.free(id_kinds.STREAM, stream.stream_id)
     except errors.RuntimeFault as fault:
-        device.runtime.exceptions.tell(ExceptionInfo(
+        device.runtime.exceptions.notify(ExceptionInfo(
             ExceptionKind.STREAM_ID_FREE_FAILED, device.user_id, stream.stream_id, NO_TASK, threading.get_ident(),
             fault.code, fault,
         ))

@@ -48,7 +48,7 @@ class Timeouts:
                 hint="0 waits for ever",
             )
         for device in self._devices():
-            _tell(device, TimeoutSet(wait_s=seconds))
+            _send_timeout(device, TimeoutSet(wait_s=seconds))
         self._wait_s = seconds
         time_limits.warn(self)
 
@@ -98,7 +98,7 @@ class Timeouts:
                 hint="0 is the longest time that the hardware counts",
             )
         for device in self._devices():
-            _tell(device, TimeoutSet(execute_s=_told_as(time_us, device.chip)))
+            _send_timeout(device, TimeoutSet(execute_s=_told_as(time_us, device.chip)))
         self._operator_us = min(time_us, credit.NEVER_US - 1)
         for device in self._devices():
             device.env = self.applied(device.env)
@@ -117,7 +117,7 @@ class Timeouts:
         if self._wait_s is None and self._operator_us is None:
             return
         execute = None if self._operator_us is None else _told_as(self._operator_us, device.chip)
-        _tell(device, TimeoutSet(wait_s=self._wait_s, execute_s=execute))
+        _send_timeout(device, TimeoutSet(wait_s=self._wait_s, execute_s=execute))
 
     def applied(self, env: EncodeEnv) -> EncodeEnv:
         """Return the facts of a device or stream with the operator limit in them."""
@@ -146,7 +146,7 @@ def _told_as(time_us: int, chip: Chip) -> int:
     return min(time_us // unit, _MAX_WORD)
 
 
-def _tell(device: DevicePort, task: TimeoutSet) -> None:
+def _send_timeout(device: DevicePort, task: TimeoutSet) -> None:
     """Send limits to the task scheduler, whose AICPU monitor keeps them; without such a monitor nobody needs them."""
     if device.aicpu_monitor_off or device.chip.prop("timeoutUpdateMethod") == "TIMEOUT_WITHOUT_TASK":
         return

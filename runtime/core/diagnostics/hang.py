@@ -77,14 +77,14 @@ def describe(stream: StreamPort) -> str:
 def awaited(stream: StreamPort) -> list[str]:
     """Say what the pending waits of a stream are for, and how far the stream that would end them is."""
     found, ring = [], stream.ring
-    for end, finished in list(ring.specials)[:_SHOWN]:
-        told = getattr(finished, "__self__", None)
-        if isinstance(told, Waiting):
-            found.append(_source(stream, told.signal))
-        elif isinstance(told, Signal):
+    for end, finished in list(ring.completion_callbacks)[:_SHOWN]:
+        awaited = getattr(finished, "__self__", None)
+        if isinstance(awaited, Waiting):
+            found.append(_source(stream, awaited.signal))
+        elif isinstance(awaited, Signal):
             owner = ring.owners[(end - 1) % ring.depth]
             if owner is not None and owner.type in (TaskType.STREAM_WAIT_EVENT, TaskType.NOTIFY_WAIT):
-                found.append(stream.device.runtime.callbacks.standing(stream, told) or _source(stream, told))
+                found.append(stream.device.runtime.callbacks.standing(stream, awaited) or _source(stream, awaited))
     return found
 
 

@@ -22,7 +22,7 @@ _PLACES = 5
 """Creation sites of one kind that are named."""
 
 
-def tell(runtimes: list[RuntimePort]) -> None:
+def notify(runtimes: list[RuntimePort]) -> None:
     """Write to standard error what is open, if the environment asks for it."""
     if os.environ.get(VARIABLE) != "1":
         return

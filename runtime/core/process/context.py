@@ -110,7 +110,7 @@ class Context(NotCopied):
             raise
         self.handle = device.runtime.handles.add(self)
         self.state = ContextState.ACTIVE
-        self.tell_default(StreamState.CREATE_POST)
+        self.notify_default(StreamState.CREATE_POST)
 
     def _take_overflow_buffer(self) -> None:
         memory = self.device.memory
@@ -118,9 +118,9 @@ class Context(NotCopied):
             self.overflow_address = memory.alloc(_OVERFLOW_BYTES, internal_flags())
             self.resources.callback(memory.free, self.overflow_address)
 
-    def tell_default(self, state: StreamState) -> None:
+    def notify_default(self, state: StreamState) -> None:
         """Tell observers that the default stream has come, or is about to go."""
-        self.device.runtime.stream_observers.tell(self._default, state)
+        self.device.runtime.stream_observers.notify(self._default, state)
 
     def tear_down(self, *, force: bool) -> None:
         """End models, streams and resources, in this order; the caller sees to it that only one thread does.

@@ -90,7 +90,7 @@ def _at_exit() -> None:
     """Leave without hanging: say what is open, end what still runs, and let nothing raise on the way out."""
     _leaving.set()
     with contextlib.suppress(Exception):
-        leaks.tell([one for one in alive if not one.closed and one.pid == os.getpid()])
+        leaks.notify([one for one in alive if not one.closed and one.pid == os.getpid()])
     for one in list(alive):
         one.leaving = True
     for one in list(alive):

@@ -136,7 +136,7 @@ class Runtime(NotCopied):
         self.leaving = False
         """Set when the process exits: nobody waits for running tasks to be ended any more, the driver does the rest."""
         self.slots = tuple(
-            DeviceSlot(index, self._open, self.device_observers.tell) for index in range(len(self.visible.ids))
+            DeviceSlot(index, self._open, self.device_observers.notify) for index in range(len(self.visible.ids))
         )
         """What holds each device, by user device id."""
         lifetime.alive.add(self)
@@ -231,7 +231,7 @@ class Runtime(NotCopied):
         device = slot.retain()
         self.current.use_device(slot)
         device.saturation = self.saturation
-        self.device_observers.tell(index, DeviceState.SET_POST)
+        self.device_observers.notify(index, DeviceState.SET_POST)
         return device
 
     def reset_device(self, index: int, *, drain: bool = False) -> None:

@@ -16,7 +16,7 @@ from chips.tasks import StreamClear
 from runtime import errors
 from runtime.core.device.time_limits import STREAM_LIMIT_S
 from runtime.core.stream import queues
-from runtime.core.submission.ring import tell
+from runtime.core.submission.ring import run_callbacks
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
 from runtime.errors.whole import whole
 
@@ -134,7 +134,7 @@ def _start_anew(stream: StreamPort) -> None:
         stream.senders.restart(stream.queues.ring_base)
         stream.failure.take()
         stream.aborts += 1
-    tell(stream.ring.owed)
+    run_callbacks(stream.ring.pending_callbacks)
 
 
 # -- a whole device ------------------------------------------------------------------------------------------------
@@ -165,11 +165,11 @@ def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
     device.aborting = True
     try:
         _block(streams)
-        device.runtime.abort_observers.tell(device.user_id, AbortPhase.PRE)
+        device.runtime.abort_observers.notify(device.user_id, AbortPhase.PRE)
         messages = SchedulerMessages(device.driver)
         _until(messages.abort_all, _RETRY_S, deadline, call)
         _until(lambda: messages.all_reached(AbortState.KILLED), _POLL_S, deadline, call)
-        device.runtime.abort_observers.tell(device.user_id, AbortPhase.POST)
+        device.runtime.abort_observers.notify(device.user_id, AbortPhase.POST)
         _until(lambda: messages.all_reached(AbortState.ENDED), _POLL_S, deadline, call)
         for stream in streams:
             if stream in device.own_streams:
@@ -189,7 +189,7 @@ def _give_up(stream: StreamPort) -> None:
         stream.reports.give_up(stream.ring.reclaimed)
         stream.failure.take()
         stream.aborts += 1
-    tell(stream.ring.owed)
+    run_callbacks(stream.ring.pending_callbacks)
 
 
 def _block(streams: list[StreamPort]) -> None:

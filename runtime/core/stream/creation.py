@@ -65,7 +65,7 @@ def create_for_user(
                              device.user_id, stream.priority, stream.flags)  # fmt: skip
     if device.failure_mode is FailureMode.STOP:
         context.failure.set_mode(stream, FailureMode.STOP)
-    device.runtime.stream_observers.tell(stream, StreamState.CREATE_POST)
+    device.runtime.stream_observers.notify(stream, StreamState.CREATE_POST)
     return stream
 
 

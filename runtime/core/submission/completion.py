@@ -21,7 +21,7 @@ from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.diagnostics.fault_attribution import decide
 from runtime.core.submission.reports import Halted
-from runtime.core.submission.ring import Finished, TaskInfo, tell
+from runtime.core.submission.ring import Finished, TaskInfo, run_callbacks
 
 if TYPE_CHECKING:
     from runtime.core.ports import DvppGroupPort, StreamPort
@@ -47,8 +47,8 @@ def drain(stream: StreamPort) -> None:
 
     Callbacks for failed tasks run here, when no lock is held any more.
     """
-    if told := take(stream):
-        tell(told)
+    if callbacks := take(stream):
+        run_callbacks(callbacks)
 
 
 def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
@@ -60,14 +60,14 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
     Args:
         timeout_ms: wait for a first entry so long.
     """
-    told: deque[Finished] = deque()
+    callbacks: deque[Finished] = deque()
     with stream.reports.lock:
         if stream.closed or not stream.sink.immediate:
-            return told
+            return callbacks
         if stream.reports.halted is not None:
             _resume(stream, stream.reports.halted)
         if not (timeout_ms or stream.reports.arrived()):
-            return told
+            return callbacks
         receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
         while raw_entries := receive(cq_id, stream_id, timeout_ms) or _matched(stream):
             timeout_ms = 0
@@ -75,8 +75,8 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
                 cqe = stream.plugin.parse_cqe(raw)
                 of = stream if stream.group is None else stream.group.member(cqe.stream_id, cqe.sq_id)
                 if of is not None:
-                    _take(of, cqe, told)
-    return told
+                    _take(of, cqe, callbacks)
+    return callbacks
 
 
 def _matched(stream: StreamPort) -> list[bytes]:
@@ -112,7 +112,7 @@ def reports_taken(stream: StreamPort) -> Callable[[], bool]:
 
 def take_reports(group: DvppGroupPort, timeout_ms: int) -> int:
     """Take what a DVPP group's queue holds, waiting at most `timeout_ms`; returns how many entries came."""
-    told: deque[Finished] = deque()
+    callbacks: deque[Finished] = deque()
     plugin, queues = group.device.plugin, group.device.queues
     raw_entries = queues.receive(group.logic_cq_id, NO_STREAM, timeout_ms)
     for raw in raw_entries:
@@ -120,12 +120,12 @@ def take_reports(group: DvppGroupPort, timeout_ms: int) -> int:
         stream = group.member(cqe.stream_id, cqe.sq_id)
         if stream is not None:
             with stream.reports.lock:
-                _take(stream, cqe, told)
-    tell(told)
+                _take(stream, cqe, callbacks)
+    run_callbacks(callbacks)
     return len(raw_entries)
 
 
-def _take(stream: StreamPort, cqe: Cqe, told: deque[Finished]) -> None:
+def _take(stream: StreamPort, cqe: Cqe, callbacks: deque[Finished]) -> None:
     """Deliver one report to whoever expects it, and handle it as an error if it is one."""
     stream.reports.take(cqe)
     position = _position(stream, cqe)
@@ -140,7 +140,7 @@ def _take(stream: StreamPort, cqe: Cqe, told: deque[Finished]) -> None:
         fault = _fault(stream, cqe, outcome, owner, position)
         stream.failure.keep(fault)
         if outcome.kind not in _SILENT:
-            told.append(partial(stream.device.runtime.exceptions.tell, _event(stream, cqe, fault, position)))
+            callbacks.append(partial(stream.device.runtime.exceptions.notify, _event(stream, cqe, fault, position)))
         if outcome.kind is OutcomeKind.ERROR:
             goes_on = stream.context.failure.enter(stream, fault)
     if cqe.failed:

@@ -69,7 +69,7 @@ _TEXT = """
  !stored             |             pack(buffer, 0, {packed})
  kept                |             kept[position] = keep
  finished            |             if finished is not None:
- finished            |                 specials.append((submitted + {entries}, finished))
+ finished            |                 completion_callbacks.append((submitted + {entries}, finished))
  !stored             |             if rc := send(device_id, reference):
  !stored             |                 send_again(stream, sender, rc)
  arguments           |             blocks[position] = block
@@ -113,8 +113,8 @@ _TEXT = """
 _NAMES = frozenset({
     "acquire", "blocks", "buffer", "depth", "device_id", "edge", "epoch", "epoch_2", "firsts", "flip", "holder", "ids",
     "info", "info_2", "kept", "make_node", "owners", "pack", "program", "record", "reference", "release", "repair",
-    "repair_stored", "ring", "send", "send_again", "sender", "serial", "slow", "space", "specials", "spoil", "store",
-    "stream", "take", "tick", "value_of",
+    "repair_stored", "ring", "send", "send_again", "sender", "serial", "slow", "space", "completion_callbacks",
+    "spoil", "store", "stream", "take", "tick", "value_of",
 })  # fmt: skip
 """What the text closes over besides the runs and biases of the template."""
 
@@ -339,7 +339,7 @@ def prepared_send(
         bound.update(
             pack=pack, send=send, sender=sender, buffer=sender.buffer, device_id=sender.device_id,
             reference=sender.reference, owners=ring.owners, ids=getattr(ring, "ids", None),
-            firsts=getattr(ring, "firsts", None), blocks=ring.arguments, specials=ring.specials,
+            firsts=getattr(ring, "firsts", None), blocks=ring.arguments, completion_callbacks=ring.completion_callbacks,
             kept=ring.keep() if carries == KEPT else None,
         )
     return _maker(shape)(bound)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from runtime import errors
 from runtime.core.modes import FailureMode
 from runtime.core.submission import completion
-from runtime.core.submission.ring import TICK, tell
+from runtime.core.submission.ring import TICK, run_callbacks
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -122,12 +122,12 @@ def drain(stream: StreamPort, limit: int = 0) -> None:
     completion.drain(stream)
     with stream.lock:
         _take_back(stream, limit)
-    if stream.ring.owed:
-        tell(stream.ring.owed)
+    if stream.ring.pending_callbacks:
+        run_callbacks(stream.ring.pending_callbacks)
 
 
 def _take_back(stream: StreamPort, limit: int) -> None:
-    """Read the head and free finished slots, all or at most `limit`; callbacks are then owed (see TaskRing).
+    """Read the head and free finished slots, all or at most `limit`; callbacks are then pending (see TaskRing).
 
     A stream in failure mode ABORT gives everything up: what it still holds is never executed.
     """

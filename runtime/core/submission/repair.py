@@ -32,7 +32,7 @@ def repair(
 ) -> bool:
     """Make the ring agree with the driver when a prepared send was left by an exception.
 
-    `finished` and `block` stay with tasks that have left; for others the one is owed at once, the other goes back.
+    `finished` and `block` stay with tasks that have left; for others the one is pending at once, the other goes back.
 
     Args:
         infos: what the tasks are called, of one SQE each.
@@ -47,11 +47,11 @@ def repair(
                 ring.arguments[ring.take(1, 0, info).position] = block
             return True
         if finished is not None:
-            end, newest = ring.specials[-1] if ring.specials else (0, None)
+            end, newest = ring.completion_callbacks[-1] if ring.completion_callbacks else (0, None)
             if end > ring.submitted:
-                ring.specials.pop()
+                ring.completion_callbacks.pop()
             if end > ring.submitted or newest is not finished:
-                ring.owed.append(finished)
+                ring.pending_callbacks.append(finished)
         if block is not None and not any(held is block for held in ring.arguments):
             stream.device.release_arguments([block])
         return False

@@ -38,11 +38,11 @@ class TaskInfo(NamedTuple):
 Finished = Callable[[], None]
 
 
-def tell(callbacks: deque[Finished]) -> None:
+def run_callbacks(callbacks: deque[Finished]) -> None:
     """Call everything in a queue, in order and all of it; the first failure is raised at the end.
 
     Each callback is taken out before it is called: threads may share a queue, and what an interrupt leaves is called
-    by the next who looks.
+    by the next thread that runs them.
     """
     first: Exception | None = None
     while callbacks:
@@ -64,8 +64,18 @@ class TaskRing:
     `limit` is the absolute count up to which submission needs no look at the device.
     """
 
-    __slots__ = ("arguments", "depth", "in_flight_start", "kept", "limit", "owed", "owners", "reclaimed", "specials",
-                 "submitted")  # fmt: skip
+    __slots__ = (
+        "arguments",
+        "completion_callbacks",
+        "depth",
+        "in_flight_start",
+        "kept",
+        "limit",
+        "owners",
+        "pending_callbacks",
+        "reclaimed",
+        "submitted",
+    )  # fmt: skip
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -79,10 +89,10 @@ class TaskRing:
         """Per position: the argument block that goes back to its pool when the task is reclaimed."""
         self.kept: list[Any] | None = None
         """Per position: what has to live until the task is reclaimed; made by `keep` where it is needed."""
-        self.specials: deque[tuple[int, Finished]] = deque()
-        """Tasks that want to be told: (absolute end, callback), in order."""
-        self.owed: deque[Finished] = deque()
-        """What reclaimed tasks have asked for and nobody has called yet: to `tell` when no lock is held."""
+        self.completion_callbacks: deque[tuple[int, Finished]] = deque()
+        """What is called when tasks are reclaimed: (absolute end, callback), in order."""
+        self.pending_callbacks: deque[Finished] = deque()
+        """Callbacks of reclaimed tasks that nobody has called yet; `run_callbacks` takes them when no lock is held."""
 
     @property
     def pending(self) -> int:
@@ -102,11 +112,11 @@ class TaskRing:
 
     def attend(self, end: int, callback: Finished) -> None:
         """Owe a callback when everything before an absolute count was reclaimed (only under the stream's lock)."""
-        specials = self.specials
-        index = len(specials)
-        while index and specials[index - 1][0] > end:
+        completion_callbacks = self.completion_callbacks
+        index = len(completion_callbacks)
+        while index and completion_callbacks[index - 1][0] > end:
             index -= 1
-        specials.insert(index, (end, callback))
+        completion_callbacks.insert(index, (end, callback))
 
     def fits(self, count: int) -> bool:
         """Whether `count` SQEs can be taken without overtaking the head."""
@@ -121,8 +131,8 @@ class TaskRing:
         self.submitted -= count
         self.in_flight_start = None
         self.arguments[self.submitted % self.depth] = None
-        if self.specials and self.specials[-1][0] > self.submitted:
-            self.specials.pop()
+        if self.completion_callbacks and self.completion_callbacks[-1][0] > self.submitted:
+            self.completion_callbacks.pop()
 
     def id_at(self, position: int) -> int:
         """Return the id of the task whose SQE sits at a position."""
@@ -171,19 +181,19 @@ class TaskRing:
         return count
 
     def reclaim(self, count: int, release: Callable[[list[Any]], None]) -> None:
-        """Free `count` positions; `owed` grows by the return of argument blocks to `release` and by the callbacks."""
+        """Free `count` positions; what their argument blocks go back by, and their callbacks, is pending then."""
         used, held = self._column(self.arguments, count), self._column(self.kept, count)
         back, forget = partial(release, used), held.clear
-        # An interrupt comes after a call or a jump back: what is taken out of the ring is owed with the next call.
+        # An interrupt comes after a call or a jump back: what is taken out of the ring is pending with the next call.
         if held:
             self._blank(self.kept, count, forget)
         if used:
             self._blank(self.arguments, count, back)
         self.reclaimed += count
         self.limit = self._new_limit()
-        specials, reclaimed = self.specials, self.reclaimed
-        while specials and specials[0][0] <= reclaimed:
-            self.owed.append(specials.popleft()[1])
+        completion_callbacks, reclaimed = self.completion_callbacks, self.reclaimed
+        while completion_callbacks and completion_callbacks[0][0] <= reclaimed:
+            self.pending_callbacks.append(completion_callbacks.popleft()[1])
 
     def _new_limit(self) -> int:
         return self.reclaimed + self.depth - 1
@@ -195,7 +205,7 @@ class TaskRing:
         first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
         return [*filter(None, column[first : first + count]), *filter(None, column[: max(beyond, 0)])]
 
-    def _blank(self, column: Any, count: int, owed: Finished) -> None:
+    def _blank(self, column: Any, count: int, pending_callbacks: Finished) -> None:
         """Empty the next `count` places of a column, and owe what was in them."""
         first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
         if beyond > 0:
@@ -203,7 +213,7 @@ class TaskRing:
             column[:beyond] = [None] * beyond
         else:
             column[first : first + count] = [None] * count
-        self.owed.append(owed)
+        self.pending_callbacks.append(pending_callbacks)
 
 
 class RingV100(TaskRing):

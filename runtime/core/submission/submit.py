@@ -17,7 +17,7 @@ from runtime import errors
 from runtime.core.callbacks import inside
 from runtime.core.submission import completion
 from runtime.core.submission.reclaim import reclaim
-from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, tell
+from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, run_callbacks
 
 if TYPE_CHECKING:
     from chips.completion import Cqe
@@ -55,7 +55,7 @@ def submit(
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
     """
-    unsent = _owed(stream, finished, arguments)
+    unsent = _if_unsent(stream, finished, arguments)
     sink = stream.sink if sink is None else sink
     try:
         operations = stream.plugin.ops(task)
@@ -81,7 +81,7 @@ def submit(
                 ids = sink.alloc(stream, count, info)
                 ring.arguments[ids.position] = arguments
                 if finished is not None:
-                    ring.specials.append((ring.submitted, finished))
+                    ring.completion_callbacks.append((ring.submitted, finished))
                 if prepare is not None:
                     task = prepare(ids) or task
                 sqes = operations.encode(task, stream.env, ids)
@@ -106,7 +106,7 @@ def submit(
         raise
     finally:
         if unsent:
-            tell(unsent)
+            run_callbacks(unsent)
     if crossed:
         stream.tick()
     return ids
@@ -119,12 +119,12 @@ def send(
     return submit(stream, task, owner=owner, finished=finished, sink=stream.own_sink)
 
 
-def _owed(stream: StreamPort, finished: Finished | None, arguments: ArgumentBlock | None) -> deque[Finished]:
+def _if_unsent(stream: StreamPort, finished: Finished | None, arguments: ArgumentBlock | None) -> deque[Finished]:
     """Return what has to be called when a task is not sent."""
-    owed: deque[Finished] = deque(() if finished is None else (finished,))
+    callbacks: deque[Finished] = deque(() if finished is None else (finished,))
     if arguments is not None:
-        owed.append(partial(stream.device.release_arguments, [arguments]))
-    return owed
+        callbacks.append(partial(stream.device.release_arguments, [arguments]))
+    return callbacks
 
 
 def flip(stream: StreamPort) -> None:
@@ -249,7 +249,7 @@ def send_again(stream: StreamPort, sender: Sender, rc: int) -> None:
             if stream.aborting or stream.device.aborting:
                 raise aborted(stream, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
             for member in stream.device.streams():  # the queue may wait for one that stands still itself
-                member.ring.owed += completion.take(member)  # for whoever holds no lock
+                member.ring.pending_callbacks += completion.take(member)  # for whoever holds no lock
             time.sleep(_PAUSE_S)
         rc = sender.send(sender.device_id, sender.reference)
 

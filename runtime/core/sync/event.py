@@ -75,7 +75,7 @@ class Event(EventQueries):
             self._signal = SharedWords(device, shared)
         elif not self._per_record:
             self._signal = self._first_signal()
-            self._tell(self._signal)
+            self._name_for_tools(self._signal)
         self._handle = 0
         self.closed = False
         device.signals.adopt(self)
@@ -173,7 +173,7 @@ class Event(EventQueries):
             target.branch.record(self)
             return self
         signal = self._signal_for(target)
-        self._tell(signal)
+        self._name_for_tools(signal)
         if self.device.runtime.logs.launches:
             event_notes.reused(self, target)
         record = Recording(target, signal)
@@ -236,10 +236,10 @@ class Event(EventQueries):
     def publish(self, signal: Signal, stream: Stream) -> None:
         """Make the record of an execution that was just queued in a stream the newest one."""
         signal.hold()
-        self._tell(signal)
+        self._name_for_tools(signal)
         self._replace(signal, Recording(stream, None, stream.ring.submitted))
 
-    def _tell(self, signal: Signal) -> None:
+    def _name_for_tools(self, signal: Signal) -> None:
         """Tell tools which id or byte stands for the event, if it has a name."""
         if self.name and isinstance(signal, (IdSignal, ByteSignal)):
             key = ("mem", signal.address) if isinstance(signal, ByteSignal) else (self._id_key, signal.number)

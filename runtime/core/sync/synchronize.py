@@ -14,7 +14,7 @@ from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.device import time_limits
 from runtime.core.diagnostics import hang
 from runtime.core.submission import completion, submit
-from runtime.core.submission.ring import tell
+from runtime.core.submission.ring import run_callbacks
 from runtime.errors.whole import whole
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
     ring = stream.ring
     if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.blocked:
         completion.drain(stream)  # whoever asks whether there are reports must take them
-        if not (stream.failure.first or ring.owed or stream.reports.expected):
+        if not (stream.failure.first or ring.pending_callbacks or stream.reports.expected):
             return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")
@@ -137,7 +137,7 @@ def pauses(
         now = time.monotonic()
         if now >= report_at:
             report_at += _REPORT_EVERY_S
-            _tell_waiting(stream)
+            _report_waiting(stream)
         if now >= hang_at:
             hang_at = math.inf
             hang.report(stream, now - began)
@@ -164,17 +164,17 @@ def pauses(
                 stream.device.recycler.look_around()
             if stream.group is not None:
                 left_ms = slice_ms if deadline is None else int((deadline - now) * 1000)
-                tell(completion.take(stream, max(1, min(left_ms, slice_ms))))
+                run_callbacks(completion.take(stream, max(1, min(left_ms, slice_ms))))
                 yield 0
                 continue
             yield pause
             pause = min(pause * 1.5, max(_LONGEST_PAUSE_S, min((now - began) * _PAUSE_SHARE, _LONGEST_LATE_PAUSE_S)))
 
 
-def _tell_waiting(stream: StreamPort) -> None:
+def _report_waiting(stream: StreamPort) -> None:
     """Tell the exception callbacks that a stream is waited for very long."""
     position = stream.ring.reclaimed % stream.ring.depth
-    stream.device.runtime.exceptions.tell(ExceptionInfo(
+    stream.device.runtime.exceptions.notify(ExceptionInfo(
         ExceptionKind.TASK_TIMEOUT, stream.device.user_id, stream.stream_id, stream.ring.id_at(position),
         threading.get_ident(), errors.public_code("RT_ERROR_STREAM_SYNC_TIMEOUT"),
     ))

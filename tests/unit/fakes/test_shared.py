@@ -298,7 +298,7 @@ def work_for_ever(line: Line, url: str, seed: int) -> None:
     ids: list[int] = []
     blocks: list[int] = []
     keys: list[Any] = []
-    line.tell("ready")
+    line.send("ready")
     while True:
         step = rng.randrange(6)
         if step == 0:
@@ -314,7 +314,7 @@ def work_for_ever(line: Line, url: str, seed: int) -> None:
             keys.append(share(rig, rng.choice(blocks)))
         elif step == 5 and keys:
             rig.hal.halShmemDestroyHandle(keys.pop())
-        line.tell(step)
+        line.send(step)
 
 
 def kill_rounds(rounds: int, soc: str, name: str, open_rig: Callable[..., Rig]) -> None:
@@ -351,7 +351,7 @@ def give_and_stay(line: Line, url: str, pid: int) -> None:
     rig = Rig(url)
     address = rig.alloc(4096)
     rig.put(address, b"kept")
-    line.tell(share(rig, address, (pid,)).value, share(rig, address, ()).value)
+    line.send(share(rig, address, (pid,)).value, share(rig, address, ()).value)
     line.hear()
 
 

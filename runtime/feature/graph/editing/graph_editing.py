@@ -78,7 +78,8 @@ class GraphEditing:
             slot = self._slots[node] = slot_of(graph, node)
         if slot is None or node.change is not None:
             return False
-        if graph.closed or graph.running or graph.parent is not None or graph.state is not GraphState.READY:
+        running = graph.execution.launcher.running
+        if running or graph.closed or graph.parent is not None or graph.state is not GraphState.READY:
             self.check_changeable()
         return slot.store(arguments)
 

@@ -186,7 +186,7 @@ class Model(NotCopied):
     @property
     def running(self) -> bool:
         """Whether an execution is not known to be over."""
-        return self.execution.running
+        return self.execution.launcher.running
 
     @property
     def scheduled(self) -> bool:

@@ -36,7 +36,7 @@ class CaptureSection:
             self._graph.abandon(f"{kind.__name__} was raised during the capture: {raised}")
 
 
-class RehearsalSection:
+class DryRunSection:
     """`with stream.capture(dry_run=True) as plan:` - `plan.cost` says what a graph would take."""
 
     __slots__ = ("_dry_run", "_mode", "_stream")

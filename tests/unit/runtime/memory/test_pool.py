@@ -25,7 +25,7 @@ class Source:
     def __init__(self, size: int = 1 << 40) -> None:
         self.left, self.next, self.held = size, 1 << 32, dict[int, int]()
         self.calls = 0
-        self.tell = None
+        self.annotate = None
 
     def take(self, size: int) -> int:
         self.calls += 1

@@ -25,12 +25,12 @@ def test_modules_come_first_and_twice_added_is_called_once() -> None:
     callbacks.add(everyone)
     callbacks.set_module("m", lambda _info: calls.append("old"))
     callbacks.set_module("m", lambda _info: calls.append("m"))
-    callbacks.tell(INFO)
+    callbacks.notify(INFO)
     assert calls == ["m", "everyone"]
     callbacks.set_module("m", None)
     callbacks.remove(everyone)
     callbacks.remove(everyone)
-    callbacks.tell(INFO)
+    callbacks.notify(INFO)
     assert calls == ["m", "everyone"]
 
 
@@ -39,7 +39,7 @@ def test_what_a_callback_raises_stays_with_it(caplog: pytest.LogCaptureFixture) 
     callbacks = ExceptionCallbacks()
     callbacks.add(lambda _info: 1 // 0)
     callbacks.add(lambda info: calls.append(info.error_code))
-    callbacks.tell(INFO)
+    callbacks.notify(INFO)
     assert calls == [507015]
     assert "an exception callback raised" in caplog.text
 
@@ -47,11 +47,11 @@ def test_what_a_callback_raises_stays_with_it(caplog: pytest.LogCaptureFixture) 
 def test_a_failed_task_is_told_with_no_lock_held(device: Device, stream: Stream) -> None:
     told: list[ExceptionInfo] = []
 
-    def tell(info: ExceptionInfo) -> None:
+    def notify(info: ExceptionInfo) -> None:
         told.append(info)
         stream.submit(Nop())  # would hang if a lock of the stream were held
 
-    device.runtime.exceptions.add(tell)
+    device.runtime.exceptions.add(notify)
     device.hal.fake.faults.on_task(Effect.EXCEPTION, stream=stream.stream_id)
     stream.submit(Nop())
     with pytest.raises(errors.DeviceFault) as caught:

@@ -8,7 +8,7 @@ from collections import deque
 import pytest
 
 from chips.tasks import TaskType
-from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, tell
+from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, run_callbacks
 
 DEPTH = {RingV100: 2048, RingV200: 2049}
 LABEL = TaskInfo(TaskType.KERNEL_AICORE, "a kernel")
@@ -120,15 +120,15 @@ def test_give_back_takes_what_was_attached_with_it(kind: type[TaskRing]) -> None
     ring = kind(8)
     called: list[str] = []
     ring.take(1, 0, LABEL)
-    ring.specials.append((ring.submitted, lambda: called.append("kept")))
+    ring.completion_callbacks.append((ring.submitted, lambda: called.append("kept")))
     ids = ring.take(2, 0, LABEL)
     ring.arguments[ids.position] = "block"
-    ring.specials.append((ring.submitted, lambda: called.append("given back")))
+    ring.completion_callbacks.append((ring.submitted, lambda: called.append("given back")))
     ring.give_back(2)
     assert ring.pending == 1
     assert ring.arguments == [None] * 8
     ring.reclaim(1, keep)
-    tell(ring.owed)
+    run_callbacks(ring.pending_callbacks)
     assert called == ["kept"]
 
 
@@ -170,10 +170,10 @@ def test_blocks_go_back_before_callbacks_are_called(kind: type[TaskRing]) -> Non
     for number in range(4):
         ids = ring.take(1, 0, LABEL)
         ring.arguments[ids.position] = f"block {number}" if number != 1 else None
-        ring.specials.append((ring.submitted, lambda number=number: log.append(f"task {number}")))
+        ring.completion_callbacks.append((ring.submitted, lambda number=number: log.append(f"task {number}")))
     ring.reclaim(3, log.append)
     assert log == []
-    tell(ring.owed)
+    run_callbacks(ring.pending_callbacks)
     assert log == [["block 0", "block 2"], "task 0", "task 1", "task 2"]
     assert ring.pending == 1
     assert [block for block in ring.arguments if block is not None] == ["block 3"]
@@ -195,7 +195,7 @@ def test_what_a_task_needs_is_let_go_where_no_lock_is_held(kind: type[TaskRing])
     del needed
     ring.reclaim(4, lambda _: None)
     assert gone() is not None
-    tell(ring.owed)
+    run_callbacks(ring.pending_callbacks)
     assert gone() is None
 
 
@@ -208,7 +208,7 @@ def test_tell_calls_everybody_and_raises_the_first_failure() -> None:
 
     queue = deque([lambda: fail(1), lambda: fail(2), lambda: called.append(3)])
     with pytest.raises(ValueError, match="1"):
-        tell(queue)
+        run_callbacks(queue)
     assert called == [1, 2, 3]
     assert not queue
 
@@ -221,7 +221,7 @@ def test_what_an_interrupt_leaves_is_told_next_time() -> None:
 
     queue = deque([lambda: called.append(1), interrupt, lambda: called.append(2)])
     with pytest.raises(KeyboardInterrupt):
-        tell(queue)
+        run_callbacks(queue)
     assert called == [1]
-    tell(queue)
+    run_callbacks(queue)
     assert called == [1, 2]

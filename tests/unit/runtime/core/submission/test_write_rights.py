@@ -13,7 +13,7 @@ import runtime
 ROOT = Path(runtime.__file__).parent
 ROOM = ROOT / "core" / "submission"
 COUNTERS = frozenset({"submitted", "reclaimed", "next_id", "limit", "in_flight_start", "allocations", "flips", "depth"})
-COLUMNS = frozenset({"ids", "firsts", "owners", "arguments", "kept", "specials", "owed"})
+COLUMNS = frozenset({"ids", "firsts", "owners", "arguments", "kept", "completion_callbacks", "pending_callbacks"})
 
 
 def is_ring(node: ast.expr) -> bool:
@@ -45,7 +45,8 @@ def writes(tree: ast.AST) -> Iterator[int]:
 
 @pytest.mark.parametrize("line", [
     "ring.submitted += 1", "stream.ring.next_id = 0", "stream.ring.owners[3] = info", "del ring.kept[:2]",
-    "a, ring.in_flight_start = 1, None", "owners = stream.ring.owners", "ring.owed += found", "ring.keep()[0] = thing",
+    "a, ring.in_flight_start = 1, None", "owners = stream.ring.owners", "ring.pending_callbacks += found",
+    "ring.keep()[0] = thing",
 ])  # fmt: skip
 def test_a_write_is_seen(line: str) -> None:
     assert list(writes(ast.parse(line))) == [1]

@@ -27,6 +27,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
+    """Take what a module of tests leaves (imports, caches, reports) out of the collector's sight as well."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Count what passed in each tier; a test that ran in several tiers and did not pass in all of them is named."""
     passed: dict[str, set[str]] = defaultdict(set)

@@ -86,6 +86,7 @@ class Replay:
     """The state of one run."""
 
     CALL_LIMIT_S = 30.0
+    STANDS_STILL_S = 0.15
 
     def __init__(self, scenario: dict[str, Any], tier: str) -> None:
         self.scenario, self.result = scenario, Result()
@@ -250,11 +251,12 @@ class Replay:
             self._compare(number, step, "nothing_pending", step.get("nothing_pending", False), True)
             return
         blocked = step.get("blocked", False)
-        # A call that was recorded as blocked is given a short time only: it must not return while nothing changes.
-        outcome = worker.result(step.get("timeout_ms", 300) / 1000 if blocked else self.CALL_LIMIT_S)
+        # A call that was recorded as blocked must not return while nothing changes: it is given a short time, whatever
+        # the recorder waited, and longer only while it is repeated and still on its way to where it blocks.
+        outcome = worker.result(self.STANDS_STILL_S if blocked else self.CALL_LIMIT_S)
         seen = -1
         while outcome is None and blocked and seen != (seen := self.repeated.get(name, 0)):
-            outcome = worker.result(0.5)  # a repeated call may still be on its way to where it blocks
+            outcome = worker.result(self.STANDS_STILL_S)
         if outcome is None:
             self._compare(number, step, "blocked", blocked, True)
             return

@@ -278,6 +278,15 @@ class Plugin:
         }
         return Template(bytes(row), values)
 
+    def asks_report(self, sqes: bytes) -> bool:
+        """Return whether one of the entries of a task asks for a completion entry; True where their header cannot say.
+        """
+        header = self.layouts["header"]
+        if "wr_cqe" not in header:
+            return True
+        at, bit = divmod(header.field("wr_cqe").offset, 8)
+        return any(byte >> bit & 1 for byte in sqes[at::SQE_BYTES])
+
     def decode(self, raw: bytes) -> Decoded:
         """Name the fields of one 64-byte entry; anything wrong with it is listed, never raised."""
         if len(raw) != SQE_BYTES:

@@ -90,12 +90,12 @@ def test_plain_sync_event_is_waited_for_before_its_record(device: Device) -> Non
     with device.create_stream() as one, device.create_stream() as two, Event(device, SYNC, renewed=False) as event:
         event.wait(two)
         assert not two.query()
-        assert not event.waits_done()
+        assert not event.queries.waits_done()
         with pytest.raises(errors.Timeout):
             two.synchronize(5)
         event.record(one)
         two.synchronize(1000)
-        assert event.waits_done()
+        assert event.queries.waits_done()
 
 
 @pytest.mark.hardware_safe
@@ -105,8 +105,8 @@ def test_default_event_must_be_recorded_first(device: Device) -> None:
         with pytest.raises(errors.InvalidArgument, match="never recorded") as caught:
             event.wait(stream)
         assert caught.value.message_id == ("EE1018" if v100 else "EE1001")
-        assert not event.status()
-        assert event.recorded()
+        assert not event.queries.status()
+        assert event.queries.recorded()
         event.synchronize()
 
 
@@ -126,8 +126,8 @@ def test_marks_cannot_be_waited_for(device: Device, flags: EventFlag, renewed: b
 @pytest.mark.hardware_safe
 def test_renewed_event_refuses_the_older_questions(device: Device) -> None:
     with device.create_stream() as stream, Event(device, SYNC) as event:
-        assert event.status()
-        for use in (lambda: event.reset(stream), event.recorded, event.waits_done):
+        assert event.queries.status()
+        for use in (lambda: event.reset(stream), event.queries.recorded, event.queries.waits_done):
             with pytest.raises(errors.NotSupported):
                 use()
 
@@ -175,7 +175,7 @@ def test_external_event_is_a_byte_that_streams_order_by(device: Device) -> None:
         assert not two.query()
         event.record(one)
         two.synchronize(1000)
-        for use in (event.status, event.recorded):
+        for use in (event.queries.status, event.queries.recorded):
             with pytest.raises(errors.NotSupported):
                 use()
         event.close()
@@ -278,8 +278,8 @@ def test_shared_event(device: Device) -> None:
             device.hal.fake.device(0).release(one.stream_id)
             opened.synchronize(1000)
             two.synchronize(1000)
-            assert event.status()
-        for refused in (lambda: event.read_ticks(), lambda: device.create_event().share()):
+            assert event.queries.status()
+        for refused in (lambda: event.queries.read_ticks(), lambda: device.create_event().share()):
             with pytest.raises(errors.RuntimeFault):
                 refused()
 

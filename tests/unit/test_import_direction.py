@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import sys
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,8 @@ WAYS_TO_FAKES = ("npuhal.loader", "runtime.testing", "runtime.cli.fake", "runtim
 WAY_TO_THE_COMMANDS = ("npuhal.command", "runtime.cli")  # the entry point, whose name no other package has
 # The former names of the C API and of pyACL, which only hand on what stands above.
 FORMER_NAMES = ("runtime.api.aclrt", "runtime.api.acl")
-MOST_LINES_OF_CODE = 500
+MOST_LINES = 450
+"""Of a module, all lines counted; what holds data alone may be longer."""
 
 
 @dataclass(frozen=True)
@@ -107,20 +107,9 @@ def faults(module: str, source: str, is_package: bool = False) -> list[str]:
     return wrong
 
 
-def code_lines(path: Path) -> int:
-    """Lines that hold code: no blank lines, no comments, no docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    prose: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    lines: set[int] = set()
-    with path.open("rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            if token.type not in skipped and token.type != tokenize.ENCODING:
-                lines.update(range(token.start[0], token.end[0] + 1))
-    return len(lines - prose)
+def lines_of(path: Path) -> int:
+    """How long a file is."""
+    return len(path.read_text(encoding="utf-8").splitlines())
 
 
 def is_table(path: Path) -> bool:
@@ -138,8 +127,8 @@ def test_imports_go_downward_only(package: str) -> None:
 
 
 def test_no_module_is_too_long() -> None:
-    long = {module_name(path): code_lines(path) for path in sources() if not is_table(path)}
-    assert {name: lines for name, lines in long.items() if lines > MOST_LINES_OF_CODE} == {}
+    long = {module_name(path): lines_of(path) for path in sources() if lines_of(path) > MOST_LINES and not is_table(path)}
+    assert long == {}
 
 
 def test_the_top_level_is_the_four_packages_and_the_tests() -> None:
@@ -196,10 +185,10 @@ def test_an_allowed_import_passes(module: str, source: str) -> None:
     assert faults(module, source) == []
 
 
-def test_lines_of_code_leave_out_blanks_comments_and_docstrings(tmp_path: Path) -> None:
+def test_a_table_is_known_by_its_data(tmp_path: Path) -> None:
     path = tmp_path / "m.py"
-    path.write_text(
-        '"""Doc\nstring."""\n\n# why\nx = (\n    1,\n)  # three lines\n\n\ndef f():\n    """Doc."""\n    return x\n'
-    )
-    assert code_lines(path) == 5
+    path.write_text('"""Data."""\nROWS = (\n    1,\n)\n')
+    assert is_table(path)
+    path.write_text("ROWS = (1,)\n\n\ndef f():\n    return ROWS\n")
     assert not is_table(path)
+    assert lines_of(path) == 5

@@ -28,7 +28,7 @@ from runtime.core.stream.stream import Stream
 from runtime.core.submission.reclaim import Recycler
 from runtime.core.submission.sq_pool import SqMemoryPool, SqPool
 from runtime.core.submission.task_ids import TaskPool
-from runtime.core.sync.signals import Signals
+from runtime.core.sync.device_signals import Signals
 from runtime.driver.calls import HalCalls
 from runtime.driver.device import DeviceDriver
 from runtime.driver.queues import QueueDriver

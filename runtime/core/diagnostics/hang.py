@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import TaskType
 from runtime import errors
-from runtime.core.sync.signals import Signal, Waiting
+from runtime.core.sync.recording import Waiting
+from runtime.core.sync.signals import Signal
 from runtime.driver.queues import SQE_BYTES
 
 if TYPE_CHECKING:

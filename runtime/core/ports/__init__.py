@@ -6,6 +6,7 @@ each other by what they ask. Annotations alone need this room: no part imports i
 
 from runtime.core.ports.devices import (
     ContextPort,
+    CounterPort,
     DevicePort,
     DvppGroupPort,
     RuntimePort,
@@ -18,6 +19,7 @@ from runtime.core.ports.streams import StreamPort
 from runtime.core.ports.tracer import Tracer
 
 __all__ = [
-    "BoundModel", "CaptureBranch", "Closable", "ContextPort", "DevicePort", "DvppGroupPort", "EventInGraph",
-    "EventPort", "RuntimePort", "SignalPort", "SignalsPort", "StreamPort", "TaskSink", "TimeoutsPort", "Tracer",
+    "BoundModel", "CaptureBranch", "Closable", "ContextPort", "CounterPort", "DevicePort", "DvppGroupPort",
+    "EventInGraph", "EventPort", "RuntimePort", "SignalPort", "SignalsPort", "StreamPort", "TaskSink", "TimeoutsPort",
+    "Tracer",
 ]  # fmt: skip

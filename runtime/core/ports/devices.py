@@ -107,8 +107,31 @@ class WaitSlotsPort(Protocol):
         """Return how long the program of a wait is."""
 
 
+class CounterPort(Protocol):
+    """The count-notify of one stream (runtime.core.sync.device_signals)."""
+
+    @property
+    def device(self) -> DevicePort:
+        """The device of the stream."""
+
+    @property
+    def number(self) -> int:
+        """The id of the count-notify."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether its stream has ended, with all of its records."""
+
+    @property
+    def wait_key(self) -> str:
+        """What prepared waits for it are kept under; empty once no further one is sent."""
+
+    def next(self) -> int:
+        """Take the next number."""
+
+
 class SignalsPort(Protocol):
-    """What signals are made of on one device (runtime.core.sync.signals)."""
+    """What signals are made of on one device (runtime.core.sync.device_signals)."""
 
     @property
     def ids(self) -> EventIdsPort:
@@ -129,6 +152,9 @@ class SignalsPort(Protocol):
     @property
     def events(self) -> Children:
         """Events and notifies that are alive."""
+
+    def counter(self, stream: StreamPort) -> CounterPort:
+        """Return the counter of a stream: made with the first record in it."""
 
     def sites(self, kind: str) -> Counter[str]:
         """Count what holds an id of a kind by where it was made."""
@@ -237,6 +263,10 @@ class DevicePort(Protocol):
     @property
     def signals(self) -> SignalsPort:
         """What events are made of."""
+
+    @property
+    def context(self) -> ContextPort:
+        """The primary context."""
 
     @property
     def control_stream(self) -> StreamPort:

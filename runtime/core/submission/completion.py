@@ -31,6 +31,8 @@ _DISABLE_WAIT_S = 300.0
 
 _LATE_REPORT_S = 1.0
 """How long after the head the report of a task may come; hardware needs microseconds."""
+_LATE_REPORT_LOOKS = 50
+"""The same where the machine moves with each look (`HalApi.stepped`)."""
 
 NO_STREAM = 0xFFFFFFFF
 """Stream id of a receiver that takes the entries of all streams."""
@@ -92,17 +94,19 @@ def reports_taken(stream: StreamPort) -> Callable[[], bool]:
     """Return what tells, each time it is asked, whether the reports of all tasks that are done were taken.
 
     The head may be seen to move before the report is there. One that does not come within a second was lost, and is
-    given up: nobody waits for it without end.
+    given up: nobody waits for it without end. Where the machine moves only during calls, some looks are enough.
     """
-    reports, give_up_at = stream.reports, 0.0
+    reports, give_up_at, looks = stream.reports, 0.0, 0
+    stepped = stream.device.hal.stepped
 
     def taken() -> bool:
-        nonlocal give_up_at
+        nonlocal give_up_at, looks
         if not (reports.expected and reports.is_due(stream.ring.reclaimed)):
             return True
+        looks += 1
         now = time.monotonic()
         give_up_at = give_up_at or now + _LATE_REPORT_S
-        if now < give_up_at:
+        if now < give_up_at and not (stepped and looks > _LATE_REPORT_LOOKS):
             return False
         reports.give_up(stream.ring.reclaimed)
         return True

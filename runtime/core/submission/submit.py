@@ -46,7 +46,7 @@ def submit(
     Args:
         owner: what the task is called when it fails; its type name by default.
         finished: called exactly once: by whoever reclaims the task, or by this call when the task was not sent.
-        reported: called with the task's CQE, or with None when there will be none; only for tasks whose SQE asks.
+        reported: called with the task's CQE, or with None when there will be none: at once where no SQE asks for one.
         arguments: an argument block; it goes back to its pool when `finished` is called.
         prepare: called with the task's numbers before it is sent, under the stream's lock: writes the device memory
             that its SQEs point to. It may return the task that is sent instead.
@@ -85,8 +85,9 @@ def submit(
                 if prepare is not None:
                     task = prepare(ids) or task
                 sqes = operations.encode(task, stream.env, ids)
-                if reported is not None:
+                if reported is not None and stream.plugin.asks_report(sqes):
                     stream.reports.expect(ids, ring.submitted, reported)
+                    reported = None
                 sink.commit(stream, sqes)
             except BaseException:
                 if (ids is not None or ring.in_flight_start is not None) and not sink.rollback(stream, count):
@@ -107,6 +108,8 @@ def submit(
     finally:
         if unsent:
             run_callbacks(unsent)
+    if reported is not None:
+        reported(None)
     if crossed:
         stream.tick()
     return ids

@@ -6,12 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from runtime.core.ports import EventPort, StreamPort
+    from runtime.core.ports import StreamPort
+    from runtime.core.sync.event_state import EventState
 
 _LOG = logging.getLogger(__name__)
 
 
-def reused(event: EventPort, stream: StreamPort) -> None:
+def reused(event: EventState, stream: StreamPort) -> None:
     """Tell where an event is about to be recorded again although waits for its last record are pending.
 
     They go on waiting for that record. A runtime whose waits looked at the newest one would let them pass too early.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from runtime import errors
 
 if TYPE_CHECKING:
-    from runtime.core.ports import EventPort
+    from runtime.core.sync.event_state import EventState
 
 
 class Outside:
@@ -19,18 +19,18 @@ class Outside:
         self.records = self.waits = False
         """Whether executions record it, and whether they wait for it."""
 
-    def check_record(self, event: EventPort) -> None:
+    def check_record(self, event: EventState) -> None:
         """Refuse a record by a stream, 107000 (EE1018), where graphs record."""
         if self.records:
             raise mixed(event, "record")
 
-    def check_wait(self, event: EventPort) -> None:
+    def check_wait(self, event: EventState) -> None:
         """Refuse a wait of a stream, 107000 (EE1018), where graphs wait."""
         if self.waits:
             raise mixed(event, "wait")
 
 
-def mixed(event: EventPort, what: str) -> errors.RuntimeFault:
+def mixed(event: EventState, what: str) -> errors.RuntimeFault:
     """Return the fault for a record or wait by a stream of an event that graphs record or wait for, or the reverse."""
     reason = f"{what}s of streams and external {what}s of graphs cannot be mixed"
     return errors.fault(

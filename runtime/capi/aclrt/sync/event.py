@@ -160,14 +160,14 @@ def aclrtQueryEvent(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     """Tell whether nothing is being recorded: 0 complete, 1 not ready."""
     found = _event(acl, "aclrtQueryEvent", event)
     need("aclrtQueryEvent", status=status)
-    status.value = _COMPLETE if found.recorded() else _NOT_READY
+    status.value = _COMPLETE if found.queries.recorded() else _NOT_READY
 
 
 @entry(live("evt", Event), null_rt("evt"))
 def rtEventQuery(acl: Acl, evt: Handle) -> None:
     """Succeed when nothing is being recorded, else 507006."""
     event: Event = handle_of(acl, evt, Event)
-    if not event.recorded():
+    if not event.queries.recorded():
         raise errors.fault(
             "RT_ERROR_EVENT_NOT_COMPLETE", f"{event!r} is not complete", hint="synchronize it, or ask again",
         )
@@ -178,7 +178,7 @@ def aclrtQueryEventStatus(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     """Tell whether the newest record is done: 1 complete, 0 not ready."""
     found = _event(acl, "aclrtQueryEventStatus", event)
     need("aclrtQueryEventStatus", status=status)
-    status.value = int(found.status())
+    status.value = int(found.queries.status())
 
 
 @entry(null("event", "status"), live("event", Event))
@@ -186,7 +186,7 @@ def aclrtQueryEventWaitStatus(acl: Acl, event: Handle, status: Out[Enum]) -> Non
     """Tell whether all waits of streams are over: 0 complete, 1 not ready."""
     found = _event(acl, "aclrtQueryEventWaitStatus", event)
     need("aclrtQueryEventWaitStatus", status=status)
-    status.value = _COMPLETE if found.waits_done() else _NOT_READY
+    status.value = _COMPLETE if found.queries.waits_done() else _NOT_READY
 
 
 @entry(null("event"), live("event", Event))
@@ -206,8 +206,9 @@ def aclrtEventElapsedTime(acl: Acl, ms: Out[F32], startEvent: Handle, endEvent: 
     """Give the milliseconds between two records; 0.0 where they cannot be told."""
     ms.value = 0.0
     start, end = (handle_of(acl, handle, Event) for handle in (startEvent, endEvent))
-    end.check_same_clock(start)
-    ms.value = (end.read_ticks() - start.read_ticks()) / end.ticks_per_ms
+    began, ended = start.queries, end.queries
+    ended.check_same_clock(began)
+    ms.value = (ended.read_ticks() - began.read_ticks()) / ended.ticks_per_ms
 
 
 @entry(null("timestamp", "event"), live("event", Event))
@@ -215,7 +216,7 @@ def aclrtEventGetTimestamp(acl: Acl, event: Handle, timestamp: Out[U64]) -> None
     """Give the time of the newest record in microseconds of the device's clock."""
     found = _event(acl, "aclrtEventGetTimestamp", event)
     need("aclrtEventGetTimestamp", timestamp=timestamp)
-    timestamp.value = int(found.read_ticks() / (found.ticks_per_ms / _US_PER_MS))
+    timestamp.value = int(found.queries.read_ticks() / (found.queries.ticks_per_ms / _US_PER_MS))
 
 
 @entry(null("event", "eventId"), live("event", Event))

@@ -30,6 +30,30 @@ def test_a_report_reaches_the_task_that_asked_for_it(device: Device, stream: Str
     assert stream.reports.expected == {}
 
 
+def test_who_waits_for_the_report_of_a_task_that_asks_for_none_is_told_at_once(stream: Stream) -> None:
+    seen: list[Any] = []
+    stream.submit(Nop(), reported=seen.append)
+    assert seen == [None]
+    assert stream.reports.expected == {}
+    stream.synchronize()
+    assert seen == [None]
+
+
+@pytest.mark.parametrize("soc", ["ascend910b1", "ascend950"])
+def test_no_time_is_lost_with_a_report_that_a_stepped_machine_does_not_give(
+    open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch, soc: str
+) -> None:
+    monkeypatch.setattr(completion, "_LATE_REPORT_S", 1e9)
+    device = open_machine(f"null://{soc}").device(0)
+    with device.create_stream() as stream, device.create_event(timing=True) as event:
+        for _ in range(2):  # null:// reports a queue's first task alone
+            stream.record(event)
+        event.synchronize(timeout_ms=10_000)
+        assert event.query()
+        with pytest.raises(errors.EventError, match="the device's report of it got lost"):
+            _ = event.timestamp_ticks
+
+
 @pytest.mark.parametrize("behind", [0, 1, 5])
 def test_the_queue_goes_on_behind_a_failed_task(device: Device, stream: Stream, make_kernel: MakeKernel, behind: int,
                                                 ) -> None:

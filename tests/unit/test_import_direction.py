@@ -127,8 +127,8 @@ def test_imports_go_downward_only(package: str) -> None:
 
 
 def test_no_module_is_too_long() -> None:
-    long = {module_name(path): lines_of(path) for path in sources() if lines_of(path) > MOST_LINES and not is_table(path)}
-    assert long == {}
+    long = {module_name(path): lines_of(path) for path in sources() if not is_table(path)}
+    assert {name: lines for name, lines in long.items() if lines > MOST_LINES} == {}
 
 
 def test_the_top_level_is_the_four_packages_and_the_tests() -> None:

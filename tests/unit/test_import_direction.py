@@ -21,7 +21,7 @@ WAYS_TO_FAKES = ("npuhal.loader", "runtime.testing", "runtime.cli.fake", "runtim
 WAY_TO_THE_COMMANDS = ("npuhal.command", "runtime.cli")  # the entry point, whose name no other package has
 # The former names of the C API and of pyACL, which only hand on what stands above.
 FORMER_NAMES = ("runtime.api.aclrt", "runtime.api.acl")
-MOST_LINES = 450
+MOST_LINES = 460
 """Of a module, all lines counted; what holds data alone may be longer."""
 
 

@@ -45,7 +45,7 @@ def check_unbound(stream: Stream, call: str) -> None:
 
 def check_pageable(stream: Stream, call: str) -> None:
     """Refuse a copy of plain host memory in a stream that is being captured: 107000 with EE1016."""
-    if stream.bound is not None or not stream.sinks:
+    if stream.bound is not None or not stream.sinks.over:
         return
     raise errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{call}: stream {stream.stream_id} is being captured, and an end of the copy is "

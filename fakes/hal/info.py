@@ -143,11 +143,11 @@ class InfoCalls(Chapter):
 
     def halSupportFeature(self, devid: int, feature: int) -> bool:
         """Tell whether the driver has a feature; false for numbers it does not know."""
-        machine = self.machine
-        if machine.options.features is not None:
-            return 0 <= feature < _FEATURES and bool(machine.options.features >> feature & 1)
-        if feature == c.FEATURE_SVM_GET_USER_MALLOC_ATTR:
+        machine, mask = self.machine, self.machine.options.features
+        if feature == c.FEATURE_SVM_GET_USER_MALLOC_ATTR and (mask is None or mask >> feature & 1):
             machine.tells_user_memory = True
+        if mask is not None:
+            return 0 <= feature < _FEATURES and bool(mask >> feature & 1)
         if feature in machine.driver.features:
             return True
         if self.device(devid) is None:

@@ -28,6 +28,8 @@ class Driver:
     """What halSupportFeature says yes to for every device number."""
     card_features: frozenset[int]
     """What it says yes to for a card."""
+    unknown_memory: int
+    """What halMemFree answers to an address at which no block begins."""
 
 
 _EVERYWHERE = (
@@ -41,11 +43,11 @@ FIRST = Driver(
         *_EVERYWHERE, c.FEATURE_TRSDRV_SQ_DEVICE_MEM_PRIORITY, c.FEATURE_DMS_GET_QOS_MASTER_CONFIG,
         c.FEATURE_SVM_MEM_REGISTER_QUERY_AND_GET_ATTR, c.FEATURE_SVM_VMM_NORMAL_GRANULARITY,
     )),
-    card_features=frozenset(_OF_CARDS),
+    card_features=frozenset(_OF_CARDS), unknown_memory=c.DRV_ERROR_INVALID_VALUE,
 )  # fmt: skip
 LATER = Driver(
     False, numbers=1140, attached=1, features=frozenset(_EVERYWHERE),
-    card_features=frozenset((*_OF_CARDS, c.FEATURE_SVM_MEM_HOST_UVA)),
+    card_features=frozenset((*_OF_CARDS, c.FEATURE_SVM_MEM_HOST_UVA)), unknown_memory=c.DRV_ERROR_NOT_EXIST,
 )  # fmt: skip
 
 

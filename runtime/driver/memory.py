@@ -103,11 +103,14 @@ class MemoryDriver(HalCalls):
         if rc not in (c.DRV_ERROR_NOT_SUPPORT, c.DRV_ERROR_INVALID_VALUE):
             self.check(rc, "halMemAdvise", f"{size} bytes at {address:#x}, advice {advice}")
 
-    def attribute(self, address: int) -> tuple[int, int, int] | None:
-        """Return (DV_MEM_* class, device id, page size) of an address; None where the driver knows nothing there."""
+    def attribute(self, address: int, *, exists: bool = False) -> tuple[int, int, int] | None:
+        """Return (DV_MEM_* class, device id, page size) of an address; None where the driver knows nothing there.
+
+        With `exists` that is a failure of the call: device memory that was freed.
+        """
         attribute = s.DVattribute()
         rc = self.hal.drvMemGetAttribute(address, ctypes.byref(attribute))
-        if rc == c.DRV_ERROR_NOT_EXIST:
+        if rc == c.DRV_ERROR_NOT_EXIST and not exists:
             return None
         self.check(rc, "drvMemGetAttribute", f"address {address:#x}")
         return int(attribute.memType), int(attribute.devId), int(attribute.pageSize)

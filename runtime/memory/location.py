@@ -41,9 +41,13 @@ class Place:
     page_bytes: int = 0
 
 
-def locate(memory: MemoryDriver, address: int) -> Place:
-    """Ask the driver about an address; one that it does not know, freed ones among them, is UNREGISTERED."""
-    found = memory.attribute(address)
+def locate(memory: MemoryDriver, address: int, *, exists: bool = False) -> Place:
+    """Ask the driver about an address; one that it does not know, freed ones among them, is UNREGISTERED.
+
+    Args:
+        exists: let the driver's refusal of a device address that was freed be the answer (507899).
+    """
+    found = memory.attribute(address, exists=exists)
     if found is None:
         return Place(Location.UNREGISTERED)
     kind, device_id, page = found

@@ -151,8 +151,9 @@ class OrderedPool:
         with self._lock:
             segment = next((s for s in self._segments if s.address == address and s.state is State.BUSY), None)
             if segment is None:
+                reason = f"{address:#x} is no block in use of this pool"
                 raise errors.fault(
-                    "ACL_ERROR_RT_PARAM_INVALID", f"{address:#x} is no block in use of this pool",
+                    "ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1011", params=("free", f"{address:#x}", "ptr", reason),
                     hint="free what the pool has given out, and once",
                 )
             self._count(PoolAttribute.USED_CURRENT, -segment.size)
@@ -220,9 +221,14 @@ class OrderedPool:
         """Set a switch (0 or 1), the release threshold (up to the size), or a high-water mark to 0.
 
         Raises:
-            InvalidArgument 107000: another attribute or value (EE1001).
+            InvalidArgument 107000: another attribute or value (EE1001), or one that is only read (EE1011).
         """
         known = self._known(attribute, call)
+        if known in (PoolAttribute.RESERVED_CURRENT, PoolAttribute.USED_CURRENT):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {known.name} is counted, not set", ee="EE1011",
+                params=(call, attribute, "attr", "it can only be read"), hint="aclrtMemPoolGetAttr reads it",
+            )
         most = 1 if known in _SWITCHES else self.size if known is PoolAttribute.RELEASE_THRESHOLD else 0
         if known not in (*_SWITCHES, *_HIGHS, PoolAttribute.RELEASE_THRESHOLD) or not 0 <= value <= most:
             raise _bad(call, f"attribute {known.name} cannot be set to {value}")

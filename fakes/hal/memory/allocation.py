@@ -81,6 +81,8 @@ class MemoryCalls(Chapter):
     def halMemFree(self, address: int) -> int:
         """Free a block by its first address; what is mapped at reserved addresses is not freed like that."""
         block = self.machine.memory.find(address)
+        if block is None and address:
+            return self.machine.driver.unknown_memory
         if block is None or block.base != address or block.alias or block.kind not in (Kind.DEVICE, Kind.HOST):
             return c.DRV_ERROR_INVALID_VALUE
         if block.users or self.machine.imported_elsewhere(block):

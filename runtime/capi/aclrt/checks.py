@@ -46,6 +46,8 @@ class Check:
     expected: str = ""
     kind: type[Any] | None = None
     """The class of a handle's object."""
+    writes: tuple[str, int] | None = None
+    """The output that a call which succeeds at once writes, and its value."""
 
     @property
     def acl_layer(self) -> bool:
@@ -140,9 +142,13 @@ def one_of(name: str, *values: int, message: str = "EH0007") -> Check:
     return refuse(test, name, expected, message, rule=f"{name} is not {expected}")
 
 
-def succeed(test: str, rule: str = "") -> Check:
-    """Return success at once where an expression over the parameters is true: nothing is to be done."""
-    return Check(Action.SUCCEED, rule or test, test)
+def succeed(test: str, rule: str = "", writes: tuple[str, int] | None = None) -> Check:
+    """Return success at once where an expression over the parameters is true: nothing is to be done.
+
+    Args:
+        writes: an output that gets a value all the same, and that value.
+    """
+    return Check(Action.SUCCEED, rule or test, test, writes=writes)
 
 
 def live(name: str, kind: type[Any]) -> Check:

@@ -125,7 +125,8 @@ def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: 
         value = name if name.isidentifier() else "None"
         lines.append(f"    if {check.test}: raise check{number}.fault({call!r}, {value})")
     elif check.action is Action.SUCCEED:
-        lines.append(f"    if {check.test}: return 0")
+        write = f"{check.writes[0]}.value = {check.writes[1]}; " if check.writes else ""
+        lines.append(f"    if {check.test}: {write}return 0")
     elif check.action is Action.LIVE:
         runtime()
         values[f"kind{number}"] = check.kind

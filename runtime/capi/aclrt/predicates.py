@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from operator import gt
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuProgram
@@ -14,6 +15,7 @@ from runtime.core.sync.label import Label
 from runtime.driver.memory import MemoryDriver
 from runtime.feature.graph import Model
 from runtime.launch.binary import Binary
+from runtime.memory.location import Location, locate
 
 if TYPE_CHECKING:
     from runtime.capi.aclrt.state import Acl
@@ -137,6 +139,35 @@ def on_device(acl: Acl, address: int) -> bool:
     """Whether an address is device memory."""
     found = MemoryDriver(acl.runtime.hal, 0).attribute(address)
     return found is not None and found[0] in _DEVICE_MEMORY
+
+
+def is_plain(acl: Acl, address: int) -> bool:
+    """Whether an address is plain host memory; freed memory of a device is the driver's refusal (507899)."""
+    memory = MemoryDriver(acl.runtime.hal, 0)
+    return memory.classifies and locate(memory, address, exists=True).location in (
+        Location.UNREGISTERED, Location.MANAGED,
+    )  # fmt: skip
+
+
+def no_bytes(sizes: int, count: int) -> bool:
+    """Whether a column of sizes holds nothing but zeros."""
+    return not any((ctypes.c_uint64 * count).from_address(sizes))
+
+
+def exceeds(sizes: int, capacities: int, count: int) -> bool:
+    """Whether a size of a column is larger than the capacity beside it."""
+    column = ctypes.c_uint64 * count
+    return any(map(gt, column.from_address(sizes), column.from_address(capacities)))
+
+
+def has_reserved(attributes: int, count: int, most: int) -> bool:
+    """Whether a reserved byte of the attributes of a batch is set (aclrtMemcpyBatchAttr); at most `most` are read."""
+    return any(any_byte(attributes + 32 * number + 16, 16) for number in range(min(count, most)))
+
+
+def any_byte(address: int, count: int) -> bool:
+    """Whether one of the bytes at an address is not 0."""
+    return any(ctypes.string_at(address, count))
 
 
 def word_at(address: int) -> int:

@@ -71,12 +71,14 @@ class EventState:
 
     def signal_for(self, stream: StreamPort) -> Signal:
         """Return what the next record in a stream sets, with a user added for the event."""
-        signal = self.signal
+        signal, device = self.signal, stream.device
         if not self.per_record:
             assert signal is not None
-            signal.hold()
-            return signal
-        device = stream.device
+            if signal.device is device or self.means.ipc:
+                signal.hold()
+                return signal
+            self.means = replace(self.means, short=False)
+            return IdSignal(device) if self.means.waitable else Mark(device)  # ids are the recording device's
         if not self.means.waitable:
             return Mark(device)
         if self.outside is not None:

@@ -27,7 +27,7 @@ def check_recordable(state: EventState, stream: StreamPort) -> None:
             ee="EE1006", params=("record of an event", "event with the flag DEVICE_USE_ONLY", "not recordable"),
             hint="make another event with the flag SYNC",
         )
-    if stream.device is not state.device and not state.is_default:
+    if stream.device is not state.device and (state.means.ipc or state.means.external):
         raise errors.fault(
             "ACL_ERROR_RT_STREAM_CONTEXT",
             f"an event of device {state.device.user_id} cannot be recorded in a stream of "

@@ -15,16 +15,15 @@ from runtime.driver.dma import CopyDriver
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import queue_copy
 from runtime.launch.copy.direction import Direction
-from runtime.launch.gate import check_blocking
 from runtime.memory.location import Location, Place, locate
 
 if TYPE_CHECKING:
-    from runtime.core.device.device import Device
-    from runtime.core.process.context import Context
+    from npuhal.api import HalApi
     from runtime.core.stream.stream import Stream
+    from runtime.driver.memory import MemoryDriver
 
 MAX_PAIRS = c.DEVMM_MEMCPY_BATCH_MAX_COUNT
-"""Most pairs of one call."""
+"""Most pairs of one call that waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +52,28 @@ class BadPair(Exception):
         self.index, self.fault = index, fault
 
 
-def assign(call: str, pairs: int, claims: Sequence[Claim], starts: Sequence[int]) -> list[Claim]:
-    """Return the claim of each pair: claim k holds from pair `starts[k]` on.
-
-    Raises:
-        InvalidArgument 107000: no claim, more claims than pairs, starts that do not begin at 0 and rise, or too many
-            pairs.
-    """
+def check_counts(call: str, pairs: int, claims: int, *, queued: bool = False) -> None:
+    """Refuse no claim, more claims than pairs, and more pairs than the driver copies at once: 107000."""
     if not claims:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: numAttrs is 0", ee="EE1003",
             params=(call, 0, "numAttrs", f"[1, {pairs}]"), hint="say where the ends lie",
         )
-    if pairs > MAX_PAIRS:
+    if claims > pairs:
+        raise _disagree(call, "numAttrs", f"it is {claims} with {pairs} copies")
+    if pairs > MAX_PAIRS and not queued:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {pairs} pairs are more than {MAX_PAIRS}", ee="EE1003",
             params=(call, pairs, "numBatches", f"[1, {MAX_PAIRS}]"), hint="split the batch",
         )
-    if len(claims) > pairs:
-        raise _disagree(call, "numAttrs", f"it is {len(claims)} with {pairs} copies")
+
+
+def assign(call: str, pairs: int, claims: Sequence[Claim], starts: Sequence[int]) -> list[Claim]:
+    """Return the claim of each pair: claim k holds from pair `starts[k]` on.
+
+    Raises:
+        InvalidArgument 107000: starts that do not begin at 0 and rise.
+    """
     if starts[0] != 0:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: attrsIndexes[0] is {starts[0]}; it must be 0", ee="EE1003",
@@ -91,8 +93,14 @@ def _disagree(call: str, what: str, why: str) -> errors.RuntimeFault:
     )
 
 
-def directions(device: Device, call: str, pairs: Sequence[Pair], claims: Sequence[Claim]) -> list[Direction]:
+def directions(
+    memory: MemoryDriver, call: str, pairs: Sequence[Pair], claims: Sequence[Claim], *, queued: bool = False
+) -> list[Direction]:
     """Return the direction of each pair, after its claim was checked against the addresses.
+
+    Args:
+        memory: who knows where addresses lie.
+        queued: the copies are queued; their sizes and addresses are looked at first.
 
     Raises:
         BadPair: the first pair that is no copy between host and device, or lies elsewhere than claimed.
@@ -100,37 +108,54 @@ def directions(device: Device, call: str, pairs: Sequence[Pair], claims: Sequenc
     found = []
     for index, (pair, claim) in enumerate(zip(pairs, claims, strict=True)):
         try:
-            found.append(_direction(device, call, pair, claim, index))
+            if queued:
+                _check_pair(call, pair, index)
+            found.append(_direction(memory, call, pair, claim, index))
         except errors.RuntimeFault as fault:
             raise BadPair(index, fault) from fault
     return found
 
 
-def _direction(device: Device, call: str, pair: Pair, claim: Claim, index: int) -> Direction:
-    sides = (claim.source.location, claim.target.location)
-    kind = {
-        (Location.HOST, Location.DEVICE): Direction.HOST_TO_DEVICE,
-        (Location.DEVICE, Location.HOST): Direction.DEVICE_TO_HOST,
-    }.get(sides)
-    if kind is None or not pair.dst or not pair.src or not 0 < pair.size <= pair.capacity:
-        raise _disagree(call, f"copy {index}", f"{pair} from {sides[0].name} to {sides[1].name} is none between host "
-                        "and device, or does not fit")  # fmt: skip
-    if device.memory.classifies:
-        for end, address, said in (("source", pair.src, claim.source), ("target", pair.dst, claim.target)):
-            place = locate(device.memory, address)
-            is_device = place.location is Location.DEVICE
-            if is_device != (said.location is Location.DEVICE) or (is_device and place.device_id != said.device_id):
-                raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {place}, not {said}")
-    return kind
+def _check_pair(call: str, pair: Pair, index: int) -> None:
+    if not 0 < pair.size <= pair.capacity:
+        raise _disagree(call, "sizes", f"copy {index}: {pair.size} is not between 1 and {pair.capacity}")
+    for name, address in (("srcs", pair.src), ("dsts", pair.dst)):
+        if not address:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name}[{index}] is NULL", ee="EE1004",
+                params=(call, f"{name}[{index}]"), hint="pass an address for each copy",
+            )
 
 
-def copy_batch(context: Context, pairs: Sequence[Pair], call: str) -> None:
-    """Copy all pairs and wait; the order among them is not kept."""
-    context.device.check_open()
-    check_blocking(context, call)
-    CopyDriver(context.device.hal, context.device.device_id).batch(
-        [pair.dst for pair in pairs], [pair.src for pair in pairs], [pair.size for pair in pairs]
-    )
+def _direction(memory: MemoryDriver, call: str, pair: Pair, claim: Claim, index: int) -> Direction:
+    sides = []
+    for end, address, said in (("target", pair.dst, claim.target), ("source", pair.src, claim.source)):
+        place = locate(memory, address, exists=True) if memory.classifies else said
+        real, claimed = _side(place), _side(said)
+        if real is not claimed or (real is Location.DEVICE and place.device_id != said.device_id):
+            raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {place}, not {said}")
+        sides.append(real)
+    if sides[0] is sides[1]:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: copy {index} goes from {sides[1].name} to {sides[0].name}",
+            ee="EE1016", params=(call, f"copy {index} is none between host and device"),
+            hint="copies of a batch go from host to device or back",
+        )
+    return Direction.HOST_TO_DEVICE if sides[0] is Location.DEVICE else Direction.DEVICE_TO_HOST
+
+
+def _side(place: Place) -> Location:
+    """Return HOST for every kind of host memory."""
+    return Location.HOST if place.location in (Location.UNREGISTERED, Location.HOST_NUMA) else place.location
+
+
+def copy_batch(hal: HalApi, pairs: Sequence[Pair], call: str) -> None:
+    """Copy all pairs and wait, in any order; no capture forbids it.
+
+    Raises:
+        InvalidArgument 107000: addresses that the driver refuses.
+    """
+    CopyDriver(hal, 0).batch([pair.dst for pair in pairs], [pair.src for pair in pairs], [pair.size for pair in pairs])
 
 
 def queue_batch(stream: Stream, pairs: Sequence[Pair], kinds: Sequence[Direction], call: str) -> None:

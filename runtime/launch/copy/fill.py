@@ -35,10 +35,9 @@ def fill_now(context: Context, dst: int, capacity: int, value: int, count: int, 
     context.device.memory.fill(dst, capacity, value & 0xFF, count)
 
 
-def fill_words_now(context: Context, dst: int, word: int, count: int, call: str) -> None:
-    """Set `count` 32-bit words and wait."""
+def fill_words_now(context: Context, dst: int, word: int, count: int) -> None:
+    """Set `count` 32-bit words and wait; no capture forbids it."""
     context.device.check_open()
-    check_blocking(context, call)
     for start in range(0, count * 4, _PATTERN_BYTES):
         size = min(_PATTERN_BYTES, count * 4 - start)
         context.device.memory.write(dst + start, word.to_bytes(4, "little") * (size // 4))

@@ -16,6 +16,8 @@ from runtime.cli.sample import minimal_kernel
 SOCS = {"910B1": "ascend910b1", "910_9391": "ascend910_9391", "950": "ascend950pr_9599"}
 DEAD = 0x7FFF_0001_0003
 """A handle that nothing has."""
+_MANY_PAIRS = 4097
+"""One more than a batch of copies may hold."""
 _HOST_BYTES = 1 << 16
 _PERSISTENT = 4
 
@@ -239,7 +241,9 @@ _VALUES: dict[Any, Any] = {
     )},
     **{name: lambda world: world.pointers(world.thing("device memory")) for name in ("dsts", "ptrs")},
     "srcs": lambda world: world.pointers(world.thing("pinned memory")),
-    "destMaxs": lambda world: world.pointers(64), "sizes": lambda world: world.pointers(64),
+    "attrs": lambda world: world.pointers(1 << 32),  # from the host to device 0
+    "destMaxs": lambda world: world.pointers(*[64] * _MANY_PAIRS),
+    "sizes": lambda world: world.pointers(*[64] * _MANY_PAIRS), ("aclrtMemcpy", "src"): _thing("pinned memory"),
     ("aclrtHostRegisterV2", "flag"): 2, ("aclrtCreateLabelList", "num"): 1,
     ("aclrtCreateLabelList", "labels"): lambda world: world.pointers(world.thing("label")),
     ("aclrtNotifyBatchReset", "notifies"): lambda world: world.pointers(world.thing("notify")),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.faults import Effect
+from npuhal import constants as c
+from npuhal.records import replace
+from runtime.api.process import Runtime
 from runtime.capi.aclrt import Acl
 from tests.tools.behaviour.values import Values
 
@@ -15,8 +18,20 @@ _OPTIONS = {
     "cb_groups": "callback_groups", "ts_version": "ts_version", "models_limit": "models", "sq_limit": "sqs",
     "hbm_bytes": "hbm", "hal_features": "features",
 }  # fmt: skip
+_FEATURES = 0x954
+"""What the recording machine's driver has, by bit of halSupportFeature."""
 _IGNORED = {"env", "exit", "errmsg", "trace"}
 """Knobs that are about the recording process, not the machine."""
+
+
+def opened(scenario: dict[str, Any], url: str | None) -> Runtime:
+    """Open the machine of a scenario; random programs were recorded on the fake, the others on a driver of their own.
+    """
+    runtime = Runtime(url)
+    if scenario["group"] != "fuzz":
+        machine = runtime.hal.fake
+        machine.driver = replace(machine.driver, unknown_memory=c.DRV_ERROR_INVALID_VALUE)
+    return runtime
 
 
 class Unsupported(Exception):
@@ -30,6 +45,8 @@ def url_of(scenario: dict[str, Any], tier: str) -> str:
         options["physical"] = ",".join(map(str, range(devices)))  # the recording machine had no ids of its own
     if scenario["chip"] == "950":
         options["notifys"] = 65536
+    if scenario["group"] != "fuzz":  # random programs were recorded on the fake itself
+        options["features"] = _FEATURES
     for knob, value in scenario["setup"].items():
         if knob == "ts_capability":
             options[knob] = value or "none"

@@ -10,13 +10,14 @@ import re
 import tempfile
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
 from tests.tools.behaviour.hal_log import HalLog
-from tests.tools.behaviour.machine import Unsupported, control, url_of
+from tests.tools.behaviour.machine import Unsupported, control, opened, url_of
 from tests.tools.behaviour.values import Skipped, Values, read_back
 from tests.tools.corpus import ROOT
 
@@ -91,7 +92,7 @@ class Replay:
     def __init__(self, scenario: dict[str, Any], tier: str) -> None:
         self.scenario, self.result = scenario, Result()
         self.environment = scenario["setup"].get("env", {})
-        self.acl = Acl(url_of(scenario, tier))
+        self.acl = Acl(url_of(scenario, tier), partial(opened, scenario))
         self.values = Values(self._callback)
         self.workers: dict[str, _Worker] = {}
         self.callbacks: list[Any] = []

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, one_of, own, refuse, reserved, succeed, zero
-from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
-from runtime.capi.aclrt.memory.allocation import device_of, need_size
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.driver.dma import Plane
+from runtime.driver.memory import MemoryDriver
 from runtime.launch.copy import copy_batch as batch
 from runtime.launch.copy import planes
 from runtime.launch.copy.copy import copy_addresses, queue_copy
@@ -25,6 +25,8 @@ from runtime.memory.location import Location, Place
 
 _NO_FAILURE = (1 << 64) - 1
 """What failIndex holds when no single copy is to blame (SIZE_MAX)."""
+_NOWHERE = -1
+"""The number of a device that does not exist."""
 _CLAIM = struct.Struct("<IIII16x")
 """aclrtMemcpyBatchAttr: id and type of the target's location, of the source's, 16 reserved bytes."""
 _PLANE_KINDS = (Direction.HOST_TO_DEVICE, Direction.DEVICE_TO_HOST, Direction.DEVICE_TO_DEVICE, Direction.DEFAULT)
@@ -43,7 +45,11 @@ def _kind(call: str, kind: int, allowed: Sequence[Direction] = tuple(Direction))
 # -- plain copies --------------------------------------------------------------------------------------------------
 
 
-@entry(succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), waits_for_snapshot=True)
+@entry(
+    succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5),
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), succeed("dst == src"), context(),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemcpy(acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum) -> None:
     """Copy and wait; the direction is that of the addresses, whatever the kind says. No bytes: success at once."""
     copy_addresses(acl.runtime.current_context(), dst, destMax, src, count, "aclrtMemcpy")
@@ -79,7 +85,6 @@ def aclrtMemcpyAsyncWithCondition(
 @entry(succeed("not count"), null("devPtr"), context(), waits_for_snapshot=True)
 def aclrtMemset(acl: Acl, devPtr: Address, maxCount: Size, value: I32, count: Size) -> None:
     """Set bytes and wait; only the low byte of the value counts."""
-    need("aclrtMemset", devPtr=devPtr)
     fill_now(acl.runtime.current_context(), devPtr, maxCount, value, count, "aclrtMemset")
 
 
@@ -95,22 +100,25 @@ def aclrtMemsetAsync(acl: Acl, devPtr: Address, maxCount: Size, value: I32, coun
 
 @entry(
     succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "", code=100000),
-    refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"), waits_for_snapshot=True,
+    refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"),
+    refuse("is_plain(acl, ptr)", "ptr", "memory of a device, or pinned", "", code=100000), context(),
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemsetD32(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size) -> None:
-    """Set N 32-bit words and wait."""
-    fill_words_now(acl.runtime.current_context(), ptr, value, N, "aclrtMemsetD32")
+    """Set N 32-bit words and wait; no capture forbids it."""
+    fill_words_now(acl.runtime.current_context(), ptr, value, N)
 
 
 @entry(
     succeed("not N"), null("ptr"), refuse("ptr % 4", "ptr", "a multiple of 4", "", code=100000),
-    refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"), live("stream", Stream), waits_for_snapshot=True,
+    refuse("memSize < 4 * N", "N", "at most memSize / 4", "EH0009"),
+    refuse("is_plain(acl, ptr)", "ptr", "memory of a device, or pinned", "", code=100000), live("stream", Stream),
+    own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
-def aclrtMemsetD32Async(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size, stream: Handle) -> None:
-    """Queue the setting of N 32-bit words; host memory is set at once."""
-    call = "aclrtMemsetD32Async"
-    queue_fill(own_stream_of(acl, call, stream), ptr, memSize, value, 4 * N, call)
-
+def aclrtMemsetD32Async(acl: Acl, ptr: Address, memSize: Size, value: U32, N: Size, stream: Stream) -> None:
+    """Queue the setting of N 32-bit words; pinned memory is set at once."""
+    acl.last.note(stream)
+    queue_fill(stream, ptr, memSize, value, 4 * N, "aclrtMemsetD32Async")
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------
@@ -159,22 +167,30 @@ def _plane(call: str, dst: int, dpitch: int, src: int, spitch: int, width: int, 
 
 # -- batches -------------------------------------------------------------------------------------------------------
 
+_COLUMNS = (
+    null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    refuse("exceeds(sizes, destMaxs, numBatches)", "destMaxs", "at least the size of each copy", "EH0009"),
+    refuse("has_reserved(attrs, numAttrs, numBatches)", "attrs.rsv", "0", "EH0012", rule="a reserved byte is set"),
+)  # fmt: skip
+"""What all batches refuse of their columns, behind sizes and numBatches."""
+_NOTHING = "every size is 0"
+
 
 @entry(
-    null("failIndex", "sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
-    waits_for_snapshot=True,
+    null("failIndex", "sizes"), zero("numBatches"),
+    succeed("no_bytes(sizes, numBatches)", _NOTHING, ("failIndex", _NO_FAILURE)), *_COLUMNS, waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyBatch(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
     attrsIndexes: Address, numAttrs: Size, failIndex: Out[Size],
 ) -> None:
     """Make many copies between host and device and wait; failIndex names the first bad one."""
-    call = "aclrtMemcpyBatch"
-    _batch(acl, call, (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, failIndex)
+    _batch_now(acl, "aclrtMemcpyBatch", (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs,
+               failIndex)  # fmt: skip
 
 
 @entry(
-    null("sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    null("sizes"), zero("numBatches"), succeed("no_bytes(sizes, numBatches)", _NOTHING), *_COLUMNS,
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyBatchV2(
@@ -182,25 +198,26 @@ def aclrtMemcpyBatchV2(
     attrsIndexes: Address, numAttrs: Size,
 ) -> None:
     """The same without failIndex."""
-    _batch(acl, "aclrtMemcpyBatchV2", (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, None)
+    _batch_now(acl, "aclrtMemcpyBatchV2", (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs,
+               Out())  # fmt: skip
 
 
 @entry(
-    null("failIndex", "sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
-    live("stream", Stream), waits_for_snapshot=True,
+    null("failIndex", "sizes"), zero("numBatches"),
+    succeed("no_bytes(sizes, numBatches)", _NOTHING, ("failIndex", _NO_FAILURE)), *_COLUMNS, live("stream", Stream),
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyBatchAsync(
     acl: Acl, dsts: Address, destMaxs: Address, srcs: Address, sizes: Address, numBatches: Size, attrs: Address,
     attrsIndexes: Address, numAttrs: Size, failIndex: Out[Size], stream: Handle,
 ) -> None:
     """Queue many copies between host and device."""
-    call = "aclrtMemcpyBatchAsync"
-    where = own_stream_of(acl, call, stream)
-    _batch(acl, call, (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, failIndex, where)
+    _queue_batch(acl, "aclrtMemcpyBatchAsync", (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes),
+                 numAttrs, failIndex, stream)  # fmt: skip
 
 
 @entry(
-    null("sizes"), zero("numBatches"), null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
+    null("sizes"), zero("numBatches"), succeed("no_bytes(sizes, numBatches)", _NOTHING), *_COLUMNS,
     live("stream", Stream), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyBatchAsyncV2(
@@ -208,47 +225,64 @@ def aclrtMemcpyBatchAsyncV2(
     attrsIndexes: Address, numAttrs: Size, stream: Handle,
 ) -> None:
     """The same without failIndex."""
-    call = "aclrtMemcpyBatchAsyncV2"
-    where = own_stream_of(acl, call, stream)
-    _batch(acl, call, (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes), numAttrs, None, where)
+    _queue_batch(acl, "aclrtMemcpyBatchAsyncV2", (dsts, destMaxs, srcs, sizes), numBatches, (attrs, attrsIndexes),
+                 numAttrs, Out(), stream)  # fmt: skip
 
 
-def _batch(
-    acl: Acl, call: str, columns: tuple[int, int, int, int], count: int, attributes: tuple[int, int], claims: int,
-    failed: Out[int] | None, stream: Stream | None = None,
+_Columns = tuple[int, int, int, int]
+"""Addresses of targets, capacities, sources and sizes."""
+
+
+def _batch_now(
+    acl: Acl, call: str, columns: _Columns, count: int, attributes: tuple[int, int], claims: int, failed: Out[int]
 ) -> None:
-    names = ("dsts", "destMaxs", "srcs", "sizes")
-    need(call, **dict(zip(names, columns, strict=True)), attrs=attributes[0], attrsIndexes=attributes[1])
-    need_size(call, count, "numBatches")
-    dsts, rooms, srcs, sizes = ((ctypes.c_uint64 * count).from_address(column) for column in columns)
-    if not any(sizes):
-        return
-    if failed is not None:
-        failed.value = _NO_FAILURE
-    pairs = [Pair(*row) for row in zip(dsts, rooms, srcs, sizes, strict=True)]
-    starts = list((ctypes.c_uint64 * claims).from_address(attributes[1]))
-    assigned = batch.assign(call, count, _claims(acl, call, attributes[0], claims), starts)
-    device = device_of(acl)
+    """Copy; no capture forbids it."""
+    failed.value = _NO_FAILURE
+    batch.check_counts(call, count, claims)
+    pairs, assigned = _read(acl, call, columns, count, attributes, claims)
     try:
-        kinds = batch.directions(device, call, pairs, assigned)
+        batch.directions(MemoryDriver(acl.runtime.hal, 0), call, pairs, assigned)
     except BadPair as bad:
-        if failed is not None:
-            failed.value = bad.index
+        failed.value = bad.index
         raise bad.fault from None
-    if stream is None:
-        batch.copy_batch(device.context, pairs, call)
-    else:
-        batch.queue_batch(stream, pairs, kinds, call)
+    acl.runtime.current_context()
+    batch.copy_batch(acl.runtime.hal, pairs, call)
 
 
-def _claims(acl: Acl, call: str, address: int, count: int) -> list[Claim]:
+def _queue_batch(
+    acl: Acl, call: str, columns: _Columns, count: int, attributes: tuple[int, int], claims: int, failed: Out[int],
+    stream: int,
+) -> None:
+    """Queue; all pairs are looked at before the first one leaves."""
+    failed.value = _NO_FAILURE
+    batch.check_counts(call, count, claims, queued=True)
+    pairs, assigned = _read(acl, call, columns, count, attributes, claims)
+    where = own_stream_of(acl, call, stream)
+    try:
+        kinds = batch.directions(MemoryDriver(acl.runtime.hal, 0), call, pairs, assigned, queued=True)
+    except BadPair as bad:
+        failed.value = bad.index
+        raise bad.fault from None
+    batch.queue_batch(where, pairs, kinds, call)
+
+
+def _read(
+    acl: Acl, call: str, columns: _Columns, count: int, attributes: tuple[int, int], claims: int
+) -> tuple[list[Pair], list[Claim]]:
+    """Return the copies, and for each what its attributes say."""
+    read = ((ctypes.c_uint64 * count).from_address(column) for column in columns)
+    pairs = [Pair(*row) for row in zip(*read, strict=True)]
+    starts = list((ctypes.c_uint64 * claims).from_address(attributes[1]))
+    return pairs, batch.assign(call, count, _claims(acl, attributes[0], claims), starts)
+
+
+def _claims(acl: Acl, address: int, count: int) -> list[Claim]:
     ids, found = acl.runtime.visible.ids, []
     for target_id, target, source_id, source in _CLAIM.iter_unpack(ctypes.string_at(address, _CLAIM.size * count)):
         places = []
         for number, kind in ((source_id, source), (target_id, target)):
             location = Location(kind) if kind in tuple(Location) else Location.UNREGISTERED
-            logic = ids[acl.runtime.slot(number, call).index] if location is Location.DEVICE else 0
-            places.append(Place(location, logic))
+            places.append(Place(location, ids[number] if number < len(ids) else _NOWHERE))
         found.append(Claim(*places))
     return found
 

@@ -135,7 +135,8 @@ def aclrtFreeWithDevSync(acl: Acl, devPtr: Address) -> None:
 def _free(acl: Acl, address: int) -> None:
     """Give memory back by the device that has it in its ledger; the driver decides about everything else.
 
-    A block that went with its device may be freed once more afterwards (core_spec 3.3).
+    A block that went with its device may be freed once more afterwards (core_spec 3.3), unless the driver says that
+    nothing is there (507899).
     """
     left_behind = address in acl.runtime.left_behind
     acl.runtime.left_behind.discard(address)
@@ -143,8 +144,11 @@ def _free(acl: Acl, address: int) -> None:
         if isinstance(device, DeviceMemory) and device.ledger.find(address) is not None:
             device.allocator.free(address)
             return
-    if not left_behind:
+    try:
         MemoryDriver(acl.runtime.hal, 0).free(address)
+    except errors.InvalidArgument:
+        if not left_behind:
+            raise
 
 
 # -- host memory ---------------------------------------------------------------------------------------------------
@@ -169,8 +173,14 @@ def aclrtMallocHostWithCfg(acl: Acl, ptr: Out[Address], size: U64, cfg: Address)
     for number in attributes:
         if number not in (_MODULE, _UNIFIED):
             raise _bad_attribute(call, number)
-    rule = "malloc_host_uva" if attributes.get(_UNIFIED) else "malloc_host_with_cfg"
-    ptr.value = device_of(acl).allocator.host(asked, rule, attributes.get(_MODULE))
+    device, shared = device_of(acl), bool(attributes.get(_UNIFIED))
+    if shared and not device.memory.supports("FEATURE_SVM_MEM_HOST_UVA"):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: the driver has no host memory at shared addresses",
+            hint="leave attribute 3 (VA_FLAG) out, and register the memory for devices",
+        )
+    rule = "malloc_host_uva" if shared else "malloc_host_with_cfg"
+    ptr.value = device.allocator.host(asked, rule, attributes.get(_MODULE))
 
 
 @entry(null("hostPtr"), waits_for_snapshot=True)
@@ -232,13 +242,13 @@ def aclrtGetMemUsageInfo(
 
 @entry(null("ptr", "attributes"))
 def aclrtPointerGetAttributes(acl: Acl, ptr: Address, attributes: Address) -> None:
-    """Write where an address lies, on which device, and the page size; unknown addresses are UNREGISTERED."""
+    """Write where an address lies, on which device, and the page size; plain host memory is UNREGISTERED."""
     call = "aclrtPointerGetAttributes"
     runtime = acl.runtime
     memory = MemoryDriver(runtime.hal, 0)
     if not memory.classifies:
         raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this driver does not classify addresses")
-    place = locate(memory, ptr)
+    place = locate(memory, ptr, exists=True)
     ids = runtime.visible.ids
     user = ids.index(place.device_id) if place.device_id in ids else place.device_id
     data = _POINTER_ATTRIBUTES.pack(user, place.location, place.page_bytes)

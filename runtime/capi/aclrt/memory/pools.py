@@ -7,8 +7,8 @@ import struct
 from functools import partial
 
 from runtime import errors
-from runtime.capi.aclrt.checks import live, null, null_rt, own
-from runtime.capi.aclrt.entry import Out, entry, handle_of, own_stream_of
+from runtime.capi.aclrt.checks import live, null, null_rt, own, refuse
+from runtime.capi.aclrt.entry import Out, entry, handle_of
 from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
@@ -23,11 +23,17 @@ _FIRST_COUNT = 4
 """Attributes below this are ints, the others 64-bit counts."""
 
 
-@entry(null("memPool", "poolProps"), waits_for_snapshot=True)
+@entry(
+    null("memPool", "poolProps"), refuse("word_at(poolProps)", "poolProps.allocType", "0 (pinned)"),
+    refuse("word_at(poolProps + 12) != 1", "poolProps.location.type", "1 (device)"),
+    refuse("any_byte(poolProps + 24, 32)", "poolProps.reserved", "0", "EH0012", rule="a reserved byte is set"),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemPoolCreate(acl: Acl, memPool: Out[Handle], poolProps: Address) -> None:
     """Make a pool on a device."""
     call = "aclrtMemPoolCreate"
     _, _, number, _, maximum = _PROPERTIES.unpack(ctypes.string_at(poolProps, _PROPERTIES.size))
+    acl.runtime.slot(number, call)
     device = device_of(acl)
     if number != device.user_id:
         raise errors.fault(
@@ -44,39 +50,51 @@ def aclrtMemPoolCreate(acl: Acl, memPool: Out[Handle], poolProps: Address) -> No
 @entry(null("memPool"), waits_for_snapshot=True)
 def aclrtMemPoolDestroy(acl: Acl, memPool: Handle) -> None:
     """Give a pool back, with all that it has given out."""
-    pool, device = _pool(acl, memPool), device_of(acl)
+    pool, device = _pool(acl, "aclrtMemPoolDestroy", memPool), device_of(acl)
     pool.close()
     acl.runtime.handles.remove(memPool)
     if pool in device.ordered_pools:
         device.ordered_pools.remove(pool)
 
 
-def _pool(acl: Acl, handle: int) -> OrderedPool:
-    found: OrderedPool = handle_of(acl, handle, OrderedPool)
+def _pool(acl: Acl, call: str, handle: int) -> OrderedPool:
+    """Return a pool; 107000 with EE1017 where the handle stands for none."""
+    try:
+        found: OrderedPool = handle_of(acl, handle, OrderedPool)
+    except errors.InvalidHandle:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {handle:#x} is no pool, or it was destroyed", ee="EE1017",
+            params=(call, "memPool", "there is no such pool"), hint="pass what aclrtMemPoolCreate has given",
+        ) from None
     return found
 
 
-@entry(null("ptr", "memPool", "stream"), live("stream", Stream), own("stream"), waits_for_snapshot=True)
-def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Handle, stream: Handle) -> None:
-    """Take memory out of a pool for the later work of a stream."""
+@entry(
+    null("ptr", "memPool", "stream"), live("stream", Stream), own("stream"),
+    refuse("size > 0xFFFF_FFFF_FFE0_0000", "size", "at most 2^64 - 2^21", "EE1001", rule="size is too large to round"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Handle, stream: Stream) -> None:
+    """Take memory out of a pool for the later work of a stream; 507000 without a message where there is no such pool.
+    """
     call = "aclrtMemPoolMallocAsync"
-    pool = _pool(acl, memPool)
-    where = own_stream_of(acl, call, stream)
+    try:
+        pool = _pool(acl, call, memPool)
+    except errors.InvalidArgument as unknown:
+        raise errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", str(unknown), hint=unknown.hint) from None
     if size:
-        ptr.value, _ = pool.alloc(size, where.handle)
+        ptr.value, _ = pool.alloc(size, stream.handle)
 
 
 @entry(null("ptr"), live("stream", Stream), null_rt("stream"), own("stream"), waits_for_snapshot=True)
-def aclrtMemPoolFreeAsync(acl: Acl, ptr: Address, stream: Handle) -> None:
+def aclrtMemPoolFreeAsync(acl: Acl, ptr: Address, stream: Stream) -> None:
     """Give memory back after the earlier work of a stream; what is no pool's is freed by the host then."""
-    call = "aclrtMemPoolFreeAsync"
-    where = own_stream_of(acl, call, stream)
     device = device_of(acl)
     for pool in device.ordered_pools:
-        if pool.holds(ptr):
-            pool.free(ptr, where.handle)
+        if pool.address <= ptr < pool.address + pool.size:
+            pool.free(ptr, stream.handle)
             return
-    _free_later(where, partial(device.allocator.free, ptr))
+    _free_later(stream, partial(device.allocator.free, ptr))
 
 
 def _free_later(stream: Stream, free: partial[None]) -> None:
@@ -90,7 +108,7 @@ def _free_later(stream: Stream, free: partial[None]) -> None:
 @entry(null("memPool"), waits_for_snapshot=True)
 def aclrtMemPoolTrimTo(acl: Acl, memPool: Handle, minBytesToKeep: Size) -> None:
     """Give memory back that nobody uses, down to a number of bytes."""
-    _pool(acl, memPool).trim(minBytesToKeep, "aclrtMemPoolTrimTo")
+    _pool(acl, "aclrtMemPoolTrimTo", memPool).trim(minBytesToKeep, "aclrtMemPoolTrimTo")
 
 
 @entry(null("memPool"), null_rt("value"), waits_for_snapshot=True)
@@ -98,13 +116,13 @@ def aclrtMemPoolSetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -
     """Set an attribute: 1 to 3 switches (int), 4 the release threshold, 6 and 8 to 0 (64 bits)."""
     call = "aclrtMemPoolSetAttr"
     size = _SWITCH_BYTES if attr < _FIRST_COUNT else _WORD.size
-    _pool(acl, memPool).set(attr, int.from_bytes(ctypes.string_at(value, size), "little"), call)
+    _pool(acl, call, memPool).set(attr, int.from_bytes(ctypes.string_at(value, size), "little"), call)
 
 
 @entry(null("memPool"), null_rt("value"), waits_for_snapshot=True)
 def aclrtMemPoolGetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -> None:
     """Write an attribute to `value`: 1 to 3 an int, 4 to 8 a 64-bit count."""
     call = "aclrtMemPoolGetAttr"
-    found = _pool(acl, memPool).get(attr, call)
+    found = _pool(acl, call, memPool).get(attr, call)
     data = found.to_bytes(_SWITCH_BYTES if attr < _FIRST_COUNT else _WORD.size, "little")
     ctypes.memmove(value, data, len(data))

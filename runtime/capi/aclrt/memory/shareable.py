@@ -51,8 +51,13 @@ def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: U64, deviceId: 
     """Return a handle of memory that another process has exported, for one device."""
     call = "aclrtMemImportFromShareableHandle"
     slot = acl.runtime.slot(deviceId, call)
+    if slot.device is None:
+        text = f"{call}: device {deviceId} is not set"
+        raise errors.fault("ACL_ERROR_RT_CONTEXT_NULL", text, ee="EE1001", params=(text,), hint="set it first")
     driver = VirtualDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index], acl.runtime.virtual_memory)
-    _reach(device_of(acl), driver.exporter(shareableHandle))
+    exporter = driver.exporter(shareableHandle)
+    if exporter is not None:
+        _reach(device_of(acl), exporter)
     handle.value = driver.import_(shareableHandle)
 
 

@@ -8,6 +8,7 @@ from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null_rt, one_of, own, refuse
 from runtime.capi.aclrt.entry import entry, stream_of
 from runtime.capi.aclrt.kinds import I32, U64, Address, Callback, Enum, Handle
+from runtime.capi.aclrt.predicates import runs_callbacks
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 
@@ -18,7 +19,7 @@ _BLOCK = 1
 @entry(
     live("stream", Stream),
     refuse("runs_host_functions(acl, stream_)", "stream", "a stream without host functions", "EE1016", code=107011),
-    context("not stream"), waits_for_snapshot=True,
+    context(), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtSubscribeReport(acl: Acl, threadId: U64, stream: Handle) -> None:
     """Let a thread (pthread_self) take the callbacks of a stream."""
@@ -64,8 +65,14 @@ def aclrtProcessReport(acl: Acl, timeout: I32) -> None:
     own("stream"),
 )  # fmt: skip
 def aclrtLaunchHostFunc(acl: Acl, stream: Stream, fn: Callback, args: Address) -> None:
-    """Queue a call that a thread of the runtime makes; the stream waits for it."""
-    acl.runtime.callbacks.host_function(stream, fn, args)
+    """Queue a call that a thread of the runtime makes; the stream waits for it.
+
+    On NULL, the default stream, a thread of the user's that has subscribed to it makes the call.
+    """
+    if runs_callbacks(acl, stream):
+        acl.runtime.callbacks.launch(stream, fn, args, block=True)
+    else:
+        acl.runtime.callbacks.host_function(stream, fn, args)
 
 
 # -- names that the header declares for another chip ---------------------------------------------------------------
@@ -74,7 +81,7 @@ def aclrtLaunchHostFunc(acl: Acl, stream: Stream, fn: Callback, args: Address) -
 @entry(
     live("exeStream", Stream),
     refuse("runs_host_functions(acl, exeStream_)", "exeStream", "no host functions", "EE1016", code=107011),
-    context("not exeStream"),
+    context(),
 )  # fmt: skip
 def aclrtSubscribeHostFunc(acl: Acl, hostFuncThreadId: U64, exeStream: Handle) -> None:
     """The same as aclrtSubscribeReport."""

@@ -43,9 +43,10 @@ def aclrtCreateLabelList(acl: Acl, labels: Address, num: Size, labelList: Out[Ha
     """Put labels in the order in which a switch counts them."""
     handles = list((ctypes.c_uint64 * num).from_address(labels))
     members = [handle_of(acl, handle, Label) for handle in handles if handle]
+    context = acl.runtime.current_context()
     if len(members) < num:
         need_rt("aclrtCreateLabelList", **{f"labels[{handles.index(0)}]": None})
-    labelList.value = LabelList(acl.runtime.current_context().device, members).handle
+    labelList.value = LabelList(context.device, members).handle
 
 
 @entry(null("labelList"), waits_for_snapshot=True)

@@ -10,7 +10,6 @@ folder `soc` of packages that are installed with an entry point in the group `np
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import logging
 import os
@@ -24,6 +23,7 @@ from chips.chip import Chip, Limits, UnknownChip
 from chips.schema import FamilyFile, SchemaError, Vocabulary, read_family, read_vocabulary
 from chips.traits import SchedulerTraits
 from npuhal.records import dataclass
+from npuhal.words import close_names, shown
 
 SOC_FOLDER = Path(__file__).with_name("soc")
 """The chip files shipped with this package."""
@@ -35,6 +35,7 @@ ENTRY_POINTS = "npuhal.chips"
 """Entry-point group in which other distributions offer chips: SQE builders (`chips.registry`) and chip files."""
 
 _VOCABULARY = SOC_FOLDER / "vocabulary.yaml"
+_LONGEST_NAME = 256
 _NOT_FAMILIES = frozenset({"vocabulary", "detect"})
 _LOG = logging.getLogger(__name__)
 _PREFIX = "ascend"
@@ -81,6 +82,8 @@ class Catalog:
         that all stand in one file (`ascend950pr`): the log says which SoC that is. UnknownChip names the SoCs that
         begin so, or the closest ones.
         """
+        if len(soc) > _LONGEST_NAME:
+            raise UnknownChip(f"no chip file describes the SoC {shown(soc)}: none is longer than {_LONGEST_NAME}")
         wanted = soc.strip().lower()
         files = self.stems()
         for name in (wanted, _PREFIX + wanted):
@@ -101,9 +104,9 @@ class Catalog:
                 _LOG.warning("SoC %r is taken for %s; others that begin so: %d", soc, found.soc, len(chips) - 1)
                 return found
         by_lower = {name.lower(): name for name in self.all_socs()}
-        near = [by_lower[name] for name in difflib.get_close_matches(wanted, by_lower, 4, 0.5)]
+        near = [by_lower[name] for name in close_names(wanted, by_lower, 4, 0.5)]
         told = f"; SoCs that begin so: {', '.join(begin)}" if begin else f"; close: {', '.join(near)}" if near else ""
-        raise UnknownChip(f"no chip file describes the SoC {soc!r}{told}; `chips.all_socs()` lists all")
+        raise UnknownChip(f"no chip file describes the SoC {shown(soc)}{told}; `chips.all_socs()` lists all")
 
     def all_socs(self) -> tuple[str, ...]:
         """Return every SoC name, sorted (reads all chip files)."""
@@ -286,7 +289,7 @@ def _check_against_base(family: FamilyFile, properties: Mapping[str, Any], featu
 def _check_property(family: FamilyFile, name: str, value: Any, properties: Mapping[str, Any]) -> None:
     key = f"properties:{name}"
     if name not in properties:
-        near = difflib.get_close_matches(name, properties, 2)
+        near = close_names(name, properties)
         hint = f"; close: {', '.join(near)}" if near else ""
         raise SchemaError(family.path, key, f"unknown property{hint}")
     kinds = {type(value), type(properties[name])}

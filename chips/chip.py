@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 from chips.traits import SchedulerTraits
 from npuhal.records import dataclass
+from npuhal.words import close_names
 
 DEFAULT_PADDING = 32
 """Padding in bytes when a chip's description has none (core rule of AICoreSpec/padding_size)."""
@@ -101,7 +101,7 @@ class Chip:
         try:
             return self.properties[name]
         except KeyError:
-            near = difflib.get_close_matches(name, self.properties, 3)
+            near = close_names(name, self.properties, 3)
             hint = f"; close names: {', '.join(near)}" if near else ""
             raise UnknownProperty(f"{self.soc} has no property {name!r}{hint}") from None
 

@@ -16,6 +16,7 @@ from chips.chip import Chip
 from chips.schema import read_yaml
 from npuhal import constants
 from npuhal.records import dataclass
+from npuhal.words import shown
 
 _SIZE_LIMIT = 1 << 64
 
@@ -109,10 +110,10 @@ def rounded_size(size: int, padding: int) -> int:
     BadAllocation for a size below 1 and for one that leaves 64 bits on the way.
     """
     if size < 1:
-        raise BadAllocation(f"size {size} must be at least 1 byte")
+        raise BadAllocation(f"size {shown(size)} must be at least 1 byte")
     align = rules().align
     if size + align + padding >= _SIZE_LIMIT:
-        raise BadAllocation(f"size {size} plus {align + padding} bytes of rounding does not fit 64 bits")
+        raise BadAllocation(f"size {shown(size)} plus {align + padding} bytes of rounding does not fit 64 bits")
     return (size + align + padding - 1) // align * align
 
 

@@ -19,7 +19,6 @@ A chip file describes a family of SoCs. Its keys, all but `spec` optional:
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
@@ -29,6 +28,7 @@ from typing import Any
 from chips import yaml_file
 from chips.traits import trait_kinds
 from npuhal.records import dataclass, field
+from npuhal.words import close_names, natural, shown
 
 SPEC_VERSION = "1.0"
 """The format version this reader understands; the first number must match."""
@@ -36,6 +36,7 @@ SPEC_VERSION = "1.0"
 _TEXTS = ("generation", "overlay", "library", "binaries", "default")
 _SECTIONS = ("limits", "properties", "traits", "dynamic_bind", "features", "ini", "columns", "socs")
 _KEYS = frozenset(("spec", "base", "chip_type", *_TEXTS, *_SECTIONS))
+_LONGEST_RUN = 1 << 16
 _UNSET = "-"
 _EMPTY = "_"
 
@@ -99,7 +100,8 @@ def scalar(text: str) -> int | str | None:
         return None
     if text == _EMPTY:
         return ""
-    return int(text) if text.isdecimal() else text
+    number = natural(text)
+    return text if number is None else number
 
 
 def read_yaml(path: Path) -> Any:
@@ -107,7 +109,7 @@ def read_yaml(path: Path) -> Any:
     try:
         return yaml_file.load(path)
     except yaml_file.BadYaml as error:
-        raise SchemaError(path, f"line {error.line}", error.problem) from error
+        raise SchemaError(path, f"line {error.line}" if error.line else "", error.problem) from error
 
 
 @lru_cache(maxsize=1)
@@ -149,7 +151,7 @@ class _Reader:
         allowed = set(allowed)
         for name in names:
             if name not in allowed:
-                near = difflib.get_close_matches(str(name), allowed, 2)
+                near = close_names(str(name), allowed)
                 hint = f"; close: {', '.join(near)}" if near else ""
                 raise self.fail(f"{key}:{name}" if key else str(name), f"unknown {what}{hint}")
 
@@ -247,9 +249,10 @@ class _Reader:
         out: list[int] = []
         for run in text.split():
             value, _, count = run.partition("*")
-            if not value.isdecimal() or not (count or "1").isdecimal():
-                raise self.fail(key, f"{run!r} is not `value` or `value*count`")
-            out += [int(value)] * int(count or "1")
+            number, times = natural(value), natural(count or "1")
+            if number is None or times is None or times > _LONGEST_RUN:
+                raise self.fail(key, f"{shown(run)} is not `value` or `value*count`, {_LONGEST_RUN} times at most")
+            out += [number] * times
         return tuple(out)
 
     def features(self) -> tuple[frozenset[str], frozenset[str], frozenset[str] | None]:

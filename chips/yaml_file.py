@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from npuhal.files import BadText, read_text
+
 __all__ = ["BadYaml", "load"]
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +38,7 @@ class BadYaml(ValueError):
 
 
 def load(path: Path) -> Any:
-    """Return the content of a YAML file; raises BadYaml for a malformed one, UnicodeDecodeError and OSError."""
+    """Return the content of a YAML file; raises BadYaml for a malformed one, and OSError."""
     if not str(path).startswith(_OURS):
         return _parsed(path)
     status = path.stat()
@@ -58,10 +60,14 @@ def _parsed(path: Path) -> Any:
     import yaml  # late: for what was not parsed yet
 
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        return yaml.load(read_text(path), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise BadYaml(path, line, str(error.problem)) from error
+    except BadText as error:
+        raise BadYaml(path, error.line, error.problem) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # characters, numbers and dates that are none
+        raise BadYaml(path, 0, str(error)) from error
 
 
 def _place(path: Path) -> Path:

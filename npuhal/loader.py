@@ -15,6 +15,7 @@ from npuhal import packages
 from npuhal.api import HalApi, LibraryApi
 from npuhal.errors import BadUrl, LibraryNotFound, StubLibrary
 from npuhal.version import shake_hands
+from npuhal.words import close_names
 
 LIBRARY = "libascend_hal.so"
 """File name and SONAME; there is no versioned name."""
@@ -73,9 +74,7 @@ class HalUrl(NamedTuple):
         known = sorted(known)
         for name in self.options:
             if name not in known:
-                from difflib import get_close_matches  # 3 ms, for a mistake only
-
-                near = get_close_matches(name, known, n=1)
+                near = close_names(name, known, 1)
                 meant = f", did you mean {near[0]!r}?" if near else ";"
                 raise BadUrl(
                     f"HAL URL {self.text!r}: unknown option {name!r}{meant} known are {', '.join(known) or 'none'}"
@@ -91,7 +90,7 @@ class HalUrl(NamedTuple):
         except ValueError:
             raise BadUrl(f"HAL URL {self.text!r}: {name}={text!r} is not an integer") from None
         if not minimum <= value <= maximum:
-            raise BadUrl(f"HAL URL {self.text!r}: {name}={value} is outside {minimum} to {maximum}")
+            raise BadUrl(f"HAL URL {self.text!r}: {name}={text} is outside {minimum} to {maximum}")
         return value
 
     def number(self, name: str, default: float, minimum: float = 0.0, maximum: float = float("inf")) -> float:

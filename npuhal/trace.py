@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal import constants, prototypes, structs
 from npuhal.api import HalApi, TaskFailure
 from npuhal.errors import error_name
+from npuhal.files import load_json, read_text
 from npuhal.layouts import BitField
 from npuhal.records import asdict, dataclass, field
 from npuhal.shared_memory import READERS, SharedMemory
@@ -286,14 +287,13 @@ def to_json(record: Record) -> str:
 
 
 def load(path: Path) -> list[Record]:
-    """Read a recording; ValueError names the line that is none."""
+    """Read a recording; ValueError names the line that is none, OSError says why the file cannot be read."""
     records = []
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                records.append(Record(**json.loads(line)))
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{path}:{number}: not a record of a HAL call: {error}") from None
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        try:
+            records.append(Record(**load_json(line)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path}:{number}: not a record of a HAL call: {error}") from None
     return records
 
 

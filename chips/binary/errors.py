@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from npuhal.words import close_names
+
 __all__ = [
     "BadLoadOption",
     "BadOptionCombination",
@@ -115,10 +117,8 @@ class UnknownGlobal(BinaryError):
 
 def near_names(name: str, names: Iterable[str]) -> str:
     """Return ``did you mean 'a' or 'b'?`` for the closest names, or a sample of all when nothing is close."""
-    import difflib  # only needed once something went wrong
-
     known = list(names)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close = close_names(name, known, 3)
     if close:
         return "did you mean " + " or ".join(_shown(each) for each in close) + "?"
     if not known:

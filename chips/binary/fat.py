@@ -21,6 +21,7 @@ from chips.binary.elf import Budget, ElfFile
 from chips.binary.errors import BinaryError, MalformedElf
 from chips.binary.kernels import Magic
 from npuhal.records import dataclass
+from npuhal.words import natural
 
 __all__ = ["EM_HIIPU", "DeviceBinary", "Layout", "find_device_binaries", "is_device_elf"]
 
@@ -103,11 +104,11 @@ def _archive_members(view: memoryview) -> Iterator[tuple[int, int]]:
     while position + _MEMBER.size <= len(view):
         *_, size_text, end_mark = _MEMBER.unpack_from(view, position)
         start = position + _MEMBER.size
-        digits = size_text.strip()
-        if end_mark != _MEMBER_END or not digits.isdigit() or start + int(digits) > len(view):
+        size = natural(size_text.strip().decode("ascii", "replace"))
+        if end_mark != _MEMBER_END or size is None or start + size > len(view):
             raise MalformedElf("the archive member", position, "its header or size does not hold", "get the file again")
-        yield start, int(digits)
-        position = start + int(digits) + int(digits) % 2
+        yield start, size
+        position = start + size + size % 2
 
 
 def _in_host_file(view: memoryview, base: int) -> Iterator[DeviceBinary]:

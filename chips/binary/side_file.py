@@ -5,7 +5,6 @@ A missing or broken file is no error: the chip's default stands (core_spec 12.6)
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -13,6 +12,7 @@ from chips.binary.errors import BinaryError, UnsupportedBinary
 from chips.binary.kernels import Magic
 from chips.binary.notes import Notes
 from chips.binary.producers.kinds import JsonKind, json_kind
+from npuhal import files
 from npuhal.records import dataclass
 
 __all__ = ["BadSideFile", "OtherProducer", "SideFile", "load_json", "read_side_file", "side_file_of"]
@@ -86,11 +86,7 @@ def read_side_file(content: bytes | str | None, notes: Notes) -> SideFile:
 
 def load_json(content: bytes | str) -> Any:
     """Parse strict JSON (a byte order mark is allowed); anything else raises ValueError."""
-    try:
-        text = str(content, "utf-8") if not isinstance(content, str) else content
-        return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return files.load_json(content, _refuse_constant)
 
 
 def _refuse_constant(name: str) -> NoReturn:

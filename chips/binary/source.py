@@ -13,6 +13,7 @@ from chips.binary.kernels import Magic
 from chips.binary.meta import DEFAULT_STACK_LIMIT
 from chips.binary.program import Program, read_program
 from chips.binary.side_file import side_file_of
+from npuhal.files import read_bytes
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def load_embedded(
 def read_side(path: Path) -> bytes | None:
     """Return the content of the JSON file of a kernel file, None when it cannot be read."""
     try:
-        return side_file_of(path).read_bytes()
+        return read_bytes(side_file_of(path))
     except (OSError, ValueError):
         return None
 
@@ -124,7 +125,7 @@ def _load_aicpu_file(path: Path, mode: int) -> AicpuProgram:
 def read_binary(path: Path) -> bytes:
     """Return the content of a file; BinaryNotFound and UnreadableBinary say why there is none."""
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except FileNotFoundError:
         raise BinaryNotFound("the file", str(path), "there is none of that name", "check the path") from None
     except (OSError, ValueError) as problem:  # a ValueError is a name that no file can have

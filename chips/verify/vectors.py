@@ -8,7 +8,6 @@ description for is returned all the same, so that nothing is skipped unseen.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import Task
 from chips.verify import recorded
+from npuhal.files import load_json, read_bytes
 from npuhal.records import dataclass
 
 
@@ -57,10 +57,10 @@ class Sent:
 
 def read_vectors(path: Path) -> Iterator[Vector | Sent]:
     """Yield every vector of a file; raises BadVectorFile, or OSError when it cannot be read."""
-    text = path.read_bytes()
+    text = read_bytes(path)
     try:
-        data = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=yaml.CSafeLoader)
-    except (ValueError, yaml.YAMLError) as wrong:
+        data = load_json(text) if path.suffix == ".json" else yaml.load(text, Loader=yaml.CSafeLoader)
+    except (ValueError, RecursionError, yaml.YAMLError) as wrong:
         raise BadVectorFile(f"{path}: not readable as {path.suffix[1:].upper() or 'YAML'}: {wrong}") from None
     try:
         if isinstance(data, dict) and "sets" in data:

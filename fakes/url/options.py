@@ -12,6 +12,7 @@ from fakes.schedule.scheduler import POLICIES
 from npuhal.errors import BadUrl
 from npuhal.loader import HalUrl
 from npuhal.records import dataclass, field
+from npuhal.words import natural, shown
 
 MAX_DEVICES = 64
 """Cards of one machine: the driver's address plan has 64 slices."""
@@ -23,6 +24,7 @@ ARGUMENT_PATHS = ("dma", "bar", "ub")
 _SIZE = re.compile(r"(\d+)([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 _PLAN = re.compile(r"(\d+:\d+:\d+(,\d+:\d+:\d+)*)?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_PHYSICAL_IDS = 1 << 31
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 NAMES = ("devices", "seed", "policy", "schedule", "args", "free_run", "hbm", "kernels", "transient", "physical",
           "fault", "scenario", "features", "callback_groups", "op_interval", "ts_capability", "ts_version", "compiled",
@@ -148,11 +150,15 @@ def _shared(url: HalUrl) -> str:
 def _physical(url: HalUrl) -> tuple[int, ...]:
     text = url.options.get("physical", "")
     words = text.split(",") if text else []
-    if not all(word.isdigit() for word in words) or len(set(words)) != len(words):
-        raise BadUrl(f"HAL URL {url.text!r}: physical={text!r} is not a list of different ids such as 3,4,5")
+    ids = [number for word in words if (number := natural(word)) is not None]
+    if len(set(ids)) != len(words) or max(ids, default=0) >= _PHYSICAL_IDS:
+        raise BadUrl(
+            f"HAL URL {url.text!r}: physical={text!r} is not a list of different ids such as 3,4,5, each below "
+            f"{_PHYSICAL_IDS}"
+        )
     if words and len(words) != url.integer("devices", 1):
         raise BadUrl(f"HAL URL {url.text!r}: physical has {len(words)} ids; give one for each device")
-    return tuple(map(int, words))
+    return tuple(ids)
 
 
 def _plan(url: HalUrl) -> str | None:
@@ -204,6 +210,7 @@ def _size(url: HalUrl, name: str) -> int:
 def size(text: str) -> int:
     """Return the bytes that a text such as 512m means; ValueError for other texts."""
     match = _SIZE.match(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a size such as 512m or 64g")
-    return int(match[1]) << _UNITS[match[2].lower()]
+    number = natural(match[1]) if match else None
+    if match is None or number is None:
+        raise ValueError(f"{shown(text)} is not a size such as 512m or 64g")
+    return number << _UNITS[match[2].lower()]

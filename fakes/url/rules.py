@@ -24,6 +24,7 @@ from fakes.errors import FakeError
 from fakes.faults import Effect
 from fakes.machine.fault_event import FaultEvent
 from npuhal import constants
+from npuhal.words import natural
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device
@@ -148,8 +149,8 @@ def _code(value: int | str) -> int:
     """Return a number given as such, as digits, or by its C name."""
     if isinstance(value, int):
         return value
-    if value.isdigit():
-        return int(value)
+    if (number := natural(value)) is not None:
+        return number
     try:
         return int(getattr(constants, value))
     except AttributeError:

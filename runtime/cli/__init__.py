@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from npuhal.records import dataclass
+from npuhal.words import close_names, shown
 from runtime.cli.parser import Parser, UsageError, columns
 
 if TYPE_CHECKING:
@@ -177,13 +178,10 @@ def _find(name: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
-    import difflib
-
     names = [command.name for command in COMMANDS]
-    near = difflib.get_close_matches(name, names, n=2)
-    raise UsageError(
-        f"unknown command '{name}'", f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(names)}"
-    )
+    near = close_names(name, names)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(names)}"
+    raise UsageError(f"unknown command {shown(name)}", hint)
 
 
 def _overview_parser() -> argparse.ArgumentParser:

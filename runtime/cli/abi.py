@@ -53,11 +53,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _load(path: Path) -> Mapping[str, Any]:
-    import yaml
+    from chips import yaml_file
 
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        document = yaml_file.load(path)
+    except yaml_file.BadYaml as error:
         raise UsageError(f"{path}: not YAML: {error}", "measured ABI files are YAML text") from None
     if not isinstance(document, dict) or not {"functions", "structs", "enums"} & document.keys():
         raise UsageError(f"{path}: no ABI facts here: expected the keys functions, structs or enums")

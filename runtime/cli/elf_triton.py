@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from npuhal.files import read_bytes
 from npuhal.records import asdict, dataclass
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def triton_files(path: Path) -> list[TritonFile] | None:
         paths = sorted(path.glob("*.npubin")) or [find_entry(path)]
     else:
         try:
-            if json_kind(load_json(side_file_of(path).read_bytes())) is not JsonKind.TRITON:
+            if json_kind(load_json(read_bytes(side_file_of(path)))) is not JsonKind.TRITON:
                 return None
         except (OSError, ValueError):
             return None

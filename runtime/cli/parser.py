@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
+from npuhal.words import close_names
+
 __all__ = ["Parser", "UsageError", "columns"]
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
@@ -53,9 +55,7 @@ class Parser(argparse.ArgumentParser):
         elif found := _CHOICE.search(message):
             word, known = found[1], re.findall(r"[\w-]+", found[2])
         message = message.replace(", ...", "")
-        from difflib import get_close_matches  # for a mistake only
-
-        near = get_close_matches(word.partition("=")[0], list(known), n=2)
+        near = close_names(word.partition("=")[0], known)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise UsageError(f"{self.prog}: {message}", f"{hint}`{self.prog} --help` says what there is")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from chips.layout import SQE_BYTES
 from chips.registry import Decoded, Plugin, plugin
 from chips.verify import check as checking
 from chips.verify.vectors import BadVectorFile, read_vectors
+from npuhal.files import load_json, read_bytes
 from runtime.cli import UsageError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _read(words: list[str]) -> bytes:
 def _read_one(word: str) -> bytes:
     path = Path(word)
     try:
-        data = path.read_bytes() if path.is_file() else None
+        data = read_bytes(path) if path.exists() else None
     except OSError:  # too long for a file name: hex text
         data = None
     if data is None:
@@ -197,11 +197,11 @@ def _from_trace(text: str) -> bytes:
     for line in text.splitlines():
         if line.startswith("{"):
             try:
-                call = json.loads(line)
+                call = load_json(line)
             except ValueError:
                 continue
             if call.get("name") in _SENDS:
-                found.append(bytes.fromhex(call.get("payload", "")))
+                found.append(_from_hex(str(call.get("payload", ""))) or b"")
         else:
             found += [bytes.fromhex(digits) for digits in _IN_TRACE.findall(line)]
     return b"".join(found) or text.encode()

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuhal.files import read_bytes
 from runtime.cli import UsageError
 from runtime.cli.script import run_script
 
@@ -150,8 +151,7 @@ def _strace(args: argparse.Namespace, out: Output) -> int:
     from npuhal.ioctl import read_strace
 
     try:
-        with args.strace.open(encoding="utf-8", errors="replace") as lines:
-            calls = read_strace(lines)
+        calls = read_strace(read_bytes(args.strace).decode("utf-8", "replace").splitlines())
     except OSError as problem:
         told = f"{args.strace} cannot be read: {problem.strerror}"
         raise UsageError(told, "name the output of strace -f -y") from None
@@ -220,8 +220,6 @@ def _load(path: Path) -> list[Record]:
     how = "recordings are made by npuhal trace --hal FILE SCRIPT"
     try:
         records = load(path)
-    except UnicodeDecodeError:
-        raise UsageError(f"{path}: not text, so no recording of HAL calls", how) from None
     except ValueError as problem:
         raise UsageError(str(problem), how) from None
     if not records:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from npuhal.records import dataclass
+from npuhal.words import natural
 from runtime import errors
 
 __all__ = ["STRICT", "VARIABLE", "MaskState", "VisibleDevices", "check", "no_such_device", "read_mask", "unusable_mask"]
@@ -80,7 +81,7 @@ def read_mask(mask: str | None, device_count: int) -> VisibleDevices:
         named = number is not None and number < device_count
         if number is not None and named:
             ids.append(number)
-        if not named or not word.isdecimal():
+        if not named or natural(word) is None:
             stopped_at, dropped = word or "an empty word", ",".join(words[place + named :])
             break
     numbers = {_leading_number(word.strip()) for word in words}
@@ -95,7 +96,7 @@ def read_mask(mask: str | None, device_count: int) -> VisibleDevices:
 
 def _leading_number(word: str) -> int | None:
     digits = re.match(r"[0-9]+", word)
-    return int(digits[0]) if digits else None
+    return natural(digits[0]) if digits else None
 
 
 def check(seen: VisibleDevices, device_count: int, *, strict: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from npuhal import constants
 from npuhal import errors as hal_errors
 from npuhal.records import dataclass, replace
+from npuhal.words import close_names, natural
 from runtime.errors import tables
 
 __all__ = ["Explanation", "UnknownCode", "explain"]
@@ -153,8 +153,8 @@ def _driver_codes() -> dict[int, str]:
 
 
 def _near(text: str) -> list[str]:
-    if text.isdecimal():
-        return [str(code) for code in sorted(tables.public_codes(), key=lambda code: abs(code - int(text)))[:2]]
+    if (number := natural(text)) is not None:
+        return [str(code) for code in sorted(tables.public_codes(), key=lambda code: abs(code - number))[:2]]
     names = (
         *tables.public_names(),
         *tables.internal_codes(),
@@ -164,4 +164,4 @@ def _near(text: str) -> list[str]:
     # Both with and without what comes before the telling part, so that a slip in a short form is found too.
     forms = {name.removeprefix(prefix): name for prefix in reversed(_PREFIXES) for name in reversed(names)}
     forms.update({number: number for number in tables.user_messages()})
-    return list(dict.fromkeys(forms[match] for match in difflib.get_close_matches(text, forms, n=3, cutoff=0.75)))
+    return list(dict.fromkeys(forms[match] for match in close_names(text, forms, 3, 0.75)))

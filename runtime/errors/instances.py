@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npuhal.words import shown
 from runtime.errors.raising import fault
 
 __all__ = ["STREAMS", "check_callable", "check_instance"]
@@ -39,6 +40,6 @@ def _refuse(call: str, name: str, value: object, hint: str, *kinds: str) -> None
     needed = " or ".join(kinds)
     raise fault(
         "ACL_ERROR_RT_PARAM_INVALID",
-        f"{call}: {name} is {value!r:.80}, a {type(value).__name__}; it must be a {needed}",
-        ee="EE1003", params=(call, f"{value!r:.80}", name, f"a {needed}"), hint=hint,
+        f"{call}: {name} is {shown(value)}, a {type(value).__name__}; it must be a {needed}",
+        ee="EE1003", params=(call, shown(value), name, f"a {needed}"), hint=hint,
     )

@@ -6,12 +6,17 @@ compared behind the entry never meets another type. `bool`, `float` and text are
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import SupportsIndex, overload
 
+from npuhal.words import shown
 from runtime.errors.raising import fault
 
 __all__ = ["whole", "whole_or_none", "wholes"]
+
+_LEAST, _MOST = -1 << 63, (1 << 64) - 1
+"""What 64 bits can be taken for: nothing below is wider."""
 
 
 def whole(call: str, name: str, value: SupportsIndex) -> int:
@@ -22,18 +27,20 @@ def whole(call: str, name: str, value: SupportsIndex) -> int:
         name: what the argument is called there.
 
     Raises:
-        InvalidArgument 107000: it is no whole number.
+        InvalidArgument 107000: it is no whole number, or none that fits into 64 bits, with or without a sign.
     """
+    number: int | None = None
     if type(value) is int:
-        return value
-    if not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
+        number = value
+    elif not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            number = operator.index(value)
+    if number is not None and _LEAST <= number <= _MOST:
+        return number
+    rule = "a whole number" if number is None else "a whole number of 64 bits"
     raise fault(
-        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value!r} of type {type(value).__name__}; it must be a whole "
-        "number", ee="EE1003", params=(call, value, name, "a whole number"),
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {shown(value)} of type {type(value).__name__}; it must be "
+        f"{rule}", ee="EE1003", params=(call, shown(value), name, rule),
         hint=f"pass an int, or an integer of NumPy, for {name}",
     )
 

@@ -14,6 +14,7 @@ from chips.binary import Program as CoreProgram
 from chips.binary.placement import aligned_base, place
 from chips.binary.side_file import side_file_of
 from chips.memory_rules import internal_flags
+from npuhal.files import read_bytes
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
 from runtime.errors.mixing import NotCopied
@@ -72,7 +73,7 @@ class Program(NotCopied):
         """
         name = Path(source).name if isinstance(source, (str, Path)) else "host file"
         try:
-            data = Path(source).read_bytes() if isinstance(source, (str, Path)) else source
+            data = read_bytes(source) if isinstance(source, (str, Path)) else source
             found = load_embedded(data, device.chip)
         except OSError as error:
             raise errors.fault(

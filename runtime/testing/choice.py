@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import NamedTuple
 
@@ -62,9 +63,12 @@ def header(config: pytest.Config) -> str:
 def schedules(config: pytest.Config) -> int:
     """Return how many schedules are searched; UsageError for a text that is no number."""
     text, source = _option(config, "npu_schedules", "1")
-    if not text.isdigit() or int(text) < 1:
+    from npuhal.words import natural  # late: a pytest that uses no device imports none of it
+
+    number = natural(text)
+    if not number:
         raise pytest.UsageError(f"{source}: npu_schedules={text!r} is not a number of at least 1")
-    return int(text)
+    return number
 
 
 def seed(config: pytest.Config) -> int:
@@ -73,8 +77,9 @@ def seed(config: pytest.Config) -> int:
     if given is not None:
         return int(given)
     _, options = _split(url(config).value)
-    text = options.get("seed", "0")
-    return int(text, 0) if text.isalnum() and text[0].isdigit() else 0
+    with contextlib.suppress(ValueError):  # the machine will say so itself
+        return int(options.get("seed", "0"), 0)
+    return 0
 
 
 def is_fake(text: str) -> bool:

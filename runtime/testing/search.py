@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 POLICIES = ("random", "host_ahead", "device_ahead", "starved")
@@ -122,13 +121,16 @@ def line(test: str, schedule: Schedule) -> str:
 
 def read(path: str) -> dict[str, Schedule]:
     """Return the schedules of a replay file by test: one JSON object a line; ValueError names a line that is none."""
+    from npuhal.files import load_json, read_text  # late: a pytest that uses no device imports none of it
+    from npuhal.words import shown
+
     found = {}
-    for number, text in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    for number, text in enumerate(read_text(path).splitlines(), 1):
         if not text.strip():
             continue
         try:
-            row = json.loads(text)
+            row = load_json(text)
             found[row["test"]] = Schedule(int(row["seed"]), row.get("policy", ""), row.get("plan"))
         except (ValueError, TypeError, KeyError):
-            raise ValueError(f"{path}:{number}: no schedule as a failing test prints it: {text!r}") from None
+            raise ValueError(f"{path}:{number}: no schedule as a failing test prints it: {shown(text)}") from None
     return found

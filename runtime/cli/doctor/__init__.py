@@ -141,6 +141,10 @@ def _probe(
             results.append(result)
             _show_step(result, args, out)
     if args.bundle:
+        if not args.json:
+            out.line(f"{args.bundle} will hold", style="bold")
+            for line in bundle.contents(members, machine):
+                out.line(f"  {line}")
         bundle.write(members, args.bundle)
         if not args.json:
             out.line(f"wrote {args.bundle}; logs are not inside, they lie in:")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chips.registry import plugin
 from npuhal.records import asdict
 from npuhal.trace import TraceApi, format_record
+from runtime.cli.doctor import variables
 from runtime.cli.doctor.machine import Machine
 from runtime.driver.calls import HalCalls
 from runtime.driver.queues import QueueDriver
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from runtime.cli.doctor.ladder import Result
     from runtime.cli.doctor.probe import Probe
 
-__all__ = ["collect", "log_places", "write"]
+__all__ = ["collect", "contents", "log_places", "settings", "write"]
 
 _LAST_SQES = 16
-# What others may see of the environment: settings of this field and of the loader, no tokens or passwords.
-_SHOWN = re.compile(r"(?:ASCEND|NPU|NPUHAL|PROFILING|HCCL|LD|DRIVER|TOOLCHAIN|AUTO_USE)_\w*|PYTHONPATH|PATH")
+_OF_THE_LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONPATH", "ASCEND_TOOLKIT_HOME", "XDG_RUNTIME_DIR")
 
 
 def log_places(machine: Machine) -> tuple[str, ...]:
@@ -39,6 +38,23 @@ def log_places(machine: Machine) -> tuple[str, ...]:
     return (*filter(None, named), "kernel: dmesg -T", "device: msnpureport -f, run on the host")
 
 
+def settings(machine: Machine) -> dict[str, str]:
+    """Return the variables that others may see, by name: those that are known to be settings or paths, no others.
+
+    A name says nothing about a value: ASCEND_PASSWORD begins like a setting.
+    """
+    allowed = {*variables.table(), *_OF_THE_LOADER}
+    return {name: value for name, value in sorted(machine.environ.items()) if name in allowed}
+
+
+def contents(members: Mapping[str, str], machine: Machine) -> Iterator[str]:
+    """Yield in lines what a bundle will hold, to be read before it is written."""
+    for name, text in members.items():
+        yield f"{name:<16} {len(text.encode()):>8} bytes"
+    names = settings(machine)
+    yield f"variables: {', '.join(names) or 'none'}; {len(machine.environ) - len(names)} others are left out"
+
+
 def collect(
     machine: Machine, findings: Mapping[str, Sequence[Finding]], results: Sequence[Result], probe: Probe
 ) -> dict[str, str]:
@@ -47,9 +63,7 @@ def collect(
         "README.txt": _readme(machine),
         "findings.json": _json({name: [finding.as_json() for finding in rows] for name, rows in findings.items()}),
         "probe.json": _json([result.as_json() for result in results]),
-        "environment.txt": "".join(
-            f"{name}={value}\n" for name, value in sorted(machine.environ.items()) if _SHOWN.fullmatch(name)
-        ),
+        "environment.txt": "".join(f"{name}={value}\n" for name, value in settings(machine).items()),
         "system.txt": f"{platform.platform()}\n{sys.version}\n",
         "device.json": _json(_device(probe)),
         "queue.json": _json(_queue(probe)),
@@ -73,7 +87,7 @@ def _readme(machine: Machine) -> str:
         "device.json       what the driver says about the machine\n"
         "queue.json        the probe's queue: head, tail, status; its last entries decoded; completion entries raw\n"
         "hal_calls.txt     every driver call of the probe, with arguments and answers\n"
-        "environment.txt   settings of this field and of the loader\n"
+        "environment.txt   variables that are known to be settings or paths; all others are left out\n"
         f"Not inside, for they may be large or need rights; please add them:\n{logs}\n"
     )
 

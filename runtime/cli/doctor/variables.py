@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator
@@ -12,28 +11,35 @@ from typing import Any
 from chips import yaml_file
 from npuhal.errors import BadUrl
 from npuhal.loader import URL_VARIABLE, HalUrl
+from npuhal.words import close_names, natural
 from runtime.cli.doctor.findings import Finding, Level
 from runtime.cli.doctor.machine import Machine
 from runtime.cli.doctor.nodes import device_nodes
 from runtime.driver import visible
 
-__all__ = ["check"]
+__all__ = ["check", "table"]
 
 _OURS = re.compile(r"(?:ASCEND|NPU|NPUHAL|PROFILING)_\w+")
 _MODULE_LEVELS = re.compile(r"\w+=[0-4](?::\w+=[0-4])*")
 
 
+def table() -> dict[str, dict[str, Any]]:
+    """Return what is known of each variable, by name."""
+    rows: dict[str, dict[str, Any]] = yaml_file.load(Path(__file__).with_name("variables.yaml"))
+    return rows
+
+
 def check(machine: Machine) -> Iterator[Finding]:
     """Look at every variable that is set and that the runtime, or a reader's expectation, knows."""
-    table = yaml_file.load(Path(__file__).with_name("variables.yaml"))
+    known = table()
     for name, value in sorted(machine.environ.items()):
-        row = table.get(name)
+        row = known.get(name)
         if row is not None:
             yield _judge(machine, name, value, row)
         elif _OURS.fullmatch(name):
-            near = difflib.get_close_matches(name, table, n=1, cutoff=0.9)
-            if near:
-                yield Finding(Level.WARNING, f"{name} is read by nobody", f"{name}={value}", f"did you mean {near[0]}?")
+            near = close_names(name, known, 1, 0.9)
+            if near:  # without its value: nobody knows what it holds
+                yield Finding(Level.WARNING, f"{name} is read by nobody", f"{name} is set", f"did you mean {near[0]}?")
 
 
 def _judge(machine: Machine, name: str, value: str, row: dict[str, Any]) -> Finding:
@@ -70,7 +76,8 @@ def _wrong(machine: Machine, name: str, value: str, rule: Any) -> str:
         return _unwritable(machine, value)
     elif isinstance(rule, dict) and "integer" in rule:
         lowest, highest = rule["integer"]
-        if not re.fullmatch(r"\d+", value) or not lowest <= int(value) <= highest:
+        number = natural(value)
+        if number is None or not lowest <= number <= highest:
             return f"is not a number from {lowest} to {highest}, so it is ignored"
     elif isinstance(rule, dict) and value not in rule["choice"]:
         return f"is none of {', '.join(rule['choice'])}"

@@ -28,6 +28,7 @@ from chips.binary.producers.tilelang import TEXTS, Prototype, read_prototypes
 from chips.binary.program import Program as Content
 from chips.binary.program import read_program
 from chips.binary.source import read_binary
+from npuhal.files import read_bytes
 from runtime import errors
 from runtime.launch.block import HostBlock
 from runtime.launch.options import PLAIN, LaunchOptions
@@ -252,7 +253,7 @@ def _prototypes(path: Path) -> dict[str, Prototype]:
     """Return what TileLang's text beside a library says of its kernels."""
     for name in TEXTS:
         try:
-            text = path.with_name(name).read_text("utf-8", "replace")
+            text = read_bytes(path.with_name(name)).decode("utf-8", "replace")
         except OSError:
             continue
         return read_prototypes(text)

@@ -26,6 +26,7 @@ from chips.binary.producers.operators import (
     tensor_list,
     workspace_reserve,
 )
+from npuhal.files import read_bytes
 from runtime import errors
 from runtime.launch.args import SLOT_BYTES
 from runtime.launch.block import HostBlock
@@ -363,7 +364,7 @@ def operator_of(kernel: Kernel, path: Path | None, description: Any = None) -> O
     content: Any = description
     if content is None:
         try:
-            content = None if path is None else path.read_bytes()
+            content = None if path is None else read_bytes(path)
         except OSError as problem:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"operator {kernel.name}: {path} cannot be read ({problem.strerror})",

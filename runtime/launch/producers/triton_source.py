@@ -15,6 +15,7 @@ from chips.binary.producers.triton import (
     read_entry,
     read_signature,
 )
+from npuhal.files import read_bytes
 from npuhal.records import dataclass
 
 __all__ = ["Source", "source_of"]
@@ -75,7 +76,7 @@ def source_of(
         if metadata is not None:
             path = Path(source).expanduser()
             ir = path.with_suffix(".ttir")
-            text = ir.read_text("utf-8", "replace") if ir.is_file() else None
+            text = read_bytes(ir).decode("utf-8", "replace") if ir.is_file() else None
             return Source(_bytes_of(path), _metadata_of(metadata), stated, text)
         entry = read_entry(find_entry(source, name))
         return Source(entry.binary, entry.metadata, stated, entry.ir, entry.adapter)
@@ -89,7 +90,7 @@ def source_of(
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.expanduser().read_bytes()
+        return read_bytes(path.expanduser())
     except OSError as problem:
         raise IncompleteFolder("the file", str(path), f"it cannot be read ({problem.strerror})") from None
 

@@ -33,7 +33,8 @@ _KINDS = (("kernel", "KERNEL"), ("copy", "MEMCPY"), ("copy", "SDMA"), ("signal",
 def render(trace: Trace) -> str:
     """Return the page."""
     folder = files(__package__)
-    data = json.dumps(_data(trace), separators=(",", ":")).replace("</", "<\\/")
+    # No "<" may stand in it: behind "<!--<script" a browser takes "</script>" for text, and "</" ends the element.
+    data = json.dumps(_data(trace), separators=(",", ":")).replace("<", "\\u003c")
     return Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(f"{trace.chip}, {_title(trace)}"),
         about=html.escape(_about(trace)), tiles=_tiles(trace), verdict="".join(map(_sentence, verdict.verdict(trace))),

@@ -281,13 +281,18 @@ def test_a_negative_device_is_a_usage_error() -> None:
         doctor.run(arguments(device=-1), Output(io.StringIO()))
 
 
+SECRETS = ("GITHUB_TOKEN", "ASCEND_PASSWORD", "NPU_API_TOKEN", "HCCL_SECRET_KEY", "LD_KEY", "ASCEND_WORK_PATHS")
+"""The last one is nearly a known setting: that it is set may be said, what it holds not."""
+
+
 def test_the_bundle_holds_calls_entries_and_settings_but_no_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASCEND_PROCESS_LOG_PATH", "/var/log/npu")
-    monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    target = tmp_path / "bundle.zip"
-    assert doctor.run(arguments(bundle=target, probe=False), Output(io.StringIO())) == 0
+    for name in SECRETS:
+        monkeypatch.setenv(name, "secret")
+    target, screen = tmp_path / "bundle.zip", io.StringIO()
+    assert doctor.run(arguments(bundle=target, probe=False), Output(screen)) == 0
     with zipfile.ZipFile(target) as bundle:
         members = {name: bundle.read(name).decode() for name in bundle.namelist()}
     queue = json.loads(members["queue.json"])
@@ -299,6 +304,12 @@ def test_the_bundle_holds_calls_entries_and_settings_but_no_secrets(
     assert "ASCEND_PROCESS_LOG_PATH=/var/log/npu" in members["environment.txt"]
     assert "secret" not in "".join(members.values())
     assert "/var/log/npu" in members["README.txt"]
+    said = screen.getvalue()
+    assert said.index("bundle.zip will hold") < said.index("wrote ")
+    assert all(name in said for name in members)
+    assert "ASCEND_PROCESS_LOG_PATH" in said[said.index("variables: "):]
+    assert "others are left out" in said
+    assert "secret" not in said
     assert [step["step"] for step in json.loads(members["probe.json"])] == list(STEPS)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from chips.binary.errors import near_names
 from chips.binary.producers.errors import IncompleteFolder
 from chips.binary.side_file import load_json
+from npuhal.files import read_bytes
 from npuhal.records import dataclass
 
 __all__ = ["CacheEntry", "find_entry", "read_entry"]
@@ -89,7 +90,7 @@ def _existing(binary: Path) -> Path:
     rule = f"{binary.name} is missing: the folder is incomplete"
     cure = "compile the kernel again"
     try:
-        paths = load_json(binary.with_name(f"{_GROUP}{binary.stem}{META}").read_bytes())["child_paths"]
+        paths = load_json(read_bytes(binary.with_name(f"{_GROUP}{binary.stem}{META}")))["child_paths"]
         if (was := paths[binary.name]) != str(binary):
             cure = f"its list of files, which may be stale, says that it was {was}; or compile the kernel again"
     except (OSError, ValueError, KeyError, TypeError):
@@ -100,8 +101,8 @@ def _existing(binary: Path) -> Path:
 def read_entry(binary: Path) -> CacheEntry:
     """Read the files of a kernel by the path of its ELF; raises IncompleteFolder where one is missing or unreadable."""
     try:
-        data = binary.read_bytes()
-        metadata = binary.with_suffix(META).read_bytes()
+        data = read_bytes(binary)
+        metadata = read_bytes(binary.with_suffix(META))
     except OSError as problem:
         rule = f"it cannot be read ({problem.strerror})"
         cure = "without its JSON file a kernel cannot be launched: compile it again"
@@ -111,6 +112,6 @@ def read_entry(binary: Path) -> CacheEntry:
 
 def _text(binary: Path, suffix: str) -> str | None:
     try:
-        return binary.with_suffix(suffix).read_text("utf-8", "replace")
+        return read_bytes(binary.with_suffix(suffix)).decode("utf-8", "replace")
     except OSError:
         return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
 
+from npuhal.files import BadText, load_json, read_text
+from npuhal.words import natural, shown
 from runtime import errors
 from runtime.capi.aclrt.checks import null, null_rt
 from runtime.capi.aclrt.device.topology import known_soc
@@ -39,7 +40,7 @@ def aclInit(acl: Acl, configPath: Text | None) -> None:
     default = _default_device(settings, configPath or "")
     if default is not None:
         acl.runtime.default_device = acl.runtime.slot(default, "aclInit").index
-    hooks.run_init(acl, Path(configPath).read_text() if configPath else None)
+    hooks.run_init(acl, read_text(configPath) if configPath else None)
     acl.initialised, acl.config_path = True, configPath or ""
     acl.init_calls = 1
 
@@ -118,7 +119,9 @@ def _no_cann() -> errors.RuntimeFault:
 def _read_config(path: Path) -> dict[str, Any]:
     """Return the settings of acl.json; an empty file has none."""
     try:
-        text = path.read_text()
+        text = read_text(path)
+    except BadText as error:
+        raise _bad_config(str(path), str(error)) from error
     except OSError as error:
         raise errors.fault(
             "ACL_ERROR_INVALID_FILE", f"configuration file {path}: {error.strerror}", ee="EH0003",
@@ -127,12 +130,12 @@ def _read_config(path: Path) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        settings = json.loads(text)
+        settings = load_json(text)
         if not isinstance(settings, dict):
             raise ValueError("it is no object")
         if _depth(settings) > _DEEPEST_NESTING:
             raise ValueError(f"it is nested deeper than {_DEEPEST_NESTING} levels")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _bad_config(str(path), str(error)) from error
     return settings
 
@@ -148,9 +151,10 @@ def _default_device(settings: dict[str, Any], path: str) -> int | None:
     if section is None:
         return None
     text = section.get("default_device") if isinstance(section, dict) else None
-    if not isinstance(text, (str, int)) or isinstance(text, bool) or not str(text).isdigit():
-        raise _bad_config(path, f"defaultDevice.default_device is {text!r}, which is no device id")
-    return int(text)
+    number = natural(str(text)) if isinstance(text, (str, int)) and not isinstance(text, bool) else None
+    if number is None:
+        raise _bad_config(path, f"defaultDevice.default_device is {shown(text)}, which is no device id")
+    return number
 
 
 def _bad_config(path: str, reason: str) -> errors.RuntimeFault:

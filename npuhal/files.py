@@ -1,0 +1,89 @@
+"""Files that people name: their content at once, or why there is none; no pipe without a writer is waited for."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["BadText", "load_json", "read_bytes", "read_text"]
+
+_MOST_PIPED = 1 << 28
+"""Bytes taken from what is no file, so that an endless device is refused (/dev/zero)."""
+_PIECE = 1 << 16
+
+
+class BadText(ValueError):
+    """A file holds what no text holds: `path`, `line` (from 1) and `problem` say where and what."""
+
+    def __init__(self, path: str | Path, line: int, problem: str) -> None:
+        super().__init__(path, line, problem)
+        self.path, self.line, self.problem = path, line, problem
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.problem}"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a file, or of a pipe that somebody writes to.
+
+    Raises:
+        OSError: it cannot be read, is a folder, a pipe that nobody writes to, or a device that does not end.
+        ValueError: no file can have this name.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISDIR(mode):
+        os.close(fd)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    with open(fd, "rb", buffering=0) as file:
+        if stat.S_ISREG(mode):
+            return file.read()
+        first = file.read(_PIECE)  # None: there is a writer, who has not written yet
+        if first == b"" and stat.S_ISFIFO(mode):
+            raise OSError(errno.EINVAL, "it is a pipe that nobody writes to", str(path))
+        os.set_blocking(fd, True)
+        pieces = [first or b""]
+        size = len(pieces[0])
+        while first != b"" and (piece := file.read(_PIECE)):
+            pieces.append(piece)
+            if (size := size + len(piece)) > _MOST_PIPED:
+                raise OSError(errno.EFBIG, f"it is no file, and gives more than {_MOST_PIPED >> 20} MiB", str(path))
+        return b"".join(pieces)
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a file in UTF-8, without a byte order mark.
+
+    Raises:
+        OSError: see `read_bytes`.
+        BadText: it is not UTF-8, or has a NUL character in it.
+    """
+    data = read_bytes(path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        line = data.count(b"\n", 0, wrong.start) + 1
+        raise BadText(path, line, f"byte {data[wrong.start]:#04x} is not UTF-8: this is no text") from None
+    if (nul := text.find("\0")) >= 0:
+        raise BadText(path, text.count("\n", 0, nul) + 1, "a NUL character: this is no text")
+    return text
+
+
+def load_json(content: bytes | str, refuse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Parse JSON (a byte order mark is allowed); whatever is wrong with it is a ValueError.
+
+    Args:
+        content: the text, or its bytes in UTF-8.
+        refuse_constant: called for NaN and infinities, which JSON has not; None: they are taken.
+    """
+    import json  # late: most programs read none
+
+    try:
+        text = content if isinstance(content, str) else str(content, "utf-8")
+        return json.loads(text.removeprefix("\ufeff"), parse_constant=refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

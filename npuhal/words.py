@@ -1,0 +1,44 @@
+"""Words that people write, and how messages tell of them: numbers, close names, values of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from reprlib import Repr
+
+__all__ = ["close_names", "natural", "shown"]
+
+_MOST_DIGITS = 20
+_LONGEST = 64
+"""Characters of a name that can be meant for another one; comparing goes with their square."""
+
+
+class _Brief(Repr):
+    def repr_int(self, value: int, level: int) -> str:
+        if value.bit_length() > 256:  # Python itself refuses to write out very long ones
+            return f"{'-' * (value < 0)}{hex(abs(value))[:10]}... ({value.bit_length()} bits)"
+        return repr(value)
+
+
+_BRIEF = _Brief()
+_BRIEF.maxstring = _BRIEF.maxother = 120
+_BRIEF.maxlevel = 2
+
+
+def natural(text: str) -> int | None:
+    """Return the number that plain decimal digits mean, 20 at most; None for any other text, such as "²" or "-1"."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+def close_names(word: str, known: Iterable[str], count: int = 2, cutoff: float = 0.6) -> list[str]:
+    """Return the known names most like a word, best first; none for a word too long to be a slip."""
+    if len(word) > _LONGEST:
+        return []
+    from difflib import get_close_matches  # late: for a mistake only
+
+    return get_close_matches(word, list(known), count, cutoff)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: as `repr`, in its beginning and end where it is long."""
+    text = _BRIEF.repr(value)
+    return text if len(text) <= 2 * _BRIEF.maxstring else f"{text[:_BRIEF.maxstring]}..."

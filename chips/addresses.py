@@ -33,8 +33,8 @@ def chip_offset(env: EncodeEnv, chip_id: int | None = None, die_id: int | None =
 def register(notify_id: int) -> int:
     """Return the address of a notify's register."""
     address = _REGISTERS
-    for bits, place in _FIELDS:
-        address += (notify_id & (1 << bits) - 1) << place
+    for bits, shift in _FIELDS:
+        address += (notify_id & (1 << bits) - 1) << shift
         notify_id >>= bits
     return address
 
@@ -42,7 +42,7 @@ def register(notify_id: int) -> int:
 def notify_at(address: int) -> int:
     """Return which notify's register lies at an address (the inverse of `register`)."""
     offset, number, low = address - _REGISTERS, 0, 0
-    for bits, place in _FIELDS:
-        number |= (offset >> place & (1 << bits) - 1) << low
+    for bits, shift in _FIELDS:
+        number |= (offset >> shift & (1 << bits) - 1) << low
         low += bits
     return number

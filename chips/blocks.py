@@ -1,6 +1,6 @@
 """Blocks that SQEs point to and that must be in device memory first: mix contexts and condition programs.
 
-Which blocks a task needs does not depend on the SQE that calls them, so this is one place for all generations; a task
+Which blocks a task needs does not depend on the SQE that calls them, so this is one table for all generations; a task
 without an address for a block has none.
 """
 

@@ -196,8 +196,8 @@ def _installed_folders() -> tuple[Path, ...]:
     folders = []
     for entry in entry_points(group=ENTRY_POINTS):
         spec = importlib.util.find_spec(entry.value.partition(":")[0].strip().partition(".")[0])
-        places = (spec and spec.submodule_search_locations) or ()
-        folders += [folder for place in places if (folder := Path(place, "soc")).is_dir()]
+        found = (spec and spec.submodule_search_locations) or ()
+        folders += [folder for root in found if (folder := Path(root, "soc")).is_dir()]
     return tuple(dict.fromkeys(folders))
 
 

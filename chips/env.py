@@ -18,8 +18,8 @@ class TaskIds(NamedTuple):
     """The numbers a task gets with its slot.
 
     ``task_id`` (16 bits) goes into v100 SQEs beside the stream id, ``task_sn`` (32 bits) into v2 SQEs.  ``position`` is
-    the task's first place in the ring, ``allocation`` the stream's running count of tasks with this one (STARS v2 over
-    UB asks for a head update every 64 of them); None means that it equals the task id.
+    the task's first ring position, ``allocation`` the stream's running count of tasks with this one (STARS v2 over UB
+    asks for a head update every 64 of them); None means that it equals the task id.
     """
 
     task_id: int
@@ -41,7 +41,7 @@ class CoreQos:
 class EncodeEnv:
     """Facts of one stream and its device at encode time.
 
-    Addresses are device-physical unless they say otherwise; 0 means that the device has no such place.
+    Addresses are device-physical unless they say otherwise; 0 means that the device has no such memory.
     """
 
     chip: Chip
@@ -50,7 +50,7 @@ class EncodeEnv:
     stream_id: int = 0
     sq_id: int = 0
     sq_depth: int = 0
-    """Places in the stream's ring; 0 stands for the chip's default depth."""
+    """Entries of the stream's ring; 0 stands for the chip's default depth."""
     bound: bool = False
     """Bound to a model: tasks are kept, not executed at once."""
     dvpp_group: bool = False
@@ -95,7 +95,7 @@ class EncodeEnv:
     aic_qos: CoreQos | None = None
     aiv_qos: CoreQos | None = None
 
-    # --- memory places
+    # --- addresses
     stack_base_16k: int = 0
     stack_base_32k: int = 0
     custom_stack_base: int = 0
@@ -120,7 +120,7 @@ class EncodeEnv:
 
     @property
     def ring_depth(self) -> int:
-        """Places in the stream's ring."""
+        """Entries of the stream's ring."""
         return self.sq_depth or self.chip.limits.rtsq_depth
 
     def ts_has(self, feature: str) -> bool:

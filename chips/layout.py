@@ -158,11 +158,11 @@ class Layout:
         """Return every field's value; ``raw`` must have exactly ``size`` bytes (ValueError)."""
         self._check_size(raw)
         if self._decoder is None:
-            self._decoder = compile_decoder([(name, *place) for name, place in self._slots.items()], self.size)
+            self._decoder = compile_decoder([(name, *slot) for name, slot in self._slots.items()], self.size)
         return self._decoder(raw)
 
     def reserved_bits(self, raw: bytes) -> int:
-        """Return the bits of ``raw`` that lie in reserved places, in place: 0 for a clean struct."""
+        """Return the bits of ``raw`` that lie in reserved fields, in place: 0 for a clean struct."""
         self._check_size(raw)
         return int.from_bytes(raw, "little") & self._reserved
 
@@ -274,8 +274,8 @@ def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout]
         if constant not in slots or value >> slots[constant].width:
             raise LayoutError(f"{name}: constant {constant} = {value} has no field to stand in")
     words = {word.name: word for word in base.vary} if base else {}
-    for variable, place in entry.get("vary", {}).items():
-        words[variable] = _word(name, variable, str(place), slots)
+    for variable, slot in entry.get("vary", {}).items():
+        words[variable] = _word(name, variable, str(slot), slots)
     return Layout(
         name,
         fields,
@@ -288,15 +288,15 @@ def make_layout(name: str, entry: Mapping[str, Any], known: Mapping[str, Layout]
     )
 
 
-def _word(layout: str, variable: str, place: str, slots: Mapping[str, Field]) -> Word:
-    name, _, shape = place.partition("/")
+def _word(layout: str, variable: str, slot: str, slots: Mapping[str, Field]) -> Word:
+    name, _, shape = slot.partition("/")
     if name not in slots:
         raise LayoutError(f"{layout}: word {variable!r} starts at unknown field {name!r}")
     field = slots[name]
     bits, _, width = (shape or str(field.width)).partition("of")
     word = Word(variable, field.offset // 8, int(bits), int(width or bits))
     if word.width not in WORD_CODES or word.bits > word.width or field.offset % 8:
-        raise LayoutError(f"{layout}: word {variable!r} ({place}) is not 8, 16, 32 or 64 bits on a byte boundary")
+        raise LayoutError(f"{layout}: word {variable!r} ({slot}) is not 8, 16, 32 or 64 bits on a byte boundary")
     return word
 
 

@@ -131,7 +131,7 @@ class TaskOps:
         """Return the task's SQE with holes for what differs between submissions; None unless it is a single SQE.
 
         The variables are those words of the layout that are a field of the task or one of its ids; ``task_id_copy`` is
-        a second place for the same value.
+        a second field for the same value.
         """
         row = self.encode(task, env, TaskIds(0))
         layout = self.table.identify(row) if len(row) == SQE_BYTES else None
@@ -299,8 +299,8 @@ class Plugin:
         problems = []
         stray = layout.reserved_bits(raw)
         if stray:
-            places = ", ".join(str(bit) for bit in range(SQE_BYTES * 8) if stray >> bit & 1)
-            problems.append(f"reserved bits are set: {places}")
+            bits = ", ".join(str(bit) for bit in range(SQE_BYTES * 8) if stray >> bit & 1)
+            problems.append(f"reserved bits are set: {bits}")
         kind = TaskType[layout.task] if layout.task else None
         if kind is not None and self._ops[kind] is None:
             problems.append(f"{self.name} has no builder for {kind.name}")

@@ -43,7 +43,7 @@ def load(path: Path) -> Any:
         return _parsed(path)
     status = path.stat()
     head = _HEAD.pack(_FORMAT, status.st_mtime_ns, status.st_size)
-    kept = _place(path)
+    kept = _cache_file(path)
     try:
         raw = kept.read_bytes()
         if raw.startswith(head):
@@ -70,7 +70,7 @@ def _parsed(path: Path) -> Any:
         raise BadYaml(path, 0, str(error)) from error
 
 
-def _place(path: Path) -> Path:
+def _cache_file(path: Path) -> Path:
     folder = path.parent / "__pycache__"
     if sys.pycache_prefix is not None:
         folder = Path(sys.pycache_prefix, *path.parent.parts[1:])

@@ -212,8 +212,8 @@ class Registry:
         name, length, result, _ = struct.unpack("<QIQI", context.args.bytes(0, 24))
         text = ctypes.string_at(context.memory.device_pointer(name, length, "name of an AICPU kernel"), length)
         known = ("", text.decode("utf-8", "replace").removeprefix(_BUILT_IN)) in self.aicpu
-        place = context.memory.device_pointer(result, 4, "answer of the AICPU scheduler")
-        ctypes.memmove(place, struct.pack("<I", not known), 4)
+        answer = context.memory.device_pointer(result, 4, "answer of the AICPU scheduler")
+        ctypes.memmove(answer, struct.pack("<I", not known), 4)
 
     def _open_libraries(self, context: Context) -> None:
         for name, address, size in _libraries(context):

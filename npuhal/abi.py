@@ -148,12 +148,12 @@ def _check_drift(document: Document, names: CNames) -> Report:
         struct = newer.struct(name)
         bound = ctypes.sizeof(struct) if struct else None
         found = [] if bound == sizes["runtime"] else [_differs(name, "sizeof", sizes["runtime"], bound)]
-        for path, places in drift.get("fields_moved_or_resized", {}).items():
+        for path, spans in drift.get("fields_moved_or_resized", {}).items():
             owner, _, member = path.partition(".")
             if owner == name:
-                place = _place(struct, member) if struct else None
-                if place != tuple(places["runtime"]):
-                    found.append(_differs(name, f"{member} (offset, size)", places["runtime"], place))
+                span = _span(struct, member) if struct else None
+                if span != tuple(spans["runtime"]):
+                    found.append(_differs(name, f"{member} (offset, size)", spans["runtime"], span))
         report.add(found)
     for name, arguments in drift.get("functions_with_different_argument_types", {}).items():
         prototype = newer.prototype(name)
@@ -228,12 +228,12 @@ def _field(
         return [_differs(owner, f"field {name}", "present", "none")]
     if "bits" in measured:
         expected = (measured["bit_off"], measured["bits"])
-        bound = _bit_place(struct, descriptor) if isinstance(descriptor, BitField) else None
+        bound = _bit_span(struct, descriptor) if isinstance(descriptor, BitField) else None
         return [] if bound == expected else [_differs(owner, f"{name} (bit offset, bits)", expected, bound)]
-    place = (measured["offset"], measured["size"])
+    span = (measured["offset"], measured["size"])
     found = []
-    if (descriptor.offset, descriptor.size) != place:
-        found.append(_differs(owner, f"{name} (offset, size)", place, (descriptor.offset, descriptor.size)))
+    if (descriptor.offset, descriptor.size) != span:
+        found.append(_differs(owner, f"{name} (offset, size)", span, (descriptor.offset, descriptor.size)))
     kind = _field_type(struct, name)
     if "fields" in measured:
         inner = getattr(kind, "_type_", kind)
@@ -302,12 +302,12 @@ def _field_type(struct: type[Any], name: str) -> Any:
     return dict(_members(struct))[name]
 
 
-def _bit_place(struct: type[Any], bits: BitField) -> tuple[int, int]:
+def _bit_span(struct: type[Any], bits: BitField) -> tuple[int, int]:
     unit = getattr(struct, bits.unit)
     return unit.offset * 8 + bits.shift, bits.width
 
 
-def _place(struct: type[Any], name: str) -> tuple[int, int] | None:
+def _span(struct: type[Any], name: str) -> tuple[int, int] | None:
     descriptor = getattr(struct, name, None)
     return (descriptor.offset, descriptor.size) if descriptor is not None else None
 

@@ -29,13 +29,13 @@ class LoadError(NpuhalError):
 
 
 class ForeignPackage(LoadError):
-    """A package of another origin is found under a name of ours; `found` holds its place by name."""
+    """A package of another origin is found under a name of ours; `found` holds its path by name."""
 
     def __init__(self, found: dict[str, str], home: str) -> None:
         self.found, self.home = found, home
         told = "; ".join(
-            f"`import {name}` finds {place}" if place else f"there is no package {name}"
-            for name, place in found.items()
+            f"`import {name}` finds {path}" if path else f"there is no package {name}"
+            for name, path in found.items()
         )
         super().__init__(
             f"{told}, not the one in {home}. Rename the file or remove the package that is in the way, or start Python "
@@ -48,13 +48,13 @@ class BadUrl(LoadError):
 
 
 class LibraryNotFound(LoadError):
-    """No libascend_hal.so could be loaded; `searched` holds (place, why it failed) pairs."""
+    """No libascend_hal.so could be loaded; `searched` holds (path, why it failed) pairs."""
 
     def __init__(self, searched: tuple[tuple[str, str], ...]) -> None:
         self.searched = searched
-        places = "\n".join(f"  {place}: {reason}" for place, reason in searched)
+        lines = "\n".join(f"  {path}: {reason}" for path, reason in searched)
         super().__init__(
-            f"libascend_hal.so was not found. Searched:\n{places}\n"
+            f"libascend_hal.so was not found. Searched:\n{lines}\n"
             "Install the Ascend driver, or name the library with ASCEND_HAL_LIB or NPUHAL_URL=hal:///path/to/it; "
             "without an NPU run on the fake: NPUHAL_URL=fake://ascend910b3"
         )

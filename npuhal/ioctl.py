@@ -345,9 +345,9 @@ def _numbered(root: str, prefix: str) -> list[str]:
 
 
 def _look(root: str, path: str, try_open: bool) -> NodeState:
-    place = os.path.join(root, path.lstrip("/"))
+    file = os.path.join(root, path.lstrip("/"))
     try:
-        status = os.stat(place)
+        status = os.stat(file)
     except OSError as problem:
         return NodeState(path, False, False, 0, "", "", False, errno_names.errorcode.get(problem.errno or 0, ""))
     return NodeState(
@@ -358,7 +358,7 @@ def _look(root: str, path: str, try_open: bool) -> NodeState:
         owner=_name(pwd.getpwuid, status.st_uid, "pw_name"),
         group=_name(grp.getgrgid, status.st_gid, "gr_name"),
         in_group=os.geteuid() == 0 or status.st_gid in (os.getegid(), *os.getgroups()),
-        error=_open_error(place) if try_open else "",
+        error=_open_error(file) if try_open else "",
     )
 
 
@@ -369,9 +369,9 @@ def _name(look_up: Any, number: int, attribute: str) -> str:
         return str(number)
 
 
-def _open_error(place: str) -> str:
+def _open_error(path: str) -> str:
     try:
-        descriptor = os.open(place, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as problem:
         return errno_names.errorcode.get(problem.errno or 0, str(problem.errno))
     os.close(descriptor)

@@ -24,7 +24,7 @@ URL_VARIABLE = "NPUHAL_URL"
 """Environment variable read by `open_hal` when no URL is given."""
 
 LIBRARY_VARIABLE = "ASCEND_HAL_LIB"
-"""Environment variable that names the library file; no other place is then searched."""
+"""Environment variable that names the library file; no other file is then looked for."""
 
 SCHEMES = ("hal", "fake", "fake-abi", "null")
 """Known schemes, without the `trace+` prefix."""
@@ -164,7 +164,7 @@ class Search(NamedTuple):
     load: Callable[..., ctypes.CDLL] = ctypes.CDLL
     """Loads a library by name or path: `load(name, mode=...)`."""
 
-    def places(self) -> Iterator[str]:
+    def candidates(self) -> Iterator[str]:
         """Yield names and paths in the order they are tried."""
         named = self.environ.get(LIBRARY_VARIABLE)
         if named:
@@ -175,6 +175,10 @@ class Search(NamedTuple):
         for prefix in prefixes:
             for folder in ("driver/lib64/driver", "driver/lib64", "driver/lib64/common"):
                 yield os.path.join(self.root, prefix.lstrip("/"), folder, LIBRARY)
+
+    def places(self) -> Iterator[str]:
+        """The former name of `candidates`."""
+        return self.candidates()
 
     def install_prefix(self) -> str | None:
         """Return the driver's install prefix from /etc/ascend_install.info (Driver_Install_Path_Param), or None."""
@@ -190,13 +194,13 @@ class Search(NamedTuple):
         return None
 
     def open(self, url: str = "hal://") -> LibraryApi:
-        """Open the first library found; LibraryNotFound lists each place with its reason."""
+        """Open the first library found; LibraryNotFound lists each path with its reason."""
         failures: list[tuple[str, str]] = []
-        for place in self.places():
+        for path in self.candidates():
             try:
-                return self._open(place, url)
+                return self._open(path, url)
             except OSError as error:
-                failures.append((place, self._reason(place, error)))
+                failures.append((path, self._reason(path, error)))
         raise LibraryNotFound(tuple(failures))
 
     def open_file(self, path: str, url: str) -> LibraryApi:
@@ -206,16 +210,16 @@ class Search(NamedTuple):
         except OSError as error:
             raise LibraryNotFound(((path, self._reason(path, error)),)) from None
 
-    def _open(self, place: str, url: str) -> LibraryApi:
-        if "/" in place:
-            if not os.path.exists(place):
-                raise FileNotFoundError(place)
-            self._preload_dependencies(place)
+    def _open(self, path: str, url: str) -> LibraryApi:
+        if "/" in path:
+            if not os.path.exists(path):
+                raise FileNotFoundError(path)
+            self._preload_dependencies(path)
         from npuhal import quiet  # late: the fakes do without
 
-        with quiet.timed(place, self.root), quiet.quietly(place):
-            library = self.load(place, mode=ctypes.RTLD_LOCAL)
-            hal = LibraryApi(url, library, place if "/" in place else loaded_path(place) or place)
+        with quiet.timed(path, self.root), quiet.quietly(path):
+            library = self.load(path, mode=ctypes.RTLD_LOCAL)
+            hal = LibraryApi(url, library, path if "/" in path else loaded_path(path) or path)
             refuse_stub(hal)
         return hal
 
@@ -228,8 +232,8 @@ class Search(NamedTuple):
                 self.load(dependency, mode=ctypes.RTLD_GLOBAL)
                 return
 
-    def _reason(self, place: str, error: OSError) -> str:
-        origin = f"named by {LIBRARY_VARIABLE}; " if self.environ.get(LIBRARY_VARIABLE) == place else ""
+    def _reason(self, path: str, error: OSError) -> str:
+        origin = f"named by {LIBRARY_VARIABLE}; " if self.environ.get(LIBRARY_VARIABLE) == path else ""
         if isinstance(error, FileNotFoundError):
             return f"{origin}no such file"
         return origin + (str(error) or type(error).__name__)

@@ -14,9 +14,9 @@ SIBLINGS = ("runtime", "chips", "fakes")
 
 
 def foreign(*names: str) -> dict[str, str]:
-    """Return which of the names lead elsewhere, each with the place that is found instead ("" for none at all)."""
+    """Return which of the names lead elsewhere, each with the path that is found instead ("" for none at all)."""
     home = Path(__file__).resolve().parent.parent
-    return {name: place for name in names or SIBLINGS if (place := _place(name)) != str(home / name / "__init__.py")}
+    return {name: path for name in names or SIBLINGS if (path := _found(name)) != str(home / name / "__init__.py")}
 
 
 def check(*names: str) -> None:
@@ -25,7 +25,7 @@ def check(*names: str) -> None:
         raise ForeignPackage(found, str(Path(__file__).resolve().parent.parent))
 
 
-def _place(name: str) -> str:
+def _found(name: str) -> str:
     try:
         spec = importlib.util.find_spec(name)
     except ValueError:  # somebody put an object without a spec into sys.modules
@@ -33,6 +33,6 @@ def _place(name: str) -> str:
     if spec is None:
         return ""
     if spec.origin is None or not spec.has_location:
-        places = list(spec.submodule_search_locations or ())
-        return places[0] if places else str(spec.origin)
+        folders = list(spec.submodule_search_locations or ())
+        return folders[0] if folders else str(spec.origin)
     return str(Path(spec.origin).resolve())

@@ -76,7 +76,7 @@ QUEUE_ENTRY_POINTERS = frozenset({"sqe_addr", "cqe_addr"})
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first place where two runs differ."""
+    """The first record in which two runs differ."""
 
     index: int
     """Number of the record."""

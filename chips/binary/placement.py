@@ -9,7 +9,7 @@ from chips.binary.kernels import Kernel, KernelAttribute, MixType
 if TYPE_CHECKING:
     from chips.chip import Chip
 
-__all__ = ["CODE_ALIGNMENT", "Placement", "aligned_base", "device_size", "place", "prefetch_counts"]
+__all__ = ["CODE_ALIGNMENT", "Placement", "aligned_base", "device_size", "plan_placement", "prefetch_counts"]
 
 CODE_ALIGNMENT: Final = 4096
 """Bytes: kernels address their own image page by page (ADRP), so it starts on a page."""
@@ -35,7 +35,7 @@ def device_size(load_size: int, chip: Chip) -> int:
     return load_size + (_SIMT_PREFETCH_SLACK if chip.has("DEVICE_SIMT") else 0)
 
 
-def place(load_size: int, chip: Chip, *, read_only: bool, pool: bool | None = None) -> Placement:
+def plan_placement(load_size: int, chip: Chip, *, read_only: bool, pool: bool | None = None) -> Placement:
     """Return what to allocate for an image of ``load_size`` bytes.
 
     ``pool`` says whether the kernel pool has room; left out, a chip with a pool uses it. Read-only and writable images

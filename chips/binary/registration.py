@@ -217,13 +217,13 @@ def _load_range(file: ElfFile, result: Registration) -> None:
 
 def _note_misplaced(file: ElfFile, loaded: list[Section], result: Registration) -> None:
     # The image is one flat copy: a section whose distance in the file differs from that of its address is found at
-    # the wrong place by the kernel's own address arithmetic. Relocatable files have no addresses yet.
+    # the wrong address by the kernel's own address arithmetic. Relocatable files have no addresses yet.
     for section in loaded[1:]:
         shift = (section.address - loaded[0].address) - (section.offset - loaded[0].offset)
         if shift and section.address:
             result.notes.add(
                 f"the section at file offset {section.offset:#x} is linked for {section.address:#x} but is loaded "
-                f"{abs(shift):#x} {'below' if shift > 0 else 'above'} its place"
+                f"{abs(shift):#x} {'below' if shift > 0 else 'above'} its address"
             )
 
 

@@ -69,7 +69,7 @@ class NotifyRecord(Task):
 class NotifyRecordIpc(Task):
     """Record a notify of another device by writing its register: ``phy_id`` is that device, ``pcie`` the way there.
 
-    ``chip_id`` and ``die_id`` are its physical place; None means the stream's own device.
+    ``chip_id`` and ``die_id`` are its physical device; None means the stream's own device.
     """
 
     type: ClassVar[TaskType] = TaskType.NOTIFY_RECORD

@@ -26,7 +26,7 @@ class StarsCommon(Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DvppPart:
-    """One accelerator command of a multiple task: its 64 bytes, its place among the parts."""
+    """One accelerator command of a multiple task: its 64 bytes, its number among the parts."""
 
     sqe: bytes
     position: int = 0

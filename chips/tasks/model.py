@@ -118,7 +118,7 @@ class StreamActive(Task):
 
 @described
 class LabelSet(Task):
-    """Mark the place of a label in the stream; ``dst`` is its entry in the label table."""
+    """Define a label at this position of the stream; ``dst`` is its entry in the label table."""
 
     type: ClassVar[TaskType] = TaskType.LABEL_SET
     label_id: int

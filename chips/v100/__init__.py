@@ -1,1 +1,1 @@
-"""The former place of STARS v1, kept for plug-ins of other packages; see `chips.generations.v100`."""
+"""The former module of STARS v1, kept for plug-ins of other packages; see `chips.generations.v100`."""

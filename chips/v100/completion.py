@@ -1,4 +1,4 @@
-"""The former place of `chips.generations.v100.completion`."""
+"""The former name of `chips.generations.v100.completion`."""
 
 from chips.generations.v100.completion import classify, parse_cqe
 

@@ -81,5 +81,5 @@ def _changed(view: Silent) -> tuple[int, int]:
     if not view.before:
         return 0, 0
     now = view.array.reshape(-1).view(np.uint8)
-    places = np.flatnonzero(now != np.frombuffer(view.before, np.uint8))
-    return (int(places[0]), int(places[-1] - places[0]) + 1) if places.size else (0, 0)
+    offsets = np.flatnonzero(now != np.frombuffer(view.before, np.uint8))
+    return (int(offsets[0]), int(offsets[-1] - offsets[0]) + 1) if offsets.size else (0, 0)

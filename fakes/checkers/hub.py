@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fakes.checkers import leaks
 from fakes.checkers.access import ARGUMENTS, LOAD, READ, RELEASE, WRITE
 from fakes.checkers.lifetime import Lifetimes
-from fakes.checkers.names import Names, at, place
+from fakes.checkers.names import Names, at, call_site
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.parts import Parts
 from fakes.checkers.queue import BY_POINTER, POLLING, Queue, Submission, united
@@ -103,7 +103,7 @@ class Checks:
         """The host has filled ring positions."""
         self._waits.moved()
         queue = self._queue(sq)
-        stamp, where = self._host.stamp(), place()
+        stamp, where = self._host.stamp(), call_site()
         executor = self.machine.executor
         sources = SOURCE in self.wanted and sq not in device.models
         for step in range(count):
@@ -185,18 +185,18 @@ class Checks:
 
     def _host_work(self, call: str, device: int) -> Work:
         self.serial += 1
-        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, place())
+        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, call_site())
 
     def fired(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
         """The host sets a signal itself."""
         self._waits.moved()
         self._handover.give(signal, value, self._step())
-        self._waits.happened(key, "recorded" if value else "reset", None, place())
+        self._waits.happened(key, "recorded" if value else "reset", None, call_site())
 
     def allocated(self, block: Block) -> None:
         """A block came into being."""
         self._waits.moved()
-        block.place = place()
+        block.site = call_site()
         self.names.forget(("mem", block.base))
         self._lifetimes.allocated(block, self._step().tick)
         if not block.alias:
@@ -210,7 +210,7 @@ class Checks:
             return
         low, high = block.pointer, block.pointer + block.span
         users = self.races.users(self._host, low, high, self._seen(block, self._runtime.known))
-        self._lifetimes.freed(self._host, block, place(), users, self._queued_on(block))
+        self._lifetimes.freed(self._host, block, call_site(), users, self._queued_on(block))
         self._arguments.pop(block, None)
         self._parts.forget(block)
         self.races.shadow.forget(low, high)
@@ -219,7 +219,7 @@ class Checks:
         """The runtime has handed out a part of a piece of memory, or takes it back (None)."""
         self._waits.moved()
         if (block := self.machine.memory.find(address)) is not None:
-            self._parts.told(block, address, size, self._step().tick, place())
+            self._parts.told(block, address, size, self._step().tick, call_site())
 
     def _queued_on(self, block: Block) -> list[str]:
         """Name the queued copies that read or write a block."""
@@ -291,12 +291,12 @@ class Checks:
         queue.tick += 1
         if DEADLOCK not in self.wanted:
             return
-        place = None if known is None else known[1]
+        site = None if known is None else known[1]
         if (signal := recorded(task)) is not None:
             number = 0 if signal[0] == "value" else task.device.index
-            self._waits.happened((signal[0], number, signal[1]), "recorded", task, place)
+            self._waits.happened((signal[0], number, signal[1]), "recorded", task, site)
         elif (signal := taken_back(task)) is not None:
-            self._waits.happened((signal[0], 0, signal[1]), "reset", task, place)
+            self._waits.happened((signal[0], 0, signal[1]), "reset", task, site)
 
     def failed(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """A task has failed; an address may have been the reason."""

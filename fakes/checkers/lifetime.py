@@ -10,7 +10,7 @@ from fakes.checkers.shadow import Work
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
-    from fakes.checkers.names import Place
+    from fakes.checkers.names import CallSite
     from fakes.errors import MemoryFault
     from fakes.executor.task import Task
     from fakes.machine.blocks import Block
@@ -24,14 +24,14 @@ class Lifetimes:
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
         self._born: dict[Block, int] = {}
-        self._freed: dict[int, tuple[Block, str, Place | None]] = {}
+        self._freed: dict[int, tuple[Block, str, CallSite | None]] = {}
         """First address -> what was there, how it is named, and where it was freed."""
 
     def allocated(self, block: Block, tick: int) -> None:
         """A block came into being."""
         self._born[block] = tick
 
-    def freed(self, host: Actor, block: Block, where: Place | None, users: list[Work], waiting: list[str]) -> None:
+    def freed(self, host: Actor, block: Block, where: CallSite | None, users: list[Work], waiting: list[str]) -> None:
         """The host frees a block; `users` are accesses that it has not waited for, `waiting` tasks still queued."""
         names = self._checks.names
         self._born.pop(block, None)
@@ -97,7 +97,7 @@ _BOUNDS_CURE = "Allocate what the task touches"
 _STALE_CURE = "A graph keeps the addresses it was captured with: keep that memory, or capture again"
 
 
-def _by(where: Place | None) -> str:
+def _by(where: CallSite | None) -> str:
     from fakes.checkers.names import at
 
     return at(where)

@@ -1,4 +1,4 @@
-"""What things are called in reports: by the names that the program has given, and the places where it made them."""
+"""What things are called in reports: by the names that the program has given, and the call sites where it made them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _OURS = frozenset({"fakes", "npuhal", "chips", "runtime", "ctypes", "contextlib", "threading", "weakref"})
 """Top packages whose code is not the program."""
 
-Place = tuple["CodeType | Code", int]
+CallSite = tuple["CodeType | Code", int]
 """Code and line."""
 
 
@@ -31,13 +31,13 @@ _ELSEWHERE = threading.local()
 def elsewhere(text: str) -> None:
     """Say where the program is whose call this thread carries out, as "file:line"; empty: nobody knows."""
     file, _, line = text.rpartition(":")
-    _ELSEWHERE.place = (Code(file), int(line)) if file and line.isdigit() else None
+    _ELSEWHERE.call_site = (Code(file), int(line)) if file and line.isdigit() else None
 
 
-def place() -> Place | None:
+def call_site() -> CallSite | None:
     """Return where the program is that has called into us."""
-    if hasattr(_ELSEWHERE, "place"):
-        known: Place | None = _ELSEWHERE.place
+    if hasattr(_ELSEWHERE, "call_site"):
+        known: CallSite | None = _ELSEWHERE.call_site
         return known
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
@@ -47,8 +47,8 @@ def place() -> Place | None:
     return None
 
 
-def at(where: Place | None, word: str = "at") -> str:
-    """Return " (at file:line)", or nothing for a place that is not known."""
+def at(where: CallSite | None, word: str = "at") -> str:
+    """Return " (at file:line)", or nothing for a call site that is not known."""
     return "" if where is None else f" ({word} {where[0].co_filename}:{where[1]})"
 
 
@@ -83,11 +83,11 @@ class Names:
     def work(self, work: Work) -> str:
         """Name a task, or what the host did."""
         if work.stream < 0:
-            return f"{work.what} by the host{at(work.place)}"
+            return f"{work.what} by the host{at(work.site)}"
         where = self.stream(work.stream, work.device)
-        return f"{work.what} at position {work.position} of {where}{at(work.place, 'submitted at')}"
+        return f"{work.what} at position {work.position} of {where}{at(work.site, 'submitted at')}"
 
     def block(self, block: Block) -> str:
         """Name a piece of memory."""
         asked = f" ({block.asked} bytes were asked for)" if 0 < block.asked < block.size else ""
-        return f"{block}{asked}{self.name('mem', block.base)}{at(block.place, 'allocated at')}"
+        return f"{block}{asked}{self.name('mem', block.base)}{at(block.site, 'allocated at')}"

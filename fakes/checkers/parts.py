@@ -14,7 +14,7 @@ from fakes.checkers.report import BOUNDS, UAF, Report
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
-    from fakes.checkers.names import Place
+    from fakes.checkers.names import CallSite
     from fakes.checkers.shadow import Work
     from fakes.machine.blocks import Block
 
@@ -26,15 +26,15 @@ NEVER = 1 << 62
 class Part:
     """One block: where, and from which step of the host to which."""
 
-    __slots__ = ("born", "died", "end", "freed", "low", "place")
+    __slots__ = ("born", "died", "end", "freed", "low", "site")
 
-    def __init__(self, low: int, size: int, born: int, place: Place | None) -> None:
-        self.low, self.end, self.born, self.place = low, low + size, born, place
+    def __init__(self, low: int, size: int, born: int, site: CallSite | None) -> None:
+        self.low, self.end, self.born, self.site = low, low + size, born, site
         self.died = NEVER
-        self.freed: Place | None = None
+        self.freed: CallSite | None = None
 
     def __str__(self) -> str:
-        return f"block {self.low:#x}+{self.end - self.low} of a pool{at(self.place, 'taken at')}"
+        return f"block {self.low:#x}+{self.end - self.low} of a pool{at(self.site, 'taken at')}"
 
 
 class _Pieces:
@@ -49,7 +49,7 @@ class _Pieces:
         self.since = 0
         """Tasks that were submitted before this step cannot be judged: what there was then is forgotten."""
 
-    def end(self, part: Part, tick: int, where: Place | None) -> None:
+    def end(self, part: Part, tick: int, where: CallSite | None) -> None:
         del self.live[part.low]
         self.starts.remove(part.low)
         part.died, part.freed = tick, where
@@ -70,7 +70,7 @@ class Parts:
         self._checks = checks
         self._of: dict[Block, _Pieces] = {}
 
-    def told(self, block: Block, address: int, size: int | None, tick: int, where: Place | None) -> None:
+    def told(self, block: Block, address: int, size: int | None, tick: int, where: CallSite | None) -> None:
         """A block begins at a step of the host; without a size it ends."""
         pieces = self._of.get(block)
         if pieces is None:

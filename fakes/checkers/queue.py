@@ -9,7 +9,7 @@ from fakes.checkers.race import Known
 from fakes.checkers.source import Piece
 
 if TYPE_CHECKING:
-    from fakes.checkers.names import Place
+    from fakes.checkers.names import CallSite
 
 POLLING = frozenset({"memory_wait", "mem_wait", "stream_switch", "stream_switch_ex", "model_execute", "stream_active",
                       "label_switch", "label_switch_by_index", "capture_condition", "capture_jump_back",
@@ -23,7 +23,7 @@ class Submission(NamedTuple):
     """What was known when an entry was put into a ring."""
 
     stamp: Stamp
-    place: Place | None
+    site: CallSite | None
     pieces: list[Piece]
     seen: Known
     """What the runtime has seen for itself, which counts for its own memory."""

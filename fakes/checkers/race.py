@@ -128,7 +128,7 @@ class Races:
         known = actor.known.get(first.actor, 0)
         if known:
             text += f"; what was ordered before is task {known} of the first one, this is task {first.tick}"
-        key = (first.what, first.stream, first.place, second.what, second.stream, second.place, block and block.base)
+        key = (first.what, first.stream, first.site, second.what, second.stream, second.site, block and block.base)
         checks.report(Report(check, text, self._cure(first, second), (one, two)), key)
 
     def _cure(self, first: Work, second: Work) -> str:

@@ -23,7 +23,7 @@ class Work(NamedTuple):
     """-1: the host."""
     device: int
     position: int
-    place: Any
+    site: Any
     """Where the program submitted it: (code object, line), or None."""
 
 

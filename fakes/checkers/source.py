@@ -74,7 +74,7 @@ class Sources:
             who = checks.names.work(work)
             text = f"the source of {who}, {piece.size} bytes at {piece.address:#x} of {what}, was changed by the host "
             text += "between the submission and the copy"
-            checks.report(Report(SOURCE, text, _CURE, (who,)), (work.stream, work.place, piece.address))
+            checks.report(Report(SOURCE, text, _CURE, (who,)), (work.stream, work.site, piece.address))
 
     def _digest(self, address: int, size: int) -> int | None:
         """Return a digest of memory; None where there is none, as the copy itself will find."""

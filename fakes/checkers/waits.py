@@ -14,7 +14,7 @@ from fakes.checkers.report import DEADLOCK, CheckFailed, Report
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
-    from fakes.checkers.names import Place
+    from fakes.checkers.names import CallSite
     from fakes.executor.task import Task
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
@@ -42,7 +42,7 @@ class Past(NamedTuple):
     what: str
     stream: int
     device: int
-    place: Place | None
+    site: CallSite | None
 
 
 def waited(task: Task) -> tuple[str, int] | None:
@@ -108,10 +108,10 @@ class Waits:
         queue = self._asked.get(sq)
         return any(self._calling.get(thread) == queue for thread in self._pollers)
 
-    def happened(self, key: Key, what: str, task: Task | None, place: Place | None) -> None:
+    def happened(self, key: Key, what: str, task: Task | None, site: CallSite | None) -> None:
         """A signal was recorded, reset or used up; kept for messages."""
         stream, device = (-1, key[1]) if task is None else (task.sq.stream_id, task.device.index)
-        self._past[key] = Past(what, stream, device, place)
+        self._past[key] = Past(what, stream, device, site)
 
     def moved(self) -> None:
         """The program did something other than polling, or a card went on."""
@@ -248,4 +248,4 @@ class Waits:
             return "was never recorded"
         last = past[-1]
         who = "the host" if last.stream < 0 else self._checks.names.stream(last.stream, last.device)
-        return f"was last {last.what} by {who}{at(last.place, 'submitted at')}"
+        return f"was last {last.what} by {who}{at(last.site, 'submitted at')}"

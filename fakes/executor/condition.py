@@ -109,9 +109,9 @@ class Registers:
             self._tables = event_tables(self._device)
         for base, card in self._tables:
             if base <= address < base + _EVENT_TABLES * _EVENT_TABLE_STRIDE:
-                table, place = divmod(address - base, _EVENT_TABLE_STRIDE)
-                number = table * _EVENTS_PER_TABLE + place // _EVENT_BYTES
-                return (card, number) if place < _EVENTS_PER_TABLE * _EVENT_BYTES else None
+                table, offset = divmod(address - base, _EVENT_TABLE_STRIDE)
+                number = table * _EVENTS_PER_TABLE + offset // _EVENT_BYTES
+                return (card, number) if offset < _EVENTS_PER_TABLE * _EVENT_BYTES else None
         return None
 
     def _queue(self, address: int) -> tuple[SubmissionQueue, int] | None:

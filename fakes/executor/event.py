@@ -163,8 +163,8 @@ def notify_remote(task: Task) -> int:
         raise TaskFault(f"no card has the physical id {fields['phy_id']}", Effect.SQE_ERROR.value)
     env = EncodeEnv(chip=chip, phy_chip_id=card.identity.chip_id, phy_die_id=card.identity.die_id)
     base = int(chip.prop("notifyBase")) + (chip_offset(env) if by_device_info(env) else 0)
-    table, place = divmod(fields["addr"] - base, _NOTIFY_TABLE_STRIDE)
-    number = table * int(chip.prop("starsNotifyTableSize")) + place // _NOTIFY_STRIDE
+    table, offset = divmod(fields["addr"] - base, _NOTIFY_TABLE_STRIDE)
+    number = table * int(chip.prop("starsNotifyTableSize")) + offset // _NOTIFY_STRIDE
     return record_elsewhere(task, card, number)
 
 

@@ -54,6 +54,6 @@ class Task:
         self.start, self.end = self.device.engines.occupy(self.sq, engines, cost)
 
     def following(self, index: int) -> bytes:
-        """Return the SQE `index` places behind this one."""
+        """Return the SQE `index` positions behind this one."""
         sq = self.sq
         return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)

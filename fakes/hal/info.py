@@ -61,7 +61,7 @@ class InfoCalls(Chapter):
         return code
 
     def halGetDeviceInfoByBuff(self, devid: int, module: int, info: int, buf: int, size: Any) -> int:
-        """Return a block of facts about a card: its unique id, or its place on the PCIe bus."""
+        """Return a block of facts about a card: its unique id, or its address on the PCIe bus."""
         device = self.device(devid)
         if device is None or not buf or size is None:
             return c.DRV_ERROR_INVALID_VALUE

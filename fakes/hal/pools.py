@@ -73,9 +73,9 @@ class PoolCalls(Chapter):
         if None in (addresses, sizes, locations, first) or not count or not kinds or flags:
             return c.DRV_ERROR_INVALID_VALUE
         starts, rooms = ((ctypes.c_uint64 * count).from_address(ctypes.addressof(one)) for one in (addresses, sizes))
-        places = (type(locations) * kinds).from_address(ctypes.addressof(locations))
+        given = (type(locations) * kinds).from_address(ctypes.addressof(locations))
         known = all(self._managed(at, room) is not None and room for at, room in zip(starts, rooms, strict=True))
-        return 0 if known and all(place.type for place in places) else c.DRV_ERROR_INVALID_VALUE
+        return 0 if known and all(location.type for location in given) else c.DRV_ERROR_INVALID_VALUE
 
     def halMemManagedRangeGetAttributes(
         self, data: Any, sizes: Any, attributes: Any, count: int, address: int, size: int

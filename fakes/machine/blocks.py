@@ -50,7 +50,7 @@ class Block:
     """The bytes belong to somebody else: mapped physical memory, or memory of another process."""
     asked: int = 0
     """Bytes that the program wanted, where it has said so: rounding and padding made `size` of it. Else 0."""
-    place: Any = None
+    site: Any = None
     """Where the program has asked for it, when that is watched."""
     parts: dict[int, int] = field(default_factory=dict)
     """First and last address + 1 of what the runtime has handed out of it."""

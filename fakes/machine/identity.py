@@ -42,12 +42,12 @@ class Identity:
 def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
     """Draw the identity of card `index` of `count`."""
     rng, local, _ = _begin(chip, seed, index)
-    place = _places(chip, seed, count)[index]
+    position = _positions(chip, seed, count)[index]
     return Identity(
         physical=(index + 1 + seed % (count - 1)) % count if count > 1 else 1 + seed % 7,
         local=2 * count + 4 * index + local,
-        chip_id=place // _DIES,
-        die_id=place % _DIES,
+        chip_id=position // _DIES,
+        die_id=position % _DIES,
         stars_base=0x5_0000_0000 + (rng.randrange(64) << 24),
         rtsq_base=0x5001_0000_0000 + (index << 32) + (rng.randrange(64) << 20),
         swap_base=0x5_3000_0000 + (rng.randrange(64) << 20),
@@ -67,21 +67,21 @@ def draw(chip: Chip, seed: int, index: int, count: int) -> Identity:
 
 
 def _begin(chip: Chip, seed: int, index: int) -> tuple[random.Random, int, int]:
-    """Return what a card's facts are drawn with, its share of the local id, and the place it would like to have."""
+    """Return what a card's facts are drawn with, its share of the local id, and the position it would like to have."""
     rng = random.Random(f"{seed}/{chip.soc}/{index}")
     local, chip_id, die_id = rng.randrange(4), rng.randrange(_CHIPS), rng.randrange(_DIES)
     return rng, local, chip_id * _DIES + die_id
 
 
-def _places(chip: Chip, seed: int, count: int) -> list[int]:
+def _positions(chip: Chip, seed: int, count: int) -> list[int]:
     """Return the die of each card, counted over the chips: no two cards have the same, or they would share tables."""
     taken: list[int] = []
     dies = max(_CHIPS * _DIES, count)
     for index in range(count):
-        place = _begin(chip, seed, index)[2]
-        while place in taken:
-            place = (place + 1) % dies
-        taken.append(place)
+        position = _begin(chip, seed, index)[2]
+        while position in taken:
+            position = (position + 1) % dies
+        taken.append(position)
     return taken
 
 

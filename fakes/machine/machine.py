@@ -174,7 +174,7 @@ class Machine:
         self.kernels.attach_aicpu(so_name, function_name, function)
 
     def attach_mission(self, start: int, function: MissionFunction, *, die: int = 0, name: str = "") -> None:
-        """Let a Python function stand for CCU instructions by the place of the first one."""
+        """Let a Python function stand for CCU instructions by the number of the first one."""
         self.kernels.missions.attach(start, function, die=die, name=name)
 
     def run_until_idle(self) -> int:

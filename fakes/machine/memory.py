@@ -323,8 +323,8 @@ class Memory:
         """Map a block for the host at its own address (for device memory a BAR window)."""
         file = self._file(block)
         if not block.host_access and file is not None:
-            place = file.start + block.pointer - file.address
-            self._reservation.map_file(block.base, block.span, file.fd, place)
+            offset = file.start + block.pointer - file.address
+            self._reservation.map_file(block.base, block.span, file.fd, offset)
             block.host_access = True
 
     def hide(self, block: Block) -> None:

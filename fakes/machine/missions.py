@@ -72,11 +72,11 @@ class Programs:
         self._functions: dict[tuple[int, int], tuple[str, MissionFunction]] = {}
 
     def attach(self, start: int, function: MissionFunction, *, die: int = 0, name: str = "") -> None:
-        """Let a function stand for the instructions from `start` on of a die; the same place again replaces it."""
+        """Let a function stand for the instructions from `start` on of a die; the same start again replaces it."""
         if not 0 <= die < DIES:
             raise FakeError(f"die is {die}: a card has dies 0 to {DIES - 1}")
         self._functions[die, start] = name or getattr(function, "__name__", "mission"), function
 
     def find(self, die: int, start: int) -> tuple[str, MissionFunction] | None:
-        """Return name and function of a place, None where nothing is attached."""
+        """Return name and function of a start, None where nothing is attached."""
         return self._functions.get((die, start))

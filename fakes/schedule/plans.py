@@ -19,7 +19,7 @@ ALL = 1 << 20
 """As many tasks as a plan ever asks for at once."""
 
 Plan = Mapping[tuple[int, int], int]
-"""(card, number of the decision) -> place of the queue in the order of ids, or number of tasks."""
+"""(card, number of the decision) -> index of the queue in the order of ids, or number of tasks."""
 
 
 class Choice(NamedTuple):
@@ -83,8 +83,8 @@ class Planned:
         ordered = sorted(queues, key=lambda sq: sq.sq_id)
         default = ordered.index(self._base.pick(queues))
         drawn = default if self._inner is self._base else ordered.index(self._inner.pick(queues))
-        place = self._settle(default, drawn, lambda: tuple(each for each in range(len(ordered)) if each != default))
-        chosen = ordered[place % len(ordered)]
+        choice = self._settle(default, drawn, lambda: tuple(each for each in range(len(ordered)) if each != default))
+        chosen = ordered[choice % len(ordered)]
         self._base.resume(chosen)
         return chosen
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from fakes.machine.blocks import Budget, Pool
 from fakes.machine.ids import IdPool
 from fakes.machine.signal import Signal
+from fakes.shared.folder import Folder
 from fakes.shared.names import Names, Source
-from fakes.shared.place import Place
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SharedIdPool(IdPool):
 
     def take(self, ceiling: int | None = None) -> int | None:
         """Return a free id below `ceiling`, or None."""
-        with self._table.place.locked():
+        with self._table.folder.locked():
             number = super().take(ceiling)
             if number is None and self._table.sweep():
                 number = super().take(ceiling)
@@ -55,7 +55,7 @@ class SharedIdPool(IdPool):
         """Take a given id; False when it is in use or out of range."""
         if not 0 <= number < self.limit:
             return False
-        with self._table.place.locked():
+        with self._table.folder.locked():
             if self.taken(number) and not (self._table.sweep() and not self.taken(number)):
                 return False
             self._table.own(self._card, self.name, number)
@@ -96,7 +96,7 @@ class SharedBudget(Budget):
     @property
     def free(self) -> int:
         """Bytes that no process has."""
-        with self._table.place.locked():
+        with self._table.folder.locked():
             self._table.sweep()
             elsewhere = self._table.bytes_elsewhere(self._card, self._pool)
             elsewhere += self._names.orphans(self._card, self._pool)
@@ -104,7 +104,7 @@ class SharedBudget(Budget):
 
     def take(self, size: int) -> bool:
         """Take bytes; False when there are too few."""
-        with self._table.place.locked():
+        with self._table.folder.locked():
             taken = super().take(size)
             if taken:
                 self._table.set_bytes(self._card, self._pool, self.used)
@@ -167,7 +167,7 @@ class Shared:
     """What the machines of several processes have in common."""
 
     def __init__(self, name: str, cards: int, sizes: Mapping[str, int], signature: str) -> None:
-        self.table = Table(Place(name), cards, sizes, signature)
+        self.table = Table(Folder(name), cards, sizes, signature)
         self.names = Names(self.table)
 
     def budget(self, card: int, pool: Pool, total: int) -> Budget:
@@ -184,11 +184,11 @@ class Shared:
 
     def source(self, memory: Memory, block: Block) -> Source | None:
         """Return where the bytes of a block are for others; None where they are not this process's to export."""
-        place = memory.source(block)
-        if place is None:
+        folder = memory.source(block)
+        if folder is None:
             return None
         number = list(Pool).index(block.pool)
-        return Source(self.table.slot, *self.table.identity(self.table.slot), *place, block.span, block.device, number)
+        return Source(self.table.slot, *self.table.identity(self.table.slot), *folder, block.span, block.device, number)
 
     def leave(self) -> None:
         """Give back what this process holds."""

@@ -82,7 +82,7 @@ class Names:
 
     def still(self) -> AbstractContextManager[None]:
         """Let nobody else export, free or open anything meanwhile."""
-        return nullcontext() if self._table is None else self._table.place.locked()
+        return nullcontext() if self._table is None else self._table.folder.locked()
 
     def publish(self, export: Export) -> None:
         """Let others find something, or find it otherwise than before."""
@@ -120,7 +120,7 @@ class Names:
         """Return what is behind a name, of whichever living process."""
         found = self._own.get(name)
         if found is None and self._table is not None:
-            with self._table.place.locked():
+            with self._table.folder.locked():
                 self._table.sweep()
                 rows = (row for raw in self._others() for row in raw["exports"] if row["name"] == name)
                 found = next(map(_export, rows), None)
@@ -140,7 +140,7 @@ class Names:
         """Whether another process has memory of this one open."""
         if self._table is None or not self._table.imports:
             return False
-        with self._table.place.locked():
+        with self._table.folder.locked():
             self._table.sweep()
             return source in self._sources()
 
@@ -148,7 +148,7 @@ class Names:
         """Withdraw all names of memory, so that nobody new opens it; returns whether others have it open."""
         if self._table is None:
             return False
-        with self._table.place.locked():
+        with self._table.folder.locked():
             self._keep(lambda export: export.source != source)
             return self.held(source)
 
@@ -157,7 +157,7 @@ class Names:
         table = self._table
         if table is None or not table.imports:
             return 0
-        with table.place.locked():
+        with table.folder.locked():
             return sum(
                 each.span for each in {*self._sources(), *self._opened}
                 if (each.device, each.pool) == (card, pool) and table.identity(each.slot) != (each.pid, each.started)
@@ -173,7 +173,7 @@ class Names:
     def _others(self) -> Iterator[Any]:
         assert self._table is not None
         for slot in self._table.living():
-            if slot != self._table.slot and (text := self._table.place.read(slot)) is not None:
+            if slot != self._table.slot and (text := self._table.folder.read(slot)) is not None:
                 yield json.loads(text)
 
     def _change(self, own: dict[str, Export], opened: list[Source]) -> None:
@@ -185,8 +185,8 @@ class Names:
         table = self._table
         if table is not None:
             text = json.dumps({"exports": [_row(each) for each in own.values()], "opened": [asdict(s) for s in opened]})
-            with table.place.locked():
-                table.place.write(table.slot, text.encode())
+            with table.folder.locked():
+                table.folder.write(table.slot, text.encode())
                 table.count_imports(len(opened))
         self._own, self._opened = own, opened
 

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from fakes.errors import NotShareable
-from fakes.shared.place import Place, gone, namespace, started
+from fakes.shared.folder import Folder, gone, namespace, started
 
 SLOTS = 254
 """Processes that may have a machine open at once."""
@@ -37,7 +37,7 @@ class Table:
     """The common state of the cards of one machine, and the row of this process in it.
 
     Args:
-        place: the folder and its lock.
+        folder: the folder and its lock.
         cards: how many there are.
         sizes: ids of each kind per card.
         signature: in words what the machine is like; all processes must open the same.
@@ -50,9 +50,9 @@ class Table:
     """
 
     def __init__(
-        self, place: Place, cards: int, sizes: Mapping[str, int], signature: str, slots: int = SLOTS
+        self, folder: Folder, cards: int, sizes: Mapping[str, int], signature: str, slots: int = SLOTS
     ) -> None:
-        self.place, self.cards, self.sizes, self.slots = place, cards, dict(sizes), slots
+        self.folder, self.cards, self.sizes, self.slots = folder, cards, dict(sizes), slots
         self._row = (_BYTES + cards * POOLS) * _NUMBER.size
         self._first = _HEAD.size + self.slots * self._row
         self._ids: dict[str, int] = {}
@@ -74,18 +74,18 @@ class Table:
 
     def enter(self) -> None:
         """Take a row."""
-        with self.place.entered():
-            self._enter(self.place.fd)
+        with self.folder.entered():
+            self._enter(self.folder.fd)
 
     def _enter(self, fd: int) -> None:
         import hashlib  # late: it brings a large library
 
         size = self._first + self.cards * self._card
         wanted = hashlib.sha256(self._signature.encode()).digest()
-        name, here, began = self.place.name, namespace(), started(os.getpid())
+        name, here, began = self.folder.name, namespace(), started(os.getpid())
         if not began:
             raise NotShareable("shared machines need a /proc that shows the processes of this container; mount one")
-        self.fresh = self.place.alone
+        self.fresh = self.folder.alone
         if self.fresh:
             os.ftruncate(fd, 0)
             os.posix_fallocate(fd, 0, size)  # a page that cannot be had later would be SIGBUS
@@ -116,23 +116,23 @@ class Table:
         """Give everything back; the last one takes the folder away. Twice does nothing."""
         if self.slot < 0:
             return
-        with self.place.locked():
+        with self.folder.locked():
             self._wipe(self.slot)
             self.sweep()
             if next(self.living(), None) is None:
-                self.place.remove()
+                self.folder.remove()
         self.forget()
 
     def forget(self) -> None:
         """Let go of the file without a word to the others: a forked child has no part in what its parent holds."""
         self.slot = -1
         self._map.close()
-        self.place.leave()
+        self.folder.leave()
 
     def sweep(self) -> bool:
         """Take from processes that are gone what they held; returns whether there were any."""
         swept = False
-        with self.place.locked():
+        with self.folder.locked():
             for slot in range(self.slots):
                 pid = self._get(slot, _PID)
                 if pid and gone(pid, self._get(slot, _STARTED)):
@@ -149,7 +149,7 @@ class Table:
                 owners = self._map[at : at + count]
                 if mine in owners:
                     self._map[at : at + count] = owners.translate(free)
-        self.place.discard(slot)
+        self.folder.discard(slot)
         for column in range(self._row // _NUMBER.size - 1, -1, -1):
             if self._get(slot, column):
                 self._put(column, 0, slot)
@@ -174,7 +174,7 @@ class Table:
 
     def next_number(self) -> int:
         """Return a number that nobody got before, from 1."""
-        with self.place.locked():
+        with self.folder.locked():
             number: int = _NUMBER.unpack_from(self._map, _NUMBER_AT)[0] + 1
             _NUMBER.pack_into(self._map, _NUMBER_AT, number)
         return number
@@ -182,7 +182,7 @@ class Table:
     def open_card(self, card: int) -> bool:
         """Note that this process has a card open; False when 64 have."""
         bit = 1 << card
-        with self.place.locked():
+        with self.folder.locked():
             for _ in range(2):
                 if sum(bool(self._get(slot, _OPENED) & bit) for slot in self.living()) < PER_CARD:
                     self._put(_OPENED, self._get(self.slot, _OPENED) | bit)

@@ -15,7 +15,7 @@ from fakes.errors import FakeError, MemoryFault
 from npuhal.records import dataclass
 
 _CHUNK = 30
-"""Windows are as large as 1 << this: an address has the same place in its window every time."""
+"""Windows are as large as 1 << this: an address has the same offset in its window every time."""
 _LARGE = 1 << 20
 """Copies above this do not stay in the window."""
 _PAGE = mmap.PAGESIZE
@@ -54,7 +54,7 @@ class CallerMemory:
         self._advise = libc.madvise
         self._advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
         self._windows: dict[tuple[int, int], mmap.mmap] = {}
-        self._places: dict[tuple[int, int], int] = {}
+        self._addresses: dict[tuple[int, int], int] = {}
         self._copies: list[_Copy] = []
 
     @property
@@ -70,7 +70,7 @@ class CallerMemory:
         for copy in self._copies:
             if copy.address < address + size and address < copy.address + copy.size:
                 self._put_back(copy)
-        pointer = self._place(address, size)
+        pointer = self._address_for(address, size)
         self.fetch(pointer, address, size, use)
         before = b"" if use.endswith(" from") and size > _LARGE else ctypes.string_at(pointer, size)
         self._copies.append(_Copy(address, size, pointer, before))
@@ -93,15 +93,15 @@ class CallerMemory:
         """Copy bytes at `pointer` into the program's memory."""
         self._move(self._write, pointer, address, size, use)
 
-    def _place(self, address: int, size: int) -> int:
+    def _address_for(self, address: int, size: int) -> int:
         first, last = address >> _CHUNK, (address + max(size, 1) - 1) >> _CHUNK
         key = first, last
         if key not in self._windows:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
             window = mmap.mmap(-1, (last - first + 1) << _CHUNK, flags)
             self._windows[key] = window
-            self._places[key] = ctypes.addressof(ctypes.c_char.from_buffer(window))
-        return self._places[key] + address - (first << _CHUNK)
+            self._addresses[key] = ctypes.addressof(ctypes.c_char.from_buffer(window))
+        return self._addresses[key] + address - (first << _CHUNK)
 
     def _put_back(self, copy: _Copy) -> None:
         before = copy.before

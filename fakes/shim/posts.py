@@ -52,7 +52,7 @@ class Posts:
     def take(self) -> bool:
         """Carry out what was posted; returns whether there was anything. The machine's lock is held."""
         header, unpack, send, info = self._header, _HEAD.unpack_from, self._send, self._info
-        place, size, copy = ctypes.addressof(info), ctypes.sizeof(info), ctypes.memmove
+        source, size, copy = ctypes.addressof(info), ctypes.sizeof(info), ctypes.memmove
         end, taken = header.posted, self._taken
         if taken == end:
             return False
@@ -60,7 +60,7 @@ class Posts:
             at = taken % POSTS_BYTES
             device, count = unpack(self._bytes, at)
             if device != _SKIP:
-                copy(place, self._ring + at + _HEAD_BYTES, size)
+                copy(source, self._ring + at + _HEAD_BYTES, size)
                 try:
                     code = send(device, info)
                 except BaseException as error:

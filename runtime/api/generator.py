@@ -91,7 +91,7 @@ class RandomGenerator(NotCopied):
             distribution=how, number=number, parameters=tuple(_encoded(number, value) for value in parameters),
             seed=_word(self.seed), count=_word(count), result=target.address, counter=counter.address,
         )
-        # The counter moves in the stream, so that draws which are still queued each start from their own place.
+        # The counter moves in the stream, so that draws which are still queued each start from their own count.
         stream.write_value(counter, self._drawn % (1 << 64))
         queue_random(stream, asked, f"RandomGenerator.{how.name.lower()}", counter, target)
         self._drawn += count

@@ -240,14 +240,16 @@ class Stream(core.Stream):
 
     @overload
     def capture(
-        self, mode: CaptureMode = CaptureMode.GLOBAL, *, places: bool | None = None, dry_run: Literal[False] = False
+        self, mode: CaptureMode = CaptureMode.GLOBAL, *, sites: bool | None = None, dry_run: Literal[False] = False,
+        places: bool | None = None,
     ) -> CaptureSection: ...
 
     @overload
     def capture(self, mode: CaptureMode = CaptureMode.GLOBAL, *, dry_run: Literal[True]) -> DryRunSection: ...
 
     def capture(
-        self, mode: CaptureMode = CaptureMode.GLOBAL, *, places: bool | None = None, dry_run: bool = False
+        self, mode: CaptureMode = CaptureMode.GLOBAL, *, sites: bool | None = None, dry_run: bool = False,
+        places: bool | None = None,
     ) -> CaptureSection | DryRunSection:
         """Capture what is submitted to the stream: `with stream.capture() as graph: ...`, then `graph.launch(stream)`.
 
@@ -256,8 +258,9 @@ class Stream(core.Stream):
 
         Args:
             mode: which threads may not wait for the device meanwhile.
-            places: whether nodes note where they were captured; by default as NPUHAL_TRACE_CREATION says.
+            sites: whether nodes keep where they were captured; by default as NPUHAL_TRACE_CREATION says.
             dry_run: only count: nothing is taken from the device, and the block gets something with a `cost`.
+            places: the former name of `sites`.
 
         Raises:
             NotSupported 207000: it is the default stream. CaptureError 107027: it is being captured.
@@ -265,7 +268,7 @@ class Stream(core.Stream):
         """
         from runtime.feature.graph.recording.section import CaptureSection, DryRunSection
 
-        return DryRunSection(self, mode) if dry_run else CaptureSection(self, mode, places)
+        return DryRunSection(self, mode) if dry_run else CaptureSection(self, mode, places if sites is None else sites)
 
     def task_group(self) -> GroupSection:
         """Group kernels of a capture that are to be changed later: `with stream.task_group() as group: ...`."""
@@ -276,7 +279,7 @@ class Stream(core.Stream):
     def update(self, group: TaskGroup) -> UpdateSection:
         """Launch the kernels of a group anew, in the same order: `with stream.update(group): ...`.
 
-        The change takes place in the stream, like a copy: an execution that reaches the kernels behind it takes the new
+        The change is made in the stream, like a copy: an execution that reaches the kernels behind it takes the new
         parameters, also one that was queued before. Order both by an event where that matters.
         """
         from runtime.feature.graph.recording.section import UpdateSection

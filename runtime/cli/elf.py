@@ -99,7 +99,7 @@ def as_json(name: str, result: Registration) -> dict[str, object]:
         "func_num": result.function_count,
         "default_attr": int(result.default),
         "intercore": int(result.intercore_sync),
-        "globals": {each: list(place) for each, place in result.globals.items()},
+        "globals": {each: list(span) for each, span in result.globals.items()},
         "kernels": [_kernel_json(kernel) for kernel in result.kernels],
         "table": [kernel.key for kernel in result.table],
     }
@@ -225,8 +225,8 @@ def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:
     if result.kernels:
         heads = ["kernel", "key", "kind", "mix", "ratio", "entry", "bytes", "args", "stack", "arguments"]
         out.table(heads, [_row(kernel) for kernel in result.kernels])
-    for each, place in result.globals.items():
-        out.line(f"  global {printable(each)}: offset {place.offset}, {place.size} bytes")
+    for each, span in result.globals.items():
+        out.line(f"  global {printable(each)}: offset {span.offset}, {span.size} bytes")
     for note in result.notes.texts():
         out.line(f"  note: {printable(note)}", style="yellow")
     if result.error is not None:

@@ -97,10 +97,10 @@ class DeviceInfo(HalCalls):
 
     def pci_address(self) -> str:
         """Return where the device sits on the PCIe bus, as domain:bus:device.function (struct HAL_PCIE_INFO)."""
-        place = s.HAL_PCIE_INFO.from_buffer_copy(
+        address = s.HAL_PCIE_INFO.from_buffer_copy(
             self._block("MODULE_TYPE_PCIE", "INFO_TYPE_PCIE_ID_INFO", ctypes.sizeof(s.HAL_PCIE_INFO))
         )
-        return f"{place.domain:04x}:{place.bus:02x}:{place.device:02x}.{place.function:x}"
+        return f"{address.domain:04x}:{address.bus:02x}:{address.device:02x}.{address.function:x}"
 
     def _block(self, module: str, info: str, size: int) -> bytes:
         block, length = ctypes.create_string_buffer(size), ctypes.c_int32(size)

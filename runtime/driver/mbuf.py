@@ -67,7 +67,7 @@ class BufferDriver(HalCalls):
         return int(number.value)
 
     def member(self, chain: int, index: int) -> int:
-        """Return a buffer of a chain by its place."""
+        """Return a buffer of a chain by its index."""
         found = ctypes.c_void_p(0)
         rc = self.hal.halMbufChainGetMbuf(chain, index, ctypes.byref(found))
         self.check(rc, "halMbufChainGetMbuf", f"{chain:#x}, number {index}")

@@ -30,9 +30,9 @@ class ManagedDriver(HalCalls):
         """Move ranges (address, size): location k, a (kind, number), is for the ranges from `starts[k]` on."""
         count = len(ranges)
         starts_at, sizes = ((ctypes.c_uint64 * count)(*column) for column in zip(*ranges, strict=True))
-        places = (s.drv_uvm_location * len(locations))(*(_location(*place) for place in locations))
+        packed = (s.drv_uvm_location * len(locations))(*(_location(*location) for location in locations))
         rc = self.hal.halMemManagedPrefetchBatch(
-            starts_at, sizes, count, places, (ctypes.c_uint64 * len(starts))(*starts), len(starts), 0
+            starts_at, sizes, count, packed, (ctypes.c_uint64 * len(starts))(*starts), len(starts), 0
         )
         self.check(rc, "halMemManagedPrefetchBatch", f"{count} ranges")
 

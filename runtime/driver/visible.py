@@ -76,13 +76,13 @@ def read_mask(mask: str | None, device_count: int) -> VisibleDevices:
     words = mask[:_MOST_CHARACTERS].split(",")
     ids: list[int] = []
     stopped_at = dropped = ""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         number = _leading_number(word)
         named = number is not None and number < device_count
         if number is not None and named:
             ids.append(number)
         if not named or natural(word) is None:
-            stopped_at, dropped = word or "an empty word", ",".join(words[place + named :])
+            stopped_at, dropped = word or "an empty word", ",".join(words[index + named :])
             break
     numbers = {_leading_number(word.strip()) for word in words}
     corrected = ",".join(str(number) for number in range(device_count) if number in numbers)

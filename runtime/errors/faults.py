@@ -56,7 +56,7 @@ class RuntimeFault(Exception):
         message_id, params: the user message (EExxxx, EHxxxx) this fault posts and its parameters; "" posts none.
         hal_call, hal_code, hal_name: the driver call below and its drvError_t; "", 0 and "" when none was involved.
         hint: what to do about it.
-        details: further facts for tools, such as stream, task and place of submission.
+        details: further facts for tools, such as stream, task and call site.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class DeviceCode(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message of the public catalogue: number, parameters in order, and our wording with {parameter} places."""
+    """A message of the public catalogue: number, parameters in order, and our wording with {parameter} fields."""
 
     number: str
     parameters: tuple[str, ...]

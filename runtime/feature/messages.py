@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SelfQueue = TypeVar("SelfQueue", bound="MessageQueue")
 
 _HEAD = struct.Struct("<iiIIiIIHH24xQ")
-"""Before each item: version, kind, its place, how many there are, data type, dimensions, bytes between this head and
+"""Before each item: version, kind, its index, how many there are, data type, dimensions, bytes between this head and
 the data, slices, which slice this is, bytes of data."""
 _DIM = struct.Struct("<q")
 _UNIT = 64
@@ -88,14 +88,14 @@ class Item:
 def packed(items: Iterable[Item]) -> bytes:
     """Return the message of some items: heads and dimensions, padded so that each is followed by its data."""
     listed, message, before = list(items), bytearray(), 0
-    for place, item in enumerate(listed):
+    for index, item in enumerate(listed):
         size = _HEAD.size + _DIM.size * len(item.dims)
-        room = -(-(size + before) // _UNIT) * _UNIT - before - _HEAD.size
+        head_bytes = -(-(size + before) // _UNIT) * _UNIT - before - _HEAD.size
         message += _HEAD.pack(
-            0, item.kind, place, len(listed), item.data_type, len(item.dims), room, item.slices, item.slice_number,
-            len(item.data),
+            0, item.kind, index, len(listed), item.data_type, len(item.dims), head_bytes, item.slices,
+            item.slice_number, len(item.data),
         )
-        message += b"".join(map(_DIM.pack, item.dims)).ljust(room, b"\0") + item.data
+        message += b"".join(map(_DIM.pack, item.dims)).ljust(head_bytes, b"\0") + item.data
         before = len(item.data)
     return bytes(message)
 
@@ -116,14 +116,14 @@ def _items(message: bytes) -> Iterator[tuple[int, Item]]:
     while left:
         if at + _HEAD.size > len(message):
             raise _cut_off(at, len(message))
-        version, kind, place, count, data_type, rank, room, slices, number, size = _HEAD.unpack_from(message, at)
+        version, kind, index, count, data_type, rank, head_bytes, slices, number, size = _HEAD.unpack_from(message, at)
         at += _HEAD.size
-        begin = at + max(room, rank * _DIM.size)
+        begin = at + max(head_bytes, rank * _DIM.size)
         if begin + size > len(message) or kind not in tuple(ItemKind):
             raise _cut_off(at, len(message))
-        dims = tuple(_DIM.unpack_from(message, at + index * _DIM.size)[0] for index in range(rank))
+        dims = tuple(_DIM.unpack_from(message, at + dim * _DIM.size)[0] for dim in range(rank))
         yield version, Item(ItemKind(kind), data_type, dims, message[begin : begin + size], slices, number)
-        at, left = begin + size, count - place - 1
+        at, left = begin + size, count - index - 1
 
 
 def _cut_off(at: int, size: int) -> errors.RuntimeFault:

@@ -14,8 +14,8 @@ POINTER_BYTES = 8
 class HostBlock:
     """An argument block in host memory.
 
-    ``pointers`` are the places that will point into the block itself: (offset of the pointer, offset of its data), in
-    bytes. Tiling data and host inputs are such places. Checked by `check`.
+    ``pointers`` are the words that will point into the block itself: (offset of the pointer, offset of its data), in
+    bytes. Tiling data and host inputs are reached by such words. Checked by `check`.
     """
 
     data: bytes
@@ -25,7 +25,7 @@ class HostBlock:
         """Return the block itself, if it can be launched with.
 
         Raises:
-            InvalidArgument 107000: it is empty (EE1003), or a place lies outside of it (EE1017).
+            InvalidArgument 107000: it is empty (EE1003), or a pointer lies outside of it (EE1017).
         """
         size = len(self.data)
         if not size:

@@ -36,7 +36,7 @@ class LaunchLog:
     def __init__(self) -> None:
         self._numbers = itertools.count()
         self._open: dict[int, deque[tuple[int, int]]] = {}
-        """By lane: (number, end of its place in the ring) of launches that no wait has seen done."""
+        """By lane: (number, position behind it in the ring) of launches that no wait has seen done."""
         self._lock = threading.Lock()
 
     def sent(self, stamps: Stamps) -> None:
@@ -48,7 +48,7 @@ class LaunchLog:
             times.insert(0, f"1 {PHASES[ADDRESS]} prepared")
         _LOG.info(
             "%s %d: %s on %s, %s, submitted at %s: us by phase: %s, then %.1f",
-            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), _left(one), one.place,
+            "launch" if one.is_launch else "task", number, one.label, _where(one.lane), _left(one), one.site,
             ", ".join(times), phases[REST] / _NS,
         )
         if one.is_launch and one.position >= 0:

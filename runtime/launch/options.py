@@ -78,7 +78,7 @@ class LaunchAttribute(enum.IntEnum):
 def from_attributes(call: str, attributes: Iterable[tuple[int, int, int]]) -> LaunchOptions:
     """Return the options that attributes say: (id, first word of the value, second word); the last of an id counts.
 
-    Engine type and block offset have no place in the SQEs of STARS chips and change nothing there.
+    Engine type and block offset are not in the SQEs of STARS chips and change nothing there.
 
     Raises:
         InvalidArgument 107000: an unknown id (EE1001), a value out of range (EE1003), both time limits (EE1017).

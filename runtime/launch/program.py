@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from chips.binary import AicpuKernel as Entry
 from chips.binary import AicpuProgram, BinaryError, LoadOptions, load_embedded
 from chips.binary import Program as CoreProgram
-from chips.binary.placement import aligned_base, place
+from chips.binary.placement import aligned_base, plan_placement
 from chips.binary.side_file import side_file_of
 from chips.memory_rules import internal_flags
 from npuhal.files import read_bytes
@@ -230,19 +230,19 @@ class Program(NotCopied):
             self._load(self.binary)
 
     def _load(self, binary: CoreProgram) -> None:
-        """Copy the image to a 4 KiB aligned place: from the kernel pool, else memory of its own."""
+        """Copy the image to a 4 KiB aligned address: from the kernel pool, else memory of its own."""
         if not binary.load_size:
             raise errors.fault(
                 "RT_ERROR_PROGRAM_SIZE", f"{self.name}: no section of the file is to be loaded", layer="launch",
                 hint="link the kernel: its code must be in a section with the ALLOC flag",
             )
         device = self.device
-        plan = place(binary.load_size, device.chip, read_only=binary.read_only)
+        plan = plan_placement(binary.load_size, device.chip, read_only=binary.read_only)
         address = device.kernel_pool.alloc(plan.size, read_only=plan.read_only) if plan.from_pool else None
         if address is not None:
             block = (address, plan.size, True)
         else:
-            plan = place(binary.load_size, device.chip, read_only=binary.read_only, pool=False)
+            plan = plan_placement(binary.load_size, device.chip, read_only=binary.read_only, pool=False)
             address = device.memory.alloc(plan.size, internal_flags(hbm=True, device_read_only=plan.read_only))
             block = (address, 0, False)
         start = aligned_base(address)

@@ -36,7 +36,7 @@ from runtime.launch.task_records import (
     Span,
     Stamps,
     Waited,
-    place_of,
+    call_site_of,
 )
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Recorder:
               ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Return packing and send with stamps; the position is the ring's at that moment, for the lock is held."""
         here, ring, depth, clock = self._here, stream.ring, stream.ring.depth, _clock
-        places = self._by_stream[id(stream)].places
+        by_position = self._by_stream[id(stream)].by_position
 
         stamps: Stamps = []
 
@@ -195,7 +195,7 @@ class Recorder:
             pack(*values)
             stamps[AT_BUILT] = clock()
             stamps[AT_POSITION] = position = ring.submitted
-            places[position % depth] = stamps
+            by_position[position % depth] = stamps
 
         def sent(device_id: int, reference: Any) -> Any:
             rc = send(device_id, reference)
@@ -219,10 +219,10 @@ class Recorder:
         for sink in self.sinks:
             sink.report(record)
 
-    def place(self, stream: StreamPort, position: int | None) -> str:
+    def call_site(self, stream: StreamPort, position: int | None) -> str:
         """Return "file:line" of who submitted the newest task at a ring position, or ""."""
-        stamps = None if position is None else self._by_stream[id(stream)].places[position]
-        return "" if stamps is None else place_of(stamps)
+        stamps = None if position is None else self._by_stream[id(stream)].by_position[position]
+        return "" if stamps is None else call_site_of(stamps)
 
     @contextmanager
     def span(self, name: str, **facts: Any) -> Iterator[None]:
@@ -287,7 +287,7 @@ class _WatchedSink(OwnSink):
         stamps[AT_TAKEN] = _clock()
         stamps[AT_POSITION] = position = stream.ring.submitted - count
         for offset in range(count):
-            self._lane.places[(position + offset) % stream.ring.depth] = stamps
+            self._lane.by_position[(position + offset) % stream.ring.depth] = stamps
         return ids
 
     def commit(self, stream: StreamPort, sqes: bytes) -> None:

@@ -53,7 +53,7 @@ class Lane:
         arguments: how kernel arguments reach the device: dma, bar or copy.
         submitted: SQEs that had been submitted when watching began.
         pending: those of them that were not reclaimed.
-        places: the stamps of the newest task at each ring position.
+        by_position: the stamps of the newest task at each ring position.
     """
 
     stream: Stream
@@ -65,14 +65,14 @@ class Lane:
     arguments: str
     submitted: int
     pending: int
-    places: list[Stamps | None] = field(repr=False)
+    by_position: list[Stamps | None] = field(repr=False)
 
 
 class Sent:
     """One launch, or another task, made readable.
 
     Attributes:
-        place: "file:line" of the caller.
+        site: "file:line" of the caller.
         position: absolute position of the (first) SQE in the ring, NOT_SENT or CAPTURED.
         pending: SQEs in the ring right after it.
         sqes: the entries of a task that no launcher has sent, else empty.
@@ -90,9 +90,12 @@ class Sent:
         self.sqes: bytes = stamps[AT_SQES]
 
     @property
-    def place(self) -> str:
+    def site(self) -> str:
         """Where in the user's program it was submitted, "file:line"."""
-        return place_of(self._stamps)
+        return call_site_of(self._stamps)
+
+    place = site
+    """The former name of `site`."""
 
     @property
     def began_ns(self) -> int:
@@ -183,7 +186,7 @@ class Kept:
         self.span, self.report = self.spans.append, self.reports.append
 
 
-def place_of(stamps: Stamps) -> str:
+def call_site_of(stamps: Stamps) -> str:
     """Return "file:line" of whoever made a launch or sent a task."""
     code, instruction = stamps[AT_CODE], stamps[AT_INSTRUCTION]
     line = next((line for start, end, line in code.co_lines() if start <= instruction < end), None)

@@ -72,14 +72,14 @@ def packer(kinds: tuple[type, ...], unit: int = 1, frame: Frame = BARE) -> Pack:
     names = [f"a{number}" for number in range(len(kinds))]
     values = [name if code else f"{name}.word" for name, code in zip(names, codes, strict=True)]
     packed = ", ".join((*map(str, before), *values, *map(str, behind)))
-    place = f"offset + {lead}" if lead else "offset"
+    target = f"offset + {lead}" if lead else "offset"
     unlike = [f"type({name}) is not kind{n}" for n, name in enumerate(names) if codes[n]]
     unlike += [f"({name} := float({name})) != {name}" for n, name in enumerate(names) if codes[n] in _THROUGH_DOUBLE]
     rest = -layout.size % unit
-    store = f"pack_into(view, {place}, {packed})"
+    store = f"pack_into(view, {target}, {packed})"
     if unit > 1:  # the staging bytes are new each time, because threads share a launcher
         layout = struct.Struct(f"{layout.format}{rest}x")
-        store = f"view[{place} : offset + {lead + layout.size}] = pack({packed})"
+        store = f"view[{target} : offset + {lead + layout.size}] = pack({packed})"
     source = f"""
 def packed(view, offset, arguments):
     try:

@@ -56,7 +56,7 @@ class Watch:
     def lanes(self) -> tuple[list[Lane], dict[int, int]]:
         """Return the streams as they were when the watch began, or later when they were made; and numbers of records.
 
-        The numbers lead from the id of the lane that a record names to the place in the list.
+        The numbers lead from the id of the lane that a record names to the index in the list.
         """
         if self._recorder is None:
             return [], {}

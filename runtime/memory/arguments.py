@@ -7,10 +7,11 @@ get from the host to a block is the pool's business:
 * `bar`: device memory that the host may store to, for small blocks where the PCIe BAR is large enough;
 * `dma`: a pinned host block beside each device block, joined by a DMA descriptor that is built once;
 * `ub`: the same over a UB link, where the copy is queued with the stream's own tasks;
-* `copy`: a synchronous driver copy, where the chip or its place knows none of these.
+* `copy`: a synchronous driver copy, where the chip or its link knows none of these.
 
-Streams made for fast launches have a pool of their own, one block for each place in their queue, while the device has
-some left. The vendor cuts that memory into pieces of any length, in the order of the tasks; equal blocks need no order.
+Streams made for fast launches have a pool of their own, one block for each position of their queue, while the device
+has some left. The vendor cuts that memory into pieces of any length, in the order of the tasks; equal blocks need no
+order.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from npuhal.records import dataclass
 from runtime.memory.location import Location
 
 VARIABLE = "NPUHAL_TRACE_CREATION"
-"""Set to 1 to keep the place where each block was asked for; it then stands in out-of-memory errors and reports."""
+"""Set to 1 to keep the call site of each block; it then stands in out-of-memory errors and reports."""
 
-_PLACES = 3
+_MOST_SITES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ class Ledger:
         """Start empty.
 
         Args:
-            site: names the place in the user's program that is running now.
-            traces: keep places whatever the environment says.
+            site: names the line of the user's program that is running now.
+            traces: keep call sites whatever the environment says.
         """
-        self.place = site
+        self.call_site = site
         self._held: dict[int, Held] = {}
         self._lock = threading.Lock()
         self.traces = traces or os.environ.get(VARIABLE) == "1"
-        """Whether places are kept; may be changed at any time."""
+        """Whether call sites are kept; may be changed at any time."""
         self.current: Counter[Location] = Counter()
         self.peak: Counter[Location] = Counter()
 
     def add(self, address: int, size: int, location: Location) -> Held:
         """Enter a block."""
-        held = Held(size, location, self.place() if self.traces else "")
+        held = Held(size, location, self.call_site() if self.traces else "")
         with self._lock:
             self._held[address] = held
             self.current[location] += size
@@ -78,7 +78,7 @@ class Ledger:
             return sum(self.current[location] for location in locations)
 
     def by_site(self, location: Location = Location.DEVICE) -> list[tuple[str, int, int]]:
-        """Return (place, bytes, blocks) of what is held, largest first."""
+        """Return (call site, bytes, blocks) of what is held, largest first."""
         size: Counter[str] = Counter()
         count: Counter[str] = Counter()
         with self._lock:
@@ -99,8 +99,8 @@ class Ledger:
 
 
 def most(rows: Sequence[tuple[str, int, int]]) -> str:
-    """Say where those who hold most have asked: rows are (place, bytes, blocks), largest first."""
+    """Say where those who hold most have asked: rows are (call site, bytes, blocks), largest first."""
     named = [row for row in rows if row[0]]
     if not named:
         return f" ({VARIABLE}=1 tells where they were asked for)"
-    return ", most at " + ", ".join(f"{site} ({size} in {count})" for site, size, count in named[:_PLACES])
+    return ", most at " + ", ".join(f"{site} ({size} in {count})" for site, size, count in named[:_MOST_SITES])

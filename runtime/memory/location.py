@@ -33,7 +33,7 @@ _CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemoryLocation:
     """Where an address lies, on which device (the driver's number) and on pages of which size."""
 
     location: Location
@@ -41,7 +41,7 @@ class Place:
     page_bytes: int = 0
 
 
-def locate(memory: MemoryDriver, address: int, *, exists: bool = False) -> Place:
+def locate(memory: MemoryDriver, address: int, *, exists: bool = False) -> MemoryLocation:
     """Ask the driver about an address; one that it does not know, freed ones among them, is UNREGISTERED.
 
     Args:
@@ -49,6 +49,6 @@ def locate(memory: MemoryDriver, address: int, *, exists: bool = False) -> Place
     """
     found = memory.attribute(address, exists=exists)
     if found is None:
-        return Place(Location.UNREGISTERED)
+        return MemoryLocation(Location.UNREGISTERED)
     kind, device_id, page = found
-    return Place(_CLASSES.get(kind, Location.UNREGISTERED), device_id, page)
+    return MemoryLocation(_CLASSES.get(kind, Location.UNREGISTERED), device_id, page)

@@ -54,7 +54,7 @@ class CachingPool:
 
         Args:
             rounded: what a request becomes by the chip's rule (multiples of 32, padding).
-            ledger: knows whether places of requests are kept, and the place in the user's program that runs now.
+            ledger: knows whether call sites of requests are kept, and the one that runs now.
         """
         self._source, self._rounded, self._ledger = source, rounded, ledger
         self._annotate = source.annotate
@@ -109,7 +109,7 @@ class CachingPool:
     def _hand_out(self, block: Block, size: int) -> Block:
         """Note that a block is in use now, for a request of so many bytes."""
         block.requested = size
-        block.site = self._ledger.place() if self._ledger.traces else ""
+        block.site = self._ledger.call_site() if self._ledger.traces else ""
         self.statistics.took(block.size, size)
         if self._annotate is not None:
             self._annotate(block.address, size)

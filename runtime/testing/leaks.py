@@ -1,4 +1,4 @@
-"""What a process still holds of its devices, by name and place of creation, and what a card thinks it holds."""
+"""What a process still holds of its devices, by name and call site, and what a card thinks it holds."""
 
 from __future__ import annotations
 

@@ -98,14 +98,14 @@ def _stretch(bar: Bar, number: int, tid: int) -> Iterator[dict[str, Any]]:
 def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:
     track = trace.tracks[task.lane]
     facts = {
-        "number": task.number, "submitted at": task.place, "stream": track.stream_id, "device": track.device,
+        "number": task.number, "submitted at": task.site, "stream": track.stream_id, "device": track.device,
         "way out": track.way, "arguments by": track.arguments if task.is_launch else "-",
         "SQEs pending": task.pending, "ring position": task.position, "send's share": f"{task.send_share:.0%}",
         "waited for later (us)": round(task.wait_us, 3),
         **{f"sqe.{name}": value for name, value in task.fields.items() if value},
     }  # fmt: skip
     if task.captured:
-        facts = {"submitted at": task.place, "stream": track.stream_id, "way out": "none: a graph has kept it"}
+        facts = {"submitted at": task.site, "stream": track.stream_id, "way out": "none: a graph has kept it"}
         yield _slice(task.name, "captured", _HOST, thread, task.began_us, task.ended_us, facts)
         return
     kind = "launch" if task.is_launch else "task"
@@ -127,14 +127,14 @@ def _arrows(trace: Trace, threads: dict[int, int]) -> Iterator[dict[str, Any]]:
 
     for task in trace.tasks:
         if task.executed is not None and task.is_launch:
-            yield from _arrow(f"launch-{task.number}", "launch", host(task), _device_place(trace, task))
+            yield from _arrow(f"launch-{task.number}", "launch", host(task), _device_end(trace, task))
     for number, replay in enumerate(trace.replays):
         if replay.starter is not None and trace.tasks[replay.starter].executed is not None:
-            head = _place(trace, replay.lane, replay.executed)
-            yield from _arrow(f"graph-{number}", "graph", _device_place(trace, trace.tasks[replay.starter]), head)
+            head = _end(trace, replay.lane, replay.executed)
+            yield from _arrow(f"graph-{number}", "graph", _device_end(trace, trace.tasks[replay.starter]), head)
     for number, (source, target) in enumerate(trace.edges):
         first, second = trace.tasks[source], trace.tasks[target]
-        ends = [_device_place(trace, one) if one.executed else host(one) for one in (first, second)]
+        ends = [_device_end(trace, one) if one.executed else host(one) for one in (first, second)]
         yield from _arrow(f"event-{number}", "event", *ends)
 
 
@@ -143,12 +143,12 @@ def _arrow(name: str, kind: str, start: dict[str, Any], end: dict[str, Any]) -> 
     yield {"ph": "f", "bp": "e", "name": kind, "cat": kind, "id": name, **end}
 
 
-def _device_place(trace: Trace, task: Task) -> dict[str, Any]:
+def _device_end(trace: Trace, task: Task) -> dict[str, Any]:
     assert task.executed is not None
-    return _place(trace, task.lane, task.executed)
+    return _end(trace, task.lane, task.executed)
 
 
-def _place(trace: Trace, lane: int, executed: Executed) -> dict[str, Any]:
+def _end(trace: Trace, lane: int, executed: Executed) -> dict[str, Any]:
     return {"pid": _FIRST_DEVICE + trace.tracks[lane].device, "tid": lane + 1, "ts": round(executed.began_us, 3)}
 
 

@@ -115,10 +115,10 @@ def _starter(started: list[Task], head: Executed) -> int | None:
 
 def add_time_stamps(tasks: list[Task], numbers: dict[int, int], kept: Kept) -> str:
     """Say when timing events were passed: the stretch before one is what the stream did since the one before."""
-    by_place = {(task.lane, task.position % 65536): task for task in tasks}
+    by_position = {(task.lane, task.position % 65536): task for task in tasks}
     before: dict[int, float] = {}
     moved: float | None = None
-    for task, lane, ticks in _stamps(by_place, numbers, kept):
+    for task, lane, ticks in _stamps(by_position, numbers, kept):
         now = ticks / (float(lane.stream.env.chip.prop("eventTimestampFreq")) / 1000)
         moved = task.ended_us - now if moved is None else moved
         task.executed = Executed(before.get(task.lane, now) + moved, now + moved, "since the timing event before")
@@ -126,9 +126,10 @@ def add_time_stamps(tasks: list[Task], numbers: dict[int, int], kept: Kept) -> s
     return "time stamps of the program's own timing events" if before else ""
 
 
-def _stamps(by_place: dict[tuple[int, int], Task], numbers: dict[int, int], kept: Kept,
+def _stamps(by_position: dict[tuple[int, int], Task], numbers: dict[int, int], kept: Kept,
             ) -> Iterator[tuple[Task, Lane, int]]:
     for report in kept.reports:
-        task = by_place.get((numbers.get(id(report.lane), -1), report.position if report.position is not None else -1))
+        position = -1 if report.position is None else report.position
+        task = by_position.get((numbers.get(id(report.lane), -1), position))
         if task is not None and task.kind == "EVENT_RECORD":
             yield task, report.lane, report.ticks

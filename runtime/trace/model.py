@@ -26,7 +26,7 @@ class Task:
 
     Attributes:
         stretches: (phase, began, ended) in the order in which they ran, microseconds.
-        place: "file:line" of whoever submitted it.
+        site: "file:line" of whoever submitted it.
         pending: SQEs in the ring right after it.
         wait_us: how long the host then waited until it knew that the task was done; 0 if nobody asked.
         executed: what the device did, where its clock can be read.
@@ -38,7 +38,7 @@ class Task:
     kind: str
     lane: int
     thread: int
-    place: str
+    site: str
     began_us: float
     ended_us: float
     stretches: tuple[tuple[int, float, float], ...]
@@ -49,6 +49,11 @@ class Task:
     wait_us: float = 0.0
     executed: Executed | None = None
     fields: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """The former name of `site`."""
+        return self.site
 
     def phases_us(self) -> list[float]:
         """Return microseconds by phase, the wait among them, and at the end what was left after the send."""
@@ -142,7 +147,7 @@ def collect(
 
     Args:
         lanes: the streams, as they were when the trace began.
-        numbers: their places in the list, by the id of the lane that records name.
+        numbers: their indices in the list, by the id of the lane that records name.
         began_ns: when tracing began, by `time.perf_counter_ns`.
         last: the newest entry of a fake device's log then.
     """
@@ -177,7 +182,7 @@ def _task(number: int, one: Sent, lane: int, began_ns: int) -> Task:
     if one.sqes:
         fields = one.lane.stream.plugin.decode(one.sqes[:64]).fields
     return Task(
-        number, str(one.label), one.label.type.name, lane, one.thread, one.place, (one.began_ns - began_ns) / _NS,
+        number, str(one.label), one.label.type.name, lane, one.thread, one.site, (one.began_ns - began_ns) / _NS,
         (one.end_ns - began_ns) / _NS,
         tuple((phase, (start - began_ns) / _NS, (end - began_ns) / _NS) for phase, start, end in one.stretches()),
         one.pending, one.position, max(len(one.sqes) // 64, 1), one.is_launch, fields=fields,

@@ -16,7 +16,7 @@ _CURES = {
     BUILD: "the SQE is built anew per launch: only kernels of one core type are patched from a template",
     SEND: "the driver call is the cost: capture the launches into a graph, which one SQE executes",
     WAIT: "the host waits: for the device to finish (look at its row), or more often than it has to",
-    REST: "places are reclaimed in the launch: synchronize now and then, so that it finds less to do",
+    REST: "entries are reclaimed in the launch: synchronize now and then, so that it finds less to do",
 }
 _FEW = 5
 """Launches below which a median says nothing."""
@@ -104,7 +104,7 @@ def verdict(trace: Trace) -> list[str]:
     said += _graphs(trace)
     for index, track in enumerate(trace.tracks):
         if not track.in_graph and (fullest := _fullest(trace, index)) > _FULL * track.depth:
-            said.append(f"stream {track.stream_id}: {fullest} of {track.depth} places of its ring were taken; "
+            said.append(f"stream {track.stream_id}: {fullest} of {track.depth} entries of its ring were taken; "
                         f"{_CURES[SLOT]}")  # fmt: skip
     if trace.unseen:
         said.append(_unseen(trace).removeprefix("; "))

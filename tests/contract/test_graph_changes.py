@@ -59,7 +59,7 @@ def forked(device: Device, note: Kernel) -> Graph:
     """Return a graph of two streams: 1, then 2 in the other stream, then 3."""
     first, second = device.create_stream(name="main"), device.create_stream(name="side")
     fork, join = device.create_event(name="fork"), device.create_event(name="join")
-    with first.capture(places=True) as made:
+    with first.capture(sites=True) as made:
         note[1](1, stream=first)
         second.wait(first.record(fork))
         note[2](2, stream=second)
@@ -81,7 +81,7 @@ def test_nodes_and_edges_say_what_comes_before_what(device: Device, note: Kernel
     kernels = made.kernels
     assert [node.blocks for node in kernels] == [1, 2, 1]
     assert [node.name for node in kernels] == ["note"] * 3
-    assert all(node.place.startswith(f"{__file__}:") for node in kernels)
+    assert all(node.site.startswith(f"{__file__}:") for node in kernels)
     assert [node.index for node in made.nodes] == list(range(len(made.nodes)))
     crossing = [(edge.event, edge.source.kind, edge.target.kind) for edge in made.edges if edge.event]
     assert crossing == [("fork", NodeKind.EVENT_RECORD, NodeKind.EVENT_WAIT),

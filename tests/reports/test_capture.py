@@ -59,7 +59,7 @@ def test_a_stream_left_outside_is_named_with_its_story_and_the_next_capture_work
 ) -> None:
     first, second = device.create_stream(), device.create_stream(name="side")
     fork = device.create_event(name="fork")
-    graph.begin(first).places = True
+    graph.begin(first).sites = True
     first.record(fork)
     second.wait(fork)
     note[1](1, stream=second)

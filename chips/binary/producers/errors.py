@@ -12,7 +12,7 @@ class BadMetadata(BinaryError):
 
 
 class BadSignature(BinaryError):
-    """A signature cannot be read, or names a type that has no place in an argument block."""
+    """A signature cannot be read, or names a type that an argument block cannot hold."""
 
 
 class IncompleteFolder(BinaryError):

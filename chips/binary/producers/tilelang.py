@@ -34,12 +34,12 @@ _QUALIFIERS: Final = ("const", "__gm__", "volatile")
 
 
 class CParameter(NamedTuple):
-    """A parameter: `pointer` is whether it is an address, `place` how a number lies in the block."""
+    """A parameter: `pointer` is whether it is an address, `packing` how a number lies in the block."""
 
     name: str
     type: str
     pointer: bool
-    place: ByValue
+    packing: ByValue
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}"

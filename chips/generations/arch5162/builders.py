@@ -142,7 +142,7 @@ def stream_active(task: StreamActive, env: EncodeEnv, ids: TaskIds) -> bytes:
 
 
 def label_set(task: LabelSet, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode the place of a label."""
+    """Encode the position of a label."""
     return _encode("label_set", env, ids, label_id=task.label_id)
 
 

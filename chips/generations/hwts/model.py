@@ -24,7 +24,7 @@ from npuhal.records import dataclass
 if TYPE_CHECKING:
     from chips.env import EncodeEnv
 
-_MORE_LABELS = 2  # scheduler version from which labels have a place in memory
+_MORE_LABELS = 2  # scheduler version from which labels lie in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,8 +89,8 @@ def decode(raw: bytes) -> Decoded:
     problems = []
     stray = table.reserved_bits(raw)
     if stray:
-        places = ", ".join(str(bit) for bit in range(CONTEXT_BYTES * 8) if stray >> bit & 1)
-        problems.append(f"reserved bits are set: {places}")
+        bits = ", ".join(str(bit) for bit in range(CONTEXT_BYTES * 8) if stray >> bit & 1)
+        problems.append(f"reserved bits are set: {bits}")
     for count, most in (("successor_count", MAX_SUCCESSORS), ("true_count", 13), ("false_count", 13)):
         if fields.get(count, 0) > most:
             problems.append(f"{count} = {fields[count]} is more than the {most} a context has room for")

@@ -57,7 +57,7 @@ def multiple_task_sqes(task: MultipleTask, env: EncodeEnv) -> int:
 
 
 def _command(part: DvppPart, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Build one accelerator command: the caller's words (reserved bits too) under our header, credit and place."""
+    """Build one accelerator command: the caller's words (reserved bits too) under our header, credit and position."""
     sqe = _checked(part.sqe, "MULTIPLE_TASK")
     given = _DVPP.decode(sqe)
     front = _DVPP.encode(

@@ -188,7 +188,7 @@ def cmo(task: Cmo | CmoDescriptor, env: EncodeEnv, ids: TaskIds) -> bytes:
 
 
 def _seen_as_range(task: CmoDescriptor) -> Cmo:
-    """What the FFTS builder of the vendor finds in a descriptor task: its words in the places of a range task."""
+    """What the FFTS builder of the vendor finds in a descriptor task: its words at the positions of a range task's."""
     return Cmo(
         op_code=0,
         src=0,

@@ -99,7 +99,7 @@ def aicpu_info_load(at: Generation, task: AicpuInfoLoad, env: EncodeEnv, ids: Ta
 
 
 def ring_buffer(at: Generation, task: RingBufferControl, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode the place of the error ring buffer, or its end."""
+    """Encode the address of the error ring buffer, or its end."""
     if task.delete:
         return at.encode("ring_buffer", env, ids, delete=1)
     return at.encode(

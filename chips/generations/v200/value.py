@@ -74,7 +74,7 @@ def capture_record_external(at: Generation, task: CaptureRecordExternal, env: En
 
 
 def mem_wait_value(at: Generation, task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode a wait: a place to come back to, the reset of the wait's flag, the program that compares.
+    """Encode a wait: a NOP to come back to, the reset of the wait's flag, the program that compares.
 
     The call states the size of the program's longest form, also on chips whose program is shorter.
     """
@@ -107,7 +107,7 @@ def _wait(
 
 
 _WAITING = ("nop", "write_value", "mem_wait")
-_PLACES = {"addr": 0x1000, "value": 1, "function": 0x1000, "function_bytes": 64, "flag_addr": 0x2000}
+_SAMPLE = {"addr": 0x1000, "value": 1, "function": 0x1000, "function_bytes": 64, "flag_addr": 0x2000}
 
 RULES = (
     Rule(WriteValue, write_value, ("write_value",)),
@@ -115,9 +115,9 @@ RULES = (
     Rule(MemWriteValue, mem_write_value, ("write_value",)),
     Rule(CaptureRecord, mem_write_value, ("write_value",)),
     Rule(IpcRecord, mem_write_value, ("write_value",)),
-    Rule(MemWaitValue, mem_wait_value, _WAITING, sqes=_WAIT_SQES, samples=(MemWaitValue(**_PLACES),)),
-    Rule(CaptureWait, mem_wait_value, _WAITING, sqes=_WAIT_SQES, samples=(CaptureWait(**_PLACES),)),
-    Rule(IpcWait, mem_wait_value, _WAITING, sqes=_WAIT_SQES, samples=(IpcWait(**_PLACES),)),
+    Rule(MemWaitValue, mem_wait_value, _WAITING, sqes=_WAIT_SQES, samples=(MemWaitValue(**_SAMPLE),)),
+    Rule(CaptureWait, mem_wait_value, _WAITING, sqes=_WAIT_SQES, samples=(CaptureWait(**_SAMPLE),)),
+    Rule(IpcWait, mem_wait_value, _WAITING, sqes=_WAIT_SQES, samples=(IpcWait(**_SAMPLE),)),
 )
 """Builders of this module that all generations have."""
 
@@ -135,7 +135,7 @@ EXTERNAL = (
         _WAITING,
         verified="rule",
         sqes=_WAIT_SQES,
-        samples=(CaptureWaitExternal(**_PLACES), CaptureWaitExternal()),
+        samples=(CaptureWaitExternal(**_SAMPLE), CaptureWaitExternal()),
     ),
 )
 """Builders of external events, which v201 does not have."""

@@ -141,7 +141,7 @@ end:    nop
 
 ZERO_COPY = _ZERO_COPY.format(low=0, high=4)
 ZERO_COPY_HIGH_FIRST = _ZERO_COPY.format(low=4, high=0)
-"""Patch the address of the buffer plus an offset into ``count`` places: low half first, or high half first."""
+"""Patch the address of the buffer plus an offset into ``count`` words: low half first, or high half first."""
 
 CONDITION_COPY = f"""
         li.low  r1, $condition

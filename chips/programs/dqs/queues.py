@@ -98,7 +98,7 @@ round:  li.low  r1, {PHYSICAL:#x}
         srli    r5, r5, 48
         setpc   r1, store
         beq     r5, r0, store
-        ld      r1, [r10]               ; newest to the second place, the one there falls out
+        ld      r1, [r10]               ; newest to the second position, the one there falls out
 {low_half("r1")}
         addi    r9, r10, 4
         ld      r8, [r9]

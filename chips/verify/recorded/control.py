@@ -47,7 +47,7 @@ def _model_execute(i: Inputs, at: Machine) -> t.Task:
         function_bytes=i["fc_size"] - heads * _MODEL_TABLE_ENTRY,
         head_sq_ids=tuple(range(i["head_sq_id"], i["head_sq_id"] + heads)),
         exec_times_addrs=tuple(at.exec_times(i["head_stream_id"] + n) for n in range(heads)),
-        trace_addr=at.place("model_trace"),
+        trace_addr=at.address_of("model_trace"),
     )
 
 
@@ -76,7 +76,7 @@ def _label_switch(i: Inputs, at: Machine) -> t.Task:
         function=i["fc_mem"],
         function_bytes=i["fc_size"],
         trace_addr=i["dfx_ptr"],
-        count_addr=at.place("label_count"),
+        count_addr=at.address_of("label_count"),
     )
 
 

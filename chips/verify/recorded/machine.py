@@ -52,7 +52,7 @@ class Machine:
         """Address of a stream's execution counter; 0 where it has none."""
         return self._shifted(self._stream(stream_id).get("starts", 0))
 
-    def place(self, name: str) -> int:
+    def address_of(self, name: str) -> int:
         """Address of a thing the machine names (label_count, model_trace, profiling_switch); 0 if it has none."""
         return self._shifted(self.facts.get(name, 0))
 
@@ -118,7 +118,7 @@ def env(inputs: Inputs, at: Machine) -> EncodeEnv:
         stars_base=constants()["stars_base"],
         sq_register_base=at.page(inputs["stream_id"]),
         sq_address_table=constants()["sq_address_table"],
-        profiling_switch=at.place("profiling_switch"),
+        profiling_switch=at.address_of("profiling_switch"),
         op_timeout_us=inputs.get("global_op_exec_timeout_us", 0) if has_limit else None,
         op_timeout_fine=bool(inputs.get("global_timeout_is_ms")),
     )

@@ -1,7 +1,7 @@
 """Triton's own interpreter as the body of kernels on the fake: it computes what the kernel computes, with NumPy.
 
 The interpreter works by replacing parts of `triton.language`, which would break every later compile. So what it
-replaces is put in place for the time of one kernel only, and taken away again.
+replaces is installed for the time of one kernel only, and taken away again.
 """
 
 from __future__ import annotations

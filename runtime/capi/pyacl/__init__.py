@@ -64,8 +64,8 @@ def module() -> types.ModuleType:
     if os.environ.get(strict.VARIABLE) == "1":
         made |= strict.watch({name: (made[name], row) for name, row in rows.items()})
     for name, function in made.items():
-        place, _, last = name.removeprefix("acl.").rpartition(".")
-        setattr(getattr(root, place) if place else root, last, function)
+        part, _, last = name.removeprefix("acl.").rpartition(".")
+        setattr(getattr(root, part) if part else root, last, function)
     return root
 
 

@@ -16,7 +16,7 @@ from npuhal.records import dataclass
 from runtime.api import start
 from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
-from runtime.capi.pyacl import places, structs
+from runtime.capi.pyacl import call_sites, structs
 from runtime.errors import tables
 
 Function = Callable[..., Any]
@@ -189,7 +189,7 @@ def absent(name: str, row: Row) -> Function:
     def call(*given: Any) -> Any:
         read_arguments(name, row, given)
         what = f"no {row.function}" if row.function else "no such function"
-        places.warn(f"{name}: this runtime has {what}", RuntimeWarning)
+        call_sites.warn(f"{name}: this runtime has {what}", RuntimeWarning)
         return row.failure(tables.public_names()["ACL_ERROR_API_NOT_SUPPORT"])
 
     text = "not available here: warns, and answers ACL_ERROR_API_NOT_SUPPORT."

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from runtime import errors
-from runtime.capi.pyacl import places
+from runtime.capi.pyacl import call_sites
 from runtime.capi.pyacl.binding import Function, Row, named, process
 
 VARIABLE = "NPUHAL_STRICT"
@@ -55,7 +55,7 @@ def watch(calls: dict[str, tuple[Function, Row]]) -> dict[str, Function]:
 
 
 def _warn(text: str) -> None:
-    places.warn(text, MisuseWarning)
+    call_sites.warn(text, MisuseWarning)
 
 
 class Answer(tuple[Any, ...]):
@@ -77,7 +77,7 @@ class Answer(tuple[Any, ...]):
         return True
 
     def __iter__(self) -> Iterator[Any]:
-        names = places.unpacked_into(places.caller())
+        names = call_sites.unpacked_into(call_sites.caller())
         if len(names) == len(self) and _CODE_NAME.match(names[0]) and not _CODE_NAME.match(names[-1]):
             _warn(f"the code comes last: {names[0]!r} gets an output, and {names[-1]!r} the code")
         return tuple.__iter__(self)
@@ -121,7 +121,7 @@ class Watcher:
         elif name in _TIMES:
             self._check_times(name, given)
         elif name == "acl.rt.get_mem_info" and given:
-            texts = places.argument_texts(places.caller())
+            texts = call_sites.argument_texts(call_sites.caller())
             if not 0 <= given[0] < _MEMORY_KINDS or (texts and "dev" in texts[0].lower()):
                 _warn(f"{name} takes a kind of memory (0 DDR, 1 HBM, ...), not a device: it is about the current one")
 
@@ -145,20 +145,20 @@ class Watcher:
 
     def _after(self, name: str, given: tuple[Any, ...], answer: Any) -> Any:
         code = answer[-1] if isinstance(answer, tuple) else answer
-        frame = places.caller()
+        frame = call_sites.caller()
         if code == 0 and name in _MADE_WITH_FLAGS and not given[0] & _TIME_LINE:
-            self._untimed[answer[0]] = given[0], places.place(frame)
+            self._untimed[answer[0]] = given[0], call_sites.text_of(frame)
         elif code == 0 and name == "acl.rt.create_event":
             self._untimed.pop(answer[0], None)
         elif code == 0 and name in _STREAMS:
-            self._streams[answer[0]] = places.place(frame)
+            self._streams[answer[0]] = call_sites.text_of(frame)
         elif name in _ENDS:
             self._check_streams(name)
         elif code == 0 and name == "acl.finalize":
-            self._finalised = f" at {places.place(frame)}"
+            self._finalised = f" at {call_sites.text_of(frame)}"
         elif name.startswith("acl.rt.destroy_stream") and code == 0:
             self._streams.pop(given[0], None)
-        if code and places.is_dropped(frame):
+        if code and call_sites.is_dropped(frame):
             _warn(f"{name} failed with {code}{_named(code)}, and nothing looks at that")
         if isinstance(answer, tuple):
             return Answer(Values(each) if isinstance(each, dict) else each for each in answer)

@@ -89,14 +89,14 @@ def _with_configuration(*names: str) -> Adapter:
     return adapt
 
 
-def _with_property(place: int, *names: str) -> Adapter:
+def _with_property(index: int, *names: str) -> Adapter:
     def adapt(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
-        given = values[place]
+        given = values[index]
         location = given.get("location", {})
         words = [given.get(key) for key in ("handleType", "allocationType", "memAttr")]
         words += [location.get("id"), location.get("type"), given.get("reserve")]
         buffer = _buffer(PHYSICAL_PROPERTIES.pack(*map(_number, words)))
-        passed = [*values[:place], ctypes.addressof(buffer), *values[place + 1 :]]
+        passed = [*values[:index], ctypes.addressof(buffer), *values[index + 1 :]]
         return dict(zip(names, passed, strict=True)), None, buffer
 
     return adapt

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.capi.pyacl import places
+from runtime.capi.pyacl import call_sites
 
 
 def bytes_to_ptr(data: Any) -> int:
@@ -31,7 +31,7 @@ def numpy_to_ptr(array: Any) -> int:
     _deprecated("numpy_to_ptr")
     _check(array)
     if not array.flags.c_contiguous:
-        places.warn("acl.util.numpy_to_ptr: the array is not contiguous", UserWarning)
+        call_sites.warn("acl.util.numpy_to_ptr: the array is not contiguous", UserWarning)
     return int(array.ctypes.data)
 
 
@@ -62,7 +62,7 @@ def _check(array: Any) -> None:
 
 
 def _deprecated(name: str) -> None:
-    places.warn(f"acl.util.{name} will go away: use bytes_to_ptr", DeprecationWarning)
+    call_sites.warn(f"acl.util.{name} will go away: use bytes_to_ptr", DeprecationWarning)
 
 
 class Threads:

@@ -148,8 +148,8 @@ def _probe(
         bundle.write(members, args.bundle)
         if not args.json:
             out.line(f"wrote {args.bundle}; logs are not inside, they lie in:")
-            for place in bundle.log_places(machine):
-                out.line(f"  {place}")
+            for folder in bundle.log_folders(machine):
+                out.line(f"  {folder}")
     return results
 
 

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from runtime.cli.doctor.ladder import Result
     from runtime.cli.doctor.probe import Probe
 
-__all__ = ["collect", "contents", "log_places", "settings", "write"]
+__all__ = ["collect", "contents", "log_folders", "settings", "write"]
 
 _LAST_SQES = 16
 _OF_THE_LOADER = ("LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "PYTHONPATH", "ASCEND_TOOLKIT_HOME", "XDG_RUNTIME_DIR")
 
 
-def log_places(machine: Machine) -> tuple[str, ...]:
+def log_folders(machine: Machine) -> tuple[str, ...]:
     """Return where host logs (plog) lie by the environment, the first one in use, and how to read the kernel's log."""
     environ = machine.environ
-    places = [environ.get("ASCEND_PROCESS_LOG_PATH"), environ.get("ASCEND_WORK_PATH"), environ.get("HOME")]
-    named = [places[0], places[1] and f"{places[1]}/log", places[2] and f"{places[2]}/ascend/log"]
+    folders = [environ.get("ASCEND_PROCESS_LOG_PATH"), environ.get("ASCEND_WORK_PATH"), environ.get("HOME")]
+    named = [folders[0], folders[1] and f"{folders[1]}/log", folders[2] and f"{folders[2]}/ascend/log"]
     return (*filter(None, named), "kernel: dmesg -T", "device: msnpureport -f, run on the host")
 
 
@@ -79,7 +79,7 @@ def write(members: Mapping[str, str], path: Path) -> None:
 
 
 def _readme(machine: Machine) -> str:
-    logs = "\n".join(f"  {place}" for place in log_places(machine))
+    logs = "\n".join(f"  {folder}" for folder in log_folders(machine))
     return (
         "Made by `npuhal doctor --bundle`.\n"
         "findings.json     what stands out on this machine, each with evidence and cure\n"

@@ -24,7 +24,7 @@ RUNTIME_PARTS = (
     daemon.LIBRARY,
 )
 _STUB_FOLDERS = frozenset({"devlib", "stub"})
-_MOUNTS = " ".join(f"-v {place}:{place}:ro" for place in ("/usr/local/Ascend/driver", "/etc/ascend_install.info"))
+_MOUNTS = " ".join(f"-v {path}:{path}:ro" for path in ("/usr/local/Ascend/driver", "/etc/ascend_install.info"))
 
 
 def check(machine: Machine) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _driver(machine: Machine) -> Iterator[Finding]:
     found = machine.find_library(loader.LIBRARY)
     on_path = {path for path, _ in found}
     search = loader.Search(root=str(machine.root), environ=machine.environ)
-    beside = [machine.name(machine.root / place) for place in search.places() if "/" in place]
+    beside = [machine.name(machine.root / path) for path in search.candidates() if "/" in path]
     found += [(path, "the driver's install folder") for path in beside if path not in on_path and machine.exists(path)]
     if not found:
         yield _no_driver(machine, beside)
@@ -109,7 +109,7 @@ def _chosen(machine: Machine, path: str, origin: str) -> Iterator[Finding]:
     yield Finding(Level.OK, f"driver library {path}", f"version {version or 'not stated'}, from {origin}")
     folder = PurePosixPath(path).parent
     needed = [str(folder.parent / "common" / "libc_sec.so"), str(folder / "libc_sec.so")]
-    if not any(machine.exists(place) for place in needed) and not machine.find_library("libc_sec.so"):
+    if not any(machine.exists(path) for path in needed) and not machine.find_library("libc_sec.so"):
         yield Finding(
             Level.PROBLEM,
             "libc_sec.so, which the driver library needs, is not there",

@@ -87,12 +87,12 @@ def _wrong(machine: Machine, name: str, value: str, rule: Any) -> str:
 def _unwritable(machine: Machine, folder: str) -> str:
     if not os.path.isabs(folder):
         return "is not an absolute path"
-    place = folder
-    while not machine.exists(place):  # it will be made; what matters is the first folder that exists
-        place = os.path.dirname(place)
-    if not machine.path(place).is_dir():
-        return f"lies below {place}, which is a file"
-    return "" if machine.may(place, "wx") else f"is a folder this user may not write to ({machine.ownership(place)})"
+    parent = folder
+    while not machine.exists(parent):  # it will be made; what matters is the first folder that exists
+        parent = os.path.dirname(parent)
+    if not machine.path(parent).is_dir():
+        return f"lies below {parent}, which is a file"
+    return "" if machine.may(parent, "wx") else f"is a folder this user may not write to ({machine.ownership(parent)})"
 
 
 def _mask(machine: Machine, mask: str) -> Finding:

@@ -22,7 +22,7 @@ _CHECK, _CLOSE = "CheckKernelSupported", "CloseAicpuMonitor"
 _PREFIX = "tsKernel:"
 _TIMEOUT_MS = 10_000
 _UNSET = 0xFF
-_QUESTION = struct.Struct("<QIQI")  # name, its length, place for the answer, its length
+_QUESTION = struct.Struct("<QIQI")  # name, its length, buffer for the answer, its length
 _ORDER = struct.Struct("<BB2x")  # 1 switches the monitor off; result
 
 

@@ -22,17 +22,17 @@ _POINTER = struct.Struct("<Q")
 def read_status(stream: StreamPort, address: int, size: int, *, check_mode: int = 0, debug: bool = False) -> None:
     """Let a stream store the overflow status in device memory when it gets there.
 
-    The device follows a pointer to the place, so a cell with the pointer lives on the device until the task is done.
+    The device follows a pointer to the buffer, so a cell with the pointer lives on the device until the task is done.
 
     Args:
-        size: of the place; exactly 64 bytes.
+        size: of the buffer; exactly 64 bytes.
         debug: the status that debugging keeps.
 
     Raises:
         InvalidArgument 107000: another size (EE1001).
     """
     if size != STATUS_BYTES:
-        reason = f"the overflow status has {STATUS_BYTES} bytes, the place for it {size}"
+        reason = f"the overflow status has {STATUS_BYTES} bytes, the buffer for it {size}"
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,),
             hint=f"give {STATUS_BYTES} bytes of device memory",

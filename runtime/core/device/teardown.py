@@ -123,7 +123,7 @@ def _take_back(stream: StreamPort) -> None:
 
 
 def empty(stream: StreamPort) -> None:
-    """Take back what a stream keeps for a model that is not being executed; it goes on at its first place."""
+    """Take back what a stream keeps for a model that is not being executed; it goes on at position 0."""
     _take_back(stream)
     with stream.lock:
         if not stream.own_sink.immediate:

@@ -1,4 +1,4 @@
-"""All time limits in one place: what holds, who set it, and which of them hides another.
+"""All time limits in one table: what holds, who set it, and which of them hides another.
 
 Limits nest: an operator runs inside a wait for an event, and both inside a synchronize. An inner limit that is not
 shorter than the outer one never gets to say what hangs.

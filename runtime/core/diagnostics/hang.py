@@ -63,8 +63,8 @@ def describe(stream: StreamPort) -> str:
         f"{'enabled' if enabled else 'stopped, as after a failed task'}",
     ]
     for position, owner in pending:
-        place = "" if stream.tracer is None else stream.tracer.place(stream, position)
-        lines.append(f"  [{position}] {owner}{f', submitted at {place}' if place else ''}"
+        site = "" if stream.tracer is None else stream.tracer.call_site(stream, position)
+        lines.append(f"  [{position}] {owner}{f', submitted at {site}' if site else ''}"
                      f"{'  <- the device is here' if position == head % ring.depth else ''}")
     if count > len(pending):
         lines.append(f"  ... and {count - len(pending)} more")
@@ -104,9 +104,9 @@ def _entries(stream: StreamPort, head: int, tail: int) -> list[tuple[int, Decode
         sqes = bytes(stream.senders[count].buffer) if count else b""
         return [((tail - count + at) % pair.depth, decode(sqes[at * SQE_BYTES : (at + 1) * SQE_BYTES]))
                 for at in range(count)]  # fmt: skip
-    places = [(head + offset) % pair.depth for offset in range(min((tail - head) % pair.depth, _SHOWN))]
+    positions = [(head + offset) % pair.depth for offset in range(min((tail - head) % pair.depth, _SHOWN))]
     read: Any = ctypes.string_at
-    return [(place, decode(read(pair.ring_base + place * SQE_BYTES, SQE_BYTES))) for place in places]
+    return [(each, decode(read(pair.ring_base + each * SQE_BYTES, SQE_BYTES))) for each in positions]
 
 
 def _length_of_last(stream: StreamPort) -> int:

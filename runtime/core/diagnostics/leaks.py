@@ -18,7 +18,7 @@ from runtime.memory.ledger import VARIABLE
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, RuntimePort
 
-_PLACES = 5
+_MOST_SITES = 5
 """Creation sites of one kind that are named."""
 
 
@@ -36,13 +36,13 @@ def left_open(device: DevicePort) -> list[str]:
     """Return a line for each kind of thing that users have made on a device and not closed."""
     streams = Counter(stream.site for context in device.contexts() for stream in context.streams)
     kinds = {STREAM: streams} | {kind: device.signals.sites(kind) for kind in (EVENT, NOTIFY, COUNT_NOTIFY)}
-    rows = [f"{WHAT[kind]}: {sites.total()}{_places(sites)}" for kind, sites in kinds.items() if sites]
+    rows = [f"{WHAT[kind]}: {sites.total()}{_sites(sites)}" for kind, sites in kinds.items() if sites]
     programs = [program.name for program in device.programs]
     if programs:
-        rows.append(f"programs: {len(programs)}, {', '.join(programs[:_PLACES])}")
+        rows.append(f"programs: {len(programs)}, {', '.join(programs[:_MOST_SITES])}")
     return rows + device.held_memory()
 
 
-def _places(sites: Counter[str]) -> str:
-    named = [f"{site} ({count})" for site, count in sites.most_common(_PLACES) if site]
+def _sites(sites: Counter[str]) -> str:
+    named = [f"{site} ({count})" for site, count in sites.most_common(_MOST_SITES) if site]
     return f", made at {', '.join(named)}" if named else ""

@@ -144,10 +144,10 @@ def _file(settings: LogSettings) -> logging.StreamHandler[Any]:
     """Return a handler for the files of this process; the first one is made with the first line."""
     from logging.handlers import RotatingFileHandler
 
-    place = settings.folder / "debug" / "plog"
-    place.mkdir(parents=True, exist_ok=True)
+    folder = settings.folder / "debug" / "plog"
+    folder.mkdir(parents=True, exist_ok=True)
     name = f"plog-{os.getpid()}_{time.strftime('%Y%m%d%H%M%S')}.log"
-    return RotatingFileHandler(place / name, maxBytes=_FILE_BYTES, backupCount=settings.files - 1, delay=True)
+    return RotatingFileHandler(folder / name, maxBytes=_FILE_BYTES, backupCount=settings.files - 1, delay=True)
 
 
 def _folder(environ: Mapping[str, str]) -> Path:

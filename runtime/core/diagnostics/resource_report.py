@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runtime.core.ports import DevicePort
 
 
-_PLACES = 3
+_MOST_SITES = 3
 """Creation sites worth naming."""
 
 WHAT = {STREAM: "streams", SQ: "queues", EVENT: "events", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
@@ -54,14 +54,14 @@ def report(device: DevicePort, kind: str, sites: Counter[str]) -> str:
     """Return the resource report of one kind of id on a device.
 
     Args:
-        sites: how many of them this process holds, by the place that created them; "" where it was not noted.
+        sites: how many of them this process holds, by the call that created them; "" where it was not recorded.
     """
     what = WHAT[kind]
     held = sites.total()
     lines = [f"this process holds {held} {what}"]
-    places = [f"{place} ({count})" for place, count in sites.most_common(_PLACES) if place]
-    if places:
-        lines[0] += f", created at {', '.join(places)}"
+    named = [f"{site} ({count})" for site, count in sites.most_common(_MOST_SITES) if site]
+    if named:
+        lines[0] += f", created at {', '.join(named)}"
     elif held:
         lines[0] += f" ({VARIABLE}=1 tells where they were created)"
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TaskSink(Protocol):
-    """How one task gets a place, leaves, or is undone. All but `admit` and `spoil` run under the stream's lock."""
+    """How one task gets positions, leaves, or is undone. All but `admit` and `spoil` run under the stream's lock."""
 
     @property
     def name(self) -> str:

@@ -95,7 +95,7 @@ class StreamPort(Protocol):
 
     @property
     def keeps_tasks(self) -> bool:
-        """Whether places are never given free while it lives."""
+        """Whether positions are never freed while it lives."""
 
     @property
     def has_queue(self) -> bool:
@@ -157,7 +157,7 @@ class StreamPort(Protocol):
 
     @property
     def tick(self) -> Callable[[], None]:
-        """What senders call every 64 places."""
+        """What senders call every 64 entries."""
 
     # -- what it is asked ------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class Tracer(Protocol):
     def reported(self, stream: StreamPort, position: int | None, ticks: int) -> None:
         """A completion entry came for the task at a ring position, with the device's time stamp."""
 
-    def place(self, stream: StreamPort, position: int | None) -> str:
+    def call_site(self, stream: StreamPort, position: int | None) -> str:
         """Return "file:line" of who submitted the task at a ring position, or "" when that is not known."""
 
     def span(self, name: str, **facts: Any) -> AbstractContextManager[object]:

@@ -63,7 +63,7 @@ class Runtime(NotCopied):
         """Open the backend and read the machine; no device is opened.
 
         Raises:
-            npuhal.errors.LibraryNotFound: no driver; the message names every place searched.
+            npuhal.errors.LibraryNotFound: no driver; the message names every path searched.
             chips.UnknownChip: the machine's SoC is none that this package knows.
         """
         self.logs = logs.configure()

@@ -117,7 +117,7 @@ class Stream(NotCopied):
         self.tick: Callable[[], None] = (
             device.recycler.tick(self) if env.separate_recycle else partial(reclaim.try_recycle, self)
         )
-        """What senders call every 64 places."""
+        """What senders call every 64 entries."""
         self.site = creation_site()
         self.tracer: Tracer | None = None
         """Who watches what happens here; launchers are built for it."""
@@ -141,7 +141,7 @@ class Stream(NotCopied):
 
     @property
     def keeps_tasks(self) -> bool:
-        """Whether places are never given free while the stream lives: a model will execute them."""
+        """Whether positions are never freed while the stream lives: a model will execute them."""
         return self.bound is not None or self.traits.collects
 
     @property

@@ -15,7 +15,7 @@ class StreamTraits:
     Attributes:
         host_only: the host keeps no more than a number for it.
         never_waited: there is nothing to wait for, whether it is bound to a model or not.
-        collects: places are never given free: its tasks are kept for a model (STARS v2).
+        collects: positions are never freed: its tasks are kept for a model (STARS v2).
         fast_sync: it is polled long before the first pause.
     """
 

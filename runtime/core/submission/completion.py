@@ -179,17 +179,17 @@ def _fault(
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
     tracer = stream.tracer
-    place = "" if tracer is None else tracer.place(stream, position)
+    site = "" if tracer is None else tracer.call_site(stream, position)
     known = stream.device.hal.task_failure(stream.device.device_id, stream.queues.sq_id)
     fault = errors.fault(
         errors.device_code(outcome.code).public,
         f"{what} failed on stream {stream.stream_id} of device {stream.device.user_id} "
         f"(task id {cqe.task_id}, ring position {position}, error type {cqe.error_type:#x}, "
-        f"error code {cqe.error_code:#x}){f', submitted at {place}' if place else ''}"
+        f"error code {cqe.error_code:#x}){f', submitted at {site}' if site else ''}"
         f"{f': {known.what}' if known else ''}",
         hint=known.cure if known else "",
         details={"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
-                 "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": place},
+                 "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": site},
     )
     if known is not None:
         fault.__cause__ = known.cause

@@ -1,13 +1,13 @@
 """Who takes finished tasks back, and when (core_spec 11).
 
-A place in a ring is free again when the head has passed it and its task was reclaimed. Everything that wants room or
-an answer reclaims on its own: a full ring, synchronize, teardown, abort. In between every 64th place that is submitted
+A position in a ring is free again when the head has passed it and its task was reclaimed. Everything that wants room or
+an answer reclaims on its own: a full ring, synchronize, teardown, abort. In between every 64th entry that is submitted
 is a *tick*. What a tick does is decided when the stream is made:
 
 * A stream whose recycling is separate (`EncodeEnv.separate_recycle`) wakes the device's `Recycler`. That is a thread
   which sleeps until it is woken, makes one round over the streams that have something pending, and sleeps again. It is
   started by the first wake and joined when the device closes.
-* Other streams look themselves, and only when the device is far behind: `try_recycle` takes at most 64 places.
+* Other streams look themselves, and only when the device is far behind: `try_recycle` takes at most 64 entries.
 
 A backend whose machine moves only during calls (`HalApi.stepped`, every fake but free_run) has no use for a thread: who
 polls decides how far the device gets, so a thread would make results depend on the scheduler of the host. There the
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
 
 _FAR_BEHIND = 512
-"""Places the device may be behind before a stream without a recycle thread looks (TASK_WAIT_EXECUTE_MAX_NUM)."""
+"""Entries the device may be behind before a stream without a recycle thread looks (TASK_WAIT_EXECUTE_MAX_NUM)."""
 
 
 class Recycler:
@@ -56,7 +56,7 @@ class Recycler:
         self.rounds = 0
 
     def tick(self, stream: StreamPort) -> Callable[[], None]:
-        """Return what a stream calls every 64 places."""
+        """Return what a stream calls every 64 entries."""
         return self.wake if self._threaded else partial(reclaim, stream)
 
     def wake(self) -> None:
@@ -118,7 +118,7 @@ def look(stream: StreamPort) -> None:
 
 
 def drain(stream: StreamPort, limit: int = 0) -> None:
-    """Take completion entries that have arrived, then free what the head has passed, at most `limit` places."""
+    """Take completion entries that have arrived, then free what the head has passed, at most `limit` entries."""
     completion.drain(stream)
     with stream.lock:
         _take_back(stream, limit)
@@ -155,7 +155,7 @@ def reclaim(stream: StreamPort, limit: int = 0) -> None:
 
 
 def try_recycle(stream: StreamPort) -> None:
-    """Look whether a stream without a recycle thread should give places back, and give back at most 64 (11.2, 11.3)."""
+    """Reclaim at most 64 entries of a stream without a recycle thread, if it should (core_spec 11.2, 11.3)."""
     ring = stream.ring
     remark = stream.device.hal.remark
     remark("aside")

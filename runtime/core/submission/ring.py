@@ -22,7 +22,7 @@ NO_TASK = 0xFFFF
 """The id that v100 never gives to a task."""
 
 TICK = 64
-"""Places submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
+"""Entries submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
 
 class TaskInfo(NamedTuple):
     """What a task is called in messages, the type by which its errors are read, and the kernel that it launches."""
@@ -199,14 +199,14 @@ class TaskRing:
         return self.reclaimed + self.depth - 1
 
     def _column(self, column: list[Any] | None, count: int) -> list[Any]:
-        """Return what is in the next `count` places of a column."""
+        """Return what is in the next `count` positions of a column."""
         if column is None:
             return []
         first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
         return [*filter(None, column[first : first + count]), *filter(None, column[: max(beyond, 0)])]
 
     def _blank(self, column: Any, count: int, pending_callbacks: Finished) -> None:
-        """Empty the next `count` places of a column, and owe what was in them."""
+        """Empty the next `count` positions of a column; what was in them goes back by a pending callback."""
         first, beyond = self.reclaimed % self.depth, self.reclaimed % self.depth + count - self.depth
         if beyond > 0:
             column[first:] = [None] * (count - beyond)

@@ -75,7 +75,7 @@ class HardwareSink(OwnSink):
             submit.send_again(stream, sender, rc)
 
     def rollback(self, stream: StreamPort, count: int) -> bool:
-        """Give the places back, unless an interrupt came before they were taken or after the driver had the SQEs."""
+        """Give the positions back, unless an interrupt came before they were taken or after the driver had the SQEs."""
         ring = stream.ring
         taken, ring.in_flight_start = ring.submitted != ring.in_flight_start, None
         left = taken and was_sent(stream, ring.submitted)
@@ -124,7 +124,7 @@ class AicpuSink(OwnSink):
         return Target(stream, self)
 
     def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
-        """Take the next places of the stream.
+        """Take the next positions of the stream.
 
         Raises:
             NotSupported 207000: the task is no kernel of the AICPU (EE1006).
@@ -152,7 +152,7 @@ class AicpuSink(OwnSink):
         """Keep no SQEs: the model's node says all that the AICPU scheduler needs."""
 
     def rollback(self, stream: StreamPort, count: int) -> bool:
-        """Give the places back."""
+        """Give the positions back."""
         stream.ring.give_back(count)
         return True
 

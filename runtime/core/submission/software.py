@@ -53,7 +53,7 @@ class SoftwareSink(OwnSink):
         return Target(stream, self)
 
     def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
-        """Take the next places; they are never given free by the device.
+        """Take the next positions; the device never frees them.
 
         Raises:
             StreamError 507002: the stream is full (EE1019).
@@ -64,7 +64,7 @@ class SoftwareSink(OwnSink):
         return ring.take(count, stream.device.next_serial(), info)
 
     def commit(self, stream: StreamPort, sqes: bytes) -> None:
-        """Copy the SQEs to their place; no driver call, no doorbell."""
+        """Copy the SQEs to their positions; no driver call, no doorbell."""
         self.put(stream.ring.submitted - len(sqes) // SQE_BYTES, sqes)
 
     def put(self, position: int, sqes: bytes) -> None:
@@ -75,6 +75,6 @@ class SoftwareSink(OwnSink):
         self.image[start:end] = sqes
 
     def rollback(self, stream: StreamPort, count: int) -> bool:
-        """Give the places back."""
+        """Give the positions back."""
         stream.ring.give_back(count)
         return True

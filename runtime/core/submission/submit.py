@@ -216,7 +216,7 @@ def stream_full(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault
     """Return the fault of a stream that keeps its tasks and has no room for another one."""
     return errors.fault(
         "RT_ERROR_STREAM_FULL", f"{info}: stream {stream.stream_id} keeps its tasks and all {stream.ring.depth - 1} "
-        "places are taken", ee="EE1019", params=(str(info), "the stream is full"),
+        "positions are taken", ee="EE1019", params=(str(info), "the stream is full"),
         hint="spread the tasks over several streams of the model",
     )
 

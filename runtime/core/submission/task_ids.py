@@ -1,4 +1,4 @@
-"""The older way to number tasks: a pool of task places per device, and a 16-bit id per stream (core_spec 6.4).
+"""The older way to number tasks: a pool of task slots per device, and a 16-bit id per stream (core_spec 6.4).
 
 Streams that own no task ring take their numbers here: those of chips with the older scheduler, and streams that only
 collect tasks for a model. The pool grows on demand up to the chip's limit; a stream hands out ids 0 to 65534 in turn
@@ -14,33 +14,33 @@ from chips.env import TaskIds
 from runtime import errors
 from runtime.core.submission.ring import NO_TASK, TaskInfo, TaskRing
 
-FIRST_PLACES = 1024
-"""Places a pool starts with; it grows by as many."""
+FIRST_SLOTS = 1024
+"""Slots a pool starts with; it grows by as many."""
 
 
 class TaskPool:
-    """Places for the tasks of all streams of a device that have no ring."""
+    """Slots for the tasks of all streams of a device that have no ring."""
 
-    __slots__ = ("_lock", "limit", "places", "used")
+    __slots__ = ("_lock", "limit", "slots", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.places = min(FIRST_PLACES, limit)
+        self.slots = min(FIRST_SLOTS, limit)
         self.used = 0
         self._lock = threading.Lock()
 
     def take(self) -> bool:
-        """Take a place, growing the pool if need be; False when the chip's limit is reached."""
+        """Take a slot, growing the pool if need be; False when the chip's limit is reached."""
         with self._lock:
-            if self.used == self.places:
-                if self.places == self.limit:
+            if self.used == self.slots:
+                if self.slots == self.limit:
                     return False
-                self.places = min(self.places + FIRST_PLACES, self.limit)
+                self.slots = min(self.slots + FIRST_SLOTS, self.limit)
             self.used += 1
             return True
 
     def give_back(self, count: int) -> None:
-        """Return places of tasks that are done."""
+        """Return slots of tasks that are done."""
         with self._lock:
             self.used -= count
 
@@ -63,7 +63,7 @@ class PooledRing(TaskRing):
         return super().fits(count) and (self._pool.used < self._pool.limit)
 
     def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:
-        """Take a place of the pool, the next free id, and positions that carry it."""
+        """Take a slot of the pool, the next free id, and positions that carry it."""
         if not self._pool.take():
             raise errors.fault(
                 "ACL_ERROR_RT_RESOURCE_ALLOC_FAIL", f"all {self._pool.limit} tasks of the device are in use",
@@ -92,7 +92,7 @@ class PooledRing(TaskRing):
         self._pool.give_back(1)
 
     def reclaim(self, count: int, release: Any) -> None:
-        """Free positions; ids and places of tasks whose last position is among them become free again."""
+        """Free positions; ids and slots of tasks whose last position is among them become free again."""
         finished = 0
         for offset in range(count):
             task_id = self.ids[(self.reclaimed + offset) % self.depth]

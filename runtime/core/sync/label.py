@@ -1,4 +1,4 @@
-"""Labels: places in the streams of a model that a switch can jump to (core_spec 17.4)."""
+"""Labels: positions in the streams of a model that a switch can jump to (core_spec 17.4)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LabelIds:
 
 
 class Label:
-    """A place in a stream of a model, once it was set. The model that it belongs to may be known from the start."""
+    """A jump target in a stream of a model, once it was set; which model may be known from the start."""
 
     __slots__ = ("__weakref__", "_ids", "closed", "context", "device", "handle", "label_id", "model", "position",
                  "row", "stream")  # fmt: skip
@@ -79,14 +79,14 @@ class Label:
         self.label_id = ids.take()
         self.stream: StreamPort | None = None
         self.position = -1
-        """Where it was set: the stream, and the place in its queue."""
+        """Where it was set: the stream, and the position in its queue."""
         self.row: tuple[LabelList, int] | None = None
-        """Its list and its place in it; chips that switch by the list need it before the label is set."""
+        """Its list and its index in it; chips that switch by the list need it before the label is set."""
         self.closed = False
         self.handle = device.runtime.handles.add(self)
 
     def set(self, stream: StreamPort) -> None:
-        """Mark the place that the stream has reached.
+        """Set the label at the position that the stream has reached.
 
         Raises:
             StreamError 107005: the stream is bound to no model.
@@ -103,11 +103,11 @@ class Label:
             raise self._fault("RT_ERROR_LABEL_SET", f"it was set before, in stream {self.stream.stream_id}", "order")
         if self.row is None:
             raise self._fault("RT_ERROR_LABEL_PHY_ADDR_NULL", "it is in no label list yet", "order")
-        labels, place = self.row
+        labels, index = self.row
         holder = stream.target
-        ids = holder.submit(LabelSet(label_id=self.label_id, dst=labels.address_of(place)), owner="label set")
+        ids = holder.submit(LabelSet(label_id=self.label_id, dst=labels.address_of(index)), owner="label set")
         self.stream, self.position, self.model = stream, ids.position, model
-        labels.write(place, holder.queues.sq_id, ids.position, model.counter(holder))
+        labels.write(index, holder.queues.sq_id, ids.position, model.counter(holder))
 
     def _fault(self, code: str, reason: str, message: str = "") -> errors.RuntimeFault:
         """Return a fault; "order" posts what the generation posts for calls in the wrong order."""
@@ -177,17 +177,17 @@ class LabelList:
         """Where the number of labels stands on the device."""
         return self.address_of(len(self.labels))
 
-    def address_of(self, place: int) -> int:
+    def address_of(self, index: int) -> int:
         """Return where the row of a label lies on the device."""
-        return self.address + self._ROW.size * place
+        return self.address + self._ROW.size * index
 
-    def write(self, place: int, sq_id: int, position: int, counter: int) -> None:
+    def write(self, index: int, sq_id: int, position: int, counter: int) -> None:
         """Tell the device where a label is.
 
         Args:
             counter: address of the word that counts how often its stream was started.
         """
-        self.device.memory.write(self.address_of(place), self._ROW.pack(position << 16 | sq_id, counter))
+        self.device.memory.write(self.address_of(index), self._ROW.pack(position << 16 | sq_id, counter))
 
     def close(self) -> None:
         """Free the rows. Closing twice does nothing."""

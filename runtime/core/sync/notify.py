@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
 
 _WORD = (1 << 32) - 1
-_PLACE = ("INFO_TYPE_PHY_CHIP_ID", "INFO_TYPE_PHY_DIE_ID")
+_POSITION_OF_DEVICE = ("INFO_TYPE_PHY_CHIP_ID", "INFO_TYPE_PHY_DIE_ID")
 """What tells where the registers of a device are."""
 
 
@@ -176,7 +176,7 @@ class Notify(_Signal):
         The owner's device need not be open in this process.
         """
         owner = DeviceInfo(stream.device.hal, self._owner)
-        chip_id, die_id = (owner.get_or("MODULE_TYPE_SYSTEM", name, 0) for name in _PLACE)
+        chip_id, die_id = (owner.get_or("MODULE_TYPE_SYSTEM", name, 0) for name in _POSITION_OF_DEVICE)
         return NotifyRecordIpc(
             notify_id=self.notify_id, phy_id=owner.physical_id(), chip_id=chip_id, die_id=die_id
         )

@@ -14,16 +14,16 @@ NEVER = float("inf")
 class Recording:
     """One recording: where it was made, how far that is passed, and the time stamp when it comes.
 
-    A record that was sent by a prepared send is known by its place; any other one is a user of its signal until it is
-    told that it is over.
+    A record that was sent by a prepared send is known by its position; any other one is a user of its signal until
+    it is told that it is over.
     """
 
     __slots__ = ("_end", "_signal", "stream", "timeless", "timestamp")
 
     def __init__(self, stream: StreamPort, signal: Signal | None, end: float = NEVER) -> None:
         """Args:
-            signal: becomes held until `finished`; None for a record that is known by its place.
-            end: the absolute place behind it.
+            signal: becomes held until `finished`; None for a record that is known by its position.
+            end: the absolute position behind it.
         """
         self.stream, self._signal, self._end = stream, signal, end
         self.timestamp: int | None = None
@@ -57,7 +57,7 @@ class Recording:
 
 
 class Waiting:
-    """One wait of a stream: known by its place where it was sent by a prepared send, else told when it is over."""
+    """One wait of a stream: known by its position where it was sent by a prepared send, else told when it is over."""
 
     __slots__ = ("_end", "signal", "stream")
 

@@ -41,7 +41,7 @@ class Signal:
         self.device, self.number = device, number
         self._users = 1
         self._uses: dict[StreamPort, int] | None = None
-        """Per stream, the absolute place behind the last record that was sent without becoming a user."""
+        """Per stream, the absolute position behind the last record that was sent without becoming a user."""
         self._lock: threading.Lock = device.signals.lock
 
     def hold(self) -> bool:
@@ -75,11 +75,11 @@ class Signal:
         self._give_back()
 
     def mark(self, stream: StreamPort) -> int:
-        """Queue a record by the fast path; returns the absolute place behind it, 0 where `record` is right."""
+        """Queue a record by the fast path; returns the absolute position behind it, 0 where `record` is right."""
         return 0
 
     def await_mark(self, stream: StreamPort) -> int:
-        """Queue a wait by the fast path; returns the absolute place behind it, 0 where `wait` is right.
+        """Queue a wait by the fast path; returns the absolute position behind it, 0 where `wait` is right.
 
         The caller holds it for the wait, which lets go.
         """
@@ -178,7 +178,7 @@ class CountSignal(Signal):
             prepare(stream, _COUNT, task, "event record", "count", value_of=CountSignal._take_number)
 
     def _take_number(self) -> int:
-        """Take the next number, when the place of the record is certain."""
+        """Take the next number, when the position of the record is certain."""
         self.value = number = self._counter.next()
         return number
 
@@ -243,7 +243,7 @@ class ByteSignal(Signal):
 
 
 class Mark(Signal):
-    """Nothing but a place in the stream: only the host can ask for it and wait for it."""
+    """Nothing but a position in the stream: only the host can ask for it and wait for it."""
 
     __slots__ = ()
 

@@ -87,7 +87,7 @@ def submit_wait(
     """Queue a wait for a value, after giving it a slot for its program.
 
     Args:
-        task: what to wait for; its places in memory are filled in here.
+        task: what to wait for; its addresses are filled in here.
         finished: called exactly once, also when the wait could not be queued.
     """
     stream = stream.target  # the program names the queue that it runs in

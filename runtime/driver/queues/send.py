@@ -17,7 +17,7 @@ class MappedRing:
     """SQ memory that is mapped into this process (STARS v2): where the next SQE goes, and how it gets there.
 
     SQEs are put together in a staging buffer and copied in one piece, because the mapping may be device memory, which
-    takes whole 64-byte units only. The send that follows names the place, and the driver only moves the tail
+    takes whole 64-byte units only. The send that follows names the position, and the driver only moves the tail
     (hal_semantics 4.3, zero-copy). Entries that wrap around the end are left to the driver to copy.
     """
 

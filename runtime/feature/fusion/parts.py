@@ -185,7 +185,7 @@ def _check_arrangement(part: Missions) -> None:
     if part.both_dies:
         if count % _BOTH_DIES:
             raise _wrong("number of missions", count, "it must be even when both dies have some")
-        if any(mission.die_id != place % _BOTH_DIES for place, mission in enumerate(missions)):
+        if any(mission.die_id != index % _BOTH_DIES for index, mission in enumerate(missions)):
             _unfit("die_id", "missions on both dies alternate: 0, 1, 0, 1")
         count, step = count // _BOTH_DIES, _BOTH_DIES
     if not part.long and count == 1:

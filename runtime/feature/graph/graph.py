@@ -93,13 +93,16 @@ class Graph(Model):
         return self.recording
 
     @property
-    def places(self) -> bool:
+    def sites(self) -> bool:
         """Whether nodes note where they were captured."""
-        return self.recording.places
+        return self.recording.sites
 
-    @places.setter
-    def places(self, noted: bool) -> None:
-        self.recording.places = noted
+    @sites.setter
+    def sites(self, noted: bool) -> None:
+        self.recording.sites = noted
+
+    places = sites
+    """The former name of `sites`."""
 
     def finish(self) -> None:
         """Check that everything was joined, end the graph and load it; a failure closes it.

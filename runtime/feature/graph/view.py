@@ -47,9 +47,14 @@ class Edge(NamedTuple):
     """The event; empty for the order of a stream."""
 
     @property
-    def place(self) -> str:
+    def site(self) -> str:
         """Where the order was made: the call that submitted the later task."""
-        return self.target.place
+        return self.target.site
+
+    @property
+    def place(self) -> str:
+        """The former name of `site`."""
+        return self.site
 
 
 def edges_of(graph: ports.Graph) -> list[Edge]:
@@ -97,8 +102,8 @@ def _line(node: Node, targets: Sequence[Node]) -> str:
         parts.append("-> " + ", ".join(str(target.index) for target in targets))
     if not node.enabled:
         parts.append("(disabled)")
-    if node.place:
-        parts.append(f"at {node.place}")
+    if node.site:
+        parts.append(f"at {node.site}")
     return " ".join(parts)
 
 
@@ -120,7 +125,7 @@ def dot(graph: ports.Graph) -> str:
 
 def _attributes(node: Node) -> str:
     style = "" if node.enabled else ", style=dotted"
-    return f"{style}, tooltip={json.dumps(node.place)}" if node.place else style
+    return f"{style}, tooltip={json.dumps(node.site)}" if node.site else style
 
 
 # -- the debug form of the C API ---------------------------------------------------------------------------------------
@@ -200,12 +205,12 @@ def _facts(model: ports.Model, node: Node, kind: str, flags: int) -> dict[str, o
 def times(graph: ports.Graph, executed: Any) -> dict[Node, list[int]]:
     """Return the nanoseconds of each execution of each node; see `Graph.times`."""
     device = graph.device.device_id
-    places = {(device, node.stream.stream_id, node.position): node for node in graph.nodes}
+    by_position = {(device, node.stream.stream_id, node.position): node for node in graph.nodes}
     replays = getattr(executed, "replays", None)
     records = executed if replays is None else (replay.record for replay in replays)
     found: dict[Node, list[int]] = {}
     for record in records:
-        node = places.get((record.device, record.stream, record.position))
+        node = by_position.get((record.device, record.stream, record.position))
         if node is not None:
             found.setdefault(node, []).append(record.end - record.start)
     return found
@@ -223,7 +228,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: ports.Graph, after: ports.Graph) -> list[Difference]:
-    """Return what differs between two graphs, in order; streams and events are compared by their place in the capture.
+    """Return what differs between two graphs, in order; streams and events are compared by their order in the capture.
 
     A node is the same when it has the same name, blocks, branch and state; kernels are also told apart by the words of
     their arguments.
@@ -243,9 +248,9 @@ def differences(before: ports.Graph, after: ports.Graph) -> list[Difference]:
 
 
 def _signature(graph: ports.Graph, node: Node) -> tuple[object, ...]:
-    place = next((index for index, branch in enumerate(graph.recording.branches) if branch.user is node.user), -1)
+    position = next((index for index, branch in enumerate(graph.recording.branches) if branch.user is node.user), -1)
     kernel = "" if node.kernel is None else node.kernel.name
-    return (place, type_name(node), kernel, node.blocks, node.enabled)
+    return (position, type_name(node), kernel, node.blocks, node.enabled)
 
 
 def _words(node: Node) -> bytes:

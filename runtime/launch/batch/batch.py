@@ -278,7 +278,7 @@ class Batch:
         parts: list[Callable[[], object]] = []
         steps: list[Step] = []
         number: tuple[int, int] = (0, 0)
-        places: tuple[tuple[int, int], ...] = ()
+        offset_words: tuple[tuple[int, int], ...] = ()
         space = 0
 
         def close() -> None:
@@ -293,12 +293,13 @@ class Batch:
                 parts.append(_by_itself(step))
                 continue
             size = like.size
-            if steps and (space < size or like.number != number or (size and places and like.places != places)):
+            other = size and offset_words and like.offset_words != offset_words
+            if steps and (space < size or like.number != number or other):
                 close()
             if not steps:
-                space, number, places = largest, like.number, ()
+                space, number, offset_words = largest, like.number, ()
             if size:
-                space, places = space - size, like.places
+                space, offset_words = space - size, like.offset_words
             steps.append(step)
         close()
         return parts

@@ -68,8 +68,8 @@ class Kind:
     `alone(values, things)` sends one by itself; `keeps` says whether its things live until it is done.
     """
 
-    __slots__ = ("_epoch", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel", "number", "order",
-                 "places", "published", "size", "task", "template", "varied")  # fmt: skip
+    __slots__ = ("_epoch", "alone", "arguments", "biases", "fixed", "info", "keeps", "kernel", "number",
+                 "offset_words", "order", "published", "size", "task", "template", "varied")  # fmt: skip
 
     def __init__(self, task: Task, info: TaskInfo, alone: Callable[[Any, Any], object], *varied: str,
                  kernel: Kernel | None = None, arguments: Arguments | None = None) -> None:
@@ -81,7 +81,7 @@ class Kind:
         self.template: Template | None = None
         self.number = (0, 0)
         """First byte and bytes of the word for the number."""
-        self.places: tuple[tuple[int, int], ...] = ()
+        self.offset_words: tuple[tuple[int, int], ...] = ()
         """The same of the words for the address of a launch's block; each adds one of `biases` to it."""
         self.biases: tuple[int, ...] = ()
         self.order: tuple[int, ...] = ()
@@ -105,7 +105,7 @@ class Kind:
             words = [(word.offset, word.width // 8) for word in self.template.words]
             self.number = words[0]
             if self.kernel is not None:
-                self.places, self.biases = tuple(words[1:]), self.template.bias[1:]
+                self.offset_words, self.biases = tuple(words[1:]), self.template.bias[1:]
             else:
                 self.order = tuple(map(self.varied.index, self.template.names[1:]))
             if self.kernel is not None or not self.varied:
@@ -152,7 +152,7 @@ def batch_sender(stream: Stream) -> BatchSender:
 class Run:
     """Neighbours with everything that each send needs of them, as columns."""
 
-    __slots__ = ("contexts", "image", "indexes", "infos", "keep", "launches", "number", "offsets", "places",
+    __slots__ = ("contexts", "image", "indexes", "infos", "keep", "launches", "number", "offset_words", "offsets",
                  "published", "rows", "starts")  # fmt: skip
 
     def __init__(self, steps: list[Step], image: bytearray) -> None:
@@ -175,11 +175,11 @@ class Run:
         self.starts = [values[n] for n in self.launches]
         self.indexes = np.array(self.launches, np.intp)
         leading = kinds[self.launches[0]] if self.launches else kinds[0]
-        self.places = leading.places
+        self.offset_words = leading.offset_words
         begins = np.array(self.starts, np.uint64)
         self.offsets = [
             np.array([kinds[n].biases[word] for n in self.launches], np.uint64) + begins
-            for word in range(len(self.places))
+            for word in range(len(self.offset_words))
         ]
         """What each launch adds to the address of the image, for each of the words with it."""
         self.contexts: list[tuple[int, NDArray[np.uint64]]] = []
@@ -249,8 +249,8 @@ def _bring(
     part = last - first < len(indexes)
     if part:
         indexes = indexes[first:last] - at
-    for place, offsets in zip(run.places, run.offsets, strict=True):
-        runs.column(place)[indexes] = (offsets[first:last] if part else offsets) + (block.address - begin)
+    for word, offsets in zip(run.offset_words, run.offsets, strict=True):
+        runs.column(word)[indexes] = (offsets[first:last] if part else offsets) + (block.address - begin)
 
 
 def _point_contexts(image: bytearray, run: Run, first: int, last: int, address: int) -> None:

@@ -27,7 +27,7 @@ from runtime.launch.gate import check_blocking, check_pageable, check_unbound
 from runtime.memory.array import DeviceArray
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer
-from runtime.memory.location import Location, Place, locate
+from runtime.memory.location import Location, MemoryLocation, locate
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -121,9 +121,9 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
         return
     for end in (target, source):
         _check_reach(stream, end)
-    places = [Place(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
+    locations = [MemoryLocation(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
-    _queue(stream, direction, target, source, count, places, "Stream.copy")
+    _queue(stream, direction, target, source, count, locations, "Stream.copy")
     if send is None and (found := plain_copy(stream, dst, src, size)):
         plain, _ = found
         task = MemcpyAsync(src=source.address, dst=target.address, size=1, kind=plain.kind)
@@ -170,22 +170,22 @@ def queue_copy(
     stream.check_open()
     check_capacity(call, capacity, count)
     memory = stream.device.memory
-    places = [Place(Location.UNREGISTERED), Place(Location.UNREGISTERED)]
+    locations = 2 * [MemoryLocation(Location.UNREGISTERED)]
     if memory.classifies:
-        places = [locate(memory, src), locate(memory, dst)]
-        kind = settle(kind, places[0].location, places[1].location, call)
+        locations = [locate(memory, src), locate(memory, dst)]
+        kind = settle(kind, locations[0].location, locations[1].location, call)
     else:
         kind = Direction.DEVICE_TO_DEVICE if kind is Direction.DEFAULT else kind
-        places = [Place(Location.HOST), Place(Location.HOST)]  # unknown, and nothing is refused for it
-    target = End(dst, capacity, places[1].location, keep)
-    source = End(src, count, places[0].location)
-    _queue(stream, kind, target, source, count, places, call)
+        locations = 2 * [MemoryLocation(Location.HOST)]  # unknown, and nothing is refused for it
+    target = End(dst, capacity, locations[1].location, keep)
+    source = End(src, count, locations[0].location)
+    _queue(stream, kind, target, source, count, locations, call)
 
 
 def _queue(
-    stream: Stream, kind: Direction, target: End, source: End, count: int, places: list[Place], call: str
+    stream: Stream, kind: Direction, target: End, source: End, count: int, locations: list[MemoryLocation], call: str
 ) -> None:
-    if Location.MANAGED in (places[0].location, places[1].location):
+    if Location.MANAGED in (locations[0].location, locations[1].location):
         _by_host(stream, target, source, count)
         return
     if kind is Direction.HOST_TO_HOST:
@@ -199,7 +199,7 @@ def _queue(
         check_unbound(stream, call)
         _through_buffer(stream, target, source, count)
         return
-    plain = Location.UNREGISTERED in (places[0].location, places[1].location)
+    plain = Location.UNREGISTERED in (locations[0].location, locations[1].location)
     if plain and kind in (Direction.HOST_TO_DEVICE, Direction.DEVICE_TO_HOST):
         check_pageable(stream, call)
         check_blocking(stream.context, call, asynchronous=True)
@@ -209,7 +209,7 @@ def _queue(
     keeper = Keeper(target.keep, source.keep)
     try:
         if kind is Direction.DEVICE_TO_DEVICE:
-            _between(stream, target.address, source.address, count, places, keeper)
+            _between(stream, target.address, source.address, count, locations, keeper)
         else:
             _across(stream, kind, target.address, source.address, count, keeper)
     finally:
@@ -223,10 +223,10 @@ def _across(stream: Stream, kind: Direction, dst: int, src: int, count: int, kee
     )
 
 
-def _between(stream: Stream, dst: int, src: int, count: int, places: list[Place], keeper: Keeper) -> None:
+def _between(stream: Stream, dst: int, src: int, count: int, locations: list[MemoryLocation], keeper: Keeper) -> None:
     """Queue a copy inside the device, or between two."""
     mine = stream.device
-    ids = {place.device_id for place in places if place.location is Location.DEVICE} or {mine.device_id}
+    ids = {location.device_id for location in locations if location.location is Location.DEVICE} or {mine.device_id}
     if len(ids) == 1 and mine.device_id in ids:
         transfer.inside(stream, dst, src, count, keeper)
         return

@@ -15,7 +15,7 @@ from runtime.driver.dma import CopyDriver
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import queue_copy
 from runtime.launch.copy.direction import Direction
-from runtime.memory.location import Location, Place, locate
+from runtime.memory.location import Location, MemoryLocation, locate
 
 if TYPE_CHECKING:
     from npuhal.api import HalApi
@@ -40,8 +40,8 @@ class Pair:
 class Claim:
     """Where the ends of pairs are said to lie (aclrtMemcpyBatchAttr); device numbers are the driver's."""
 
-    source: Place
-    target: Place
+    source: MemoryLocation
+    target: MemoryLocation
 
 
 class BadPair(Exception):
@@ -130,10 +130,10 @@ def _check_pair(call: str, pair: Pair, index: int) -> None:
 def _direction(memory: MemoryDriver, call: str, pair: Pair, claim: Claim, index: int) -> Direction:
     sides = []
     for end, address, said in (("target", pair.dst, claim.target), ("source", pair.src, claim.source)):
-        place = locate(memory, address, exists=True) if memory.classifies else said
-        real, claimed = _side(place), _side(said)
-        if real is not claimed or (real is Location.DEVICE and place.device_id != said.device_id):
-            raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {place}, not {said}")
+        found = locate(memory, address, exists=True) if memory.classifies else said
+        real, claimed = _side(found), _side(said)
+        if real is not claimed or (real is Location.DEVICE and found.device_id != said.device_id):
+            raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {found}, not {said}")
         sides.append(real)
     if sides[0] is sides[1]:
         raise errors.fault(
@@ -144,9 +144,9 @@ def _direction(memory: MemoryDriver, call: str, pair: Pair, claim: Claim, index:
     return Direction.HOST_TO_DEVICE if sides[0] is Location.DEVICE else Direction.DEVICE_TO_HOST
 
 
-def _side(place: Place) -> Location:
+def _side(found: MemoryLocation) -> Location:
     """Return HOST for every kind of host memory."""
-    return Location.HOST if place.location in (Location.UNREGISTERED, Location.HOST_NUMA) else place.location
+    return Location.HOST if found.location in (Location.UNREGISTERED, Location.HOST_NUMA) else found.location
 
 
 def copy_batch(hal: HalApi, pairs: Sequence[Pair], call: str) -> None:

@@ -51,11 +51,11 @@ def describe_copy(context: Context, where: int, src: int, dst: int, count: int, 
     _check_aligned(where, call)
     memory = context.device.memory
     _check_on_device(context, where, call)
-    places = [locate(memory, address) for address in (src, dst)]
-    if any(place.location is not Location.DEVICE for place in places) or places[0].device_id != places[1].device_id:
+    found = [locate(memory, address) for address in (src, dst)]
+    if any(each.location is not Location.DEVICE for each in found) or found[0].device_id != found[1].device_id:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {src:#x} and {dst:#x} are not both memory of one device: "
-            f"{places[0]}, {places[1]}", ee="EE1017",
+            f"{found[0]}, {found[1]}", ee="EE1017",
             params=(call, "dstAddr or srcAddr", "they are not both memory of one device"),
             hint="a described copy stays inside a device",
         )
@@ -154,9 +154,9 @@ def _check_aligned(where: int, call: str) -> None:
 
 
 def _check_on_device(context: Context, where: int, call: str) -> None:
-    place = locate(context.device.memory, where)
-    if place.location is not Location.DEVICE:
+    found = locate(context.device.memory, where)
+    if found.location is not Location.DEVICE:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: desc {where:#x} is {place.location.name}, not device memory",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: desc {where:#x} is {found.location.name}, not device memory",
             hint="allocate it with aclrtMalloc",
         )

@@ -65,7 +65,7 @@ class RandomNumbers:
     """One request: `count` numbers to `result`, from a seed and the 128-bit counter at `counter`.
 
     `parameters`: the ratio of a dropout mask, minimum and maximum, or mean and standard deviation; they are put into 16
-    bytes of device memory at `place`, or, where that is 0, into memory of the task's own.
+    bytes of device memory at `operands_at`, or, where that is 0, into memory of the task's own.
     """
 
     distribution: Distribution
@@ -75,7 +75,7 @@ class RandomNumbers:
     count: Operand
     result: int
     counter: int
-    place: int = 0
+    operands_at: int = 0
 
 
 _VALID: Mapping[Distribution, int] = MappingProxyType({
@@ -103,14 +103,15 @@ def queue_random(stream: Stream, asked: RandomNumbers, call: str, *keep: object)
     stream.check_open()
     check_generator(stream.device.chip, call)
     _check(asked, call)
-    memory, place = stream.device.memory, asked.place
+    memory, operands_at = stream.device.memory, asked.operands_at
     keeper = Keeper(*keep)
-    if not place:
-        place = memory.alloc(2 * _WORD, internal_flags())
-        keeper = Keeper(*keep, free=partial(memory.free, place))
+    if not operands_at:
+        operands_at = memory.alloc(2 * _WORD, internal_flags())
+        keeper = Keeper(*keep, free=partial(memory.free, operands_at))
     try:
-        memory.write(place, b"".join(operand.data.ljust(_WORD, b"\0") for operand in asked.parameters).ljust(16, b"\0"))
-        task = StarsCommon(sqe=_entry(stream, asked, place))
+        words = b"".join(operand.data.ljust(_WORD, b"\0") for operand in asked.parameters)
+        memory.write(operands_at, words.ljust(16, b"\0"))
+        task = StarsCommon(sqe=_entry(stream, asked, operands_at))
         stream.submit(task, owner=f"random numbers, {asked.distribution.name.lower()}", finished=keeper.piece())
     finally:
         keeper.release()
@@ -148,7 +149,7 @@ def _bad(call: str, value: object, name: str, expected: str) -> errors.RuntimeFa
     )
 
 
-def _entry(stream: Stream, asked: RandomNumbers, place: int) -> bytes:
+def _entry(stream: Stream, asked: RandomNumbers, operands_at: int) -> bytes:
     """Return the generator's entry (rtStarsDsaSqe_t); stream and task numbers are filled in when it is sent."""
     values = 0
     first = _FIRST_VALUE[asked.distribution]
@@ -158,5 +159,5 @@ def _entry(stream: Stream, asked: RandomNumbers, place: int) -> bytes:
     return plugin(stream.device.chip).layouts["dsa"].encode(
         start=1, function_type=asked.distribution, data_type=asked.number, param_valid=_VALID[asked.distribution],
         param_addr_valid=values, kernel_credit=_CREDIT, result_addr=asked.result, state_addr=asked.counter,
-        param_addr=place, seed=asked.seed.word, number=asked.count.word,
+        param_addr=operands_at, seed=asked.seed.word, number=asked.count.word,
     )

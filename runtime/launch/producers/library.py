@@ -98,7 +98,7 @@ class LibraryKernel:
         mixes = library and self.kernel.binary.ffts_arg
         if mixes:
             hidden.append(device.core_sync_address)
-        layout = library_layout((place for place, _ in rows), dump=dumps, sync=mixes, overflow=library)
+        layout = library_layout((packing for packing, _ in rows), dump=dumps, sync=mixes, overflow=library)
         behind = [device.context.overflow_address] if library else []
         data = layout.pack([*hidden, *(value for _, value in rows), *behind])
         return data or bytes(8)
@@ -118,12 +118,12 @@ class LibraryKernel:
         for number, (parameter, value) in enumerate(zip(listed, arguments, strict=True)):
             what = f"{self._what(number)} ({parameter})"
             if parameter.pointer:
-                rows.append((parameter.place, _word(pointer(what, value, device))))
+                rows.append((parameter.packing, _word(pointer(what, value, device))))
                 continue
             number_of = getattr(value, "value", value) if isinstance(value, ctypes._SimpleCData) else value
-            if not fits(parameter.place.code, number_of):
-                raise misfit(what, parameter.type, parameter.place.code, number_of)
-            rows.append((parameter.place, number_of))
+            if not fits(parameter.packing.code, number_of):
+                raise misfit(what, parameter.type, parameter.packing.code, number_of)
+            rows.append((parameter.packing, number_of))
         if prototype.sync_last:
             rows.append((_ADDRESS, device.core_sync_address))
         return rows
@@ -232,10 +232,10 @@ def _rows(contents: Sequence[tuple[DeviceBinary, Content]]) -> dict[str, _Row]:
     rows: dict[str, _Row] = {}
     taken: dict[str, int] = {}
     listed = [
-        (name, place, (part, kernel.name, convention_of(binary)))
+        (name, index, (part, kernel.name, convention_of(binary)))
         for part, (binary, content) in enumerate(contents)
         for kernel in content
-        for place, name in enumerate(host_names(kernel.name, convention_of(binary)))
+        for index, name in enumerate(host_names(kernel.name, convention_of(binary)))
     ]
     for name, _, _ in listed:
         taken[name] = taken.get(name, 0) + 1

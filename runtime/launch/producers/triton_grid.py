@@ -77,7 +77,7 @@ class Plan:
     def wrong_scalar(self, given: tuple[Any, ...]) -> errors.RuntimeFault:
         """Return the fault for a row of arguments of which one scalar cannot be packed."""
         for number, (parameter, value) in enumerate(zip(self.parameters, given, strict=True)):
-            code = parameter.place.code
+            code = parameter.packing.code
             if not parameter.is_pointer and not fits(code, value):
                 return misfit(self.what(number), parameter.type, code, value)
         return unfit(f"kernel {self.metadata.kernel}: the arguments", given, "they cannot be packed", "check the types")

@@ -64,7 +64,7 @@ class Source:
 
 def _form(parameter: Parameter) -> tuple[bool, str]:
     """Return what IR tells of a type: it does not say whether a number has a sign."""
-    return parameter.is_pointer, parameter.place.code.lower()
+    return parameter.is_pointer, parameter.packing.code.lower()
 
 
 def source_of(

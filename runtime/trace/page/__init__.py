@@ -122,7 +122,7 @@ def _slowest(trace: Trace) -> Iterator[str]:
         if task.number >= first:
             name = f'<button type="button" data-task="{task.number - first}">{name}</button>'
         yield (f"<tr><td>{name}</td><td>{task.ended_us - task.began_us:,.1f}</td><td>{phase}, {spent[worst]:,.1f} us"
-               f"</td><td>{html.escape(task.place)}</td></tr>")  # fmt: skip
+               f"</td><td>{html.escape(task.site)}</td></tr>")  # fmt: skip
 
 
 def _streams(trace: Trace) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _streams(trace: Trace) -> Iterator[str]:
 
 
 def _data(trace: Trace) -> dict[str, Any]:
-    """Return what the scripts draw; times in microseconds, names and places as indices into `texts`."""
+    """Return what the scripts draw; times in microseconds, names and call sites as indices into `texts`."""
     texts: dict[str, int] = {}
 
     def text(value: str) -> int:
@@ -195,7 +195,7 @@ def _task(task: Task, threads: dict[int, int], text: Any) -> tuple[Any, ...]:
     if task.executed is not None:
         executed = round(task.executed.began_us, 3), round(task.executed.ended_us, 3), text(task.executed.what)
     return (
-        task.lane, threads[task.thread] - 1, text(task.name), text(task.place), text(kind_of(task.kind)),
+        task.lane, threads[task.thread] - 1, text(task.name), text(task.site), text(kind_of(task.kind)),
         (2 if task.captured else 1) if task.is_launch else 0, round(task.began_us, 3), round(task.ended_us, 3), phases,
         task.pending, task.position, round(task.wait_us, 3), executed,
     )  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 
 import npuhal
 from fakes.errors import FakeError, NotShareable
-from fakes.shared.place import Place, folder
+from fakes.shared.folder import Folder, folder
 from fakes.shared.table import PER_CARD, Table
 from npuhal import constants as c
 from npuhal import structs as s
@@ -265,7 +265,7 @@ def tables(name: str) -> Iterator[Callable[..., Table]]:
     made: list[Table] = []
 
     def make(**more: int) -> Table:
-        made.append(Table(Place(name), 1, {"notify": 8}, "a machine", **more))
+        made.append(Table(Folder(name), 1, {"notify": 8}, "a machine", **more))
         return made[-1]
 
     yield make

@@ -15,8 +15,8 @@ import pytest
 
 from fakes.errors import HostRefused, NotShareable
 from fakes.shared import table as tables
+from fakes.shared.folder import Folder, folder, gone, namespace, root, started
 from fakes.shared.names import Export, Names
-from fakes.shared.place import Place, folder, gone, namespace, root, started
 from fakes.shared.table import Table
 from npuhal import constants as c
 from tests.unit.fakes.rig import Rig
@@ -37,7 +37,7 @@ def enter() -> Iterator[Enter]:
     made: list[Table] = []
 
     def make(name: str = "one") -> Table:
-        made.append(Table(Place(name), 1, {"notify": 8}, "a machine"))
+        made.append(Table(Folder(name), 1, {"notify": 8}, "a machine"))
         return made[-1]
 
     yield make
@@ -172,8 +172,8 @@ def test_processes_of_another_namespace_in_earnest(enter: Enter) -> None:
         pytest.skip("no namespaces of process ids can be made here")
     one = enter()
     text = (
-        "from fakes.shared.place import Place; from fakes.shared.table import Table; "
-        "Table(Place('one'), 1, {'notify': 8}, 'a machine')"
+        "from fakes.shared.folder import Folder; from fakes.shared.table import Table; "
+        "Table(Folder('one'), 1, {'notify': 8}, 'a machine')"
     )
     done = subprocess.run([*inside, sys.executable, "-c", text], capture_output=True, text=True)
     assert "NotShareable: shared=one is open in another container" in done.stderr

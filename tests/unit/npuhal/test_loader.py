@@ -135,9 +135,9 @@ def test_hal_urls_take_no_options():
 def test_order_of_places(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/ascend_install.info").write_text("UserName=root\nDriver_Install_Path_Param=/opt/npu\n")
-    places = list(Search(root=str(tmp_path), environ={}).places())
-    assert places[0] == "libascend_hal.so"
-    assert [os.path.relpath(place, tmp_path) for place in places[1:]] == [
+    candidates = list(Search(root=str(tmp_path), environ={}).candidates())
+    assert candidates[0] == "libascend_hal.so"
+    assert [os.path.relpath(path, tmp_path) for path in candidates[1:]] == [
         f"{prefix}/{folder}/libascend_hal.so"
         for prefix in ("opt/npu", "usr/local/Ascend")
         for folder in ("driver/lib64/driver", "driver/lib64", "driver/lib64/common")

@@ -18,7 +18,7 @@ import pytest
 import npuhal
 from npuhal.errors import LibraryNotFound, StubLibrary
 from runtime.cli import UsageError, doctor
-from runtime.cli.doctor.bundle import log_places
+from runtime.cli.doctor.bundle import log_folders
 from runtime.cli.doctor.ladder import Doubt, Failed, Result, Skipped, State, Step, climb
 from runtime.cli.doctor.machine import Machine
 from runtime.cli.doctor.probe import Probe
@@ -330,7 +330,7 @@ def test_a_bundle_of_a_machine_without_a_driver_has_its_findings(tmp_path: Path)
     ],
 )
 def test_logs_are_looked_for_in_the_order_of_the_log_library(environ: dict[str, str], first: str) -> None:
-    assert log_places(Machine(environ=environ))[0] == first
+    assert log_folders(Machine(environ=environ))[0] == first
 
 
 def test_nodes_are_looked_at_before_a_library_is_loaded(tmp_path: Path) -> None:

@@ -45,16 +45,16 @@ def find_entry(path: str | Path, name: str | None = None) -> Path:
     Raises:
         IncompleteFolder: there is none, several, or something is missing.
     """
-    place = Path(path).expanduser()
-    if place.is_dir():
-        return _of_folder(place, name)
-    if not place.exists():
-        raise IncompleteFolder("the path", str(place), "there is none of that name", "check the path")
-    stem = place.name.removeprefix(_GROUP).partition(".")[0] if place.suffix in _SUFFIXES else ""
+    folder = Path(path).expanduser()
+    if folder.is_dir():
+        return _of_folder(folder, name)
+    if not folder.exists():
+        raise IncompleteFolder("the path", str(folder), "there is none of that name", "check the path")
+    stem = folder.name.removeprefix(_GROUP).partition(".")[0] if folder.suffix in _SUFFIXES else ""
     if not stem:
         rule = f"a kernel is given by its folder, or a file {', '.join(_SUFFIXES)}"
-        raise IncompleteFolder("the path", str(place), rule, "other kernel files: device.load(path)")
-    return _existing(place.with_name(stem + BINARY))
+        raise IncompleteFolder("the path", str(folder), rule, "other kernel files: device.load(path)")
+    return _existing(folder.with_name(stem + BINARY))
 
 
 _SUFFIXES: Final = (BINARY, META, IR, ADAPTER)

@@ -86,7 +86,7 @@ def layout_of(
             yield LOCKS, POINTER, 8
             yield WORKSPACE, POINTER, 8
         for number, parameter in enumerate(parameters):
-            yield f"arg{number}", parameter.place.code, parameter.place.alignment
+            yield f"arg{number}", parameter.packing.code, parameter.packing.alignment
         if original_grid:
             yield ORIGINAL_X, "I", 4
             yield ORIGINAL_Y, "I", 4

@@ -1,7 +1,7 @@
 """The signature of a compiled kernel: from `.ttir`, from `.ttadapter`, or as somebody states it.
 
 The text of `.ttir` has what the block holds: parameters that are constants, equal to 1, or None are gone from it. It
-does not tell unsigned integers from signed ones, nor half scalars from single ones; both have one place in the block.
+does not tell unsigned integers from signed ones, nor half scalars from single ones; both are packed alike.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 from chips.binary.producers.errors import BadSignature
 from chips.binary.producers.packing import POINTER
 
-__all__ = ["SCALARS", "Parameter", "Place", "parameters_of", "read_signature"]
+__all__ = ["SCALARS", "Parameter", "Packing", "parameters_of", "read_signature"]
 
 
-class Place(NamedTuple):
+class Packing(NamedTuple):
     """How a type lies in the block: `struct` letter, and alignment in bytes."""
 
     code: str
@@ -24,9 +24,10 @@ class Place(NamedTuple):
 
 
 SCALARS: Final = {
-    "i1": Place("i", 4), "u1": Place("I", 4), "i8": Place("b", 4), "u8": Place("B", 4), "i16": Place("h", 4),
-    "u16": Place("H", 4), "i32": Place("i", 4), "u32": Place("I", 4), "i64": Place("q", 8), "u64": Place("Q", 8),
-    "fp16": Place("f", 4), "bf16": Place("f", 4), "fp32": Place("f", 4), "fp64": Place("d", 8),
+    "i1": Packing("i", 4), "u1": Packing("I", 4), "i8": Packing("b", 4), "u8": Packing("B", 4),
+    "i16": Packing("h", 4), "u16": Packing("H", 4), "i32": Packing("i", 4), "u32": Packing("I", 4),
+    "i64": Packing("q", 8), "u64": Packing("Q", 8),
+    "fp16": Packing("f", 4), "bf16": Packing("f", 4), "fp32": Packing("f", 4), "fp64": Packing("d", 8),
 }  # fmt: skip
 """Scalar types; halves are passed as single floats, bytes and halfwords start at a multiple of 4."""
 
@@ -63,9 +64,9 @@ class Parameter(NamedTuple):
         return self.type[1:]
 
     @property
-    def place(self) -> Place:
+    def packing(self) -> Packing:
         """How it lies in the block."""
-        return Place(POINTER, 8) if self.is_pointer else SCALARS[self.type]
+        return Packing(POINTER, 8) if self.is_pointer else SCALARS[self.type]
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}"
@@ -140,7 +141,7 @@ def read_signature(text: str, kernel: str, *, adapter: bool = False) -> tuple[Pa
     """Return the parameters of a kernel out of the text of its `.ttir`, or `.ttadapter`.
 
     Raises:
-        BadSignature: there is no such function in it, or it has a type that has no place in a block.
+        BadSignature: there is no such function in it, or it has a type that a block cannot hold.
     """
     found = re.search(_ENTRY.format(name=re.escape(kernel)), text)
     if found is None:

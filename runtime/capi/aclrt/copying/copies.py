@@ -21,7 +21,7 @@ from runtime.launch.copy.copy_batch import BadPair, Claim, Pair
 from runtime.launch.copy.direction import Direction
 from runtime.launch.copy.fill import fill_now, fill_words_now, queue_fill
 from runtime.launch.copy.reduce import DATA_TYPES, queue_reduce
-from runtime.memory.location import Location, Place
+from runtime.memory.location import Location, MemoryLocation
 
 _NO_FAILURE = (1 << 64) - 1
 """What failIndex holds when no single copy is to blame (SIZE_MAX)."""
@@ -279,11 +279,11 @@ def _read(
 def _claims(acl: Acl, address: int, count: int) -> list[Claim]:
     ids, found = acl.runtime.visible.ids, []
     for target_id, target, source_id, source in _CLAIM.iter_unpack(ctypes.string_at(address, _CLAIM.size * count)):
-        places = []
+        locations = []
         for number, kind in ((source_id, source), (target_id, target)):
             location = Location(kind) if kind in tuple(Location) else Location.UNREGISTERED
-            places.append(Place(location, ids[number] if number < len(ids) else _NOWHERE))
-        found.append(Claim(*places))
+            locations.append(MemoryLocation(location, ids[number] if number < len(ids) else _NOWHERE))
+        found.append(Claim(*locations))
     return found
 
 

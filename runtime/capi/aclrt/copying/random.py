@@ -29,7 +29,7 @@ _TYPES = {
 def aclrtRandomNumAsync(acl: Acl, taskInfo: Address, stream: Handle, reserve: Address) -> None:
     """Queue the generation of random numbers: dropout mask, uniform, normal, truncated normal."""
     call = "aclrtRandomNumAsync"
-    kind, distribution, parameters, place, result, counter, seed, count = _REQUEST.unpack(
+    kind, distribution, parameters, operands_at, result, counter, seed, count = _REQUEST.unpack(
         ctypes.string_at(taskInfo, _REQUEST.size)
     )
     number = _TYPES.get(kind)
@@ -50,7 +50,7 @@ def aclrtRandomNumAsync(acl: Acl, taskInfo: Address, stream: Handle, reserve: Ad
         rows.append(parameters[_OPERAND.size :])
     asked = RandomNumbers(
         distribution=how, number=number, parameters=tuple(_operand(call, row) for row in rows),
-        seed=_operand(call, seed), count=_operand(call, count), result=result, counter=counter, place=place,
+        seed=_operand(call, seed), count=_operand(call, count), result=result, counter=counter, operands_at=operands_at,
     )
     queue_random(where, asked, call)
 

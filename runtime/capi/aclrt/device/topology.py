@@ -55,7 +55,7 @@ _ATTRIBUTES: Mapping[int, _Attribute] = MappingProxyType({
     501: _asked("MODULE_TYPE_SYSTEM", "INFO_TYPE_RUN_MACH"),
     601: lambda info, chip: int(chip.spec("version", "NpuArch")),
 })  # fmt: skip
-"""aclrtDevAttr -> where the value comes from: 1.. AI CPUs, 1xx cubes, 2xx vector cores, 3xx memory, 4xx place."""
+"""aclrtDevAttr -> where the value comes from: 1.. AI CPUs, 1xx cubes, 2xx vector cores, 3xx memory, 4xx position."""
 
 _CAPABILITIES: Mapping[int, _Attribute] = MappingProxyType({0: _CUBES, 1: _VECTORS, 2: _described("l2_size")})
 """aclDeviceInfo."""
@@ -135,7 +135,7 @@ def aclrtDeviceGetUuid(acl: Acl, deviceId: I32, uuid: Address) -> None:
     refuse("len < 13", "len", "at least 13", "EE1003"), visible("deviceId"),
 )  # fmt: skip
 def aclrtDeviceGetPCIBusId(acl: Acl, deviceId: I32, pciBusId: Address, len: I32) -> None:
-    """Write a device's place on the PCIe bus as text."""
+    """Write a device's address on the PCIe bus as text."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceGetPCIBusId")
     _write_text("aclrtDeviceGetPCIBusId", pciBusId, len, acl.runtime.ask(slot.index).pci_address())
 
@@ -149,7 +149,7 @@ def _write_text(call: str, where: int, room: int, text: str) -> None:
 
 @entry(null("pciBusId", "deviceId"))
 def aclrtDeviceGetByPCIBusId(acl: Acl, pciBusId: Text, deviceId: Out[I32]) -> None:
-    """Return the device at a place on the PCIe bus."""
+    """Return the device at an address on the PCIe bus."""
     for slot in acl.runtime.slots:
         if acl.runtime.ask(slot.index).pci_address() == str(pciBusId).lower():
             deviceId.value = slot.index

@@ -134,13 +134,13 @@ def rtModelUnbindStream(acl: Acl, mdl: Handle, stm: Handle) -> None:
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRIEndTask(acl: Acl, modelRI: Model, stream: Stream) -> None:
-    """Put the end of a model at a stream's place; a second end changes nothing."""
+    """Put the end of a model behind the tasks of a stream; a second end changes nothing."""
     modelRI.end(stream)
 
 
 @entry(null_rt("mdl"))
 def rtEndGraph(acl: Acl, mdl: Handle, stm: Handle) -> None:
-    """Put the end of a model at a stream's place; the runtime layer's form."""
+    """Put the end of a model behind the tasks of a stream; the runtime layer's form."""
     model_of(acl, "rtEndGraph", mdl).end(own_stream_of(acl, "rtEndGraph", stm))
 
 

@@ -88,19 +88,19 @@ class ArgumentList:
             InvalidArgument 107000: there is no room for it (EE1017).
         """
         with self._lock:
-            offset = self._place(len(data))
+            offset = self._extend(len(data))
             self._memory[offset : offset + len(data)] = data
             return len(self._parameters)
 
     def append_placeholder(self) -> int:
         """Add a pointer to data inside the block and return its number; errors as in `append`."""
         with self._lock:
-            offset = self._place(POINTER_BYTES)
+            offset = self._extend(POINTER_BYTES)
             self._memory[offset : offset + POINTER_BYTES] = bytes(POINTER_BYTES)
             self._parameters[-1] = self._parameters[-1]._replace(placeholder=True)
             return len(self._parameters)
 
-    def _place(self, size: int) -> int:
+    def _extend(self, size: int) -> int:
         if self._fixed or self._finalised:
             why = "the list is complete" if self._finalised else "the data of a placeholder follows already"
             raise errors.fault(

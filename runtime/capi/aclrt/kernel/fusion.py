@@ -59,7 +59,7 @@ def rtFusionLaunch(acl: Acl, fusionInfo: U64, stm: Handle, argsInfo: U64) -> Non
             params=(CALL, count, "number of parts", f"allowed are 1 to {MOST_PARTS}"), hint="fuse two at most",
         )
     first = fusionInfo + _COUNT.size
-    parts = [_part(acl, stream, ctypes.string_at(first + place * _PART_BYTES, _PART_BYTES)) for place in range(count)]
+    parts = [_part(acl, stream, ctypes.string_at(first + index * _PART_BYTES, _PART_BYTES)) for index in range(count)]
     alone = count == 1 and isinstance(parts[0], fusion.Missions)
     fusion.launch_with(stream, parts, fusion.FusedArguments() if alone else _arguments(argsInfo))
 
@@ -76,8 +76,8 @@ def _part(acl: Acl, stream: Stream, raw: bytes) -> Part:
         (number,) = _COUNT.unpack_from(raw, 8)
         if not 1 <= number <= MOST_MISSIONS:
             raise _out_of_range("number of missions", number, f"[1, {MOST_MISSIONS}]")
-        return fusion.Missions(tuple(_mission(*_MISSION.unpack_from(raw, 16 + place * _MISSION.size))
-                                     for place in range(number)))  # fmt: skip
+        return fusion.Missions(tuple(_mission(*_MISSION.unpack_from(raw, 16 + index * _MISSION.size))
+                                     for index in range(number)))  # fmt: skip
     raise errors.fault(
         "RT_ERROR_INVALID_VALUE", f"{CALL}: there is no part of type {kind}", ee="EE1012",
         params=(CALL, kind, "type of a part", "allowed are 0 to 3"), hint="0 HCOM, 1 AICPU, 2 AI cores, 3 CCU",
@@ -146,12 +146,12 @@ def _arguments(address: int) -> fusion.FusedArguments:
                 "RT_ERROR_INVALID_VALUE", f"{CALL}: {name} is {offset}, behind the {size} bytes of arguments",
                 ee="EE1017", params=(CALL, name, f"{offset} is not below {size}"),
             )
-    places: tuple[tuple[int, int], ...] = ()
+    placeholders: tuple[tuple[int, int], ...] = ()
     if count:
         need_rt("rtFusionLaunch", **{"argsInfo->hostInputInfoPtr": inputs})
         rows = PLACEHOLDER.iter_unpack(ctypes.string_at(inputs, count * PLACEHOLDER.size))
-        places = tuple((pointer, data) for pointer, data in rows)
-    return fusion.FusedArguments(HostBlock(ctypes.string_at(args, size), places), **shared)
+        placeholders = tuple((pointer, data) for pointer, data in rows)
+    return fusion.FusedArguments(HostBlock(ctypes.string_at(args, size), placeholders), **shared)
 
 
 def _out_of_range(what: str, value: int, expected: str) -> errors.RuntimeFault:

@@ -66,7 +66,7 @@ def aclrtMemcpyFromSymbol(
 ) -> None:
     """Copy from a device variable to the host and wait."""
     call = "aclrtMemcpyFromSymbol"
-    source, _ = _place(acl, call, symbol, count, offset)
+    source, _ = _resolve(acl, call, symbol, count, offset)
     copy_addresses(acl.runtime.current_context(), dst, dstMax, source, count, call)
 
 
@@ -79,7 +79,7 @@ def aclrtMemcpyFromSymbolAsync(
 ) -> None:
     """Queue a copy from a device variable to the host."""
     call = "aclrtMemcpyFromSymbolAsync"
-    source, _ = _place(acl, call, symbol, count, offset)
+    source, _ = _resolve(acl, call, symbol, count, offset)
     where = own_stream_of(acl, call, stream)
     queue_copy(where, dst, dstMax, source, count, Direction.DEVICE_TO_HOST, call)
 
@@ -88,8 +88,8 @@ def aclrtMemcpyFromSymbolAsync(
 def aclrtMemcpyToSymbol(acl: Acl, symbol: Address, src: Address, count: Size, offset: Size, kind: Enum) -> None:
     """Copy from the host to a device variable and wait."""
     call = "aclrtMemcpyToSymbol"
-    target, room = _place(acl, call, symbol, count, offset)
-    copy_addresses(acl.runtime.current_context(), target, room, src, count, call)
+    target, left = _resolve(acl, call, symbol, count, offset)
+    copy_addresses(acl.runtime.current_context(), target, left, src, count, call)
 
 
 @entry(
@@ -101,12 +101,12 @@ def aclrtMemcpyToSymbolAsync(
 ) -> None:
     """Queue a copy from the host to a device variable."""
     call = "aclrtMemcpyToSymbolAsync"
-    target, room = _place(acl, call, symbol, count, offset)
+    target, left = _resolve(acl, call, symbol, count, offset)
     where = own_stream_of(acl, call, stream)
-    queue_copy(where, target, room, src, count, Direction.HOST_TO_DEVICE, call)
+    queue_copy(where, target, left, src, count, Direction.HOST_TO_DEVICE, call)
 
 
-def _place(acl: Acl, call: str, stand_in: int, count: int, offset: int) -> tuple[int, int]:
+def _resolve(acl: Acl, call: str, stand_in: int, count: int, offset: int) -> tuple[int, int]:
     """Return the address `offset` bytes into a variable, and how many bytes follow there."""
     symbol = acl.symbols.find(stand_in, call)
     address = symbol.address(acl.runtime.current_context().device)

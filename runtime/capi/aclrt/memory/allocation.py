@@ -248,10 +248,10 @@ def aclrtPointerGetAttributes(acl: Acl, ptr: Address, attributes: Address) -> No
     memory = MemoryDriver(runtime.hal, 0)
     if not memory.classifies:
         raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: this driver does not classify addresses")
-    place = locate(memory, ptr, exists=True)
+    found = locate(memory, ptr, exists=True)
     ids = runtime.visible.ids
-    user = ids.index(place.device_id) if place.device_id in ids else place.device_id
-    data = _POINTER_ATTRIBUTES.pack(user, place.location, place.page_bytes)
+    user = ids.index(found.device_id) if found.device_id in ids else found.device_id
+    data = _POINTER_ATTRIBUTES.pack(user, found.location, found.page_bytes)
     ctypes.memmove(attributes, data, len(data))
 
 

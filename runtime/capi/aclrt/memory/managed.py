@@ -95,12 +95,12 @@ def aclrtMemManagedPrefetchBatchAsync(
         )
     ranges = list(zip(_words(ptrs, count), _words(sizes, count), strict=True))
     starts = _words(prefetchLocIdxs, numPrefetchLocs)
-    places = [_location(prefetchLocs + number * _LOCATION.size) for number in range(numPrefetchLocs)]
+    locations = [_location(prefetchLocs + number * _LOCATION.size) for number in range(numPrefetchLocs)]
     _check_runs(call, ranges, starts)
     driver, where = _driver(acl), own_stream_of(acl, call, stream)
 
     def move(_data: int) -> int:
-        driver.prefetch_many(ranges, places, starts)
+        driver.prefetch_many(ranges, locations, starts)
         return 0
 
     acl.runtime.callbacks.host_function(where, move, fails=True)

@@ -25,7 +25,7 @@ def aclrtCreateLabel(acl: Acl, label: Out[Handle]) -> None:
     refuse("of_branch(stream_)", "stream", "no stream of a conditional node", "", code=207000),
 )  # fmt: skip
 def aclrtSetLabel(acl: Acl, label: Label, stream: Stream) -> None:
-    """Mark the place that a stream of a model has reached."""
+    """Set a label at the position that a stream of a model has reached."""
     label.set(stream)
 
 

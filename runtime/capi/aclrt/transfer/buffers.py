@@ -96,7 +96,7 @@ def aclrtGetBufChainNum(acl: Acl, headBuf: Handle, num: Out[U32]) -> None:
 
 @entry(null("headBuf", "buf"))
 def aclrtGetBufFromChain(acl: Acl, headBuf: Handle, index: U32, buf: Out[Handle]) -> None:
-    """Return a buffer of a chain by its place."""
+    """Return a buffer of a chain by its index."""
     buf.value = _driver(acl).member(headBuf, index)
 
 

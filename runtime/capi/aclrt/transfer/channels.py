@@ -161,7 +161,7 @@ def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
 
 @entry(failure=0)
 def acltdtGetDataItem(acl: Acl, dataset: Handle, index: Size) -> Handle:
-    """Return the handle of an item of a set by its place, NULL beyond the last."""
+    """Return the handle of an item of a set by its index, NULL beyond the last."""
     call, place = "acltdtGetDataItem", index
 
     items = _dataset(acl, call, dataset).items

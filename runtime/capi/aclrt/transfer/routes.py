@@ -92,7 +92,7 @@ def acltdtAddQueueRoute(acl: Acl, routeList: Handle, route: Handle) -> None:
 
 @entry(null("routeList", "route"))
 def acltdtGetQueueRoute(acl: Acl, routeList: Handle, index: Size, route: Handle) -> None:
-    """Copy a route of a list by its place into a description."""
+    """Copy a route of a list by its index into a description."""
     call = "acltdtGetQueueRoute"
     members = _routes(acl, call, routeList).members
     if index >= len(members):

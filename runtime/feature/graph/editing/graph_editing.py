@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 class _Described:
     """Stands for a stream where a kernel's launch is described, and keeps the task instead of sending it."""
 
-    def __init__(self, place: Stream) -> None:
-        self.device, self.env, self.plugin, self.context = place.device, place.env, place.plugin, place.context
-        self.drain, self.sink = place.drain, NOWHERE
+    def __init__(self, target: Stream) -> None:
+        self.device, self.env, self.plugin, self.context = target.device, target.env, target.plugin, target.context
+        self.drain, self.sink = target.drain, NOWHERE
         self.branch = self.tracer = None
         self.task: Any = None
         self.label: Any = None
@@ -256,7 +256,7 @@ def words_kept(node: Node, kernel: Kernel | None) -> HostBlock:
     """Return the arguments that a node has now.
 
     Raises:
-        InvalidArgument 107000: another kernel is to take its place, which needs its own.
+        InvalidArgument 107000: another kernel is to replace it, which needs its own.
     """
     task = node.task
     assert isinstance(task, CoreKernel)

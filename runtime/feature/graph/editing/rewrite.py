@@ -55,7 +55,7 @@ def describe(graph: ports.Graph, node: Node, task: Task, info: TaskInfo, argumen
 
 
 def encoded(node: Node, task: Task) -> bytes:
-    """Return the SQEs of a task at a node's place, filled up with SQEs that do nothing.
+    """Return the SQEs of a task at a node's positions, filled up with SQEs that do nothing.
 
     Raises:
         InvalidArgument 107000: there are more than the node has.
@@ -64,7 +64,7 @@ def encoded(node: Node, task: Task) -> bytes:
 
 
 def filled(node: Node, sqes: bytes) -> bytes:
-    """Return SQEs for a node's place, filled up with SQEs that do nothing; see `encoded`."""
+    """Return SQEs for a node's positions, filled up with SQEs that do nothing; see `encoded`."""
     stream = node.stream
     missing = node.count - len(sqes) // SQE_BYTES
     if missing < 0:
@@ -78,34 +78,34 @@ def filled(node: Node, sqes: bytes) -> bytes:
 def write(
     graph: ports.Graph, node: Node, sqes: bytes, stream: Stream | None, done: Callable[[], None] | None = None
 ) -> None:
-    """Put SQEs at a node's place; `done` is called once nothing of the old ones will be read any more."""
-    place = node.stream
-    sink = software_sink(place)
+    """Put SQEs at a node's positions; `done` is called once nothing of the old ones will be read any more."""
+    holder = node.stream
+    sink = software_sink(holder)
     if sink is not None:
-        address = graph.entry_address(place, node.position)
+        address = graph.entry_address(holder, node.position)
         if stream is None or not address:
-            graph.stream_set.rewrite(place, node.position, sqes)
+            graph.stream_set.rewrite(holder, node.position, sqes)
             if done is not None:
                 done()
             return
         sink.put(node.position, sqes)
-    elif place.env.chip.traits.updates_by_position:
+    elif holder.env.chip.traits.updates_by_position:
         address = 0
-    elif place.queues.ring_base:
-        address = place.queues.ring_base + node.position * SQE_BYTES
+    elif holder.queues.ring_base:
+        address = holder.queues.ring_base + node.position * SQE_BYTES
     else:
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{node!r} lies in a hardware queue that is not mapped, so that it "
             "cannot be changed", hint="a driver that binds queues dynamically keeps tasks where they can be changed",
         )
     target = graph.context.default_stream if stream is None else stream
-    _copy(target, place, node.position, address, sqes, done)
+    _copy(target, holder, node.position, address, sqes, done)
     if stream is None:
         target.synchronize()
 
 
 def _copy(
-    stream: Stream, place: Stream, position: int, address: int, sqes: bytes, done: Callable[[], None] | None
+    stream: Stream, holder: Stream, position: int, address: int, sqes: bytes, done: Callable[[], None] | None
 ) -> None:
     """Queue the copy of SQEs from a slot of device memory; address 0 is a ring that only the hardware reaches."""
     device = stream.device
@@ -120,7 +120,7 @@ def _copy(
     device.memory.write(slot, sqes)
     tasks: list[Any] = [MemcpyAsync(src=slot, dst=address, size=len(sqes))] if address else [
         SqeUpdate(
-            src=slot + offset, size=SQE_BYTES, target_sq=place.queues.sq_id, dsa=False,
+            src=slot + offset, size=SQE_BYTES, target_sq=holder.queues.sq_id, dsa=False,
             target_position=position + offset // SQE_BYTES,
         )
         for offset in range(0, len(sqes), SQE_BYTES)

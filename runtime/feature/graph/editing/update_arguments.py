@@ -30,14 +30,14 @@ class ArgumentSlot:
             address, view: the span that they are in.
         """
         self._count = _visible(node)
-        size, place = self._count * SLOT_BYTES, _place(node)
+        size, start = self._count * SLOT_BYTES, _start(node)
         self._device, self._memory = graph.device, graph.device.memory
-        self._view = view[place - address : place - address + size]
+        self._view = view[start - address : start - address + size]
         self._pack = struct.Struct(f"<{self._count}Q").pack
         self._copy = graph.device.hal.raw("drvMemcpy")
         words = ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64
-        host = ctypes.addressof((ctypes.c_char * size).from_buffer(view, place - address))
-        self._sent = tuple(make(value) for make, value in zip(words, (place, size, host, size), strict=True))
+        host = ctypes.addressof((ctypes.c_char * size).from_buffer(view, start - address))
+        self._sent = tuple(make(value) for make, value in zip(words, (start, size, host, size), strict=True))
 
     def store(self, arguments: tuple[Any, ...]) -> bool:
         """Replace all arguments; False where their number does not fit."""
@@ -58,7 +58,7 @@ def slot_of(graph: ports.Graph, node: Node) -> ArgumentSlot | None:
     """Return where the arguments of a kernel lie in the graph's memory; None where they are elsewhere."""
     if node.kind is not NodeKind.KERNEL:
         return None
-    start = _place(node)
+    start = _start(node)
     for address, view in graph.arguments.spans():
         if address <= start < address + len(view):
             return ArgumentSlot(graph, node, address, view)
@@ -84,7 +84,7 @@ class ArgumentTable:
         """How many arguments the kernels have, the one with the fewest."""
         self._parts: list[tuple[int, memoryview, NDArray[np.uint64], NDArray[np.intp], NDArray[np.intp]]] = []
         """For each span: its address, its bytes, its words, which rows go there, and the word that each begins at."""
-        starts_at = [_place(node) for node in nodes]
+        starts_at = [_start(node) for node in nodes]
         held: set[int] = set()
         for address, view in graph.arguments.spans():
             rows = [row for row, start in enumerate(starts_at) if address <= start < address + len(view)]
@@ -142,7 +142,7 @@ def _hidden(node: Node) -> tuple[int, int]:
     return len(before), len(behind)
 
 
-def _place(node: Node) -> int:
+def _start(node: Node) -> int:
     """Return where the first argument lies that a launch gives."""
     return int(node.task.args) + _hidden(node)[0] * SLOT_BYTES  # type: ignore[attr-defined]
 

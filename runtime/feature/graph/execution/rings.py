@@ -75,7 +75,7 @@ class DeviceRings:
         spare = iter(_lend(self._device, context, sum(stream.queues.sq_id == NO_ID for stream in members)))
         try:
             for stream in members:
-                ring = self._place(stream)
+                ring = self._ring_of(stream)
                 if stream.queues.sq_id == NO_ID:
                     ring.lent = next(spare)
                     self._use(stream, ring.lent, ring.depth)
@@ -86,7 +86,7 @@ class DeviceRings:
             raise
         self.bound = True
 
-    def _place(self, stream: Stream) -> _Ring:
+    def _ring_of(self, stream: Stream) -> _Ring:
         """Return a stream's memory: what it has, or what its entries need now."""
         chip, needed = self._device.chip, stream.ring.submitted
         adapt = int(chip.prop("expandStreamSqDepthAdapt"))

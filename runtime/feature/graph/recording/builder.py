@@ -73,10 +73,10 @@ class GraphBuilder:
             ResourceExhausted: no stream or event is left; parallel steps take a stream each.
         """
         lanes = _lanes(_ordered(self.steps))
-        place = {step: lane for lane in lanes for step in lane}
+        lane_of = {step: lane for lane in lanes for step in lane}
         with ExitStack() as made:
             streams = [made.enter_context(self._device.create_stream(name=f"lane {n}")) for n in range(len(lanes))]
-            stream_of = {step: streams[lanes.index(lane)] for step, lane in place.items()}
+            stream_of = {step: streams[lanes.index(lane)] for step, lane in lane_of.items()}
             graph = capture.begin(streams[0])
             made.callback(_give_up, graph)
             events: dict[Step, Event] = {}
@@ -88,13 +88,13 @@ class GraphBuilder:
             start = mark(streams[0]) if len(lanes) > 1 else None
             for step in _ordered(self.steps):
                 stream = stream_of[step]
-                if start is not None and not step.after and stream is not streams[0] and place[step][0] is step:
+                if start is not None and not step.after and stream is not streams[0] and lane_of[step][0] is step:
                     stream.wait(start)
                 for before in step.after:
-                    if place[before] is not place[step]:
+                    if lane_of[before] is not lane_of[step]:
                         stream.wait(events[before])
                 step.submit(stream)
-                if any(step in other.after and place[other] is not place[step] for other in self.steps):
+                if any(step in other.after and lane_of[other] is not lane_of[step] for other in self.steps):
                     events[step] = mark(stream)
             for stream in streams[1:]:
                 streams[0].wait(mark(stream))

@@ -1,4 +1,4 @@
-"""Nodes: what was captured, task by task, with the place it was captured at."""
+"""Nodes: what was captured, task by task, with the call site."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Node:
     """One task of a graph.
 
     `stream` is the graph's own stream that holds the task, `user` the stream that it was submitted to; `index` counts
-    in the order of the capture. `place` is "file:line" of the call, where it was noted.
+    in the order of the capture. `site` is "file:line" of the call, where it was noted.
     """
 
     __slots__ = ("address", "arguments", "change", "count", "enabled", "event", "handle", "ids", "index", "label",
@@ -113,13 +113,16 @@ class Node:
         return self.ids.position
 
     @property
-    def place(self) -> str:
+    def site(self) -> str:
         """Where it was captured, "file:line"; empty where that was not noted."""
         if self.origin is None:
             return ""
         code, line = self.origin
         return f"{code.co_filename}:{line}"
 
+    place = site
+    """The former name of `site`."""
+
     def __repr__(self) -> str:
-        where = f" at {self.place}" if self.place else ""
+        where = f" at {self.site}" if self.site else ""
         return f"<node {self.index}, {self.name} of stream {self.user.stream_id}{where}>"

@@ -50,7 +50,7 @@ class GraphRecording:
     """The capture of one graph: its branches, and what was captured in them."""
 
     __slots__ = ("_graph", "_users", "begun_by", "branches", "captured_events", "failed", "groups", "mode", "origin",
-                 "places")  # fmt: skip
+                 "sites")  # fmt: skip
 
     def __init__(self, graph: ports.Graph) -> None:
         self._graph = graph
@@ -66,7 +66,7 @@ class GraphRecording:
         """What stands for recorded events."""
         self.groups: list[ports.TaskGroup] = []
         """Task groups, open or recorded."""
-        self.places = os.environ.get(VARIABLE) == "1"
+        self.sites = os.environ.get(VARIABLE) == "1"
         """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
         self._users: dict[Stream, Stream] = {}
         """Whose tasks each stream of the graph takes."""
@@ -175,7 +175,7 @@ class GraphRecording:
         self, stream: Stream, task: Task, label: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Keep a task that was put into one of the graph's streams."""
-        origin = caller() if self.places else None
+        origin = caller() if self.sites else None
         node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin)
         self._graph.node_list.add(node)
         if self.groups and self._graph.capturing and label.type is not TaskType.STREAM_ACTIVE:
@@ -184,7 +184,7 @@ class GraphRecording:
 
     def launch_recorder(self, stream: Stream, task: CoreKernel, info: TaskInfo) -> LaunchRecorder | None:
         """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
-        return None if self.places else self._graph.node_list.recorder(self._users[stream], stream, info, task)
+        return None if self.sites else self._graph.node_list.recorder(self._users[stream], stream, info, task)
 
     def mark_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 class CaptureSection:
     """`with stream.capture() as graph:` - the graph is ready behind the block; one that is left by an error is gone."""
 
-    __slots__ = ("_graph", "_mode", "_places", "_stream")
+    __slots__ = ("_graph", "_mode", "_sites", "_stream")
 
-    def __init__(self, stream: Stream, mode: CaptureMode, places: bool | None) -> None:
-        self._stream, self._mode, self._places = stream, mode, places
+    def __init__(self, stream: Stream, mode: CaptureMode, sites: bool | None) -> None:
+        self._stream, self._mode, self._sites = stream, mode, sites
 
     def __enter__(self) -> Graph:
         self._graph = capture.begin(self._stream, self._mode)
-        if self._places is not None:
-            self._graph.places = self._places
+        if self._sites is not None:
+            self._graph.sites = self._sites
         return self._graph
 
     def __exit__(self, kind: type[BaseException] | None, raised: BaseException | None, _: object) -> None:

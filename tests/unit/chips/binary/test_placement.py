@@ -10,7 +10,7 @@ from chips import Chip, find_chip
 from chips.binary import KernelAttribute, MixType
 from chips.binary.kernels import Kernel, KernelSymbol
 from chips.binary.meta import no_meta
-from chips.binary.placement import CODE_ALIGNMENT, aligned_base, device_size, place, prefetch_counts
+from chips.binary.placement import CODE_ALIGNMENT, aligned_base, device_size, plan_placement, prefetch_counts
 
 A2, DAVID, OLD, CLOUD5 = (find_chip(soc) for soc in ("Ascend910B1", "Ascend950PR_9599", "Ascend310P3", "arch9201"))
 
@@ -28,17 +28,17 @@ A2, DAVID, OLD, CLOUD5 = (find_chip(soc) for soc in ("Ascend910B1", "Ascend950PR
     ],
 )
 def test_room(chip: Chip, load_size: int, size: int, from_pool: bool) -> None:
-    assert place(load_size, chip, read_only=True) == (size, from_pool, True)
+    assert plan_placement(load_size, chip, read_only=True) == (size, from_pool, True)
 
 
 def test_a_full_pool_leaves_the_driver() -> None:
-    assert place(1544, DAVID, read_only=False, pool=False) == (1544 + 1280 + 4096, False, False)
+    assert plan_placement(1544, DAVID, read_only=False, pool=False) == (1544 + 1280 + 4096, False, False)
 
 
 @given(address=st.integers(0, 2**48), load_size=st.integers(1, 2**24), pool=st.booleans())
 @pytest.mark.parametrize("chip", [A2, DAVID, OLD], ids=lambda chip: chip.soc)
 def test_the_image_always_fits_behind_its_aligned_base(chip: Chip, address: int, load_size: int, pool: bool) -> None:
-    request = place(load_size, chip, read_only=True, pool=pool)
+    request = plan_placement(load_size, chip, read_only=True, pool=pool)
     address = aligned_base(address) if pool else address
     base = aligned_base(address)
     assert base % CODE_ALIGNMENT == 0

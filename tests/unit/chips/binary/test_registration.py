@@ -120,7 +120,7 @@ class TestLoadRange:
 
     def test_a_section_at_another_distance_than_linked_is_reported(self) -> None:
         writer = ElfWriter().kernel("k", size=16).section(".rodata", b"r" * 8, flags=2, address=0x1010)
-        assert any("0x1000 below its place" in each for each in read_program(writer.build(), A2).warnings)
+        assert any("0x1000 below its address" in each for each in read_program(writer.build(), A2).warnings)
 
     @pytest.mark.parametrize(
         ("name", "kind", "chip", "read_only"),

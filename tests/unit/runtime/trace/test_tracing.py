@@ -54,8 +54,8 @@ def test_launches_have_their_phases_in_order_and_name_their_line(trace: Tracing)
         assert ends == sorted(ends)
         assert task.pending == number + 1
         assert 0 < task.send_share < 1
-        assert re.search(r"test_tracing\.py:\d+$", task.place)
-    assert len({task.place for task in trace.launches}) == 1
+        assert re.search(r"test_tracing\.py:\d+$", task.site)
+    assert len({task.site for task in trace.launches}) == 1
 
 
 def test_other_tasks_and_event_edges_are_there(trace: Tracing) -> None:
@@ -117,13 +117,13 @@ def test_launchers_that_were_bound_meanwhile_note_nothing_afterwards(
         bound(buffer)
         lane = stream.tracer.lanes[-1]
     seen = len(trace.launches)
-    noted, kept = list(lane.places), [list(marks) for marks in lane.places if marks]
+    noted, kept = list(lane.by_position), [list(marks) for marks in lane.by_position if marks]
     bound(buffer)
     by_address(buffer.address)
     stream.synchronize()
     assert (seen, len(trace.launches)) == (1, 1)
-    assert lane.places == noted
-    assert [list(marks) for marks in lane.places if marks] == kept
+    assert lane.by_position == noted
+    assert [list(marks) for marks in lane.by_position if marks] == kept
     assert stream.ring.reclaimed == 3
 
 

@@ -121,7 +121,7 @@ def test_prototypes_of_tilelang() -> None:
     assert list(found) == ["add_kernel", "plain"]
     add = found["add_kernel"]
     assert add.sync_last
-    assert [(each.name, each.pointer, each.place.code) for each in add.parameters] == [
+    assert [(each.name, each.pointer, each.packing.code) for each in add.parameters] == [
         ("a", True, "Q"), ("b", True, "Q"), ("scale", False, "f"), ("M", False, "q"),
     ]  # fmt: skip
     assert not found["plain"].sync_last

@@ -65,7 +65,7 @@ def captured(kernel: Kernel, monkeypatch: pytest.MonkeyPatch, address: int, *, s
     if slow:
         monkeypatch.setattr(prepared, "Shape", None)  # whoever prepares a send fails
     graph = capture.begin(stream)
-    graph.places = slow
+    graph.sites = slow
     launch = kernel.bind_device_arguments(stream, 1)
     for number in range(LAUNCHES):
         launch(address + 8 * number)

@@ -13,7 +13,7 @@ from runtime.api import Device, Stream
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.sink import HARDWARE, OwnSink, Target, group_exhausted, group_interrupted
 from runtime.core.submission.submit import send
-from runtime.core.submission.task_ids import FIRST_PLACES, PooledRing, TaskPool
+from runtime.core.submission.task_ids import FIRST_SLOTS, PooledRing, TaskPool
 
 
 class Recording(OwnSink):
@@ -121,9 +121,9 @@ def test_faults_of_task_groups(stream: Stream) -> None:
 
 
 def test_the_pool_grows_to_its_limit_and_no_further() -> None:
-    pool = TaskPool(FIRST_PLACES + 1)
-    assert all(pool.take() for _ in range(FIRST_PLACES + 1))
-    assert pool.places == FIRST_PLACES + 1
+    pool = TaskPool(FIRST_SLOTS + 1)
+    assert all(pool.take() for _ in range(FIRST_SLOTS + 1))
+    assert pool.slots == FIRST_SLOTS + 1
     assert not pool.take()
     pool.give_back(1)
     assert pool.take()

@@ -34,10 +34,10 @@ def device(machine: Runtime) -> Device:
     return machine.device(0)
 
 
-def captured(device: Device, *, places: bool) -> Graph:
+def captured(device: Device, *, sites: bool) -> Graph:
     kernel, addresses = device.load(minimal_kernel("noted", 1)).only, [device.alloc(64).address for _ in range(4)]
     stream = device.create_stream()
-    with stream.capture(places=places) as graph:
+    with stream.capture(sites=sites) as graph:
         at = kernel.bind_device_arguments(stream, 2)
         at(addresses[0])
         assert len(graph.nodes) == 1
@@ -50,15 +50,15 @@ def captured(device: Device, *, places: bool) -> Graph:
 
 
 def test_nodes_are_those_of_the_general_way(device: Device) -> None:
-    seen, told = captured(device, places=False), captured(device, places=True)
+    seen, told = captured(device, sites=False), captured(device, sites=True)
     assert [node.index for node in seen.nodes] == list(range(len(seen.nodes)))
     assert [(each.name, each.blocks, each.position, each.ids.task_id) for each in seen.nodes] == [
         (each.name, each.blocks, each.position, each.ids.task_id) for each in told.nodes
     ]
     launched = [graph.kernels[at].task.args for graph in (seen, told) for at in (0, 1, 3)]
     assert [address - launched[0] for address in launched[1:3]] == [address - launched[3] for address in launched[4:]]
-    assert not any(node.place for node in seen.nodes)
-    assert all(node.place for node in told.kernels)
+    assert not any(node.site for node in seen.nodes)
+    assert all(node.site for node in told.kernels)
     assert seen.nodes[0] is seen.nodes[0]
 
 
@@ -70,17 +70,17 @@ def test_an_interrupt_leaves_a_launch_with_its_node_or_nothing(device: Device) -
         "driver/queues/send.py", "driver/queues/pairs.py", "submission/ring.py",
     )  # fmt: skip
     numbers = set()
-    for place in range(60):
+    for site in range(60):
         stream = device.create_stream()
         graph = capture.begin(stream)
         at = kernel.bind_device_arguments(stream, 1)
         at(address)
-        interrupted = interrupter.run(partial(at, address), place)
+        interrupted = interrupter.run(partial(at, address), site)
         target = stream.branch.stream
-        assert no_lock_is_held(target), f"place {place}"
-        assert len(graph.nodes) == target.ring.submitted, f"place {place}"
+        assert no_lock_is_held(target), f"place {site}"
+        assert len(graph.nodes) == target.ring.submitted, f"place {site}"
         if target.has_queue:
-            assert device.queues.tail(target.queues.sq_id) == target.ring.tail, f"place {place}"
+            assert device.queues.tail(target.queues.sq_id) == target.ring.tail, f"place {site}"
         numbers.add(len(graph.nodes))
         graph.abandon("enough was seen")
         stream.close()

@@ -94,7 +94,7 @@ def _open_root() -> int:
     raise NotShareable(f"{path} {wrong}, or {_ELSEWHERE}")
 
 
-class Place:
+class Folder:
     """The folder of one name, and its lock. The system drops the locks of a process that ends, however it does."""
 
     def __init__(self, name: str) -> None:
@@ -202,7 +202,7 @@ class Place:
                 os.replace(name + ".new", name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             except OSError:
                 _delete(name + ".new", self._folder)
-                # What takes no more room than before goes into the place of that: who ends something needs no space.
+                # What takes no more space than before goes where that was: who ends something needs no space.
                 # Nobody reads meanwhile, and what a process that is killed has said goes with it.
                 if self._size(name) < len(data):
                     raise

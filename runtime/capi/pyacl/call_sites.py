@@ -24,7 +24,7 @@ def caller() -> FrameType:
     return frame or sys._getframe(0)
 
 
-def place(frame: FrameType) -> str:
+def text_of(frame: FrameType) -> str:
     """Return `file:line` of a frame."""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -46,7 +46,7 @@ def _listing(code: CodeType) -> tuple[list[int], list[dis.Instruction]]:
 def _following(frame: FrameType) -> list[dis.Instruction]:
     """Return the instruction that a frame is in and those behind it.
 
-    The place of a frame may be inside an instruction: behind a call come words of the interpreter's own.
+    The position of a frame may be inside an instruction: behind a call come words of the interpreter's own.
     """
     offsets, found = _listing(frame.f_code)
     index = bisect.bisect_right(offsets, frame.f_lasti) - 1

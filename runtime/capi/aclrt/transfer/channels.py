@@ -162,12 +162,11 @@ def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
 @entry(failure=0)
 def acltdtGetDataItem(acl: Acl, dataset: Handle, index: Size) -> Handle:
     """Return the handle of an item of a set by its index, NULL beyond the last."""
-    call, place = "acltdtGetDataItem", index
-
+    call = "acltdtGetDataItem"
     items = _dataset(acl, call, dataset).items
-    if place >= len(items):
-        raise _wrong(call, place, "index", f"less than {len(items)}")
-    return items[place]
+    if index >= len(items):
+        raise _wrong(call, index, "index", f"less than {len(items)}")
+    return items[index]
 
 
 @entry(null("dataset"), failure=0)

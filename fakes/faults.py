@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,9 @@ from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
+
+_EVERY = ""
+"""Stands for the name of a function where calls of all are looked at."""
 
 
 class Effect(Enum):
@@ -46,6 +51,11 @@ class CallRule:
         self.seen += 1
         return self.seen >= self.nth and (self.times == 0 or self.seen < self.nth + self.times)
 
+    @property
+    def struck(self) -> bool:
+        """Whether a call has failed by this rule."""
+        return self.seen >= self.nth
+
 
 @dataclass(slots=True)
 class TaskRule:
@@ -80,6 +90,8 @@ class Faults:
     """The rules in force on one machine."""
 
     calls: dict[str, list[CallRule]] = field(default_factory=dict)
+    record: list[str] | None = None
+    """The names of the calls that were made, in order, while `recording`."""
     tasks: list[TaskRule] = field(default_factory=list)
     out_of_memory_from: int | None = None
     """Device allocations of at least this many bytes fail."""
@@ -95,6 +107,26 @@ class Faults:
         rule = CallRule(name, code, nth, times)
         self.calls.setdefault(name, []).append(rule)
         return rule
+
+    def withdraw(self, rule: CallRule) -> None:
+        """Take a rule about calls out of force."""
+        rules = self.calls.get(rule.name, [])
+        if rule in rules:
+            rules.remove(rule)
+        if not rules:
+            self.calls.pop(rule.name, None)
+
+    @contextmanager
+    def recording(self) -> Iterator[list[str]]:
+        """Note the name of each call that is made inside, in order; calls of all threads."""
+        names: list[str] = []
+        self.record = names
+        self.calls.setdefault(_EVERY, [])  # calls are looked at while there are rules
+        try:
+            yield names
+        finally:
+            self.record = None
+            self.calls.pop(_EVERY, None)
 
     def on_task(
         self, effect: Effect, nth: int = 1, times: int = 1, *, device: int | None = None, stream: int | None = None,
@@ -114,6 +146,8 @@ class Faults:
 
     def code_for(self, name: str) -> int | None:
         """Count one call of `name`; return the code it must give, or None."""
+        if self.record is not None:
+            self.record.append(name)
         for rule in self.calls.get(name, ()):
             if rule.strike():
                 return rule.code

@@ -16,6 +16,7 @@ from runtime.core.diagnostics.resource_report import creation_site
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.closing import each
 from runtime.errors.instances import check_instance
 from runtime.errors.mixing import check_same_runtime
 from runtime.errors.whole import whole, wholes
@@ -367,12 +368,18 @@ class DeviceMemory(core.Device):
         return [block for pool in self.ordered_pools for block in pool.busy()]
 
     def _release_memory(self) -> None:
-        for buffer in self.buffers.values():
-            buffer.close()
-        self.deferred_frees.close()
-        self.pool.close()
-        while self.ordered_pools:
-            self.ordered_pools.pop().close()
+        pools = list(reversed(self.ordered_pools))
+        self.ordered_pools.clear()
+        buffers = list(self.buffers.values())
+        try:
+            each([
+                *(buffer.close for buffer in buffers), self.deferred_frees.close, self.pool.close,
+                *(pool.close for pool in pools),
+            ])  # fmt: skip
+        finally:
+            self._forget_shared()
+
+    def _forget_shared(self) -> None:
         self.runtime.host_memory.release(self.device_id)
         self.runtime.open_keys.release(self.device_id)
         for key in list(self.resource_table.keys):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import npuhal
 from npuhal import constants as c
 from npuhal.errors import error_class
 from runtime import errors
+
+if TYPE_CHECKING:
+    from runtime.driver.resource_table import ResourceTable
 
 
 class HalCalls:
@@ -26,6 +30,19 @@ class HalCalls:
         """Raise the RuntimeFault for a HAL code; zero passes."""
         if rc:
             raise self.fault(rc, call, detail)
+
+    def returned(
+        self, table: ResourceTable, again: Callable[[], object], rc: int, call: str, detail: str
+    ) -> None:
+        """Raise the fault for the code of a call that gives something back.
+
+        What is refused is noted in the table: it is asked for `again` when the device is closed, if nobody does before.
+        """
+        if rc:
+            table.refused[call, detail] = again
+            raise self.fault(rc, call, detail)
+        if table.refused:
+            table.refused.pop((call, detail), None)
 
     def fault(self, rc: int, call: str, detail: str = "") -> errors.RuntimeFault:
         """Build the RuntimeFault for a HAL code without raising it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import chips
@@ -76,7 +76,7 @@ class DeviceDriver:
         self.resource_table = resource_table or ResourceTable()
         self.memory = MemoryDriver(hal, device_id, self.resource_table)
         self._daemon = hal.daemon()
-        self._opened = self._daemon_opened = False
+        self._opened = self._daemon_opened = self._left = False
         self._seen: dict[str, Any] = {}
 
     def open(self, phase: Phase = lambda _name: nullcontext()) -> None:
@@ -126,9 +126,21 @@ class DeviceDriver:
             phy_chip_id=info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_PHY_CHIP_ID", 0),
             phy_die_id=info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_PHY_DIE_ID", 0),
             start_ticks=info.get_or("MODULE_TYPE_SYSTEM", "INFO_TYPE_REAL_TIME", 0),
-            tsd_qos=self._daemon.capability_qos(self.device_id) if self._daemon else 0,
+            tsd_qos=self._qos(),
             bar_arguments=self.memory.bar_argument_memory(),
         )
+
+    def _qos(self) -> int:
+        """Return the QoS that AICPU and DMA tasks carry; 0 without a daemon."""
+        if self._daemon is None:
+            return 0
+        try:
+            return self._daemon.capability_qos(self.device_id)
+        except DaemonError as error:
+            raise errors.fault(
+                "RT_ERROR_DEVICE_RETAIN", f"the device helper process does not say which QoS tasks have: {error}",
+                layer="driver", hint="check it with `npu-smi info` and the daemon's log",
+            ) from error
 
     def _check_range(self) -> None:
         count = device_count(self.hal)
@@ -171,6 +183,11 @@ class DeviceDriver:
         self.info.check(rc, "halDeviceOpen", f"device {self.device_id}")
         self._opened = True
 
+    @property
+    def opened(self) -> bool:
+        """Whether the driver has the device open for this process."""
+        return self._opened
+
     def reopen(self) -> None:
         """Let go of the card and open the one that is there now; memory stays mapped, ids and queues are gone.
 
@@ -181,13 +198,28 @@ class DeviceDriver:
             leaving = s.halDevCloseIn()
             leaving.close_type = c.DEV_CLOSE_HOST_USER
             HalCalls(self.hal, self.device_id).call("halDeviceClose", ctypes.byref(leaving))
-            self._opened = False
+            self._opened, self._left = False, True
+        self._close_daemon()
+        self._come_back()
+
+    def _come_back(self) -> None:
+        """Open the device that was let go of."""
+        if not self._daemon_opened:
+            self._open_daemon()
+        self._open_device()
+        self._left = False
+
+    def _close_daemon(self) -> None:
         if self._daemon_opened:
             assert self._daemon is not None
             self._daemon_opened = False
-            self._daemon.close(self.device_id)
-        self._open_daemon()
-        self._open_device()
+            try:
+                self._daemon.close(self.device_id)
+            except DaemonError as error:
+                raise errors.fault(
+                    "ACL_ERROR_RT_DRV_INTERNAL_ERROR", f"the device helper process did not stop: {error}",
+                    layer="driver", hint="look at the daemon's log",
+                ) from error
 
     def _ssid(self) -> int:
         value = ctypes.c_uint32(0)
@@ -222,14 +254,19 @@ class DeviceDriver:
                 self.info.get_or("MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM", 0))
 
     def close(self) -> None:
-        """Close the device and stop its daemon; what was never opened is left alone."""
+        """Close the device and stop its daemon; what was never opened is left alone.
+
+        A device that the driver does not close stays `opened`, for another attempt.
+        """
+        if self._left:  # its memory is still mapped, and goes with a device that is open
+            with suppress(errors.RuntimeFault):
+                self._come_back()
+        if self._opened:
+            self.resource_table.ask_again()
         self.resource_table.virtual.forget(self.device_id)
         try:
             if self._opened:
-                self._opened = False
                 HalCalls(self.hal, self.device_id).call("halDeviceClose", None)
+                self._opened = False
         finally:
-            if self._daemon_opened:
-                self._daemon_opened = False
-                assert self._daemon is not None
-                self._daemon.close(self.device_id)
+            self._close_daemon()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from npuhal import constants as c
@@ -21,20 +22,21 @@ class ShareDriver(HalCalls):
 
     def __init__(self, hal: Any, device_id: int, resource_table: ResourceTable | None = None) -> None:
         super().__init__(hal, device_id)
-        self._keys = (resource_table or ResourceTable()).keys
+        self.resource_table = resource_table or ResourceTable()
 
     def export(self, address: int, size: int, room: int) -> bytes:
         """Give a block of device memory a key; `room` is what the caller has for it, at least KEY_BYTES."""
         key = ctypes.create_string_buffer(max(room, KEY_BYTES))
         rc = self.hal.halShmemCreateHandle(address, size, ctypes.addressof(key), room)
         self.check(rc, "halShmemCreateHandle", f"{size} bytes at {address:#x}")
-        self._keys.add(key.value)
+        self.resource_table.keys.add(key.value)
         return key.value
 
     def forget(self, key: bytes) -> None:
         """Take a key away; who has it open keeps the memory."""
-        self.check(self.hal.halShmemDestroyHandle(key), "halShmemDestroyHandle", repr(key))
-        self._keys.discard(key)
+        rc = self.hal.halShmemDestroyHandle(key)
+        self.returned(self.resource_table, partial(self.forget, key), rc, "halShmemDestroyHandle", repr(key))
+        self.resource_table.keys.discard(key)
 
     def allow(self, key: bytes, pids: Sequence[int]) -> None:
         """Let processes open a key; pids are bare tgids."""
@@ -63,7 +65,9 @@ class ShareDriver(HalCalls):
 
     def close(self, address: int) -> None:
         """Undo `open`."""
-        self.check(self.hal.halShmemCloseHandle(address), "halShmemCloseHandle", f"address {address:#x}")
+        rc = self.hal.halShmemCloseHandle(address)
+        again = partial(self.close, address)
+        self.returned(self.resource_table, again, rc, "halShmemCloseHandle", f"address {address:#x}")
 
     def exporter(self, key: bytes) -> int:
         """Return the physical id of the device that has the memory of a key."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from typing import Any
 
 import npuhal
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.records import dataclass
+from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable, Span
 
@@ -53,10 +56,22 @@ class MemoryDriver(HalCalls):
         """Return the address of new memory that host and device share (MEM_UVM)."""
         return self.alloc(size, c.MEM_UVM | c.MEM_PAGE_HUGE | c.APP_MODULE_ID << c.MEM_MODULE_ID_BIT)
 
+    @contextmanager
+    def new(self, size: int, flags: int) -> Iterator[int]:
+        """Allocate as `alloc`, for a block that makes the memory what it is to be; where that fails it is freed again.
+        """
+        address = self.alloc(size, flags)
+        try:
+            yield address
+        except BaseException:
+            with suppress(errors.RuntimeFault):  # what went wrong first says more
+                self.free(address)
+            raise
+
     def free(self, address: int) -> None:
         """Give memory back; an address that the driver does not know is a fault."""
-        if rc := self.hal.halMemFree(address):
-            raise self.fault(rc, "halMemFree", f"address {address:#x}")
+        rc = self.hal.halMemFree(address)
+        self.returned(self.resource_table, partial(self.free, address), rc, "halMemFree", f"address {address:#x}")
         self.resource_table.memory.pop(address, None)
 
     def copy(self, dst: int, dst_max: int, src: int, size: int) -> None:
@@ -197,7 +212,10 @@ class MemoryDriver(HalCalls):
 
     def destroy_dma(self, dma: Any) -> None:
         """Free a descriptor chain."""
-        self.check(self.hal.drvMemDestroyAddr(ctypes.byref(dma)), "drvMemDestroyAddr")
+        rc = self.hal.drvMemDestroyAddr(ctypes.byref(dma))
+        if rc or self.resource_table.refused:
+            where = f"chain at {ctypes.addressof(dma):#x}"
+            self.returned(self.resource_table, partial(self.destroy_dma, dma), rc, "drvMemDestroyAddr", where)
 
     def transfer_way(self, src: int, dst: int) -> int:
         """Ask how a device-to-device copy travels (drvDeviceGetTransWay; 0 = SDMA)."""

@@ -6,11 +6,13 @@ and addresses, without asking every object that uses some of it.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, field
+from runtime import errors
 
 if TYPE_CHECKING:
     from runtime.driver.queues import QueueOptions
@@ -167,6 +169,17 @@ class ResourceTable:
     """By stream: the logic CQ that its completions arrive in."""
     memory: dict[int, Span] = field(default_factory=dict)
     """By address."""
+    refused: dict[tuple[str, str], Callable[[], object]] = field(default_factory=dict)
+    """What the driver has refused to take back, by call and thing, with what asks once more; see `ask_again`."""
+
+    def ask_again(self) -> None:
+        """Give back what the driver has refused until now, in that order; what it refuses once more goes with the card.
+
+        For the end of the device: until then, who holds such a thing may use it, or close it again.
+        """
+        for again in list(self.refused.values()):
+            with contextlib.suppress(errors.RuntimeFault):
+                again()
 
     def misses(self, address: int, size: int) -> str:
         """Say what is wrong with a range beside or across the end of memory that we know; empty where nothing is.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from npuhal import constants as c
@@ -67,7 +68,8 @@ class IdDriver(HalCalls):
         info = self._input(kind, resource_id)
         info.res[1] = flags
         rc = self.hal.halResourceIdFree(self.device_id, ctypes.byref(info))
-        self.check(rc, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
+        again = partial(self.free, kind, resource_id, flags=flags)
+        self.returned(self.resource_table, again, rc, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
         self.resource_table.ids.pop((kind, resource_id), None)
 
     def usage(self, kind: str) -> tuple[int, int]:
@@ -108,16 +110,21 @@ class IdDriver(HalCalls):
 
     def unbind_logic_cq(self, stream_id: int) -> None:
         """Undo `bind_logic_cq`."""
-        self._configure(stream_id, "DRV_STREAM_UNBIND_LOGIC_CQ", 0)
+        rc = self._configured(stream_id, "DRV_STREAM_UNBIND_LOGIC_CQ", 0, STREAM)
+        again = partial(self.unbind_logic_cq, stream_id)
+        self.returned(self.resource_table, again, rc, "halResourceConfig", f"unbinding of stream id {stream_id}")
         self.resource_table.bound.pop(stream_id, None)
 
     def _configure(self, resource_id: int, prop: str, value: int, kind: str = STREAM) -> None:
+        rc = self._configured(resource_id, prop, value, kind)
+        self.check(rc, "halResourceConfig", f"{prop}, {kind.lower()} id {resource_id}")
+
+    def _configured(self, resource_id: int, prop: str, value: int, kind: str) -> int:
         info = self._input(kind, resource_id)
         para = s.halResourceConfigInfo()
         para.prop = getattr(c, prop)
         para.value[0] = value
-        rc = self.hal.halResourceConfig(self.device_id, ctypes.byref(info), ctypes.byref(para))
-        self.check(rc, "halResourceConfig", f"{prop}, {kind.lower()} id {resource_id}")
+        return int(self.hal.halResourceConfig(self.device_id, ctypes.byref(info), ctypes.byref(para)))
 
     def _exhausted(self, rc: int, kind: str) -> errors.RuntimeFault:
         fault = self.fault(rc, "halResourceIdAlloc", f"{kind.lower()} on device {self.device_id}")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from npuhal import constants as c
 from npuhal import structs as s
 from npuhal.records import dataclass
 from runtime.driver.calls import HalCalls
+from runtime.driver.resource_table import ResourceTable
+
+if TYPE_CHECKING:
+    from npuhal import HalApi
 
 NAME_BYTES = 65
 """Room for a name with its final zero."""
@@ -25,7 +30,11 @@ class SharedId:
 class SharedIdDriver(HalCalls):
     """Names for the notify ids of one device."""
 
-    __slots__ = ()
+    __slots__ = ("resource_table",)
+
+    def __init__(self, hal: HalApi, device_id: int, resource_table: ResourceTable | None = None) -> None:
+        super().__init__(hal, device_id)
+        self.resource_table = resource_table or ResourceTable()
 
     def export(self, notify_id: int) -> bytes:
         """Return a new name for a notify id, at most 64 bytes."""
@@ -38,7 +47,8 @@ class SharedIdDriver(HalCalls):
 
     def withdraw(self, name: bytes) -> None:
         """Forget a name; who has it open keeps the id."""
-        self.check(self.hal.halShrIdDestroy(name), "halShrIdDestroy", repr(name))
+        rc = self.hal.halShrIdDestroy(name)
+        self.returned(self.resource_table, partial(self.withdraw, name), rc, "halShrIdDestroy", repr(name))
 
     def allow(self, name: bytes, pid: int) -> None:
         """Let a process open a name."""
@@ -66,4 +76,5 @@ class SharedIdDriver(HalCalls):
 
     def close(self, name: bytes) -> None:
         """Undo `open`."""
-        self.check(self.hal.halShrIdClose(name), "halShrIdClose", repr(name))
+        rc = self.hal.halShrIdClose(name)
+        self.returned(self.resource_table, partial(self.close, name), rc, "halShrIdClose", repr(name))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Closable", "closing"]
+from runtime.errors.faults import RuntimeFault
+
+__all__ = ["Closable", "closing", "each"]
 
 
 class Closable(Protocol):
@@ -24,3 +26,15 @@ def closing(thing: Closable) -> Iterator[None]:
     except BaseException:
         thing.closed = False
         raise
+
+
+def each(steps: Iterable[Callable[[], object]]) -> None:
+    """Make every step of a close, whatever some of them raise; the first fault is raised in the end."""
+    first: RuntimeFault | None = None
+    for step in steps:
+        try:
+            step()
+        except RuntimeFault as fault:
+            first = first or fault
+    if first is not None:
+        raise first

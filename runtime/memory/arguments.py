@@ -20,6 +20,7 @@ import ctypes
 import logging
 import os
 import threading
+from functools import partial
 from typing import Any
 
 from chips import Chip
@@ -27,6 +28,7 @@ from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.queues.arguments import WindowDriver
+from runtime.errors.closing import each
 
 _LOG = logging.getLogger(__name__)
 
@@ -156,18 +158,16 @@ class ArgumentPool:
 
     def close(self) -> None:
         """Free descriptors and memory."""
-        for block in self._blocks:
-            if self.way == "dma":
-                self._memory.destroy_dma(block.descriptor)
-        self._blocks.clear()
+        chains = [block.descriptor for block in self._blocks] if self.way == "dma" else []
+        segments, window, spans = self._segments, self._window, self._spans
+        self._blocks, self._segments, self._window, self._spans = [], [], 0, []
         self.free.clear()
-        while self._segments:
-            self._windows.release(self._segments.pop())
-        if self._window:
-            self._windows.close(self._window)
-            self._window = 0
-        while self._spans:
-            self._memory.free(self._spans.pop())
+        each([
+            *(partial(self._memory.destroy_dma, chain) for chain in chains),
+            *(partial(self._windows.release, segment) for segment in reversed(segments)),
+            *(partial(self._windows.close, window) for _ in range(bool(window))),
+            *(partial(self._memory.free, address) for address in reversed(spans)),
+        ])  # fmt: skip
 
 
 class ArgumentPools:
@@ -276,7 +276,7 @@ class ArgumentPools:
 
     def close(self) -> None:
         """Free all pools."""
-        while self._own:
-            self._own.popitem()[1].close()
-        while self.pools:
-            self.pools.pop().close()
+        pools = [*self.pools, *self._own.values()]
+        self._own.clear()
+        self.pools.clear()
+        each(pool.close for pool in reversed(pools))

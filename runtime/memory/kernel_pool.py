@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from chips.binary.placement import aligned_base
 from chips.memory_rules import internal_flags
 from npuhal.records import dataclass, field
 from runtime.driver.memory import MemoryDriver
+from runtime.errors.closing import each
 
 POOL_BYTES = 2 << 20
 _KEPT_FREE = 5
@@ -73,5 +75,5 @@ class KernelPool:
 
     def close(self) -> None:
         """Free all pools."""
-        while self._pools:
-            self._memory.free(self._pools.pop().address)
+        pools, self._pools = self._pools, []
+        each(partial(self._memory.free, pool.address) for pool in reversed(pools))

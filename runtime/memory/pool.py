@@ -12,9 +12,11 @@ import threading
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from runtime import errors
+from runtime.errors.closing import each
 from runtime.errors.whole import whole as whole_number
 from runtime.errors.whole import whole_or_none
 from runtime.memory.allocator import below
@@ -360,13 +362,12 @@ class CachingPool:
     def close(self) -> None:
         """Give everything back; nothing runs any more, and blocks still in use are lost to their users."""
         with self._lock:
-            for block in self._blocks.values():
-                if block.address == block.segment.address:
-                    self._source.give(block.address)
+            segments = [block.address for block in self._blocks.values() if block.address == block.segment.address]
             self._blocks.clear()
             self._free.clear()
             self._pending.clear()
             self._warm.clear()
+        each(partial(self._source.give, address) for address in segments)
 
     # -- names that users of torch.npu know ------------------------------------------------------------------------
 

@@ -164,6 +164,8 @@ class QueueCalls(Chapter):
         found = device.queues.get(info.sqId)
         if found is None or found.cq_id != info.cqId:
             return c.DRV_ERROR_INVALID_VALUE
+        if found.ring.alias:  # it is bound to the memory of a stream
+            return c.DRV_ERROR_IOCRL_FAIL
         self._destroy(device, found)
         return 0
 

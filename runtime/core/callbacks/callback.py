@@ -10,6 +10,7 @@ has returned, and the clearing of that signal.
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -20,14 +21,18 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.subscription import Function, Group, Subscription
 from runtime.core.sync.signals import IdSignal
-from runtime.driver.queues.callbacks import CallbackDriver
+from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
 
 if TYPE_CHECKING:
     from runtime.core.ports import ContextPort, DevicePort, SignalPort, StreamPort
 
+_LOG = logging.getLogger(__name__)
 _SLICE_MS = 200
-_EXIT_PATIENCE_S = 3.0
 """Longest wait inside the driver, so that a waiting thread can be interrupted and stopped."""
+_AGAIN_S = 0.01
+"""Pause behind a report call that has failed."""
+_EXIT_PATIENCE_S = 3.0
+"""How long the exit of the process waits for a host function."""
 
 
 class HostCallbacks:
@@ -309,6 +314,16 @@ class HostFunctions:
         group = self._find(threading.get_ident())
         return group if group is not None and group.open else None
 
+    def _receive(self, group: Group) -> CallbackReport | None:
+        """Return the next request; one that the driver cannot give now stays where it is, and is asked for again."""
+        try:
+            return group.receive(_SLICE_MS)
+        except errors.RuntimeFault as fault:
+            _LOG.warning("requests of host functions cannot be read, and will be asked for again: %s", fault)
+        with self._changed:
+            self._changed.wait(_AGAIN_S)
+        return None
+
     def _loop(self) -> None:
         while True:
             with self._changed:
@@ -316,7 +331,7 @@ class HostFunctions:
             group = self._group()
             if self._stopping:
                 return
-            report = None if group is None else group.receive(_SLICE_MS)
+            report = None if group is None else self._receive(group)
             if group is not None and report is not None:
                 self._served = group
                 group.run(report)

@@ -25,6 +25,7 @@ Function = Callable[[int], Any]
 _NO_EVENT = 0xFFFFFFFF
 _IDLE_TRIES = 3000
 _TRY_S = 1e-3
+_FIRE_TRIES = 100
 
 
 class Kept(NamedTuple):
@@ -145,6 +146,19 @@ class Subscription:
         signal.hold()
         signal.reset(stream, signal.drop)
 
+    def let_go_on(self) -> None:
+        """Set the signal that the stream waits for; where the driver refuses again and again, the stream fails."""
+        device = self.stream.device
+        for tries_left in reversed(range(_FIRE_TRIES)):
+            try:
+                device.ids.fire(device.signals.ids.kind, self.signal.number)
+                return
+            except errors.RuntimeFault as fault:
+                if not tries_left:
+                    self.stream.failure.keep(fault)
+                    return
+            time.sleep(_TRY_S)
+
     def fail(self, problem: BaseException, name: str) -> None:
         """Keep what a host function raised as a failure of the stream."""
         fault = errors.fault(
@@ -181,7 +195,7 @@ class Group:
 
     def __init__(self, device: DevicePort, thread_id: int, group_id: int, *, internal: bool) -> None:
         self.device, self.thread_id, self.group_id, self.internal = device, thread_id, group_id, internal
-        self.driver = CallbackDriver(device.ids)
+        self.driver = CallbackDriver(device.ids, resource_table=device.ids.resource_table)
         self.queues = (0, 0)
         self.streams: dict[int, Subscription] = {}
         self.functions: dict[int, Kept] = {}
@@ -257,7 +271,7 @@ class Group:
             if subscription is not None:
                 subscription.made()
                 if report.block:
-                    self.device.ids.fire(self.device.signals.ids.kind, subscription.signal.number)
+                    subscription.let_go_on()
 
     def leave(self, subscription: Subscription) -> None:
         """Take a stream out; what it still wanted called is forgotten."""

@@ -140,8 +140,8 @@ class Device(NotCopied):
         self.facts: DeviceFacts = self.driver.identify()
         self.health: Health = Health(self)
         self.arguments: ArgumentPools = ArgumentPools(
-            self.memory, WindowDriver(self.hal, self.device_id), chip, bar=self.facts.bar_arguments,
-            ub=self.facts.ub_connected, on_host=self.facts.on_host,
+            self.memory, WindowDriver(self.hal, self.device_id, self.resource_table), chip,
+            bar=self.facts.bar_arguments, ub=self.facts.ub_connected, on_host=self.facts.on_host,
         )
         undo.callback(self.arguments.close)
         self.names: NamePool = NamePool(self.memory)
@@ -187,7 +187,7 @@ class Device(NotCopied):
         self._heed_scheduler()
         if self.chip.traits.message_version:
             primary.submit(AicpuMessageVersion())
-            primary.synchronize(_BOOT_TIMEOUT_MS)
+            primary.settle(_BOOT_TIMEOUT_MS)
 
     def _heed_scheduler(self) -> None:
         """Pass on what the task scheduler has said of itself to whoever builds SQEs."""
@@ -215,7 +215,7 @@ class Device(NotCopied):
             return self.driver.scheduler_version()
         answer: list[Any] = []
         self.control_stream.submit(GetStarsVersion(), reported=answer.append)
-        self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+        self.control_stream.settle(_BOOT_TIMEOUT_MS)
         return (answer[0].error_code if answer and answer[0] else 0) or _DEFAULT_SCHEDULER_VERSION
 
     def _start_error_ring(self) -> None:
@@ -232,7 +232,7 @@ class Device(NotCopied):
         control.submit(
             RingBufferControl(addr=ring.address, phy_addr=physical, length=traits.error_ring_elements)
         )
-        control.synchronize(_BOOT_TIMEOUT_MS)
+        control.settle(_BOOT_TIMEOUT_MS)
 
     def start_again(self) -> None:
         """Tell the task scheduler of another card what that of the first was told; streams are there, and empty."""
@@ -243,7 +243,7 @@ class Device(NotCopied):
         self._heed_scheduler()
         if self.chip.traits.message_version:
             self.primary_stream.submit(AicpuMessageVersion())
-            self.primary_stream.synchronize(_BOOT_TIMEOUT_MS)
+            self.primary_stream.settle(_BOOT_TIMEOUT_MS)
         self.aicpu_monitor_off = False
         if not self.context.closed:
             self.primary_set_up()
@@ -253,7 +253,7 @@ class Device(NotCopied):
         hangs = self.health.lost is not None or self.queues.head(sq_id) != self.queues.tail(sq_id)
         if not hangs:
             self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
-            self.control_stream.synchronize(_BOOT_TIMEOUT_MS)
+            self.control_stream.settle(_BOOT_TIMEOUT_MS)
 
     def primary_set_up(self) -> None:
         """Do what belongs to the primary context only: agree who watches AICPU kernels, and state the time limits."""
@@ -361,6 +361,7 @@ class Device(NotCopied):
         with ExitStack() as steps:  # last added first
             if self.health.lost is not None:
                 steps.enter_context(contextlib.suppress(errors.RuntimeFault))
+            steps.callback(self._leave)
             steps.callback(self._undo.close)
             steps.callback(setattr, self, "closed", True)
             steps.callback(self._release_memory)
@@ -368,6 +369,11 @@ class Device(NotCopied):
                 steps.callback(program.close, with_device=True)
             for own in self.own_streams:
                 steps.callback(teardown.end_tasks, own, force=True)
+
+    def _leave(self) -> None:
+        """Leave a device that the driver has not closed to the runtime, which tries again before it opens it anew."""
+        if self.driver.opened:
+            self.runtime.unclosed[self.device_id] = self.driver
 
     @property
     def buffers(self) -> dict[int, Any]:

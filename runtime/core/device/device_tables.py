@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 import threading
+from functools import partial
 
 from chips.memory_rules import internal_flags
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
+from runtime.errors.closing import each
 
 _CAPABILITY_MAGIC = 0xA55A2022
 _CAPABILITY_HEADER = struct.Struct("<IIII16x")
@@ -25,8 +27,8 @@ class SqRegisterTable:
     def __init__(self, memory: MemoryDriver, entries: int) -> None:
         self._memory = memory
         self.size = entries * 8
-        self.address = memory.alloc(self.size, internal_flags())
-        memory.fill(self.address, self.size, 0, self.size)
+        with memory.new(self.size, internal_flags()) as self.address:
+            memory.fill(self.address, self.size, 0, self.size)
 
     def write(self, sq_id: int, register_base: int) -> None:
         """Publish a queue's register address."""
@@ -46,8 +48,8 @@ class ExecutedWords:
 
     def take(self, stream_id: int) -> int:
         """Allocate and preset the word of a stream."""
-        address = self._memory.alloc(_COUNTER_BYTES, internal_flags(hbm=True))
-        self._memory.fill(address, 2, 0xFF, 2)
+        with self._memory.new(_COUNTER_BYTES, internal_flags(hbm=True)) as address:
+            self._memory.fill(address, 2, 0xFF, 2)
         self._addresses[stream_id] = address
         return address
 
@@ -114,8 +116,8 @@ class NamePool:
 
     def close(self) -> None:
         """Free the pool."""
-        while self._blocks:
-            self._memory.free(self._blocks.pop())
+        blocks, self._blocks = self._blocks, []
+        each(partial(self._memory.free, address) for address in reversed(blocks))
 
 
 class ErrorRing:
@@ -123,12 +125,12 @@ class ErrorRing:
 
     def __init__(self, memory: MemoryDriver, size: int) -> None:
         self._memory, self.size = memory, size
-        self.address = memory.alloc(size, internal_flags(huge=True, hbm=True))
         image = bytearray(size)
         tail = _SNAPSHOT_BYTES + _SCHEDULER_CAPABILITY_BYTES + _RUNTIME_CAPABILITY_BYTES
         depth = _RUNTIME_CAPABILITY_BYTES - _CAPABILITY_HEADER.size
         _CAPABILITY_HEADER.pack_into(image, size - tail, _CAPABILITY_MAGIC, 0, 1, depth)
-        memory.write(self.address, image)
+        with memory.new(size, internal_flags(huge=True, hbm=True)) as self.address:
+            memory.write(self.address, image)
 
     def scheduler_capabilities(self) -> bytes:
         """Return the capability bits that the scheduler has written; empty from a firmware that writes none."""

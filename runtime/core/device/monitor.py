@@ -96,6 +96,13 @@ class Health:
             for stream in context.all_streams():
                 stream.blocked = True
 
+    def give_up(self, why: str, hint: str) -> None:
+        """Count the device as lost: what is on it is no longer what the process believes."""
+        self.lost = errors.fault(
+            "RT_ERROR_SNAPSHOT_RESTORE_FAILED", f"device {self._device.user_id} cannot be used: {why}", hint=hint
+        )
+        self._stop(self.lost)
+
     def check(self) -> None:
         """Look, and raise where the device is lost.
 
@@ -161,7 +168,8 @@ class Monitor:
                 devices = list(self._devices)
             for device in devices:
                 device.health.look()
-                device.signals.ids.release_idle()
+                with contextlib.suppress(errors.RuntimeFault):  # ids that are refused go with the device
+                    device.signals.ids.release_idle()
                 for stream in device.streams():
                     if stream.failure.first is not None and stream.ring.pending and not stream.closed:
                         with contextlib.suppress(errors.RuntimeFault):  # kept by the stream for its user

@@ -38,12 +38,8 @@ def read_status(stream: StreamPort, address: int, size: int, *, check_mode: int 
             hint=f"give {STATUS_BYTES} bytes of device memory",
         )
     memory = stream.device.memory
-    cell = memory.alloc(_POINTER.size, internal_flags(hbm=True))
-    try:
+    with memory.new(_POINTER.size, internal_flags(hbm=True)) as cell:
         memory.write(cell, _POINTER.pack(address))
-    except BaseException:
-        memory.free(cell)
-        raise
     task = GetFloatStatus(addr=cell, check_mode=check_mode, debug=debug)
     stream.submit(task, owner="overflow status read", finished=partial(memory.free, cell))
 

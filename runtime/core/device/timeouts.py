@@ -151,4 +151,4 @@ def _send_timeout(device: DevicePort, task: TimeoutSet) -> None:
     if device.aicpu_monitor_off or device.chip.prop("timeoutUpdateMethod") == "TIMEOUT_WITHOUT_TASK":
         return
     device.control_stream.submit(task, owner="time limits")
-    device.control_stream.synchronize(_TOLD_MS)
+    device.control_stream.settle(_TOLD_MS)

@@ -176,6 +176,9 @@ class StreamPort(Protocol):
     def submit(self, task: Task, **options: Any) -> TaskIds:
         """Encode and send one task."""
 
+    def settle(self, timeout_ms: int = -1) -> None:
+        """Wait until messages that the runtime has sent by itself were read."""
+
     def synchronize(self, timeout_ms: int = -1) -> None:
         """Wait until everything submitted so far is done."""
 

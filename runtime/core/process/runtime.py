@@ -46,6 +46,7 @@ from runtime.memory.registered import HostRegistry
 if TYPE_CHECKING:
     from npuhal.api import HalApi
     from runtime.core.ports import Tracer
+    from runtime.driver.device import DeviceDriver
 
 
 class Runtime(NotCopied):
@@ -115,6 +116,8 @@ class Runtime(NotCopied):
         """System parameters of the process (aclrtSetSysParamOpt)."""
         self.limits = DeviceLimits()
         self.thread_limits = ThreadLimits()
+        self.unclosed: dict[int, DeviceDriver] = {}
+        """Devices, by the driver's id, that the driver would not close."""
         self.left_behind: set[int] = set()
         """Blocks without an owner object that went with their device: freeing one afterwards is no mistake."""
         self._saturation: SaturationMode | None = None
@@ -151,6 +154,7 @@ class Runtime(NotCopied):
                 hint="do not fix the SoC, or fix the one that the machine has",
             )
         try:
+            self._close_again(self.visible.ids[index])
             with span(self, "open device", device=index):
                 return self.device_type(self, index, self.visible.ids[index])
         except errors.RuntimeFault as cause:
@@ -161,6 +165,12 @@ class Runtime(NotCopied):
                 ee=cause.message_id, params=cause.params, hint=cause.hint,
                 hal=cause.__cause__ if isinstance(cause.__cause__, npuhal.errors.HalError) else None,
             ) from cause
+
+    def _close_again(self, device_id: int) -> None:
+        """Close a device that the driver has refused to close."""
+        if (driver := self.unclosed.get(device_id)) is not None:
+            driver.close()
+            self.unclosed.pop(device_id, None)
 
     @property
     def url(self) -> str:
@@ -333,6 +343,9 @@ class Runtime(NotCopied):
                 slot.close(force=force)
             except errors.RuntimeFault as fault:
                 first = first or fault
+        for device_id in list(self.unclosed):
+            with contextlib.suppress(errors.RuntimeFault):  # the driver takes everything back when the process ends
+                self._close_again(device_id)
         if first is None or force:
             self.closed = True
             self.hal.close()

@@ -113,7 +113,7 @@ def _stop_by_task(stream: StreamPort, call: str) -> None:
         )
     control = device.control_stream
     control.submit(StreamClear(stream_id=stream.stream_id, step=_STOP), owner="stop of a stream")
-    control.synchronize(int(STREAM_LIMIT_S * 1000))
+    control.settle(int(STREAM_LIMIT_S * 1000))
 
 
 def _start_anew(stream: StreamPort) -> None:

@@ -223,6 +223,10 @@ class Stream(NotCopied):
         self.check_not_captured("synchronize of a stream")
         sync.synchronize(self, timeout_ms)
 
+    def settle(self, timeout_ms: int = -1) -> None:
+        """Wait as `synchronize` for messages that the runtime has sent by itself; see `sync.settle`."""
+        sync.settle(self, timeout_ms)
+
     def query(self) -> bool:
         """Return whether everything submitted is done; never waits. A failed task counts as not done until it was
         reported by `synchronize`.

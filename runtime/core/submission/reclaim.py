@@ -105,11 +105,14 @@ class Recycler:
 
 
 def look(stream: StreamPort) -> None:
-    """Make one stream's part of a round; a failure is kept for the stream's next synchronize."""
+    """Make one stream's part of a round; a failure is kept for the stream's next synchronize.
+
+    A driver that cannot say now how far the stream is says nothing about its tasks: the next look asks again.
+    """
     try:
         reclaim(stream)
     except errors.RuntimeFault as fault:
-        if not stream.closed:
+        if not (stream.closed or fault.hal_call):
             stream.failure.keep(fault)
     except Exception as raised:  # by a callback; the thread has to go on
         broken = errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"stream {stream.stream_id}: a callback raised {raised!r}")

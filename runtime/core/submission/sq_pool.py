@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -18,6 +19,7 @@ from runtime.core.diagnostics import resource_report
 from runtime.core.modes import SaturationMode
 from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, SQE_BYTES, QueueOptions
+from runtime.errors.closing import each
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort
@@ -79,8 +81,8 @@ class SqMemoryPool:
         """Free all pages; nothing is bound to them any more."""
         with self._lock:
             self._free.clear()
-            while self._pages:
-                self._device.memory.free(self._pages.pop())
+            pages, self._pages = self._pages, []
+        each(partial(self._device.memory.free, page) for page in reversed(pages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,10 @@ class SqPool:
 
     def close(self) -> None:
         """Give all free queues back to the driver."""
-        while self.release_one():
-            pass
+        with self._lock:
+            queues = list(self._free)
+            self._free.clear()
+        each(partial(self._device.queues.free, queue.sq_id, queue.cq_id) for queue in queues)
 
     def _top_up(self, count: int) -> None:
         missing = count - len(self._free)

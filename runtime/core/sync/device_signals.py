@@ -16,6 +16,7 @@ from runtime.core.sync.behind import free_behind
 from runtime.core.sync.event_pool import EventBytes, EventIds
 from runtime.core.sync.value import WaitSlots
 from runtime.driver import resources as id_kinds
+from runtime.errors.closing import each
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
@@ -118,13 +119,10 @@ class Signals:
             if counter.value:
                 task = EventRecord(event_id=counter.number, counted=True, count=counter.value)
                 control.submit(task, owner="event record")
-        control.synchronize()
+        control.settle()
 
     def close(self) -> None:
         """Close events and notifies that are still alive, then free everything; all streams are idle."""
-        for event in self.events:
-            event.close()
-        self.bury()
-        self.ids.trim()
-        self.bytes.close()
-        self.wait_slots.close()
+        each([
+            *(event.close for event in self.events), self.bury, self.ids.trim, self.bytes.close, self.wait_slots.close,
+        ])  # fmt: skip

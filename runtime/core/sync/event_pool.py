@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -19,6 +20,7 @@ from runtime import errors
 from runtime.core.diagnostics import resource_report
 from runtime.core.submission.reclaim import reclaim
 from runtime.driver import resources as id_kinds
+from runtime.errors.closing import each
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort
@@ -151,12 +153,11 @@ class EventIds:
 
     def trim(self) -> int:
         """Give all ids of the pool to the driver; returns how many went."""
-        count = 0
-        with contextlib.suppress(IndexError):
-            while True:
-                self._free_to_driver(self._free.pop())
-                count += 1
-        return count
+        with self._lock:
+            numbers, self._free = self._free, []
+            self._taken -= len(numbers)
+        each(partial(self._device.ids.free, self.kind, number) for number in numbers)
+        return len(numbers)
 
 
 class EventBytes:
@@ -165,12 +166,14 @@ class EventBytes:
     Up to 1024 buffers of 2 MiB, made when the ones before are full (EventExpandingPool).
     """
 
-    __slots__ = ("_buffers", "_free", "_lock", "_memory", "_next")
+    __slots__ = ("_buffers", "_free", "_lock", "_memory", "_next", "_unset")
 
     def __init__(self, memory: MemoryDriver) -> None:
         self._memory = memory
         self._buffers: list[int] = []
         self._free: list[int] = []
+        self._unset: list[int] = []
+        """Bytes that still hold what their last event was: they could not be set to 0."""
         self._next = 0
         self._lock = threading.Lock()
 
@@ -186,6 +189,9 @@ class EventBytes:
                 return FIRST_BYTE_ID + self._next - 1
             if self._free:
                 return self._free.pop(0)
+            if self._unset:
+                self._memory.fill(self.address(self._unset[-1]), 1, 0, 1)
+                return self._unset.pop()
             self._grow()
             self._next += 1
             return FIRST_BYTE_ID + self._next - 1
@@ -197,8 +203,9 @@ class EventBytes:
                 ee="EE1023", params=("allocation of a software event", "no byte is left"),
                 hint="close events that are no longer used",
             )
-        self._buffers.append(self._memory.alloc(BUFFER_BYTES, internal_flags(huge=True)))
-        self._memory.fill(self._buffers[-1], BUFFER_BYTES, 0, BUFFER_BYTES)
+        with self._memory.new(BUFFER_BYTES, internal_flags(huge=True)) as buffer:
+            self._memory.fill(buffer, BUFFER_BYTES, 0, BUFFER_BYTES)
+        self._buffers.append(buffer)
 
     def address(self, number: int) -> int:
         """Return the device address of a byte."""
@@ -207,9 +214,13 @@ class EventBytes:
 
     def give_back(self, number: int) -> None:
         """Take a byte back; the next owner finds 0 in it."""
-        self._memory.fill(self.address(number), 1, 0, 1)
+        free = self._free
+        try:
+            self._memory.fill(self.address(number), 1, 0, 1)
+        except errors.RuntimeFault:  # whoever gave it up has done with it: the next owner is told
+            free = self._unset
         with self._lock:
-            self._free.append(number)
+            free.append(number)
 
     def clear(self) -> None:
         """Set all bytes to 0, as after a snapshot was restored."""
@@ -218,5 +229,5 @@ class EventBytes:
 
     def close(self) -> None:
         """Free the buffers."""
-        while self._buffers:
-            self._memory.free(self._buffers.pop())
+        buffers, self._buffers = self._buffers, []
+        each(partial(self._memory.free, address) for address in reversed(buffers))

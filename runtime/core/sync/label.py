@@ -160,8 +160,8 @@ class LabelList:
             label.check_open()
         self.device, self.labels = device, tuple(labels)
         size = self._ROW.size * len(labels)
-        self.address = device.memory.alloc(size + self._COUNT.size, internal_flags())
-        device.memory.write(self.count_address, self._COUNT.pack(len(labels)))
+        with device.memory.new(size + self._COUNT.size, internal_flags()) as self.address:
+            device.memory.write(self.count_address, self._COUNT.pack(len(labels)))
         for number, label in enumerate(labels):
             if label.row is not None:
                 raise errors.fault(

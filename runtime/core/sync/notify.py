@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from chips.tasks import (
@@ -24,6 +25,7 @@ from runtime.core.sync.behind import free_behind
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
+from runtime.errors.closing import each
 from runtime.errors.mixing import NotCopied, check_same_runtime
 from runtime.errors.whole import whole
 
@@ -152,7 +154,7 @@ class Notify(_Signal):
 
     @staticmethod
     def _names(device: Device) -> SharedIdDriver:
-        return SharedIdDriver(device.ids.hal, device.device_id)
+        return SharedIdDriver(device.ids.hal, device.device_id, device.ids.resource_table)
 
     def record(self, stream: Stream) -> None:
         """Set the flag when the stream gets there."""
@@ -231,9 +233,8 @@ class Notify(_Signal):
         if self._import_name:
             names.close(self._import_name)
             return
-        if self._export_name:
-            names.withdraw(self._export_name)
-        self.device.ids.free(id_kinds.NOTIFY, self.notify_id, flags=self._flags)
+        withdrawn = [partial(names.withdraw, self._export_name)] if self._export_name else []
+        each([*withdrawn, partial(self.device.ids.free, id_kinds.NOTIFY, self.notify_id, flags=self._flags)])
 
 
 class CountNotify(_Signal):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -18,6 +19,7 @@ from runtime import errors
 from runtime.core.sync import value
 from runtime.core.sync.signals import Finished, Report, Signal
 from runtime.driver.ipc import KEY_BYTES, ShareDriver
+from runtime.errors.closing import each
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort
@@ -42,7 +44,7 @@ class SharedWords(Signal):
         super().__init__(device, 0)
         self._order = threading.Lock()
         """Held while a record is counted and sent, so that the device sees the numbers grow."""
-        self._driver = ShareDriver(device.hal, device.device_id)
+        self._driver = ShareDriver(device.hal, device.device_id, device.memory.resource_table)
         if not self._driver.supports("FEATURE_SVM_VMM_NORMAL_GRANULARITY"):
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "the driver has no memory for events that processes share",
@@ -52,13 +54,20 @@ class SharedWords(Signal):
         if key:
             self.address = self._driver.open(key)
             return
-        self.address = device.memory.alloc(BLOCK_BYTES, internal_flags())
-        device.memory.fill(self.address, BLOCK_BYTES, 0, BLOCK_BYTES)
+        with device.memory.new(BLOCK_BYTES, internal_flags()) as self.address:
+            device.memory.fill(self.address, BLOCK_BYTES, 0, BLOCK_BYTES)
 
     @property
     def submitted(self) -> int:
         """How many records were submitted, by all processes."""
         return self._read(self.address)
+
+    def _submitted_or(self, finished: Finished) -> int:
+        try:
+            return self.submitted
+        except BaseException:
+            finished()
+            raise
 
     def done(self) -> bool:
         """Whether the newest record is done; True when there was none."""
@@ -74,13 +83,13 @@ class SharedWords(Signal):
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Count the record and queue the write of its number."""
         with self._order:
-            number = self.submitted + 1
+            number = self._submitted_or(finished) + 1
             stream.submit(MemWriteValue(addr=self._word(number), value=number), owner="event record", finished=finished)
             self.device.memory.write(self.address, _WORD.pack(number))
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the newest record of any process; it has no time limit."""
-        number = self.submitted
+        number = self._submitted_or(finished)
         if not number:
             finished()
             return
@@ -90,14 +99,18 @@ class SharedWords(Signal):
     def share(self) -> bytes:
         """Return the key by which any process opens the words; the first call makes it."""
         if not self._key:
-            self._key = self._driver.export(self.address, BLOCK_BYTES, KEY_BYTES)
-            self._driver.set_attribute(self._key, c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER, c.SHMEM_NO_WLIST_ENABLE)
+            key = self._driver.export(self.address, BLOCK_BYTES, KEY_BYTES)
+            try:
+                self._driver.set_attribute(key, c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER, c.SHMEM_NO_WLIST_ENABLE)
+            except BaseException:
+                self._driver.forget(key)
+                raise
+            self._key = key
         return self._key
 
     def _give_back(self) -> None:
         if self._imported:
             self._driver.close(self.address)
             return
-        if self._key:
-            self._driver.forget(self._key)
-        self.device.memory.free(self.address)
+        withdrawn = [partial(self._driver.forget, self._key)] if self._key else []
+        each([*withdrawn, partial(self.device.memory.free, self.address)])

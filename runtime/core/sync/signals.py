@@ -221,7 +221,11 @@ class ByteSignal(Signal):
     def cleared(cls, device: DevicePort) -> ByteSignal:
         """Return one that holds 0, so that a wait may look at it before the record."""
         signal = cls(device, device.signals.bytes.take())
-        device.memory.write(signal.address, b"\0")
+        try:
+            device.memory.write(signal.address, b"\0")
+        except BaseException:
+            signal.drop()
+            raise
         return signal
 
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:

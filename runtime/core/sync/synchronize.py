@@ -30,6 +30,7 @@ _REPORT_EVERY_S = 180.0
 _SLICE_MS = 200
 """Longest single wait in the driver: Ctrl-C must work."""
 
+_SETTLE_TRIES = 100
 _FIRST_PAUSE_S = 20e-6
 _LONGEST_PAUSE_S = 1e-3
 _PAUSE_SHARE, _LONGEST_LATE_PAUSE_S = 0.02, 5e-3
@@ -73,6 +74,22 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
         return
     wait(stream, all_done(stream), timeout_ms, STREAM_TIMEOUT)
     raise_failure(stream)
+
+
+def settle(stream: StreamPort, timeout_ms: int = -1) -> None:
+    """Wait as `synchronize` until messages to the task scheduler were read, also where the driver cannot say so once.
+
+    What follows a message counts on it: whoever left while it is still to be read would take away what it speaks of.
+    """
+    for tries_left in reversed(range(_SETTLE_TRIES)):
+        try:
+            stream.synchronize(timeout_ms)
+            return
+        except errors.RuntimeFault as fault:
+            refused_by_driver = bool(fault.hal_call) and stream.ring.pending
+            if not (refused_by_driver and tries_left) or stream.device.health.lost is not None:
+                raise
+        time.sleep(_FIRST_PAUSE_S)
 
 
 def all_done(stream: StreamPort) -> Callable[[], bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.blocks import FLAG_BYTES, blocks
@@ -18,6 +19,7 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.p2p import PeerDriver
+from runtime.errors.closing import each
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -49,9 +51,9 @@ class WaitSlots:
         """Return the address of a slot."""
         with self._lock:
             if not self._free:
-                slab = self._memory.alloc(_SLAB, internal_flags())
+                with self._memory.new(_SLAB, internal_flags()) as slab:
+                    self._memory.fill(slab, _SLAB, 0, _SLAB)
                 self._slabs.append(slab)
-                self._memory.fill(slab, _SLAB, 0, _SLAB)
                 slots = list(range(slab + _SLAB - SLOT_BYTES, slab - 1, -SLOT_BYTES))
                 if not self.profiling_switch:
                     self.profiling_switch = slots.pop()
@@ -72,8 +74,8 @@ class WaitSlots:
 
     def close(self) -> None:
         """Free the memory."""
-        while self._slabs:
-            self._memory.free(self._slabs.pop())
+        slabs, self._slabs = self._slabs, []
+        each(partial(self._memory.free, address) for address in reversed(slabs))
 
 
 def submit_write(stream: StreamPort, address: int, value: int, **options: Any) -> None:
@@ -140,8 +142,17 @@ def bridge(source: StreamPort, target: StreamPort, finished: Callable[[], None])
             hint=f"enable peer access between devices {source.device.user_id} and {device.user_id}, in both directions",
         )
     slots = device.signals.wait_slots
-    word = slots.take()
-    device.memory.fill(word, _WORD_BYTES, 0, _WORD_BYTES)
+    try:
+        word = slots.take()
+    except BaseException:
+        finished()
+        raise
+    try:
+        device.memory.fill(word, _WORD_BYTES, 0, _WORD_BYTES)
+    except BaseException:
+        slots.give_back(word)
+        finished()
+        raise
     is_last = iter((False, True)).__next__  # whichever of write and wait ends last gives the word back
 
     def over() -> None:

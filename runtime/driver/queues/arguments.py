@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
+from runtime.driver.resource_table import ResourceTable
+
+if TYPE_CHECKING:
+    from npuhal import HalApi
 
 
 class WindowDriver(HalCalls):
     """halHostRegister for device memory, and halSqTaskArgsAsyncCopy with the segments that it names."""
+
+    __slots__ = ("resource_table",)
+
+    def __init__(self, hal: HalApi, device_id: int, resource_table: ResourceTable | None = None) -> None:
+        super().__init__(hal, device_id)
+        self.resource_table = resource_table or ResourceTable()
 
     def open(self, address: int, size: int) -> int:
         """Let the host store to P2P device memory; return the address at which it does."""
@@ -22,7 +33,8 @@ class WindowDriver(HalCalls):
 
     def close(self, address: int) -> None:
         """Undo `open`."""
-        self.check(self.hal.halHostUnregister(address, self.device_id), "halHostUnregister", f"address {address:#x}")
+        rc = self.hal.halHostUnregister(address, self.device_id)
+        self.returned(self.resource_table, partial(self.close, address), rc, "halHostUnregister", f"{address:#x}")
 
     @property
     def copies_over_ub(self) -> bool:
@@ -42,7 +54,9 @@ class WindowDriver(HalCalls):
 
     def release(self, segment: Any) -> None:
         """Give a segment back."""
-        self.check(self.hal.halPutTsegInfo(self.device_id, ctypes.byref(segment)), "halPutTsegInfo")
+        rc = self.hal.halPutTsegInfo(self.device_id, ctypes.byref(segment))
+        where = f"segment at {ctypes.addressof(segment):#x}"
+        self.returned(self.resource_table, partial(self.release, segment), rc, "halPutTsegInfo", where)
 
     def ub_copy(self, src: int, dst: int, source: Any, target: Any) -> Any:
         """Describe a copy from host to device memory (struct halSqTaskArgsInfo); queue and size are the launch's.

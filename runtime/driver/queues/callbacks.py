@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from functools import partial
 from typing import Any, NamedTuple
 
 from npuhal import constants as c
 from npuhal import structs as s
 from runtime.driver.calls import HalCalls
+from runtime.driver.resource_table import ResourceTable
 
 DEFAULT_GROUPS = 128
 """Callback groups of a driver that does not say how many it has."""
@@ -32,11 +34,12 @@ class CallbackReport(NamedTuple):
 class CallbackDriver(HalCalls):
     """The callback queues of one device."""
 
-    __slots__ = ("ts_id",)
+    __slots__ = ("resource_table", "ts_id")
 
-    def __init__(self, calls: HalCalls, ts_id: int = 0) -> None:
+    def __init__(self, calls: HalCalls, ts_id: int = 0, resource_table: ResourceTable | None = None) -> None:
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
+        self.resource_table = resource_table or ResourceTable()
 
     def group_count(self) -> int:
         """Return how many callback groups there are; their ids begin at 0."""
@@ -60,7 +63,9 @@ class CallbackDriver(HalCalls):
         """Free a pair; who waits for it is woken."""
         info: Any = s.halSqCqFreeInfo()
         info.type, info.tsId, info.sqId, info.cqId = c.DRV_CALLBACK_TYPE, self.ts_id, sq_id, cq_id
-        self.check(self.hal.halSqCqFree(self.device_id, ctypes.byref(info)), "halSqCqFree", f"callback cq {cq_id}")
+        rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
+        again = partial(self.free, sq_id, cq_id)
+        self.returned(self.resource_table, again, rc, "halSqCqFree", f"callback cq {cq_id}")
 
     def receive(self, cq_id: int, timeout_ms: int) -> CallbackReport | None:
         """Return the next request; None when none comes in time, or the queue is freed meanwhile."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from npuhal import constants as c
@@ -161,20 +162,23 @@ class QueueDriver(HalCalls):
         Args:
             reserve: keep the ids for `create(keep=...)`.
         """
-        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
+        flags = c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0
+        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, flags, partial(self.free, sq_id, cq_id))
         self.resource_table.queues.pop(sq_id, None)
 
     def free_logic_cq(self, cq_id: int, *, reserve: bool = False) -> None:
         """Free a logic CQ; `reserve` as in `free`."""
-        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0)
+        flags = c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0
+        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, flags, partial(self.free_logic_cq, cq_id))
         self.resource_table.logic_queues.pop(cq_id, None)
 
-    def _free(self, kind: int, sq_id: int, cq_id: int, flags: int) -> None:
+    def _free(self, kind: int, sq_id: int, cq_id: int, flags: int, again: Callable[[], object]) -> None:
         info = s.halSqCqFreeInfo()
         info.flag = flags
         info.type, info.tsId, info.sqId, info.cqId = kind, self.ts_id, sq_id, cq_id
         rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
-        self.check(rc, "halSqCqFree", f"sq {sq_id}, cq {cq_id}")
+        what = "logic " * (kind == c.DRV_LOGIC_TYPE)
+        self.returned(self.resource_table, again, rc, "halSqCqFree", f"{what}sq {sq_id}, cq {cq_id}")
 
     def _alloc_input(self, kind: int, sqe_bytes: int, cqe_bytes: int, depth: int, cq_depth: int) -> Any:
         info = s.halSqCqInputInfo()

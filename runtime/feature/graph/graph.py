@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
 from runtime import errors
@@ -183,16 +184,18 @@ class Graph(Model):
         super().close(force=force)
 
     def _release_streams(self) -> None:
-        self.stream_set.release(teardown.drop)
-        for condition in self.conditions:
-            branches: Any = condition.branches
-            for branch in branches:
-                branch.close(force=True)
+        with ExitStack() as steps:  # as in `Model.close`
+            for condition in self.conditions:
+                branches: Any = condition.branches
+                for branch in branches:
+                    steps.callback(branch.close, force=True)
+            self.stream_set.release(teardown.drop)
 
     def _release(self) -> None:
-        self.recording.release()
-        self.editing.release()
-        super()._release()
+        with ExitStack() as steps:  # as in `Model.close`
+            steps.callback(super()._release)
+            steps.callback(self.editing.release)
+            self.recording.release()
 
     # -- as data ---------------------------------------------------------------------------------------------------
 

@@ -138,7 +138,15 @@ class Snapshot:
         self.check_supported()
         with self._step("RT_ERROR_SNAPSHOT_RESTORE_FAILED", "restore", ProcessState.BACKED_UP, ProcessState.LOCKED):
             self._call(Stage.RESTORE_PRE)
-            restore.bring_back(self._devices(), self._images, self._links)
+            devices = self._devices()
+            try:
+                restore.bring_back(devices, self._images, self._links)
+            except BaseException as problem:
+                for device in devices:
+                    device.health.give_up(
+                        f"a restore has failed half-way: {problem}", "restore again, or close the device by force"
+                    )
+                raise
             self._call(Stage.RESTORE_POST)
 
     def continue_from(self, images: Sequence[DeviceImage]) -> None:

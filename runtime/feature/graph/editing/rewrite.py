@@ -101,7 +101,7 @@ def write(
     target = graph.context.default_stream if stream is None else stream
     _copy(target, holder, node.position, address, sqes, done)
     if stream is None:
-        target.synchronize()
+        target.settle()
 
 
 def _copy(

@@ -152,7 +152,7 @@ class ModelExecution:
         with self._streams.lock:
             self._prepare()
             launcher(stream)
-        stream.synchronize(timeout_ms)
+        stream.settle(timeout_ms)
 
     def _prepare(self) -> None:
         """Do what has to be done before an execution; the lock is held."""

@@ -84,7 +84,6 @@ class DeviceRings:
             self._give_back(spare)
             self.unbind()
             raise
-        self.bound = True
 
     def _ring_of(self, stream: Stream) -> _Ring:
         """Return a stream's memory: what it has, or what its entries need now."""
@@ -121,6 +120,7 @@ class DeviceRings:
             (stream.queues.sq_id, stream.stream_id, ring.depth, ring.memory.address)
             for stream, ring in ((stream, self._rings[stream]) for stream in streams)
         ])
+        self.bound = True  # whatever follows: who unbinds has something to undo
         if by_driver:
             self.write(streams)
 

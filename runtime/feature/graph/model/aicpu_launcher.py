@@ -136,7 +136,7 @@ class AicpuLauncher(ModelLauncher):
                 sq_id=sender.queues.sq_id, first_task_id=_NO_TASK, executor_flag=EXECUTOR,
             ), owner="model pre process")  # fmt: skip
             self._command(sender, Command.LOAD)
-            sender.synchronize()
+            sender.settle()
         self._loaded = True
 
     def _describe(self) -> None:
@@ -173,7 +173,7 @@ class AicpuLauncher(ModelLauncher):
         """Stop an execution; the stream that waits for it goes on with the failure 507023."""
         with self._messenger() as sender:
             self._command(sender, Command.ABORT)
-            sender.synchronize()
+            sender.settle()
 
     def close(self) -> None:
         """Let the AICPU scheduler forget the model, and free what described it."""
@@ -189,7 +189,7 @@ class AicpuLauncher(ModelLauncher):
     def _forget_model(self) -> None:
         sender = self._model.stream_set.sender
         self._command(sender, Command.DESTROY)
-        sender.synchronize()
+        sender.settle()
 
     def _command(self, sender: Stream, command: Command, finished: Callable[[], object] | None = None) -> None:
         task = ModelToAicpu(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
@@ -265,7 +265,7 @@ class Model(NotCopied):
         """Wait for executions, then give streams, notify and id back. Closing twice does nothing.
 
         Args:
-            force: do not wait.
+            force: do not wait; the task scheduler is asked to stop an execution.
 
         Raises:
             ModelError 107037: an execution does not end; the model stays.
@@ -274,6 +274,9 @@ class Model(NotCopied):
             return
         if not force:
             self.execution.wait_idle()
+        elif self.execution.running and not self.captured:
+            with suppress(errors.RuntimeFault):  # it ends with its streams in any case
+                self.abort()
         self.closed = True
         self.execution.launcher.look()
         self.device.runtime.handles.remove(self.handle)

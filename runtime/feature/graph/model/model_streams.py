@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.tasks import ModelMaintenance, ModelOperation
@@ -86,6 +87,9 @@ class ModelStreams:
             elif self._rings is None:
                 self._rings = DeviceRings(self._device)
         except BaseException:
+            if stream in self._known:
+                with suppress(errors.RuntimeFault):  # what went wrong first says more
+                    self._retract(stream)
             stream.sinks.lift(sink)
             del self._counters[stream]
             raise
@@ -156,6 +160,7 @@ class ModelStreams:
         with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
             for stream in reversed(self.bound):
                 steps.callback(self._let_go, stream, then)
+            steps.callback(self._unbind_rings)  # where that has failed: a queue must not go with its stream
             self.detach()
 
     def _let_go(self, stream: Stream, then: Callable[[Stream], None]) -> None:
@@ -175,15 +180,23 @@ class ModelStreams:
             return device.control_stream
         return context.default_stream
 
-    def send_message(self, operation: ModelOperation, stream: Stream, **facts: int) -> None:
-        """Send a message about the model and one of its streams, and wait until it was read."""
+    def send_message(
+        self, operation: ModelOperation, stream: Stream, sent: Callable[[], None] | None = None, **facts: int
+    ) -> None:
+        """Send a message about the model and one of its streams, and wait until it was read.
+
+        Args:
+            sent: called between the two.
+        """
         sender = self.sender
         task = ModelMaintenance(
             operation=operation, model_id=self._model.model_id, stream_id=stream.stream_id, sq_id=stream.queues.sq_id,
             **facts,
         )
         sender.submit(task, owner=f"model {operation.name.lower().replace('_', ' ')}")
-        sender.synchronize()
+        if sent is not None:
+            sent()
+        sender.settle()
 
     def _publish(self, stream: Stream) -> None:
         """Write down where the registers of a stream's queue are, for programs on the device."""
@@ -198,8 +211,8 @@ class ModelStreams:
             self._announce(stream)
 
     def _announce(self, stream: Stream) -> None:
-        self.send_message(ModelOperation.STREAM_ADD, stream, exec_times_addr=self._counters[stream])
-        self._known.add(stream)
+        sent = partial(self._known.add, stream)
+        self.send_message(ModelOperation.STREAM_ADD, stream, sent, exec_times_addr=self._counters[stream])
 
     def retract(self) -> None:
         """Let the task scheduler forget the streams that it knows."""
@@ -256,8 +269,13 @@ class ModelStreams:
             return
         for model in self._model.tree():
             model.stream_set.retract()
-        self._rings.unbind()
-        self._model.execution.launcher.forget()
+        self._unbind_rings()
+
+    def _unbind_rings(self) -> None:
+        """Take the queues of software SQs away, which the task scheduler does not know as the model's any more."""
+        if self._rings is not None and self._rings.bound:
+            self._rings.unbind()
+            self._model.execution.launcher.forget()
 
     def rewrite(self, stream: Stream, position: int, sqes: bytes) -> None:
         """Put other entries in the place of a task; only for software SQs."""

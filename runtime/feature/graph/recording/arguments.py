@@ -6,9 +6,11 @@ Nothing runs before the first execution, so that a launch that is captured write
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from runtime.errors.closing import each
 from runtime.memory.arguments import ArgumentBlock
 
 if TYPE_CHECKING:
@@ -83,6 +85,6 @@ class StagedArguments:
     def close(self) -> None:
         """Free the memory."""
         self._spent.clear()
-        while self._spans:
-            self._device.memory.free(self._spans.pop()[0])
+        spans, self._spans = self._spans, []
         self._view, self._used = memoryview(b""), 0
+        each(partial(self._device.memory.free, address) for address, _ in reversed(spans))

@@ -1,0 +1,33 @@
+"""Every driver call of each stage fails: a sample of the failures in `make test`, all of them in `make soak`."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.testing.sweeps.sweep import sweep
+from tests.sweep.stages import CHIPS, STAGES, TIERS, Unsupported
+
+SAMPLE = 4
+"""Failures per stage and machine in `make test`, the same ones each time."""
+MAIN = ("fake://ascend910b1", "fake-abi://ascend950pr_9599")
+
+
+def check(url: str, stage: str, sample: int) -> None:
+    try:
+        report = sweep(STAGES[stage], url, sample=sample)
+    except Unsupported as missing:
+        pytest.skip(str(missing))
+    assert report.good, f"\n{report}"
+
+
+@pytest.mark.parametrize("url", MAIN)
+@pytest.mark.parametrize("stage", STAGES)
+def test_some_failures(url: str, stage: str) -> None:
+    check(url, stage, SAMPLE)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("url", [f"{tier}://{chip}" for chip in CHIPS for tier in TIERS])
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_failure(url: str, stage: str) -> None:
+    check(url, stage, 0)

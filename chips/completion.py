@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import struct
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuhal.records import dataclass, field
 
@@ -146,14 +146,53 @@ def pack_logic_cqe(cqe: Cqe) -> bytes:
     )
 
 
+_MODEL_RESULTS = {
+    1: 0x91,  # MODEL_STREAM_EXE_FAILED
+    2: 0x95,  # END_OF_SEQUENCE
+    3: 0x10E,  # MODEL_ABORTED
+    4: 0x28,  # AICPU_TIMEOUT
+}
+"""How an execution of a model ended (TS_STARS_MODEL_*), and the code that stands for it."""
+_MODEL_FAILED = 1
+
+
+class ModelStatus(NamedTuple):
+    """What the wait for a model's end reports when an execution was cut short.
+
+    ``task_id`` is the task inside by which that happened (on STARS v2 its position), ``queue`` the number of its queue
+    where queues are lent to streams, else of its stream; 12 bits (stars.hpp, rtStarsModelExecuteError_t and
+    rtStarsModelExecuteErrorEx_t).
+    """
+
+    task_id: int
+    queue: int
+    result: int = _MODEL_FAILED
+
+    @classmethod
+    def parse(cls, word: int) -> ModelStatus | None:
+        """Read the word in a report; None where it is a plain code."""
+        result = word >> 28
+        return cls(word & 0xFFFF, word >> 16 & 0xFFF, result) if result else None
+
+    def pack(self) -> int:
+        """Return the word (what a task scheduler, or a stand-in for one, reports)."""
+        return self.task_id & 0xFFFF | (self.queue & 0xFFF) << 16 | self.result << 28
+
+    @property
+    def code(self) -> int:
+        """The task scheduler's error code for the result; an unknown one is a failure."""
+        return _MODEL_RESULTS.get(self.result, _MODEL_RESULTS[_MODEL_FAILED])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
     """How one generation reads errors (core_spec 10.4 and 10.5; codes of appendix A.4).
 
     ``common`` gives the code of each error bit, ``kernels`` the same for kernel types; ``overflows`` and ``harmless``
     (by task type) are reported codes that are no failures; ``answers`` are types whose error fields carry an answer.
-    ``renamed`` are codes that software reports for a task type, with those that they stand for.  ``advance`` is what a
-    resume skips after a failure, one entry where a type is not in it.
+    ``renamed`` are codes that software reports for a task type, with those that they stand for.  ``ends`` are types
+    that may wait for the end of a model, whose report is a `ModelStatus` then.  ``advance`` is what a resume skips
+    after a failure, one entry where a type is not in it.
     """
 
     common: Mapping[Error, int]
@@ -162,6 +201,7 @@ class Meaning:
     harmless: Mapping[TaskType, Mapping[int, OutcomeKind]]
     advance: Mapping[TaskType, int]
     answers: frozenset[TaskType] = frozenset()
+    ends: frozenset[TaskType] = frozenset()
     renamed: Mapping[TaskType, Mapping[int, int]] = field(default_factory=dict)
 
     def classify(self, cqe: Cqe, task_type: TaskType) -> Outcome:
@@ -171,11 +211,14 @@ class Meaning:
             return Outcome(OutcomeKind.WARNING if cqe.error_type & WARNING_BIT else OutcomeKind.SUCCESS, code)
         if task_type in self.answers:
             return Outcome(OutcomeKind.SUCCESS, cqe.error_code)
-        if cqe.error_code in self.overflows:
-            return Outcome(OutcomeKind.OVERFLOW, cqe.error_code)
-        harmless = self.harmless.get(task_type, {}).get(cqe.error_code)
+        reported = cqe.error_code
+        if task_type in self.ends and (status := ModelStatus.parse(reported)) is not None:
+            reported = code = status.code
+        if reported in self.overflows:
+            return Outcome(OutcomeKind.OVERFLOW, reported)
+        harmless = self.harmless.get(task_type, {}).get(reported)
         if harmless is not None:
-            return Outcome(harmless, cqe.error_code)
+            return Outcome(harmless, reported)
         if not code:
             # a software status without a code: the report names no failure
             return Outcome(OutcomeKind.SUCCESS)

@@ -180,6 +180,8 @@ class _Reach:
         if sq is None:
             return 1
         sq.enabled = on
+        if on:
+            device.models.started(sq, self._task.sq)
         if on and self._task.machine.checks is not None:
             self._task.machine.checks.activates(self._task, sq)
         sq.clock = max(sq.clock, self._task.sq.clock)

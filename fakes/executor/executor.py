@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from chips import credit
+from chips.completion import ModelStatus
 from chips.env import EncodeEnv
 from fakes.errors import Hang, MemoryFault, NotModelled, StandInFailed, TaskFault
 from fakes.executor import (
@@ -49,6 +50,8 @@ _ORDERING = frozenset({
 """Kinds of tasks that order queues among each other."""
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
+_LENT_QUEUES = 45
+"""The scheduler can execute queues that are lent to streams (TS_FEATURE_SOFTWARE_SQ_ENABLE)."""
 _STOPPED = 0x5B
 """What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
 
@@ -83,6 +86,10 @@ class Executor:
         self.identify = Reader(machine.plugin.layouts).identify
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
+        self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
+            _LENT_QUEUES
+        )
+        """Whether reports about models name the queue of a task; otherwise its stream."""
 
     def registers(self, device: Device) -> Registers:
         """Return what condition programs of a card reach besides its memory."""
@@ -237,14 +244,17 @@ class Executor:
         if model is None or model.executing is None:
             task.device.deliver(sq, inner)
             return
-        # the entry that executes the model is the one that fails; its code names stream and task inside
+        # what waits for the end of the model is what fails; its code names queue and task inside
         runner, model.executing = model.executing, None
+        task.device.models.halt(model.model_id)
         runner.enabled, runner.failure = False, fault
         if self.machine.checks is not None:
             self.machine.checks.passes_on(sq, runner)
-        entry = self.decode_at(task.device, runner, model.position)
+        entry = self.decode(task.device, runner)
         entry.end = task.end
-        task.device.deliver(runner, self._cqe(entry, error_type, inner.task_id | (inner.stream_id & 0xFFF) << 16))
+        number = inner.task_id if self.stream_ids else task.position
+        status = ModelStatus(number, sq.sq_id if self.names_queues else sq.stream_id)
+        task.device.deliver(runner, self._cqe(entry, Effect.SOFTWARE.value, status.pack()))
 
     def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
         fields, sq = self.header.decode(task.raw[:8]), task.sq

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, field
@@ -22,6 +23,8 @@ class Model:
     position: int = 0
     end_notify: int | None = None
     """What the last task of the model sets; whoever executes it waits for that."""
+    started_by: Model | None = None
+    """The model that has started it, where a condition has: its executions execute this one too."""
 
 
 class Models:
@@ -88,19 +91,31 @@ class Models:
         return runner if waits else None
 
     def halt(self, model_id: int) -> Model | None:
-        """Stop the queues of a model, as if they were through."""
+        """Stop the queues of a model, and of those that it has started, as if they were through."""
         model = self._models.get(model_id)
         if model is None:
             return None
-        for stream_id in model.streams:
-            sq = self._device.by_stream.get(stream_id)
-            if sq is not None:
-                sq.reset(sq.tail, sq.tail)
-                sq.enabled = False
-                self._device.activate(sq)
+        for part in self._models.values():
+            for stream_id in part.streams if model in self._outwards(part) else ():
+                sq = self._device.by_stream.get(stream_id)
+                if sq is not None:
+                    sq.reset(sq.tail, sq.tail)
+                    sq.enabled = False
+                    self._device.activate(sq)
         return model
 
+    def started(self, sq: SubmissionQueue, by: SubmissionQueue) -> None:
+        """Take note that a task of a model has started a queue, which may be one of another model."""
+        model, outer = self._of_stream.get(sq.stream_id), self._of_stream.get(by.stream_id)
+        if model is not None and outer is not None and model not in self._outwards(outer):
+            model.started_by = outer
+
+    def _outwards(self, model: Model | None) -> Iterator[Model]:
+        while model is not None:
+            yield model
+            model = model.started_by
+
     def of_queue(self, sq: SubmissionQueue) -> Model | None:
-        """Return the model a queue is bound to, if it is being executed."""
-        model = self._of_stream.get(sq.stream_id)
-        return model if model is not None and model.executing is not None else None
+        """Return the model that is being executed and that a queue is part of, by itself or by a condition in it."""
+        models = self._outwards(self._of_stream.get(sq.stream_id))
+        return next((model for model in models if model.executing is not None), None)

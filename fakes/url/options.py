@@ -85,6 +85,10 @@ class FakeOptions:
     limits: Mapping[str, int] = field(default_factory=dict)
     """Number of ids per kind where other than the chip's: `streams=8`, `events=100`, `sqs=4` ..."""
 
+    def scheduler_has(self, bit: int) -> bool:
+        """Whether the task scheduler says that it has a capability (TS_FEATURE_*)."""
+        return bit // 8 < len(self.ts_capability) and bool(self.ts_capability[bit // 8] >> bit % 8 & 1)
+
     def alike(self, chip: Chip) -> str:
         """Return in words what all processes that share a machine must agree on."""
         limits = "".join(f"&{kind}s={count}" for kind, count in sorted(self.limits.items()))

@@ -29,6 +29,7 @@ __all__ = [
     "KernelFault",
     "MemoryFault",
     "ModelError",
+    "ModelFault",
     "NotSupported",
     "OutOfMemory",
     "Overflow",
@@ -190,6 +191,10 @@ class DeviceFault(RuntimeFault):
 
 class KernelFault(DeviceFault):
     """A kernel failed or timed out on its core."""
+
+
+class ModelFault(ModelError, DeviceFault):
+    """A task of a graph or model failed while that was executed."""
 
 
 class MemoryFault(DeviceFault):

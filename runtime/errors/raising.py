@@ -23,6 +23,7 @@ def fault(
     hal: HalError | None = None,
     hint: str = "",
     layer: str = "",
+    family: str = "",
     details: Mapping[str, object] = MappingProxyType({}),
 ) -> faults.RuntimeFault:
     """Return the fault of a code, of the class of its family, ready to be raised.
@@ -36,6 +37,7 @@ def fault(
         hal: the driver error below this fault.
         hint: what to do; the code's usual cure by default.
         layer: who answers, where it is not the layer that usually does.
+        family: the class, where it is another one than the code's usual.
         details: further facts for tools.
 
     Raises:
@@ -45,7 +47,7 @@ def fault(
     posted = _catalogue(ee) if ee else None
     if posted and params and not message:
         message = posted.render(tuple(params))
-    made: faults.RuntimeFault = getattr(faults, row.family)(
+    made: faults.RuntimeFault = getattr(faults, family or row.family)(
         message or row.cause,
         code=row.code,
         name=row.name,

@@ -252,7 +252,7 @@ def _sender(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo) ->
     `address` is that of the block, or of arguments that the caller keeps. A block is the send's from the call on: it
     goes back to its pool when the task is reclaimed, or when it was not sent.
     """
-    if not stream.sink.immediate:
+    if not stream.sink.immediate or stream.bound is not None:  # a model lists what its streams hold
         return None
     epoch = stream.epoch.now  # before the facts that it stands for are looked at
     template = launch_template(stream, task)

@@ -39,6 +39,7 @@ _MEANING = Meaning(
         TaskType.MODEL_TO_AICPU: _AICPU_MODEL,
     },
     overflows=frozenset({0x2F, 0x33, 0x34, 0x35}),  # AICORE, AIVEC, AICPU, SDMA
+    ends=frozenset({TaskType.NOTIFY_WAIT}),
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.STREAM_WAIT_EVENT: _END_OF_SEQUENCE},
     advance={TaskType.MODEL_EXECUTE: 2},
     answers=frozenset({TaskType.GET_STARS_VERSION}),

@@ -44,6 +44,7 @@ _MEANING = Meaning(
         TaskType.MODEL_TO_AICPU: {**dict.fromkeys(_COMMON, 0x2C), Error.TIMEOUT: 0x28},  # AICPU_MODEL_RSP_ERR
     },
     overflows=frozenset({0x2F, 0x33, 0x35}),  # AICORE, AIVEC, SDMA
+    ends=frozenset({TaskType.NOTIFY_WAIT}),
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.KERNEL_AICPU: _END_OF_SEQUENCE},
     advance={
         TaskType.MODEL_EXECUTE: 2,

@@ -42,6 +42,8 @@ class ExceptionInfo:
     """The kernel that failed, where it was one."""
     arguments: tuple[int, int] = (0, 0)
     """Address and size of the kernel's argument block on the device, where the runtime has put it there."""
+    node: Any = None
+    """The node that failed, where the task is one of a graph or model; stream and task are the node's then."""
 
 
 Callback = Callable[[ExceptionInfo], object]

@@ -66,6 +66,8 @@ def describe(stream: StreamPort) -> str:
         site = "" if stream.tracer is None else stream.tracer.call_site(stream, position)
         lines.append(f"  [{position}] {owner}{f', submitted at {site}' if site else ''}"
                      f"{'  <- the device is here' if position == head % ring.depth else ''}")
+        if owner is not None and owner.inside is not None and position == head % ring.depth:
+            lines += [f"      inside: {task.info} ({task.where})" for task in owner.inside.standing()]
     if count > len(pending):
         lines.append(f"  ... and {count - len(pending)} more")
     lines += [f"  waits for {text}" for text in awaited(stream)]

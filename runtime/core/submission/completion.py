@@ -14,14 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from chips.completion import Cqe, Outcome, OutcomeKind
+from chips.completion import Cqe, ModelStatus, Outcome, OutcomeKind
 from chips.tasks import TaskType
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.diagnostics.fault_attribution import decide
 from runtime.core.submission.reports import Halted
-from runtime.core.submission.ring import Finished, TaskInfo, run_callbacks
+from runtime.core.submission.ring import Finished, InnerTask, TaskInfo, run_callbacks
 
 if TYPE_CHECKING:
     from runtime.core.ports import DvppGroupPort, StreamPort
@@ -141,10 +141,12 @@ def _take(stream: StreamPort, cqe: Cqe, callbacks: deque[Finished]) -> None:
     goes_on = True
     if outcome.kind in _RESULTS:
         outcome = replace(outcome, code=decide(stream.device, kind, outcome.code))
-        fault = _fault(stream, cqe, outcome, owner, position)
+        inner = _inside(owner, cqe) if outcome.kind is OutcomeKind.ERROR else None
+        fault = _fault(stream, cqe, outcome, owner, position, inner)
         stream.failure.keep(fault)
         if outcome.kind not in _SILENT:
-            callbacks.append(partial(stream.device.runtime.exceptions.notify, _event(stream, cqe, fault, position)))
+            event = _event(stream, cqe, fault, position, inner)
+            callbacks.append(partial(stream.device.runtime.exceptions.notify, event))
         if outcome.kind is OutcomeKind.ERROR:
             goes_on = stream.context.failure.enter(stream, fault)
     if cqe.failed:
@@ -163,34 +165,59 @@ def _position(stream: StreamPort, cqe: Cqe) -> int | None:
     return cqe.sq_head % stream.ring.depth
 
 
-def _event(stream: StreamPort, cqe: Cqe, fault: errors.RuntimeFault, position: int | None) -> ExceptionInfo:
+def _inside(owner: TaskInfo | None, cqe: Cqe) -> InnerTask | None:
+    """Return the task of a model that made an execution fail, where the report names one that is known."""
+    if owner is None or owner.inside is None or (status := ModelStatus.parse(cqe.error_code)) is None:
+        return None
+    return owner.inside.failed(status)
+
+
+def _event(
+    stream: StreamPort, cqe: Cqe, fault: errors.RuntimeFault, position: int | None, inner: InnerTask | None
+) -> ExceptionInfo:
+    device_id, thread_id = stream.device.user_id, threading.get_ident()
+    if inner is not None:
+        return ExceptionInfo(
+            ExceptionKind.TASK_FAILURE, device_id, inner.stream_id, inner.task_id, thread_id, fault.code, fault,
+            inner.info.kernel, inner.arguments, inner.node,
+        )
     owner = block = None
     if position is not None:
         owner, block = stream.ring.owners[position], stream.ring.arguments[position]
     return ExceptionInfo(
-        ExceptionKind.TASK_FAILURE, stream.device.user_id, stream.stream_id, cqe.task_id, threading.get_ident(),
-        fault.code, fault, None if owner is None else owner.kernel,
-        (0, 0) if block is None else (block.address, block.size),
+        ExceptionKind.TASK_FAILURE, device_id, stream.stream_id, cqe.task_id, thread_id, fault.code, fault,
+        None if owner is None else owner.kernel, (0, 0) if block is None else (block.address, block.size),
     )
 
 
 def _fault(
-    stream: StreamPort, cqe: Cqe, outcome: Outcome, owner: TaskInfo | None, position: int | None
+    stream: StreamPort, cqe: Cqe, outcome: Outcome, owner: TaskInfo | None, position: int | None,
+    inner: InnerTask | None,
 ) -> errors.RuntimeFault:
     what = str(owner) if owner is not None else "a task"
     tracer = stream.tracer
     site = "" if tracer is None else tracer.call_site(stream, position)
     known = stream.device.hal.task_failure(stream.device.device_id, stream.queues.sq_id)
+    details = {"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
+               "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": site}  # fmt: skip
+    if inner is None:
+        failed = f"{what} failed"
+    else:
+        failed = f"{inner.info} ({inner.where}) failed"
+        details |= {"task": str(inner.info), "node": getattr(inner.node, "index", None),
+                    "captured_at": inner.captured_at, "inner_stream_id": inner.stream_id,
+                    "inner_task_id": inner.task_id}  # fmt: skip
     fault = errors.fault(
         errors.device_code(outcome.code).public,
-        f"{what} failed on stream {stream.stream_id} of device {stream.device.user_id} "
+        f"{failed} on stream {stream.stream_id} of device {stream.device.user_id} "
         f"(task id {cqe.task_id}, ring position {position}, error type {cqe.error_type:#x}, "
         f"error code {cqe.error_code:#x}){f', submitted at {site}' if site else ''}"
         f"{f': {known.what}' if known else ''}",
-        hint=known.cure if known else "",
-        details={"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
-                 "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": site},
+        hint=known.cure if known else "", details=details,
+        family="" if owner is None or owner.inside is None else "ModelFault",
     )
+    if inner is not None and inner.node is not None and not inner.captured_at:
+        fault.hint = f"{fault.hint.rstrip('.')}; with NPUHAL_TRACE_CREATION=1 nodes know the line that made them"
     if known is not None:
         fault.__cause__ = known.cause
     return fault

@@ -10,12 +10,13 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from chips.env import TaskIds
 from chips.tasks import TaskType
 
 if TYPE_CHECKING:
+    from chips.completion import ModelStatus
     from runtime.memory.arguments import ArgumentBlock
 
 NO_TASK = 0xFFFF
@@ -24,15 +25,42 @@ NO_TASK = 0xFFFF
 TICK = 64
 """Entries submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
 
+class TasksInside(Protocol):
+    """The tasks of a model, as those see them who wait for its end."""
+
+    def failed(self, status: ModelStatus) -> InnerTask | None:
+        """Return the task by which an execution failed; None where it is not known any more."""
+
+    def standing(self) -> list[InnerTask]:
+        """Return the tasks that an execution has got to."""
+
+
 class TaskInfo(NamedTuple):
     """What a task is called in messages, the type by which its errors are read, and the kernel that it launches."""
 
     type: TaskType
     name: str
     kernel: Any = None
+    inside: TasksInside | None = None
+    """What it waits for, where the task waits for the end of a model."""
 
     def __str__(self) -> str:
         return self.name
+
+
+class InnerTask(NamedTuple):
+    """A task inside a model: what it is called, which node it is, and where it lies."""
+
+    info: TaskInfo
+    node: Any
+    where: str
+    """Node, model, user's stream and place of capture, for messages."""
+    stream_id: int
+    task_id: int
+    arguments: tuple[int, int]
+    """Address and size of a kernel's arguments."""
+    captured_at: str
+    """"file:line" of the call, where that was noted."""
 
 
 Finished = Callable[[], None]

@@ -72,7 +72,8 @@ def _sender(stream: Stream, kernel: Kernel, blocks: int, count: int, options: La
 
 def _template(stream: Stream, task: CoreKernel, options: LaunchOptions) -> Template | None:
     """Return what the launches are made from; None where each has to go its own way."""
-    if options.prefetch_blocks or not stream.sink.immediate or waits(stream) or stream.tracer is not None:
+    watched = stream.tracer is not None or stream.bound is not None  # a model lists what its streams hold
+    if options.prefetch_blocks or not stream.sink.immediate or waits(stream) or watched:
         return None
     return launch_template(stream, task)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chips.completion import Cqe, Error, Outcome, OutcomeKind, pack_logic_cqe, parse_logic_cqe
+from chips.completion import Cqe, Error, ModelStatus, Outcome, OutcomeKind, pack_logic_cqe, parse_logic_cqe
 from chips.generations.v100.completion import classify
+from chips.generations.v200.completion import classify as classify_v200
 from chips.tasks import TaskType
 
 CLEAN = Cqe(0x11, 0x22, 0, 0, 1, 3, 9, False, False, False, False, False, False, 100, 200)
@@ -105,3 +107,25 @@ def test_reports_that_are_no_failure(task: TaskType, code: int, kind: OutcomeKin
 def test_success_and_warning() -> None:
     assert classify(CLEAN, TaskType.NOP) == Outcome(OutcomeKind.SUCCESS)
     assert classify(dataclasses.replace(CLEAN, error_type=0x40), TaskType.NOP).kind is OutcomeKind.WARNING
+
+
+def test_the_wait_for_the_end_of_a_model_names_the_task_inside() -> None:
+    """Word of rtStarsModelExecuteError_t: task id, 12 bits of stream or queue, 4 bits of result."""
+    status = ModelStatus(0x1234, 0xABC, 1)
+    assert status.pack() == 0x1ABC1234
+    assert ModelStatus.parse(0x1ABC1234) == status
+    assert ModelStatus.parse(0x0ABC1234) is None
+
+
+@pytest.mark.parametrize("classify", [classify, classify_v200])
+@pytest.mark.parametrize(
+    ("result", "kind", "code"),
+    [(1, OutcomeKind.ERROR, 0x91), (2, OutcomeKind.END_OF_SEQUENCE, 0x95), (3, OutcomeKind.ABORTED, 0x10E),
+     (4, OutcomeKind.ABORTED, 0x28), (9, OutcomeKind.ERROR, 0x91)],
+)  # fmt: skip
+def test_how_an_execution_ended(
+    classify: Callable[[Cqe, TaskType], Outcome], result: int, kind: OutcomeKind, code: int
+) -> None:
+    outcome = classify(failed(0x20, ModelStatus(7, 3, result).pack()), TaskType.NOTIFY_WAIT)
+    assert (outcome.kind, outcome.code) == (kind, code)
+    assert classify(failed(0x20, 0x95), TaskType.NOTIFY_WAIT).kind is OutcomeKind.END_OF_SEQUENCE

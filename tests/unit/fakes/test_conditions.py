@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from chips.completion import ModelStatus
 from chips.programs.body import function_call
 from chips.programs.device import CondDevice, generation_of
 from chips.programs.model import ModelExecute
@@ -132,9 +133,13 @@ def test_an_error_inside_a_model_is_reported_by_its_executor(build: Builder) -> 
     for _ in range(4):
         assert runner.head in (0, 1)
     _, [cqe] = runner.receive()
-    assert (cqe.sq_head, cqe.error_type, cqe.sqe_type) == (0, 1, 20)
+    assert (cqe.sq_head, cqe.error_type, cqe.sqe_type) == (1, 0x20, 7)  # by what waits for the model's end
+    status = ModelStatus.parse(cqe.error_code)
+    assert status is not None
+    assert (status.queue, status.result) == (body.sq_id, 1)
+    assert status.task_id == (9 if rig.fake.executor.stream_ids else 0)
     assert runner.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 0
-    assert runner.config(c.DRV_SQCQ_PROP_SQ_HEAD, cqe.sq_head + 2) == 0
+    assert runner.config(c.DRV_SQCQ_PROP_SQ_HEAD, cqe.sq_head + 1) == 0
     assert runner.config(c.DRV_SQCQ_PROP_SQ_STATUS, 1) == 0
     runner.drain()
 

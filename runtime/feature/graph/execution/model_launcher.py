@@ -19,6 +19,7 @@ from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.two_tasks import TwoTaskSend
 from runtime.errors.mixing import check_same_runtime
+from runtime.feature.graph.execution.inside import TasksOfModel
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -91,8 +92,9 @@ class ModelLauncher:
             with stream.lock:
                 end = 0 if both is None else both.end
             both = TwoTaskSend(
-                stream, self.epoch.now, (start, TaskInfo(start.type, f"model {self._model.model_id}")),
-                (wait, TaskInfo(wait.type, "end of a model")), end,
+                stream, self.epoch.now,
+                (start, TaskInfo(start.type, f"model {self._model.model_id}")),
+                (wait, TaskInfo(wait.type, "end of a model", inside=TasksOfModel(self._model))), end,
             )
             self._sends = {each: kept for each, kept in self._sends.items() if not each.closed}
             self._sends[stream] = both

@@ -21,6 +21,7 @@ from runtime import errors
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.ring import TaskInfo
+from runtime.feature.graph.execution.inside import TasksOfModel
 from runtime.feature.graph.execution.model_launcher import ModelLauncher
 
 if TYPE_CHECKING:
@@ -195,7 +196,10 @@ class AicpuLauncher(ModelLauncher):
         task = ModelToAicpu(
             model_id=self._model.model_id, command=command, info=self._info, executor_flag=EXECUTOR
         )
-        sender.submit(task, owner=TaskInfo(task.type, f"model {self._model.model_id} on the AICPU"), finished=finished)
+        sender.submit(
+            task, finished=finished,
+            owner=TaskInfo(task.type, f"model {self._model.model_id} on the AICPU", inside=TasksOfModel(self._model)),
+        )
 
     @contextmanager
     def _messenger(self) -> Iterator[Stream]:

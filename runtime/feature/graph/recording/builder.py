@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.core.diagnostics.resource_report import caller
 from runtime.feature.graph.recording import capture
 
 if TYPE_CHECKING:
@@ -20,11 +21,13 @@ Submit = Callable[[Any], object]
 class Step:
     """One piece of work of a graph to be, and what has to be done before it; both may be changed until it is built."""
 
-    __slots__ = ("after", "name", "submit")
+    __slots__ = ("after", "name", "origin", "submit")
 
     def __init__(self, name: str, submit: Submit, after: Iterable[Step]) -> None:
         self.name, self.submit = name, submit
         self.after = list(after)
+        self.origin = caller()
+        """Code and line that have added it: the call site of its nodes."""
 
     def __repr__(self) -> str:
         return f"<step {self.name}, after {[step.name for step in self.after]}>"
@@ -78,6 +81,7 @@ class GraphBuilder:
             streams = [made.enter_context(self._device.create_stream(name=f"lane {n}")) for n in range(len(lanes))]
             stream_of = {step: streams[lanes.index(lane)] for step, lane in lane_of.items()}
             graph = capture.begin(streams[0])
+            graph.recording.sites = True
             made.callback(_give_up, graph)
             events: dict[Step, Event] = {}
 
@@ -93,7 +97,9 @@ class GraphBuilder:
                 for before in step.after:
                     if lane_of[before] is not lane_of[step]:
                         stream.wait(events[before])
+                graph.recording.other_site = step.origin
                 step.submit(stream)
+                graph.recording.other_site = None
                 if any(step in other.after and lane_of[other] is not lane_of[step] for other in self.steps):
                     events[step] = mark(stream)
             for stream in streams[1:]:

@@ -5,13 +5,16 @@ Captured launches only note what a node is made from, because many graphs are ex
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from chips.env import TaskIds
+from runtime.core.diagnostics.resource_report import caller
 from runtime.feature.graph.recording.node import Node
 from runtime.launch.templates import described, lead_of
+from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from chips.tasks import CoreKernel, Task
@@ -29,9 +32,11 @@ LaunchRecorder = tuple[Callable[[Seen], None], Made]
 class NodeList:
     """The nodes of one model."""
 
-    __slots__ = ("_lock", "later", "made")
+    __slots__ = ("_lock", "later", "made", "sites")
 
     def __init__(self) -> None:
+        self.sites = os.environ.get(VARIABLE) == "1"
+        """Whether nodes of a model made by hand note where they were submitted (NPUHAL_TRACE_CREATION=1)."""
         self.made: list[Node] = []
         """The first nodes: those that were looked at."""
         self._lock = threading.Lock()
@@ -54,7 +59,8 @@ class NodeList:
         self, stream: Stream, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Keep a task that was put into a stream of a model made by hand."""
-        self.add(Node(stream, stream, ids, count, info, task, arguments))
+        origin = caller() if self.sites else None
+        self.add(Node(stream, stream, ids, count, info, task, arguments, origin))
 
     def spoil(self, failure: BaseException) -> None:
         """Take no note: whoever submitted the task is told."""

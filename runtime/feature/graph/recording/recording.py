@@ -21,6 +21,8 @@ from runtime.feature.graph.state import GraphState, counts_hardware_events
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from chips.env import TaskIds
     from chips.tasks import CoreKernel, Task
     from runtime.core.ports import EventPort
@@ -50,7 +52,7 @@ class GraphRecording:
     """The capture of one graph: its branches, and what was captured in them."""
 
     __slots__ = ("_graph", "_users", "begun_by", "branches", "captured_events", "failed", "groups", "mode", "origin",
-                 "sites")  # fmt: skip
+                 "other_site", "sites")  # fmt: skip
 
     def __init__(self, graph: ports.Graph) -> None:
         self._graph = graph
@@ -68,6 +70,8 @@ class GraphRecording:
         """Task groups, open or recorded."""
         self.sites = os.environ.get(VARIABLE) == "1"
         """Whether nodes note where they were captured (NPUHAL_TRACE_CREATION=1)."""
+        self.other_site: tuple[CodeType, int] | None = None
+        """The call site of nodes, where it is another one than the call that submits them."""
         self._users: dict[Stream, Stream] = {}
         """Whose tasks each stream of the graph takes."""
 
@@ -175,7 +179,7 @@ class GraphRecording:
         self, stream: Stream, task: Task, label: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
         """Keep a task that was put into one of the graph's streams."""
-        origin = caller() if self.sites else None
+        origin = (self.other_site or caller()) if self.sites else None
         node = Node(self._users[stream], stream, ids, count, label, task, arguments, origin)
         self._graph.node_list.add(node)
         if self.groups and self._graph.capturing and label.type is not TaskType.STREAM_ACTIVE:

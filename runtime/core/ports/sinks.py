@@ -123,6 +123,10 @@ class BoundModel(Protocol):
         """The number by which the C API knows it."""
 
     @property
+    def name(self) -> str:
+        """What its owner calls it, for messages."""
+
+    @property
     def cache_ids(self) -> dict[int, int]:
         """The device's ids of cache operations, by those that tasks of the model name them by."""
 

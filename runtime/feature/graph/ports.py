@@ -194,10 +194,6 @@ class Model(BoundModel, Protocol):
         """Whether a capture has made it."""
 
     @property
-    def name(self) -> str:
-        """What its owner calls it, for messages."""
-
-    @property
     def executor(self) -> int:
         """Who executes it, as the task scheduler is told."""
 

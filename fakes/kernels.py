@@ -191,6 +191,8 @@ class Registry:
     """The kernels attached to one machine."""
 
     by_prefix: dict[bytes, list[Kernel]] = field(default_factory=dict)
+    foreign: dict[int, Any] = field(default_factory=dict)
+    """Code for cores that the cards have not, by address."""
     aicpu: dict[tuple[str, str], KernelFunction] = field(default_factory=dict)
     missions: Programs = field(default_factory=Programs)
     libraries: dict[tuple[int, str], bytes] = field(default_factory=dict)
@@ -246,6 +248,17 @@ class Registry:
         known.append(kernel)
         known.sort(key=lambda other: -len(other.code))
         return kernel
+
+    def compiled_for(self, address: int, foreign: Any) -> None:
+        """Learn that code is for other cores than the card has (`size` bytes, `cores` by name); None: it is not."""
+        if foreign is None:
+            self.foreign.pop(address, None)
+        else:
+            self.foreign[address] = foreign
+
+    def foreign_cores(self, pc: int) -> str:
+        """Return the cores that the code at `pc` is for, where the card has others; else nothing."""
+        return next((each.cores for start, each in self.foreign.items() if 0 <= pc - start < each.size), "")
 
     def attach_aicpu(self, so_name: str, function_name: str, function: KernelFunction) -> None:
         """Let `function` stand for an AICPU kernel, found by the names in device memory."""

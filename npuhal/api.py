@@ -66,7 +66,8 @@ class HalApi(HalCalls):
     def annotate(self, key: tuple[str, int], obj: object) -> None:
         """Tell tools what an id or address stands for, e.g. ("stream", 3) or ("kernel", 0x1240...); here: ignored.
 
-        A part of a larger piece of memory is a ("block", address) whose object has a `size`; None ends it.
+        A part of a larger piece of memory is a ("block", address) whose object has a `size`; None ends it. Code for
+        cores that the device has not is a ("code", address) whose object has `size` and `cores`, a text.
         """
 
     def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:

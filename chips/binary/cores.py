@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from chips.chip import Chip
 
-__all__ = ["Core", "core_of", "flags_of"]
+__all__ = ["Core", "core_of", "core_of_chip", "flags_of"]
 
 
 class Core(NamedTuple):
@@ -20,6 +20,9 @@ class Core(NamedTuple):
     def runs_on(self, chip: Chip) -> bool:
         """Return whether a chip has this core."""
         return chip.chip_type in self.chip_types
+
+    def __str__(self) -> str:
+        return f"{self.name} cores ({self.soc}...)"
 
 
 _C100: Final = Core("c100", ("CHIP_CLOUD",), "Ascend910A")
@@ -43,6 +46,11 @@ _BY_FLAGS: Final = {
 def core_of(elf_flags: int) -> Core | None:
     """Return the core that e_flags name, None when they name none that is known."""
     return _BY_FLAGS.get(elf_flags >> 16)
+
+
+def core_of_chip(chip: Chip) -> Core | None:
+    """Return the core that a chip has, None where none is known."""
+    return next((core for core in _BY_FLAGS.values() if core.runs_on(chip)), None)
 
 
 def flags_of(chip: Chip) -> int:

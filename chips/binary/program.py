@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from chips.binary.cores import Core, core_of
 from chips.binary.elf import ElfFile
 from chips.binary.errors import UnknownEntry, UnknownGlobal, UnknownKernel, near_names
 from chips.binary.kernels import Kernel, KernelAttribute, Magic, plain_name
@@ -48,6 +49,11 @@ class Program:
     _file: ElfFile
     _records: Mapping[str, int]
     _binary_record: int | None
+
+    @property
+    def core(self) -> Core | None:
+        """The core that it was compiled for; None where the file does not say, or an unknown one."""
+        return core_of(self._file.header.flags)
 
     @property
     def keys(self) -> tuple[int, ...]:

@@ -150,7 +150,7 @@ def _parse(
         result.notes.add(oddity)
     core = core_of(file.header.flags)
     if core is not None and not core.runs_on(chip):
-        result.notes.add(f"the file was compiled for {core.name} cores ({core.soc}...), which {chip.soc} has not")
+        result.notes.add(f"the file was compiled for {core}, which {chip.soc} has not")
     rule = f"together they are larger than the file, {len(file.view)} bytes"
     records = Budget(len(file.view), "the meta data", rule)
     _read_sections(file, chip, result, records)

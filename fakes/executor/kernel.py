@@ -25,6 +25,11 @@ def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...
     if kernel is None:
         task.kernel_name = f"at {pc:#x}"
         if not machine.options.noop_kernels:
+            if cores := machine.kernels.foreign_cores(pc):
+                raise TaskFault(
+                    f"its first instruction is one of {cores}, which this card has not", Effect.EXCEPTION.value,
+                    cure="compile the kernel for this card; a function that is attached for it runs all the same",
+                )
             raise TaskFault(
                 f"no function is attached for it on this fake (its code lies at {pc:#x})", Effect.EXCEPTION.value,
                 cure="attach what it computes: device.hal.fake.attach(kernel.code, function), where kernel.code are "

@@ -93,6 +93,8 @@ class FakeApi(HalApi):
 
     def annotate(self, key: tuple[str, int], obj: object) -> None:
         """Remember what an id or address stands for, and how many bytes of a block of memory were asked for."""
+        if key[0] == "code":
+            self.fake.kernels.compiled_for(key[1], obj)
         if key[0] == "block":
             self._part(key[1], None if obj is None else getattr(obj, "size", 0))
         if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:

@@ -168,9 +168,17 @@ class Device(DeviceMemory):
         self.check_open()
         return MessageQueue(self, name, whole("create_message_queue", "depth", depth))
 
-    def load(self, source: str | Path | bytes, *, name: str = "") -> Program:
-        """Return the program in a kernel file (or its bytes); see `Program`."""
-        return Program(self, source, name=name)
+    def load(self, source: str | Path | bytes, *, name: str = "", allow_foreign: bool = False) -> Program:
+        """Return the program in a kernel file (or its bytes).
+
+        Args:
+            allow_foreign: take a file that was compiled for cores which the device has not. Its launches fail, on the
+                fake unless a function is attached.
+
+        Raises:
+            InvalidArgument 107000: see `Program`.
+        """
+        return Program(self, source, name=name, allow_foreign=allow_foreign)
 
     def load_library(self, source: str | Path | bytes) -> Library:
         """Return the kernels inside a host library (AscendC, TileLang), by their names in the source; see `Library`."""

@@ -217,6 +217,8 @@ def _chip_built_for(data: memoryview) -> Chip:
 def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:
     stack = f"{result.program_stack} bytes" if result.program_stack else "the chip's own"
     out.line(f"{name} on {chip.soc}", style="bold")
+    if foreign := _foreign(chip, result):
+        out.line(f"  NOT FOR THIS CHIP: it was compiled for {foreign}", style="red")
     out.line(
         f"  load {result.load_size} bytes from file offset {result.text_offset}"
         f" ({'read-only' if result.read_only else 'writable'}), stack {stack},"
@@ -231,6 +233,14 @@ def _show(name: str, chip: Chip, result: Registration, out: Output) -> None:
         out.line(f"  note: {printable(note)}", style="yellow")
     if result.error is not None:
         out.error(f"{name}: {printable(str(result.error))}")
+
+
+def _foreign(chip: Chip, result: Registration) -> str:
+    """Return the cores that a binary was compiled for, where the chip has others; else nothing."""
+    from chips.binary.cores import core_of
+
+    core = None if result.file is None else core_of(result.file.header.flags)
+    return "" if core is None or core.runs_on(chip) else str(core)
 
 
 def _row(kernel: Kernel) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuKernel, Kernel, KernelAttribute, LoadOptions, MixType
 from runtime import errors
+from runtime.launch.foreign import warn_of_core
 from runtime.launch.program import AnyKernel, Program
 from runtime.launch.source import Entry, cpu_function, find, libraries, read
 
@@ -95,6 +96,7 @@ class Binary:
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else f"{len(source)} bytes")
         taken = frozenset() if context is None else libraries(context.device.programs)
         self.content = read(source, runtime.machine.chip, self.name, options, taken)
+        warn_of_core(self.content, runtime.machine.chip, self.name)
         self._lock = threading.Lock()
         self._functions: dict[str, Function] = {}
         self._programs: dict[Device, Program] = {}
@@ -118,7 +120,7 @@ class Binary:
             program = self.program_on(device)
             if program is None:
                 self._programs = {each: has for each, has in self._programs.items() if not has.closed}
-                program = Program(device, self.content, name=self.name)
+                program = Program(device, self.content, name=self.name, allow_foreign=True)
                 program.owner = self
                 try:
                     program.load()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.binary import AicpuKernel as Entry
 from chips.binary import AicpuProgram, BinaryError, LoadOptions, load_embedded
@@ -20,6 +20,7 @@ from runtime.core.diagnostics.tracing import span
 from runtime.errors.mixing import NotCopied
 from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.aicpu.library import send, withdraw
+from runtime.launch.foreign import check_core, foreign_core
 from runtime.launch.kernel import Kernel
 from runtime.launch.source import Content, cpu_function, fault_of, find, libraries, read
 from runtime.memory.device import DeviceBuffer
@@ -33,19 +34,29 @@ _Block = tuple[int, int, bool]
 """Address, bytes where they are the kernel pool's to know, and whether it is of that pool."""
 
 
+class Foreign(NamedTuple):
+    """What is told of code on a device that has other cores."""
+
+    size: int
+    cores: str
+
+
 class Program(NotCopied):
     """The kernels of one binary on one device. Made by `device.load(path or bytes)`."""
 
     def __init__(self, device: Any, source: str | Path | bytes | Content, *, name: str = "",
-                 options: LoadOptions | None = None) -> None:
+                 options: LoadOptions | None = None, allow_foreign: bool = False) -> None:
         """Read and register the binary; nothing goes to the device yet.
 
         Args:
             source: a file, bytes, or a binary that was read already.
             options: what kind of binary it is, where the file itself does not say it.
+            allow_foreign: take a file that was compiled for cores which the device has not. Its launches fail, on the
+                fake unless a function is attached.
 
         Raises:
-            InvalidArgument 107000: the file is missing, unreadable, not an ELF, cut short, or without kernels.
+            InvalidArgument 107000: the file is missing, unreadable, not an ELF, cut short, without kernels, or for
+                other cores.
         """
         device.check_open()
         self.device = device
@@ -53,6 +64,8 @@ class Program(NotCopied):
         """The file it was read from; None for bytes."""
         self.name = name or (Path(source).name if isinstance(source, (str, Path)) else "kernel bytes")
         self.binary = read(source, device.chip, self.name, options, libraries(device.programs))
+        if not allow_foreign:
+            check_core(self.binary, device.chip, self.name)
         self._kernels: dict[str, AnyKernel] = {}
         self._lock = threading.Lock()
         self._block: _Block | None = None
@@ -65,11 +78,16 @@ class Program(NotCopied):
         device.programs.add(self)
 
     @classmethod
-    def embedded(cls, device: Any, source: str | Path | bytes) -> tuple[Program, ...]:
+    def embedded(cls, device: Any, source: str | Path | bytes, *, allow_foreign: bool = False) -> tuple[Program, ...]:
         """Return a program for each device binary inside a host file (a fat binary).
 
+        Args:
+            allow_foreign: take those for cores which the device has not, too. Otherwise they are left out where
+                others are for the device.
+
         Raises:
-            InvalidArgument 107000: the file cannot be read, or one of the binaries in it is refused.
+            InvalidArgument 107000: the file cannot be read, one of the binaries in it is refused, or all are for other
+                cores.
         """
         name = Path(source).name if isinstance(source, (str, Path)) else "host file"
         try:
@@ -82,7 +100,12 @@ class Program(NotCopied):
             ) from error
         except BinaryError as error:
             raise fault_of(error, name) from error
-        return tuple(cls(device, content, name=f"{name}:{part.name or hex(part.offset)}") for part, content in found)
+        named = [(f"{name}:{part.name or hex(part.offset)}", content) for part, content in found]
+        own = [each for each in named if foreign_core(each[1], device.chip) is None]
+        if named and not own and not allow_foreign:
+            check_core(named[0][1], device.chip, named[0][0])
+        chosen = named if allow_foreign else own
+        return tuple(cls(device, content, name=each, allow_foreign=True) for each, content in chosen)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.binary.kernels)
@@ -260,6 +283,8 @@ class Program(NotCopied):
             _give_back(device, block)
             raise
         self._block, self.address = block, start
+        if (core := foreign_core(binary, device.chip)) is not None:
+            device.hal.annotate(("code", start), Foreign(binary.load_size, str(core)))
 
     def send_again(self) -> None:
         """Have the AICPU of another card open the library, if the first one's had."""
@@ -316,6 +341,7 @@ class Program(NotCopied):
 
 def _give_back(device: Any, block: _Block) -> None:
     address, size, pooled = block
+    device.hal.annotate(("code", aligned_base(address)), None)
     if pooled:
         device.kernel_pool.free(address, size)
     else:

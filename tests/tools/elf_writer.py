@@ -79,7 +79,7 @@ class ElfWriter:
     symbols: list[Symbol] = field(default_factory=list)
     order: str = "<"
     machine: int = 0x1029
-    flags: int = 0x930000
+    flags: int = 0
     type: int = 2
     version: int = 1
     code: int = 0

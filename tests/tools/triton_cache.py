@@ -62,7 +62,7 @@ def ir(kernel: str, types: Sequence[str]) -> str:
     return f"module {{\n  tt.func public @{kernel}({', '.join(rows)}) attributes {{noinline = false}} {{\n  }}\n}}\n"
 
 
-def elf(*symbols: str, flags: int = 0x930000, meta: bytes | None = None) -> bytes:
+def elf(*symbols: str, flags: int = 0, meta: bytes | None = None) -> bytes:
     """A device ELF with such functions, of 64 bytes of code each."""
     writer = ElfWriter(flags=flags)
     for symbol in symbols:

@@ -39,6 +39,8 @@ _LONGEST_NAME = 256
 _NOT_FAMILIES = frozenset({"vocabulary", "detect"})
 _LOG = logging.getLogger(__name__)
 _PREFIX = "ascend"
+_SHOWN = 6
+"""Names that are suggested."""
 
 _OVERLAYS = (
     ("SoCInfo", "normal_stream_num", "maxAllocStreamNum"),
@@ -105,8 +107,22 @@ class Catalog:
                 return found
         by_lower = {name.lower(): name for name in self.all_socs()}
         near = [by_lower[name] for name in close_names(wanted, by_lower, 4, 0.5)]
-        told = f"; SoCs that begin so: {', '.join(begin)}" if begin else f"; close: {', '.join(near)}" if near else ""
-        raise UnknownChip(f"no chip file describes the SoC {shown(soc)}{told}; `chips.all_socs()` lists all")
+        raise UnknownChip(f"no chip file describes the SoC {shown(soc)}; {self._suggestion(begin, near)}")
+
+    def _suggestion(self, begin: list[str], near: list[str]) -> str:
+        """Return the cure of an unknown name, given the SoCs that begin so, else those of a similar name."""
+        if begin:  # one of each family, the largest families first
+            families: dict[str, list[str]] = {}
+            for soc in begin:
+                families.setdefault(self.find(soc).family, []).append(soc)
+            files = self.stems()
+            names = []
+            for family, socs in sorted(families.items(), key=lambda each: -len(each[1]))[:_SHOWN]:
+                usual = self._family(files[family]).texts.get("default", "")
+                names.append((usual if usual in socs else socs[0]).lower())
+            more = len(begin) - len(names)
+            return f"these begin so: {', '.join(names)}{f' and {more} more' if more else ''}"
+        return f"did you mean {' or '.join(near)}?" if near else "`npuhal info --chips` lists all"
 
     def all_socs(self) -> tuple[str, ...]:
         """Return every SoC name, sorted (reads all chip files)."""

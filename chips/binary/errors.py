@@ -77,6 +77,13 @@ class BinaryNotFound(BinaryError):
 
     message_id = "EE1012"
 
+    def __init__(self, path: object, rule: str = "no such file", cure: str = "check the path") -> None:
+        super().__init__("the file", str(path), rule, cure)
+        self.args = (path, rule, cure)
+
+    def __str__(self) -> str:
+        return f"cannot open {_shown(self.value)}: {self.rule}"
+
 
 class UnreadableBinary(BinaryError):
     """The file is there but cannot be read: a directory, or no permission."""

@@ -61,7 +61,7 @@ def load_file(
     """Read a program from a file and the JSON file of the same stem. Raises BinaryError."""
     options = options or LoadOptions()
     if not os.fspath(path):
-        raise BinaryNotFound("the file", "", "the name is empty", "give the path of a kernel file")
+        raise BinaryNotFound(path, "the name is empty", "give the path of a kernel file")
     path = Path(path)
     if options.cpu_kernel_mode is not None:
         return _load_aicpu_file(path, options.cpu_kernel_mode)
@@ -127,7 +127,7 @@ def read_binary(path: Path) -> bytes:
     try:
         return read_bytes(path)
     except FileNotFoundError:
-        raise BinaryNotFound("the file", str(path), "there is none of that name", "check the path") from None
+        raise BinaryNotFound(path) from None
     except (OSError, ValueError) as problem:  # a ValueError is a name that no file can have
         rule = f"it cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise UnreadableBinary("the file", str(path), rule, "give a readable file") from None

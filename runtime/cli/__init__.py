@@ -49,7 +49,7 @@ _OF_SCRIPT: Final = "that of the script; 2 the command line was wrong, 130 Ctrl-
 _FIRST: Final = (
     ("npuhal demo", "see it work, without a card"),
     ("npuhal doctor", "would it run here?"),
-    ("npuhal COMMAND --help", "what a command does, with examples"),
+    ("npuhal help COMMAND", "what a command does, with examples"),
 )
 
 COMMANDS: Final = (
@@ -57,7 +57,7 @@ COMMANDS: Final = (
     Command("info", "runtime.cli.info", "devices, chip, driver and API version, memory, limits; compare two chips"),
     Command("doctor", "runtime.cli.doctor", "why would it not run here? each finding with its cure"),
     Command("validate", "runtime.cli.validate", "alignment rules and SQE builders per chip"),
-    Command("sqe", "runtime.cli.sqe", "decode submission queue entries, or check the encoders against vectors"),
+    Command("sqe", "runtime.cli.sqe", "encode and decode submission queue entries, check the encoders against vectors"),
     Command("abi", "runtime.cli.abi", "compare the binding with measured ABI files"),
     Command("elf", "runtime.cli.elf", "kernels, kinds and sizes of a device binary, as registration sees them"),
     Command("run", "runtime.cli.run", "run a script, pyACL or not, on this runtime", _OF_SCRIPT),
@@ -67,6 +67,7 @@ COMMANDS: Final = (
     Command("shim", "runtime.cli.shim", "libraries for programs in C and C++: the driver's, made of the fake"),
     Command("serve", "runtime.cli.serve", "the fake in a process of its own, for `npuhal shim driver`"),
     Command("bench", "runtime.cli.bench", "per-call cost of the runtime, without a device"),
+    Command("completion", "runtime.cli.completion", "what a shell reads to complete npuhal's commands and options"),
 )
 
 
@@ -117,6 +118,11 @@ def _dispatch(arguments: list[str]) -> int:
         if position == len(arguments):
             overview.print_help()
             return EXIT_USAGE
+        if arguments[position] == "help":
+            if position + 1 == len(arguments):
+                overview.print_help()
+                return EXIT_OK
+            arguments = [*arguments[:position], arguments[position + 1], "--help"]
         command = _find(arguments[position])
         module = cast(_CommandModule, importlib.import_module(command.module))
         parser = Parser(f"npuhal {command.name}", module.HELP, module.EXAMPLES, command.status)
@@ -148,8 +154,6 @@ def _run(module: _CommandModule, parsed: argparse.Namespace) -> int:
             usage = any(base.__name__ in _USAGE_FAULTS for base in type(problem).__mro__)
             # A fault says its cure in its own text; the other errors keep it beside.
             hint = str(getattr(problem, "hint", ""))
-            if not hint and type(problem).__name__ == "UnknownChip":
-                hint = "npuhal info --chips lists all SoCs"
             return _complain(str(problem), "" if hint in str(problem) else hint, EXIT_USAGE if usage else EXIT_FINDINGS)
         if isinstance(problem, OSError):
             return _complain(_about(problem), "", EXIT_USAGE if problem.filename is not None else EXIT_FINDINGS)
@@ -178,7 +182,7 @@ def _find(name: str) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
-    names = [command.name for command in COMMANDS]
+    names = ["help", *(command.name for command in COMMANDS)]
     near = close_names(name, names)
     hint = f"did you mean {' or '.join(near)}?" if near else f"one of: {', '.join(names)}"
     raise UsageError(f"unknown command {shown(name)}", hint)
@@ -188,7 +192,7 @@ def _overview_parser() -> argparse.ArgumentParser:
     parser = Parser(
         "npuhal", "Ascend NPU runtime in Python: tools for a box, for CI without a card, and for chip bring-up. Most "
         "commands look behind the backend that NPUHAL_URL names: hal:// is the driver's library and the default, "
-        "fake://ascend910b3 a card made of software.", _FIRST, COMMANDS[0].status, usage="npuhal [--debug] COMMAND ...",
+        "fake://ascend910b3 a simulated device.", _FIRST, COMMANDS[0].status, usage="npuhal [--debug] COMMAND ...",
     )  # fmt: skip
     listed = columns("commands:", [(command.name, command.summary) for command in COMMANDS])
     parser.epilog = f"{listed}\n\n{parser.epilog}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuhal.loader import HalUrl
 from runtime.cli.parser import UsageError
+from runtime.cli.script import check_kernel_file
 
 if TYPE_CHECKING:
     from runtime.api import Device, Kernel, Runtime
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Run the tour on every machine asked for; 1 if a result is wrong."""
     from runtime.api import Runtime
 
+    if args.elf:
+        check_kernel_file(args.elf)
     if args.kernel and not args.elf:
         raise UsageError(f"--kernel {args.kernel} is a kernel of which file?", "give --elf FILE too")
     if not args.elf and not _SAMPLES.is_dir():

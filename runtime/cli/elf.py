@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from runtime.cli import EXIT_USAGE
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
         "files", nargs="+", metavar="FILE",
-        help="device ELF, host library or archive with some inside, or cache folder of Triton-Ascend",
+        help="device ELF, host library or archive with some inside, cache folder of Triton-Ascend; - is standard input",
     )
     parser.add_argument(
         "--chip", metavar="NAME", help="SoC name, or chip type by name or number (default: what the file was built for)"
@@ -47,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Show every file; returns 1 when one of them could not be read or was refused."""
-    from chips.binary.errors import BinaryError
+    """Show every file; 1 when registration refuses one, 2 when one cannot be read or is no ELF file."""
+    from chips.binary.errors import BinaryError, BinaryNotFound, NotAnElf, UnreadableBinary
     from chips.binary.registration import register
 
     chosen = None if args.chip is None else _chip_named(args.chip)
@@ -57,8 +60,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         try:
             binaries = list(_binaries(path))
         except BinaryError as problem:
-            out.error(str(problem))
-            status = 1
+            out.error(str(problem), problem.hint if problem.hint not in str(problem) else "")
+            status = EXIT_USAGE if isinstance(problem, BinaryNotFound | UnreadableBinary) else status or 1
             continue
         for found in binaries:
             if found.listing is not None:
@@ -66,13 +69,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 continue
             chip = chosen or _chip_built_for(found.data)
             result = register(found.data, chip, magic=found.magic, side_json=found.side)
+            if isinstance(result.error, NotAnElf):
+                start = bytes(found.data[:4]).hex(" ") or "nothing"
+                out.error(f"{found.name} is not an ELF file: it begins with {start}",
+                          "give a compiled device binary (.o) or a host library with some inside")  # fmt: skip
+                status = EXIT_USAGE
+                continue
             if result.error is not None:
-                status = 1
+                status = status or 1
             try:
                 about = None if found.produced is None else found.produced.describe(chip)
             except BinaryError as problem:
                 out.error(f"{found.name}: {printable(str(problem))}")
-                about, status = None, 1
+                about, status = None, status or 1
             if args.json:
                 out.line(json.dumps(as_json(found.name, result) | (about.as_json() if about else {})))
             else:
@@ -170,11 +179,11 @@ def _binaries(path: Path) -> Iterator[_Found]:
     from runtime.cli.elf_other import BundleListing, bundle_parts, listing_of
     from runtime.cli.elf_triton import triton_files
 
-    if (kernels := triton_files(path)) is not None:
+    if str(path) != "-" and (kernels := triton_files(path)) is not None:
         for each in kernels:
             yield _Found(each.name, memoryview(each.binary), each.magic, None, each)
         return
-    data = memoryview(read_binary(path))
+    data = memoryview(sys.stdin.buffer.read() if str(path) == "-" else read_binary(path))
     found: tuple[DeviceBinary, ...] = ()
     with contextlib.suppress(BinaryError):  # registration says what is wrong with it
         found = find_device_binaries(data)

@@ -15,6 +15,7 @@ from runtime.cli import UsageError
 if TYPE_CHECKING:
     from npuhal import HalApi
     from runtime.cli.output import Output
+    from runtime.driver.memory import Pages
 
 HELP = (
     "Without options: driver and API version, chip and its limits, and for each device state, cores and load, and as "
@@ -31,7 +32,11 @@ EXAMPLES = (
 _IDS = {"streams": "STREAM", "events": "EVENT", "notifies": "NOTIFY", "models": "MODEL"}
 _IDENTITY_COLUMNS = ("device", "user_id", "physical_id", "bus", "state", "soc", "cube_cores", "vector_cores",
                      "aicpu_cores")  # fmt: skip
-_USE_COLUMNS = ("device", "cube_load_percent", "memory_mib", *_IDS)
+_USE_COLUMNS = ("device", "cube_load_percent", "memory_mib", "memory_giant_mib", *_IDS)
+_HEADS = {
+    "cube_load_percent": "AI core load %", "memory_mib": "memory (MiB)", "memory_giant_mib": "as 1 GiB pages (MiB)",
+}  # fmt: skip
+"""Column heads, where they are not the names of the JSON fields."""
 _LIMITS = {
     "tasks_pending_per_stream": "pending_max", "ring_depth": "rtsq_depth", "entries_per_task": "max_sqe_per_task",
     "streams_with_a_queue": "max_physical_streams",
@@ -129,13 +134,16 @@ def _machine(url: str | None, as_json: bool, out: Output) -> None:
         out.json(told)
         return
     devices, limits = told.pop("devices"), told.pop("limits")
+    told.pop("door")  # the former name of the backend, for scripts
     facts = [(name.replace("_", " "), value) for name, value in told.items()]
     facts += [(f"limit: {name.replace('_', ' ')}", value) for name, value in limits.items()]
     out.table(("machine", ""), facts)
     for columns in (_IDENTITY_COLUMNS, _USE_COLUMNS) if devices else ():
         out.line()
         rows = [[_shown(device[name]) for name in columns] for device in devices]
-        out.table([name.replace("_", " ") for name in columns], rows)
+        out.table([_HEADS.get(name, name.replace("_", " ")) for name in columns], rows)
+    if devices:
+        out.line("used/total; memory is that of huge and normal pages together")
 
 
 def _shown(value: Any) -> str:
@@ -186,18 +194,23 @@ def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, 
         ("aicpu_cores", partial(info.get, "MODULE_TYPE_AICPU", "INFO_TYPE_CORE_NUM")),
         ("cube_load_percent", partial(info.get, "MODULE_TYPE_AICORE", "INFO_TYPE_UTILIZATION")),
         ("memory_mib", lambda: _memory(*MemoryDriver(hal, device_id).space())),
+        ("memory_giant_mib", lambda: _giant(MemoryDriver(hal, device_id).pages())),
         *((name, lambda kind=kind: _use(*IdDriver(info).usage(kind))) for name, kind in _IDS.items()),
     ]  # fmt: skip
     for name, ask in questions:
         try:
             told[name] = ask()
         except RuntimeFault as problem:  # one answer missing must not hide the others
-            told[name] = f"not told ({problem.hal_name or problem.name})"
+            told[name] = f"unknown ({problem.hal_name or problem.name})"
     return told
 
 
 def _memory(free: int, total: int) -> dict[str, int]:
     return {"used": total - free >> 20, "capacity": total >> 20}
+
+
+def _giant(pages: Pages) -> dict[str, int]:
+    return _memory(pages.giant_free, pages.giant_total)
 
 
 def _use(capacity: int, used: int) -> dict[str, int]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
+import textwrap
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -12,6 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["Output"]
+
+_WIDEST = 120
+"""Columns of a table in a pipe, where its words allow it."""
 
 
 class Output:
@@ -34,17 +40,22 @@ class Output:
             print(text, file=self.stream)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-        """Write rows under column heads; a narrow terminal wraps cells, a pipe gets aligned columns of full length."""
+        """Write rows under column heads; cells are wrapped in a narrow terminal, and at 120 columns in a pipe."""
         cells = [[str(cell) for cell in row] for row in rows]
         if self.is_terminal:
             self._rich_table(columns, cells, title)
             return
+        widths = _plain_widths(list(zip(columns, *cells, strict=True)))
+        if widths is None:
+            self._records(columns, cells, title)
+            return
         if title:
             print(title, file=self.stream)
-        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
         for row in (columns, *cells):
-            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            print("  ".join(padded).rstrip(), file=self.stream)
+            parts = [textwrap.wrap(cell, max(width, 1)) or [""] for cell, width in zip(row, widths, strict=True)]
+            for line in itertools.zip_longest(*parts, fillvalue=""):
+                padded = (part.ljust(width) for part, width in zip(line, widths, strict=True))
+                print("  ".join(padded).rstrip(), file=self.stream)
 
     def json(self, value: object) -> None:
         """Write a value as indented JSON; objects that JSON lacks are written as their text."""
@@ -63,13 +74,17 @@ class Output:
                 print(head + text, file=self.errors)
 
     @contextmanager
-    def progress(self, text: str) -> Iterator[Callable[[str], None]]:
-        """Show that something slow is going on, on the error stream of a terminal only; yields a call to change it."""
+    def progress(self, text: str, total: int = 0) -> Iterator[Callable[[str], None]]:
+        """Show that something slow is going on, on the error stream of a terminal only.
+
+        Yields a call to be made with what comes next. With a `total` it also counts: "3/84 Ascend910B3, 12 s left".
+        """
         if not self.errors.isatty():
             yield lambda _: None
             return
+        steps = Steps(text, total)
         with _console(self.errors).status(text) as status:
-            yield status.update
+            yield lambda what: status.update(steps.next(what))
 
     def _rich_table(self, columns: Sequence[str], cells: list[list[str]], title: str) -> None:
         width = _console(self.stream).width
@@ -98,6 +113,40 @@ class Output:
             self.line(f"{columns[0]} {row[0]}", style="bold")
             for name, cell in zip(columns[1:], row[1:], strict=True):
                 self.line(f"  {name:<{label}}  {cell}")
+
+
+class Steps:
+    """The text of a progress line: how far it is, and the time that is left at the pace so far."""
+
+    def __init__(self, text: str, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._text, self._total, self._clock = text, total, clock
+        self._begun, self._done = clock(), -1
+
+    def next(self, what: str) -> str:
+        """Return the text for the step that begins now."""
+        self._done += 1
+        if not self._total:
+            return f"{self._text} {what}"
+        left = ""
+        if self._done:
+            seconds = (self._clock() - self._begun) / self._done * max(self._total - self._done, 0)
+            left = f", {seconds:.0f} s left" if seconds < 120 else f", {seconds / 60:.0f} min left"
+        return f"{self._text} {min(self._done + 1, self._total)}/{self._total} {what}{left}"
+
+
+def _plain_widths(table: list[tuple[str, ...]]) -> list[int] | None:
+    """Return the widths of columns for a pipe: the widest are wrapped, as far as their words allow; None: no room."""
+    widths = [max(map(len, column)) for column in table]
+    least = [max(len(word) for cell in column for word in cell.split(" ")) for column in table]
+    over = sum(widths) + 2 * (len(widths) - 1) - _WIDEST
+    while over > 0:
+        widest = max(range(len(widths)), key=lambda index: widths[index] - least[index])
+        cut = min(over, max((widths[widest] - least[widest]) // 2, 1))
+        if widths[widest] == least[widest]:
+            return widths if len(widths) <= 2 else None  # two columns: the words themselves are long
+        widths[widest] -= cut
+        over -= cut
+    return widths
 
 
 def _console(stream: TextIO) -> Console:

@@ -7,7 +7,7 @@ import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from npuhal.words import close_names
 
@@ -17,6 +17,7 @@ _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 _UNKNOWN = "unrecognized arguments: "
 _INDENT = "  "
 _LEAST_WIDTH = 20
+_DASHES = "\0--"
 
 
 class UsageError(Exception):
@@ -29,6 +30,9 @@ class UsageError(Exception):
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError, with the nearest option or choice as the cure."""
+
+    keeps_dashes = False
+    """Whether `--` is a word of the command's."""
 
     def __init__(self, prog: str, description: str = "", examples: Iterable[tuple[str, str]] = (), status: str = "",
                  **settings: object) -> None:
@@ -44,6 +48,17 @@ class Parser(argparse.ArgumentParser):
             prog=prog, description=description, epilog="\n\n".join(parts), formatter_class=_Help,
             **settings,  # type: ignore[arg-type]
         )  # fmt: skip
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; where `keeps_dashes` is set, `--` is a word like others, which argparse takes out of its place."""
+        if self.keeps_dashes and args is not None:
+            args = [_DASHES if word == "--" else word for word in args]
+        found = super().parse_args(args, namespace)
+        if self.keeps_dashes:
+            for name, value in vars(found).items():
+                if isinstance(value, list):
+                    setattr(found, name, ["--" if word == _DASHES else word for word in value])
+        return found
 
     def error(self, message: str) -> NoReturn:
         """Complain about the command line."""

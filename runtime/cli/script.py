@@ -1,39 +1,68 @@
-"""Running a user's script inside this process, the way `python SCRIPT` would."""
+"""Running a user's program inside this process, the way `python SCRIPT`, `python -m` or `python -c` would."""
 
 from __future__ import annotations
 
+import enum
 import os
 import runpy
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from runtime.cli import EXIT_INTERRUPTED, UsageError
 
+_STANDARD_INPUT = "-"
 
-def run_script(script: str, arguments: list[str], url: str | None = None) -> int:
-    """Run a script as `__main__`, for which `import acl` gives this runtime's pyACL; returns its exit status.
 
-    A script that raises shows its own traceback and gives 1, one that Ctrl-C ends 130.
+class Kind(enum.Enum):
+    """How a program is given; the value is the option that says so."""
+
+    SCRIPT = ""
+    MODULE = "-m"
+    TEXT = "-c"
+
+
+class Program(NamedTuple):
+    """A program, and the arguments that are its own."""
+
+    kind: Kind
+    what: str
+    """Path, name of a module, or text."""
+    arguments: Sequence[str] = ()
+
+    @property
+    def file(self) -> str:
+        """What tracebacks call the program's first file; empty for modules, whose file is not known yet."""
+        return {Kind.SCRIPT: self.what, Kind.TEXT: "<string>", Kind.MODULE: ""}[self.kind]
+
+
+def script_program(script: str, arguments: Sequence[str]) -> Program:
+    """Return the program of a script, `-` being standard input; raises UsageError where there is no such file."""
+    if script == _STANDARD_INPUT:
+        return Program(Kind.TEXT, sys.stdin.read(), arguments)
+    check_script(script)
+    return Program(Kind.SCRIPT, script, arguments)
+
+
+def run_program(program: Program, url: str | None = None) -> int:
+    """Run a program as `__main__`, for which `import acl` gives this runtime's pyACL; returns its exit status.
+
+    One that raises shows its own traceback and gives 1, one that Ctrl-C ends 130.
 
     Args:
         url: machine that it runs on unless it says so itself.
-
-    Raises:
-        UsageError: there is no such file.
     """
     from runtime.capi import pyacl as acl
     from runtime.capi.shim import build
 
-    path = check_script(script)
     if url:
         os.environ["NPUHAL_URL"] = url
     acl.install()
     build.install()
-    sys.argv = [script, *arguments]
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        runpy.run_path(script, run_name="__main__")
+        _run(program)
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):
             return ended.code or 0
@@ -42,23 +71,75 @@ def run_script(script: str, arguments: list[str], url: str | None = None) -> int
     except BrokenPipeError:
         raise  # whoever read the output went away: no mistake of the script's
     except (Exception, KeyboardInterrupt) as failure:
-        _show(failure, script)
+        _show(failure, program)
         return EXIT_INTERRUPTED if isinstance(failure, KeyboardInterrupt) else 1
     return 0
+
+
+def run_script(script: str, arguments: Sequence[str], url: str | None = None) -> int:
+    """Run a script; see `run_program`. Raises UsageError where there is no such file."""
+    return run_program(script_program(script, arguments), url)
 
 
 def check_script(script: str) -> Path:
     """Return a script's path; raises UsageError where there is no such file."""
     path = Path(script)
     if not path.is_file():
-        what = f"{script!r} is no file" if path.exists() else f"there is no script {script!r}"
-        raise UsageError(what, "give the path of a Python file")
+        problem = "it is a folder" if path.is_dir() else "no such file"
+        raise UsageError(f"cannot open {script!r}: {problem}", "give the path of a Python file")
     return path
 
 
-def _show(failure: BaseException, script: str) -> None:
-    """Print a traceback as `python SCRIPT` does: from the script's first line on, without what started it."""
+def check_kernel_file(path: str | Path) -> None:
+    """Raise UsageError where there is no such file, or it is no ELF file."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(4)
+    except OSError as problem:
+        raise UsageError(f"cannot open {str(path)!r}: {(problem.strerror or '').lower()}", "check the path") from None
+    if start != b"\x7fELF":
+        why = f"{path} is not an ELF file: it begins with {start.hex(' ') or 'nothing'}"
+        raise UsageError(why, "give a compiled device binary (.o)")
+
+
+def check_module(name: str) -> None:
+    """Raise UsageError where there is no module of a name."""
+    import importlib.util
+
+    sys.path.insert(0, "")
+    try:
+        found = importlib.util.find_spec(name)
+    except ImportError:  # its package
+        found = None
+    if found is None:
+        raise UsageError(f"there is no module {name!r}", "give its dotted name, as to python -m")
+
+
+def _run(program: Program) -> None:
+    first = {Kind.SCRIPT: program.what, Kind.MODULE: "-m", Kind.TEXT: "-c"}[program.kind]
+    sys.argv = [first, *program.arguments]
+    if program.kind is not Kind.MODULE:
+        sys.path.insert(0, str(Path(program.what).resolve().parent) if program.kind is Kind.SCRIPT else "")
+    if program.kind is Kind.SCRIPT:
+        runpy.run_path(program.what, run_name="__main__")
+    elif program.kind is Kind.MODULE:
+        runpy.run_module(program.what, run_name="__main__", alter_sys=True)
+    else:
+        import types
+
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(program.what, program.file, "exec"), vars(main))
+
+
+def _show(failure: BaseException, program: Program) -> None:
+    """Print a traceback as Python itself does: from the program's first line on, without what started it."""
     frames = failure.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename != script:
+    while frames is not None and not _is_programs(frames.tb_frame.f_code.co_filename, program):
         frames = frames.tb_next
     traceback.print_exception(type(failure), failure, frames)
+
+
+def _is_programs(file: str, program: Program) -> bool:
+    if program.kind is Kind.MODULE:
+        return file != __file__ and "runpy" not in file
+    return file == program.file

@@ -1,10 +1,11 @@
-"""``npuhal sqe``: decode submission queue entries, or compare the builders with recorded ones."""
+"""``npuhal sqe``: encode and decode submission queue entries, or compare the builders with recorded ones."""
 
 from __future__ import annotations
 
 import argparse
 import gzip
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 HELP = (
     "Decode 64-byte submission queue entries field by field, or encode every vector of recorded files and compare. "
     "check: exit status 1 on any difference; kinds that are not covered are counted and named. "
+    "encode: the entries that a task with given values becomes, as hexadecimal text. "
     "send: print the function that the runtime has written for a shape of task."
 )
 EXAMPLES = (
     ("npuhal sqe decode --chip 910b3 ring.bin --head 5 --tail 9", "four entries of a dumped ring"),
-    ("npuhal sqe decode --diff good.hex bad.hex", "in which fields do entries differ?"),
+    ("npuhal sqe decode --chip 910b3 --diff good.hex bad.hex", "in which fields do entries differ?"),
+    ("npuhal sqe encode --chip 910b3 --task NotifyRecord notify_id=5", "64 bytes, from values"),
     ("npuhal sqe check sqe_910B1.json", "encode recorded vectors and compare"),
     ("npuhal sqe send --chip 910b3 --shape launch", "the function that a launch ends in"),
 )
@@ -43,15 +46,15 @@ _IN_TRACE = re.compile(r"\bsqe\d+=([0-9a-fA-F]{128})\b")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="check|decode|send")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="check|decode|encode|send")
     check = actions.add_parser("check", help="encode every vector of a file and compare")
-    check.add_argument("files", nargs="+", metavar="FILE", help="sqe_*.json, api_*.json or builders.yaml")
+    check.add_argument("files", nargs="+", metavar="FILE", help="sqe_*.json, api_*.json or builders.yaml, - for stdin")
     check.add_argument("--json", action="store_true", help="write JSON")
     check.add_argument("--all", action="store_true", help=f"show every difference, not the first {_SHOWN_DIFFERENCES}")
     decode = actions.add_parser("decode", help="name the fields of entries")
-    kinds = "hex text, or a file: hex text, a memory dump, or a recorded trace (.gz too)"
+    kinds = "hex text, or a file (- is standard input): hex text, a memory dump, or a recorded trace (.gz too)"
     decode.add_argument("input", nargs="+", metavar="HEX|FILE", help=kinds)
-    decode.add_argument("--chip", metavar="NAME", help="SoC or family; guessed from the bytes if not given")
+    decode.add_argument("--chip", metavar="NAME", help="SoC or family (910B3, ascend950)")
     decode.add_argument(
         "--diff", action="store_true", help="show only the fields in which entries differ from the first"
     )
@@ -59,6 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     decode.add_argument("--tail", type=int, metavar="N", help="the input is a whole ring: entry to stop before")
     decode.add_argument("--all-fields", action="store_true", help="show fields that are 0 as well")
     decode.add_argument("--json", action="store_true", help="write JSON")
+    encode = actions.add_parser("encode", help="build the entries of a task")
+    encode.add_argument("--chip", metavar="NAME", required=True, help="SoC or family")
+    encode.add_argument("--task", metavar="TASK", required=True, help="task, such as NotifyRecord; list shows all")
+    encode.add_argument("values", nargs="*", metavar="FIELD=VALUE", help="of the task, its ids, or its stream")
+    encode.add_argument("--json", action="store_true", help="write JSON: the entries with their fields")
     send = actions.add_parser("send", help="print the function that the runtime sends a task with")
     send.add_argument("--chip", metavar="NAME", required=True, help="SoC or family")
     send.add_argument("--shape", metavar="NAME", default="launch", help="what is sent, or all; launch if not given")
@@ -67,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run one action; 1 when a vector differs or an entry is invalid."""
-    return {"check": _check, "decode": _decode, "send": _send}[args.action](args, out)
+    return {"check": _check, "decode": _decode, "encode": _encode, "send": _send}[args.action](args, out)
 
 
 # ---------------------------------------------------------------- send
@@ -83,6 +91,26 @@ def _send(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
+# ---------------------------------------------------------------- encode
+
+
+def _encode(args: argparse.Namespace, out: Output) -> int:
+    from runtime.cli import sqe_encode
+
+    chip = find_chip(args.chip)
+    if args.task == "list":
+        known = sqe_encode.kinds()
+        out.line("\n".join(sorted(known)) if not args.json else json.dumps(sorted(known), indent=2))
+        return 0
+    made, entries = sqe_encode.encode(chip, args.task, args.values)
+    if args.json:
+        out.json([{"hex": row.hex(), **_as_json(at, made.decode(row))} for at, row in enumerate(entries)])
+    else:
+        for row in entries:
+            out.line(row.hex())
+    return 0
+
+
 # ---------------------------------------------------------------- check
 
 
@@ -90,7 +118,8 @@ def _check(args: argparse.Namespace, out: Output) -> int:
     reports = []
     for name in args.files:
         try:
-            verdicts = [checking.check(item) for item in read_vectors(Path(name))]
+            path = Path("/dev/stdin" if name == "-" else name)
+            verdicts = [checking.check(item) for item in read_vectors(path)]
         except BadVectorFile as wrong:
             raise UsageError(str(wrong)) from None
         reports.append((Path(name).name, verdicts))
@@ -139,9 +168,7 @@ def _show(name: str, verdicts: list[checking.Verdict], everything: bool, out: Ou
 
 def _decode(args: argparse.Namespace, out: Output) -> int:
     rows = list(_chosen(_read(args.input), args.head, args.tail))
-    made, guessed = _plugin(args.chip, [row for _, row in rows])
-    if guessed:
-        out.error(f"no chip given: decoded as {made.name}, which knows most of these entries; --chip NAME sets it")
+    made = plugin(find_chip(args.chip or _refuse_to_guess([row for _, row in rows])))
     found = [(position, made.decode(row)) for position, row in rows]
     if args.json:
         out.json([_as_json(position, decoded) for position, decoded in found])
@@ -161,6 +188,8 @@ def _read(words: list[str]) -> bytes:
 
 
 def _read_one(word: str) -> bytes:
+    if word == "-":
+        return _from_file(sys.stdin.buffer.read())
     path = Path(word)
     try:
         data = read_bytes(path) if path.exists() else None
@@ -171,6 +200,10 @@ def _read_one(word: str) -> bytes:
         if found is None:
             raise UsageError(f"{word[:_SHOWN_WORD]!r} is neither hex text nor a file", "give 128 hex digits per entry")
         return found
+    return _from_file(data)
+
+
+def _from_file(data: bytes) -> bytes:
     if data.startswith(_GZIP):
         data = gzip.decompress(data)
     try:
@@ -220,17 +253,19 @@ def _chosen(raw: bytes, head: int | None, tail: int | None) -> Iterator[tuple[in
         yield position, raw[position * SQE_BYTES : (position + 1) * SQE_BYTES]
 
 
-def _plugin(chip: str | None, rows: list[bytes]) -> tuple[Plugin, bool]:
-    """Plug-in of the named chip, or the one that names most of the entries without complaint."""
-    if chip is not None:
-        return plugin(find_chip(chip)), False
-    candidates = [plugin(find_chip(name)) for name in _GUESSES]
+def _refuse_to_guess(rows: list[bytes]) -> str:
+    """Complain that no chip is given, and name the one of each generation's that knows most of the entries."""
 
-    def known(made: Plugin) -> int:
+    def known(name: str) -> int:
+        made = plugin(find_chip(name))
         found = [made.decode(row) for row in rows]
         return sum(2 * (decoded.type is not None) - bool(decoded.problems) for decoded in found)
 
-    return max(candidates, key=known), True
+    best = max(_GUESSES, key=known)
+    raise UsageError(
+        "npuhal sqe decode: no chip is given, and the same bytes mean other things on another one",
+        f"add --chip NAME; --chip {best.lower()} fits these entries best",
+    )
 
 
 def _as_json(position: int, decoded: Decoded) -> dict[str, object]:

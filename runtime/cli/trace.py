@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuhal.files import read_bytes
 from runtime.cli import UsageError
-from runtime.cli.script import run_script
+from runtime.cli.parser import Parser
+from runtime.cli.script import check_script, run_script
 
 if TYPE_CHECKING:
     from npuhal.trace import Record
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from runtime.trace import Tracing
 
 HELP = (
-    "Run a script (plain Python, or pyACL) and record each launch: its phases, which way out it took, how full the "
+    "Run a script (plain Python, or pyACL) and record each launch: its phases, its submission path, how full the "
     "ring was, copies, events, device work. Writes a page for the browser and a file for ui.perfetto.dev, and says "
     "which phase is slow. The exit status is the script's. With --hal the calls of the driver's library are recorded "
     "too; --replay plays such a recording against a machine, and --diff compares two: status 1 where they differ."
@@ -37,6 +41,7 @@ _OBSERVER = "npuhal trace"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
+    parser.keeps_dashes = True  # type: ignore[attr-defined]  # a Parser of ours
     parser.add_argument("--url", metavar="URL", help="machine, e.g. fake://ascend910b3 (default: $NPUHAL_URL)")
     parser.add_argument(
         "--output", "-o", metavar="FILE", type=Path, action="append",
@@ -51,13 +56,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strace", metavar="FILE", type=Path, help="show an strace as named calls of the kernel driver, run no script"
     )
-    parser.add_argument("--json", action="store_true", help="write table and verdict, or what was compared, as JSON")
+    parser.add_argument(
+        "--json", action="store_true",
+        help="write table and verdict, or what was compared, as JSON; what the script prints goes to standard error",
+    )
     parser.add_argument("script", nargs="?", help="path of the script")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...",
+        help="the script's own arguments; behind -- options of npuhal trace may follow",
+    )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Do what was asked for."""
+    if args.script:
+        _take_own_options(args, out)
     if args.diff:
         return _diff(args, out)
     if args.strace:
@@ -72,9 +85,58 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return _trace(args, out)
 
 
+def _take_own_options(args: argparse.Namespace, out: Output) -> None:
+    """Take options of npuhal trace from behind `--` after the script; say so where one stands before it.
+
+    What follows a script's name is the script's, as with `python`.
+    """
+    own = Parser("npuhal trace")
+    configure(own)
+    own.keeps_dashes = False
+    mine = {each for action in own._actions for each in action.option_strings}
+    if "--" not in args.arguments:
+        if taken := [word for word in args.arguments if word.partition("=")[0] in mine]:
+            out.error(f"{taken[0]} after the script's name is an argument of the script",
+                      "options of npuhal trace stand before the script, or behind --")  # fmt: skip
+        return
+    cut = args.arguments.index("--")
+    behind, args.arguments = args.arguments[cut + 1 :], args.arguments[:cut]
+    script, arguments = args.script, args.arguments
+    own.parse_args(behind, args)
+    if args.script is not None and args.script is not script:
+        raise UsageError(
+            f"{args.script!r} behind -- is no option of npuhal trace", "arguments of the script stand before --"
+        )
+    args.script, args.arguments = script, arguments
+
+
+@contextmanager
+def _output_elsewhere(apart: bool) -> Iterator[None]:
+    """Let what the script prints, and what its subprocesses and C code do, go to standard error for a while."""
+    if not apart:
+        yield
+        return
+    sys.stdout.flush()
+    try:
+        kept, number = os.dup(sys.stdout.fileno()), sys.stdout.fileno()
+    except (OSError, ValueError):  # not a file: a test's buffer
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+    os.dup2(sys.stderr.fileno(), number)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, number)
+        os.close(kept)
+
+
 def _trace(args: argparse.Namespace, out: Output) -> int:
     from runtime.api import Runtime
     from runtime.trace import Tracing
+
+    check_script(args.script)  # said before anything about its trace
 
     traces: list[Tracing] = []
 
@@ -88,7 +150,8 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
         url = f"trace+{url}"
     Runtime.started.register(_OBSERVER, watch)
     try:
-        return run_script(args.script, args.arguments, url)
+        with _output_elsewhere(args.json):
+            return run_script(args.script, args.arguments, url)
     finally:
         Runtime.started.register(_OBSERVER, None)
         for trace in traces:
@@ -101,9 +164,14 @@ def _paths(args: argparse.Namespace) -> list[Path]:
     stem = Path(args.script).stem
     paths: list[Path] = args.output or [Path(f"{stem}.trace.html"), Path(f"{stem}.trace.json")]
     for path in (*paths, *((args.hal,) if args.hal else ())):
-        if path.is_dir() or not path.parent.is_dir():
-            what = "is a folder" if path.is_dir() else f"there is no folder {str(path.parent)!r}"
-            raise UsageError(f"{path} cannot be written: {what}", "name a file in a folder that exists")
+        new = not path.exists()
+        try:
+            path.open("ab").close()
+        except OSError as problem:
+            why = f"cannot write {str(path)!r}: {problem.strerror}"
+            raise UsageError(why, "name a file that can be written") from None
+        if new:
+            path.unlink()
     return paths
 
 

@@ -28,8 +28,6 @@ EXAMPLES = (
     ("npuhal validate --url hal://", "does the card agree with its chip file?"),
 )
 
-_MARKS = {True: "ok", False: "HOLE"}
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
@@ -44,9 +42,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Validate one chip or all; 1 when any check of any chip found a hole."""
     chips, device = _chosen(args)
     reports = []
-    with out.progress("validating") as say:
+    with out.progress("validating", len(chips)) as say:
         for chip in chips:
-            say(f"validating {chip.soc}")
+            say(chip.soc)
             report = validate_chip(chip, seed=args.seed)
             reports.append(replace(report, checks=(*report.checks, device)) if device else report)
     if args.json:
@@ -101,11 +99,10 @@ def _ask_device(url: str) -> tuple[list[Chip], Check]:
 
 
 def _show(reports: list[ChipReport], out: Output) -> None:
-    checks = [check.name for check in max(reports, key=lambda report: len(report.checks)).checks]
-    columns = ["chips", "SoCs", "generation", "real", "placeholder", "unsupported", "by bytes", "by rule", *checks]
+    columns = ["chips", "SoCs", "generation", "real", "placeholder", "unsupported", "by bytes", "by rule", "checks"]
     alike: dict[tuple[object, ...], list[str]] = {}
     for report in reports:
-        done = {check.name: _MARKS[not check.holes] for check in report.checks}
+        wrong = [check.name for check in report.checks if check.holes]
         counts = (
             report.real,
             report.placeholder,
@@ -113,10 +110,12 @@ def _show(reports: list[ChipReport], out: Output) -> None:
             report.verified_by_bytes,
             report.verified_by_rule,
         )
-        row = (report.family, report.generation, *counts, *(done.get(name, "-") for name in checks))
-        alike.setdefault(row, []).append(report.soc)
+        checks = f"gaps: {', '.join(wrong)}" if wrong else f"{len(report.checks)} ok"
+        alike.setdefault((report.family, report.generation, *counts, checks), []).append(report.soc)
     rows = [(socs[0] if len(socs) == 1 else row[0], len(socs), *row[1:]) for row, socs in alike.items()]
     out.table(columns, rows)
+    out.line("real: task types with a builder; placeholder: types that get a placeholder entry; unsupported: neither")
+    out.line("by bytes: builders proved by recorded entries; by rule: by the written rule alone")
     out.line()
     where: dict[str, list[str]] = {}
     for report in reports:
@@ -128,5 +127,5 @@ def _show(reports: list[ChipReport], out: Output) -> None:
     bad = sum(not report.ok for report in reports)
     done_count = sum(check.checked for report in reports for check in report.checks)
     chips = "1 chip" if len(reports) == 1 else f"{len(reports)} chips"
-    verdict = f"holes in {bad} of {chips}" if bad else f"no hole in {chips}"
+    verdict = f"gaps in {bad} of {chips}" if bad else f"no gaps in {chips}"
     out.line(f"{done_count} checks: {verdict}", style="bold red" if bad else "bold green")

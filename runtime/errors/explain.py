@@ -9,10 +9,10 @@ from typing import Final
 from npuhal import constants
 from npuhal import errors as hal_errors
 from npuhal.records import dataclass, replace
-from npuhal.words import close_names, natural
+from npuhal.words import close_names
 from runtime.errors import tables
 
-__all__ = ["Explanation", "UnknownCode", "explain"]
+__all__ = ["Explanation", "UnknownCode", "explain", "find"]
 
 # Users write names with or without what comes before the telling part.
 _PREFIXES: Final = ("", "ACL_ERROR_", "ACL_ERROR_RT_", "RT_ERROR_", "DRV_ERROR_", "TS_ERROR_", "TS_")
@@ -152,9 +152,27 @@ def _driver_codes() -> dict[int, str]:
     return {number: name for name, number in constants.enum("drvError_t").items()}
 
 
+def find(words: str) -> list[Explanation]:
+    """Return the codes and messages whose name, cause or cure contains each of some words, in any letter case.
+
+    Public codes come first, then messages, driver codes and device codes.
+    """
+    wanted = words.lower().split()
+    everything = [
+        *map(_public, tables.public_codes().values()),
+        *(next(_by_name(name)) for name in tables.user_messages()),
+        *(_driver(name, number) for number, name in _driver_codes().items() if number),
+        *map(_device, tables.device_codes().values()),
+    ]
+    return [
+        each for each in everything
+        if all(word in f"{each.name} {each.cause} {each.cure}".replace("_", " ").lower() for word in wanted)
+    ] if wanted else []
+
+
 def _near(text: str) -> list[str]:
-    if (number := natural(text)) is not None:
-        return [str(code) for code in sorted(tables.public_codes(), key=lambda code: abs(code - number))[:2]]
+    if _is_number(text):
+        return []  # a number near another one means nothing
     names = (
         *tables.public_names(),
         *tables.internal_codes(),

@@ -379,8 +379,8 @@ class Kernel(NotCopied):
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {blocks!r} blocks; allowed are 1 to {_MAX_BLOCKS}",
                 ee="EE1003", params=("launch", blocks, "blocks", f"[1, {_MAX_BLOCKS}]"),
-                hint="launch at least one block; the chip has "
-                f"{self.program.device.core_counts[0]} cube and {self.program.device.core_counts[1]} vector cores",
+                hint=f"launch at most {_MAX_BLOCKS} blocks and let each do more, or launch several times"
+                if count > _MAX_BLOCKS else "launch at least one block",
             )
         return count
 

@@ -99,13 +99,14 @@ def _task(trace: Trace, task: Task, thread: int) -> Iterator[dict[str, Any]]:
     track = trace.tracks[task.lane]
     facts = {
         "number": task.number, "submitted at": task.site, "stream": track.stream_id, "device": track.device,
-        "way out": track.way, "arguments by": track.arguments if task.is_launch else "-",
+        "submission path": track.way, "arguments by": track.arguments if task.is_launch else "-",
         "SQEs pending": task.pending, "ring position": task.position, "send's share": f"{task.send_share:.0%}",
         "waited for later (us)": round(task.wait_us, 3),
         **{f"sqe.{name}": value for name, value in task.fields.items() if value},
     }  # fmt: skip
     if task.captured:
-        facts = {"submitted at": task.site, "stream": track.stream_id, "way out": "none: a graph has kept it"}
+        path = "none: captured into a graph"
+        facts = {"submitted at": task.site, "stream": track.stream_id, "submission path": path}
         yield _slice(task.name, "captured", _HOST, thread, task.began_us, task.ended_us, facts)
         return
     kind = "launch" if task.is_launch else "task"

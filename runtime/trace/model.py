@@ -95,7 +95,7 @@ class Track(NamedTuple):
     """A stream.
 
     Attributes:
-        way: which way out its SQEs take.
+        way: the submission path its SQEs take.
         arguments: how kernel arguments reach the device.
         in_graph: whether its tasks are those of a graph, kept once and executed often.
         unseen: SQEs that came from launchers which were bound before tracing began, or that were dropped.

@@ -22,7 +22,7 @@ class LaunchTrace:
         phases_us: time of each phase in microseconds, in the order of PHASES; the first is prepared, and takes none.
         position: where the SQE is in the ring.
         sqe: the bytes that went there.
-        way: which way out they took.
+        way: the submission path they took.
         arguments_way: how the arguments reached the device: dma, bar or copy.
     """
 

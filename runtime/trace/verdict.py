@@ -35,7 +35,7 @@ class Row(NamedTuple):
     """One phase over all launches, in microseconds.
 
     Attributes:
-        share: part of the launches' time; 0 for what is no part of a launch: phase 1, which is prepared, and waits.
+        share: part of the launches' time; 0 for what is not counted in it: phase 1, which is prepared, and waits.
         note: what the numbers count, where it is not launches.
     """
 
@@ -67,7 +67,7 @@ def table(trace: Trace) -> list[Row]:
             note = f"prepared {_times(len(column))} at bind; nothing per launch"
         elif index == WAIT:
             column = [_span(bar) for bar in trace.bars if bar.kind == _WAIT]
-            note = f"the host waited {_times(len(column))}; no part of a launch"
+            note = f"{_plural(len(column), 'host wait')} (not counted in launch time)"
         else:
             share = sum(column) / whole
         label = name if index == REST else f"{index + 1} {name}"
@@ -132,8 +132,9 @@ def _graphs(trace: Trace) -> list[str]:
     if not kept and not starts:
         return []
     cost = f", {statistics.median(task.ended_us - task.began_us for task in starts):.1f} us each" if starts else ""
-    done = f"; the device executed {len(trace.replays)} tasks for them" if trace.replays else ""
-    return [f"graphs: {kept} launches were captured, {len(starts)} executions sent{cost}{done}"]
+    done = f"; the device executed {_plural(len(trace.replays), 'task')} for them" if trace.replays else ""
+    captured, launched = _plural(kept, "launch", "es"), _plural(len(starts), "graph launch", "es")
+    return [f"graphs: {captured} captured; {launched}{cost}{done}"]
 
 
 def _first(launches: list[Task], trace: Trace) -> list[str]:
@@ -158,6 +159,10 @@ def _first(launches: list[Task], trace: Trace) -> list[str]:
     if len(slow) > 1:
         said.append(f"so are the first launches of {len(slow) - 1} other kernels")
     return said
+
+
+def _plural(count: int, what: str, ending: str = "s") -> str:
+    return f"{count} {what}{'' if count == 1 else ending}"
 
 
 def _times(count: int) -> str:

@@ -126,8 +126,8 @@ def test_pointing_at_a_bar_tells_about_it_and_leaving_it_stops_that(loop: Browse
     loop.point(*middle(loop, "model.launches[0].host"))
     assert loop.run("return byId('tip').hidden") is False
     said = loop.run("return byId('tip').textContent")
-    for fact in ("kernel scale", "took: ", "submitted at: ", "scenes.py:", "way out: hardware SQ", "the send's share: ",
-                 "SQEs pending after it: ", "on the device: "):  # fmt: skip
+    for fact in ("kernel scale", "took: ", "submitted at: ", "scenes.py:", "submission path: hardware SQ",
+                 "the send's share: ", "queue depth after: ", "on the device: "):  # fmt: skip
         assert fact in said
     box = loop.run("const box = byId('tip').getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]")
     assert min(box) >= 0

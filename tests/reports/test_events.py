@@ -27,8 +27,8 @@ def plain(device: Device, flags: EventFlag = EventFlag.SYNC, name: str = "") -> 
 def test_a_wait_that_only_this_thread_could_end_is_named_when_the_time_is_up(device: Device, stream: Stream) -> None:
     event = plain(device, name="start")
     stream.wait(event)
-    with pytest.raises(errors.Timeout, match=r"running event wait at ring position 0 \(task id 0\); waiting for "
-                       r"<event start of device 0, not recorded>, which was never recorded") as caught:
+    with pytest.raises(errors.Timeout, match=r"running: event wait at ring position 0 \(task id 0\), 1 SQEs pending; "
+                       r"waiting for <event start of device 0, not recorded>, which was never recorded") as caught:
         stream.synchronize(50)
     assert caught.value.code == 507046
     event.record(device.default_stream)

@@ -50,10 +50,9 @@ def test_a_wait_that_ends_too_early_names_its_limit_and_the_oldest_task(
     with pytest.raises(errors.Timeout) as caught:
         stream.synchronize(10)
     assert (caught.value.code, caught.value.message_id) == (507046, "EE1002")
-    for part in ("not done after 10 ms", "dataset_step", f"task id {oldest}", "ring position 0"):
+    for part in ("is not finished in 10 ms; still running: kernel", "dataset_step", f"task id {oldest}", "position 0"):
         assert part in caught.value.message
-    assert "synchronize: 10 ms (this call)" in caught.value.hint
-    assert "operator:" in caught.value.hint  # its own limit is longer than 10 ms
+    assert caught.value.hint == "wait longer, or call stream.abort()"
     with pytest.raises(errors.InvalidArgument) as zero:
         stream.synchronize(0)
     assert zero.value.code == 107000

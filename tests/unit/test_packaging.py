@@ -84,7 +84,7 @@ def test_the_wheel_declares_the_command_and_its_licence(site: Path) -> None:
         (("info", "--url", "fake://ascend950"), "Ascend950PR_9599"),
         (("explain", "107002"), "ACL_ERROR_RT_CONTEXT_NULL"),
         (("sqe", "decode", "--chip", "ascend910b3", "06" + 63 * "00"), "NOTIFY_RECORD"),
-        (("validate", "--chip", "ascend950pr_9599"), "no hole"),
+        (("validate", "--chip", "ascend950pr_9599"), "no gaps"),
         (("fake", "coverage"), "halSqTaskSend"),
         (("demo",), "made on the spot"),
     ],

@@ -61,13 +61,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _alone(args: argparse.Namespace, chosen: list[Plan], out: Output) -> int:
     found: list[Row] = []
     try:
-        with out.progress("measuring") as show:
+        with out.progress("measuring", _count(chosen)) as show:
             for measured in rows(chosen, _QUICK if args.quick else _CALLS):
                 found.append(measured)
                 show(f"{measured.chip} {measured.name}")
     finally:  # also after Ctrl-C: what was measured until then took its time
         _show(found, out, as_json=args.json)
     return 0
+
+
+def _count(chosen: list[Plan]) -> int:
+    return sum(len(names) for plan in chosen for names in plan.wanted.values())
 
 
 def rows(chosen: list[Plan], calls: int) -> Iterator[Row]:
@@ -99,7 +103,7 @@ def _against(args: argparse.Namespace, chosen: list[Plan], out: Output) -> int:
     found: list[Pairing] = []
     sample_ns = _QUICK_SAMPLE_NS if args.quick else _SAMPLE_NS
     try:
-        with out.progress("measuring") as show:
+        with out.progress("measuring", _count(chosen)) as show:
             for pairing in paired.compare(chosen, paired.here(), other, pairs=pairs, sample_ns=sample_ns):
                 found.append(pairing)
                 show(f"{pairing.chip} {pairing.name}")

@@ -15,6 +15,7 @@ from runtime.cli.doctor import libraries, nodes, process, variables
 from runtime.cli.doctor.findings import Finding, Level
 from runtime.cli.doctor.ladder import Result, State, climb
 from runtime.cli.doctor.machine import Machine
+from runtime.cli.script import check_kernel_file
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -86,6 +87,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Print all findings and, if asked for, the steps of the probe; status 1 when something will not work."""
     if args.device < 0:
         raise UsageError(f"--device is {args.device}; devices are numbered from 0")
+    if args.elf:
+        check_kernel_file(args.elf)
     if args.elf and not args.probe:
         raise UsageError("--elf is a step of the probe", "give --probe too")
     machine = Machine()
@@ -166,7 +169,7 @@ def _show_step(result: Result, args: argparse.Namespace, out: Output) -> None:
 def _show(section: str, findings: list[Finding], out: Output) -> None:
     out.line(section, style="bold")
     if not findings:
-        out.line("  ok       nothing stands out", style="green")
+        out.line("  ok       no problems found", style="green")
     for finding in findings:
         mark, style = _MARKS[finding.level]
         out.line(f"  {mark}  {finding.situation}", style=style)

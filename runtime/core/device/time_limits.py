@@ -62,7 +62,7 @@ def _operator(device: DevicePort) -> TimeLimit:
 def inversions(*limits: TimeLimit) -> tuple[str, ...]:
     """Return a sentence for each limit, innermost first, that is not shorter than the one around it."""
     return tuple(
-        f"{inner} is not shorter than {outer}: the outer one ends first and hides what hangs"
+        f"{inner} is not shorter than {outer}: the second ends first, so the first is never reported"
         for inner, outer in itertools.pairwise(limits)
         if not inner.milliseconds < outer.milliseconds and not math.isinf(outer.milliseconds)
     )
@@ -78,7 +78,7 @@ def warn(timeouts: TimeoutsPort) -> None:
 
 
 def hint(stream: StreamPort, timeout_ms: int) -> str:
-    """Return what to make of a wait that ended too early: its own limit beside that of operators."""
-    limit = TimeLimit("synchronize", timeout_ms, "this call")
-    hidden = inversions(_operator(stream.device), limit)
-    return "; ".join([*hidden, f"{limit}; nothing was ended: wait again, longer, or abort the stream"])
+    """Return the cure of a wait that ended too early, and the limit of operators where that was set and is longer."""
+    operator = _operator(stream.device)
+    chosen = [] if operator.source == _DEFAULT else inversions(operator, TimeLimit("this wait", timeout_ms, "its call"))
+    return "; ".join(["wait longer, or call stream.abort()", *chosen])

@@ -244,7 +244,7 @@ class Stream(NotCopied):
 
     @property
     def sq_path(self) -> str:
-        """Which way out tasks take: into the mapped ring, through the driver, or what a feature has installed."""
+        """The submission path of tasks: into the mapped ring, through the driver, or what a feature has installed."""
         return f"{self.sink.name}, {self.senders.way}" if self.sink.name == HARDWARE.name else self.sink.name
 
     # -- what it sends with ----------------------------------------------------------------------------------------

@@ -161,8 +161,8 @@ def pauses(
         if deadline is not None and now >= deadline:
             raise errors.fault(
                 timeout_code,
-                f"stream {stream.stream_id} of device {stream.device.user_id} is not done after {timeout_ms} ms: "
-                f"{stream.ring.pending} SQEs pending, running {running_task(stream)}"
+                f"stream {stream.stream_id} of device {stream.device.user_id} is not finished in "
+                f"{timeout_ms} ms; still running: {running_task(stream)}, {stream.ring.pending} SQEs pending"
                 + "".join(f"; waiting for {text}" for text in hang.awaited(stream)),
                 ee="EE1002" if timeout_code == STREAM_TIMEOUT else "",
                 params=(f"stream {stream.stream_id}, {timeout_ms} ms",) if timeout_code == STREAM_TIMEOUT else (),

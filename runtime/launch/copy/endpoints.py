@@ -40,8 +40,9 @@ def _bytes_of(thing: Any, role: str) -> memoryview:
         view = _view(_from_dlpack(thing, role) if _only_dlpack(thing) else thing)
     except TypeError:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: a {type(thing).__name__} is not memory",
-            hint="pass a DeviceBuffer, a HostBuffer, an array or bytes",
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: cannot copy from or to {type(thing).__name__!r}; "
+            "expected a DeviceBuffer, a HostBuffer, an array or bytes",
+            hint="convert it with numpy.asarray(...)",
         ) from None
     except ValueError as error:  # NumPy: a dtype that the buffer protocol cannot express
         raise errors.fault(

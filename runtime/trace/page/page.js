@@ -16,10 +16,10 @@ function facts(bar) {
   if (!task) return found;
   if (bar.name !== task.name) found.push(["of", task.name]);
   found.push(["submitted at", task.place], ["stream", task.lane.name + ", device " + task.lane.device]);
-  if (task.launch === CAPTURED) return [...found, ["way out", "none: a graph has kept it"]];
+  if (task.launch === CAPTURED) return [...found, ["submission path", "none: captured into a graph"]];
   const whole = task.ended - task.began, sent = task.phases.reduce((sum, [phase, us]) => sum + (phase === 5 ? us : 0), 0);
-  found.push(["way out", task.lane.way], ["the send's share", whole ? Math.round(sent / whole * 100) + "%" : "-"],
-    ["SQEs pending after it", String(task.pending)], ["ring position", String(task.position)]);
+  found.push(["submission path", task.lane.way], ["the send's share", whole ? Math.round(sent / whole * 100) + "%" : "-"],
+    ["queue depth after", String(task.pending)], ["ring position", String(task.position)]);
   if (task.wait) found.push(["waited for later", formatTime(task.wait)]);
   if (task.device) found.push(["on the device", formatTime(task.device.ended - task.device.began)]);
   return found;

@@ -57,8 +57,10 @@ def test_unknown_names_are_refused(name: str) -> None:
 
 
 def test_unknown_name_lists_close_ones() -> None:
-    with pytest.raises(chips.UnknownChip, match=r"close: Ascend910B"):
+    with pytest.raises(chips.UnknownChip, match=r"did you mean Ascend910B"):
         chips.find_chip("Ascend910B9")
+    with pytest.raises(chips.UnknownChip, match=r"these begin so: ascend950\w+, .*ascend910b1, .* and \d+ more$"):
+        chips.find_chip("ascend")
 
 
 def test_all_socs_are_found_under_their_own_name() -> None:
@@ -288,5 +290,5 @@ def test_the_beginning_of_names_of_one_family_gives_its_default_and_the_log_says
 
 @pytest.mark.parametrize("name", ["ascend", "ascend9", "91"])
 def test_the_beginning_of_names_of_several_families_lists_them(name: str) -> None:
-    with pytest.raises(chips.UnknownChip, match=r"SoCs that begin so: .*Ascend910B3"):
+    with pytest.raises(chips.UnknownChip, match=r"these begin so: .*ascend910b1.* and \d+ more$"):
         Catalog.including().find(name)

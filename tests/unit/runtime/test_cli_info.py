@@ -144,7 +144,7 @@ def test_an_answer_that_is_missing_does_not_hide_the_others(
     monkeypatch.setattr(hal, "halMemGetInfo", lambda *_: 65534, raising=False)
     monkeypatch.setattr(npuhal, "open_hal", lambda url: hal)
     (device,) = machine(capsys, "fake://ascend910b3")["devices"]
-    assert device["memory_mib"] == "not told (DRV_ERROR_NOT_SUPPORT)"
+    assert device["memory_mib"] == "unknown (DRV_ERROR_NOT_SUPPORT)"
     assert device["cube_cores"] == 20
 
 
@@ -152,8 +152,11 @@ def test_the_machine_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     lines = told(capsys, "--url", "fake://ascend950?devices=2&streams=9").splitlines()
     assert lines[0] == "machine"
     rows = [line.split() for line in lines]
-    heads = next(row for row in rows if row[:2] == ["device", "cube"])
-    values = rows[rows.index(heads) + 1 :]
+    heads = next(row for row in rows if row[:2] == ["device", "AI"])
+    values = rows[rows.index(heads) + 1 : -1]
     assert [row[0] for row in values] == ["0", "1"]
-    assert values[0][heads.index("streams") - 3] == "0/9"
+    assert values[0][4] == "0/9"
+    assert "memory (MiB)  as 1 GiB pages (MiB)  streams" in lines[-4]
+    used, total = map(int, values[0][3].split("/"))
+    assert used == total % 1024 == 0
     assert max(map(len, lines)) <= 120

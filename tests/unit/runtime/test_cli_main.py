@@ -57,6 +57,30 @@ def test_help_and_version_are_no_errors(
     assert "npuhal" in capsys.readouterr().out
 
 
+def test_help_is_a_command_too(command: Callable[[Run], None], capsys: pytest.CaptureFixture[str]) -> None:
+    command(raising(AssertionError("must not run")))
+    assert cli.main(["help", "info"]) == cli.main(["info", "--help"]) == 0
+    first, second = capsys.readouterr().out.split("usage: ")[1:]
+    assert first == second
+    assert cli.main(["help"]) == 0
+    assert "commands:" in capsys.readouterr().out
+    assert cli.main(["help", "nothing"]) == 2
+    assert "unknown command 'nothing'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_commands_and_options(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    for word in ("doctor", "sqe", "encode", "all-fields", "strace", "explain", "help"):
+        assert word in text, word
+
+
+def test_an_unknown_shell_is_answered_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", "tcsh"]) == 2
+    assert "choose from" in capsys.readouterr().err
+
+
 def test_the_overview_names_every_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,7 +109,7 @@ def test_wrong_options_are_usage_errors(arguments: list[str], command: Callable[
         (["fake", "coverge"], "cure: did you mean coverage? `npuhal fake --help` says what there is\n"),
         (["--debgu", "info"], "cure: did you mean --debug?"),
         (["info", "stray"], "error: npuhal info: unrecognized arguments: stray\ncure: `npuhal info --help` says"),
-        (["run"], "error: npuhal run: the following arguments are required: script\n"),
+        (["run"], "error: npuhal run: no script was given\n"),
         (["info", "--url", "fake://ascend910b3?devics=2"], "did you mean 'devices'?"),
     ],
 )
@@ -184,7 +208,7 @@ def test_explain_writes_cause_cure_and_the_way_up(capsys: pytest.CaptureFixture[
     assert cli.main(["explain", "DRV_ERROR_OUT_OF_MEMORY", "EE1003"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("6 DRV_ERROR_OUT_OF_MEMORY  (driver code)\n")
-    assert "way up  6 DRV_ERROR_OUT_OF_MEMORY\n          0x07020016 RT_ERROR_DRV_OUT_MEMORY\n" in text
+    assert "maps to 6 DRV_ERROR_OUT_OF_MEMORY\n          0x07020016 RT_ERROR_DRV_OUT_MEMORY\n" in text
     assert "EE1003  (user message)" in text
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cli.output import Output
+from runtime.cli.output import Output, Steps
 
 
 class Terminal(io.StringIO):
@@ -42,6 +42,30 @@ def complaint(out: Output) -> str:
 def test_a_pipe_gets_aligned_columns_of_full_length(pipe: Output) -> None:
     pipe.table(("name", "value"), [("a", "x" * 200), ("longer", 3)], title="things")
     assert text(pipe) == f"things\nname    value\na       {'x' * 200}\nlonger  3\n"
+
+
+def test_a_pipe_gets_at_most_120_columns_where_words_allow_it(pipe: Output) -> None:
+    pipe.table(("name", "what it says", "n"), [("a", "some words " * 30, 7), ("b", "short", 10)])
+    lines = text(pipe).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[1].endswith("  7")
+    assert lines[-1].split() == ["b", "short", "10"]
+    assert " ".join(lines).count("some") == 30
+
+
+def test_a_table_of_many_columns_becomes_paragraphs_in_a_pipe(pipe: Output) -> None:
+    pipe.table(tuple(f"column_{n:02}" for n in range(16)), [range(16)])
+    assert text(pipe).startswith("column_00 0\n  column_01  1\n")
+
+
+def test_progress_counts_and_says_what_is_left() -> None:
+    times = iter([0.0, 10.0, 30.0, 900.0])
+    steps = Steps("checking", 4, clock=lambda: next(times))
+    assert steps.next("a") == "checking 1/4 a"
+    assert steps.next("b") == "checking 2/4 b, 30 s left"
+    assert steps.next("c") == "checking 3/4 c, 30 s left"
+    assert steps.next("d") == "checking 4/4 d, 5 min left"
+    assert Steps("asking", 0).next("it") == "asking it"
 
 
 def test_a_table_without_rows_is_its_heads(pipe: Output) -> None:

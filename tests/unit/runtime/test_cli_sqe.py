@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -76,11 +77,59 @@ def test_decode_names_fields_values_and_meanings(capsys: pytest.CaptureFixture[s
     assert "pc             0x112233445566  entry of the kernel" in out
 
 
-def test_decode_guesses_the_chip_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sqe", "decode", WAIT]) == 0
+def test_decode_wants_the_chip_and_names_the_one_that_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "decode", WAIT]) == 2
     caught = capsys.readouterr()
-    assert "no chip given: decoded as v100" in caught.err
-    assert "never runs out" in caught.out
+    assert "no chip is given" in caught.err
+    assert "--chip ascend910b1 fits these entries best" in caught.err
+    assert caught.out == ""
+
+
+@pytest.mark.parametrize("source", [WAIT, f"  {WAIT}\n", bytes.fromhex(WAIT)])
+def test_decode_reads_standard_input(
+    source: str | bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = source.encode() if isinstance(source, str) else source
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["sqe", "decode", "--chip", "910B1", "-"]) == 0
+    assert "never runs out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("chip", ["910b3", "950", "310p3"])
+@pytest.mark.parametrize("name", ["NotifyRecord", "notify_record", "NOTIFY_RECORD"])
+def test_encode_is_what_decode_reads(chip: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "encode", "--chip", chip, "--task", name, "notify_id=0x21", "task_id=7", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["task"] == "NOTIFY_RECORD"
+    assert entry["fields"]["notify_id"] == 0x21
+    assert main(["sqe", "encode", "--chip", chip, "--task", name, "notify_id=33", "task_id=7"]) == 0
+    assert capsys.readouterr().out == f"{entry['hex']}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["NotifyRecor", "notify_id=1"], "did you mean NotifyRecord"),
+        (["NotifyRecord"], "NotifyRecord needs notify_id (int)"),
+        (["NotifyRecord", "notify_id"], "'notify_id' is not field=value"),
+        (["NotifyRecord", "notifyid=1"], "no field 'notifyid'"),
+        (["NotifyRecord", "notify_id=one"], "notify_id=one: not a value of type int"),
+        (["NotifyRecord", "notify_id=1", "bound=maybe"], "true or false"),
+        (["NotifyRecord", "notify_id=0x1000000"], "notify_id"),
+        (["MemcpyAsync", "kind=9999"], "not a value of type"),
+        (["MemcpyAsync", "ub=3"], "cannot be written on the command line"),
+    ],
+)
+def test_what_encode_refuses(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "encode", "--chip", "910b3", "--task", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_encode_knows_every_task_and_the_list_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sqe", "encode", "--chip", "910b3", "--task", "list"]) == 0
+    names = capsys.readouterr().out.split()
+    assert len(names) > 70
+    assert {"NotifyRecord", "MemcpyAsync"} <= set(names)
 
 
 def test_decode_flags_what_is_invalid(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def find_entry(path: str | Path, name: str | None = None) -> Path:
     if folder.is_dir():
         return _of_folder(folder, name)
     if not folder.exists():
-        raise IncompleteFolder("the path", str(folder), "there is none of that name", "check the path")
+        raise IncompleteFolder("the path", str(folder), "there is no such file or folder", "check the path")
     stem = folder.name.removeprefix(_GROUP).partition(".")[0] if folder.suffix in _SUFFIXES else ""
     if not stem:
         rule = f"a kernel is given by its folder, or a file {', '.join(_SUFFIXES)}"

@@ -79,7 +79,7 @@ def test_table(tmp_path: Path) -> None:
     status, text, errors = run(*map(str, sorted(KERNELS.glob("*/*.o"))))
     assert (status, errors) == (0, "")
     assert "InvertPermute_e1213a34da9f82d37a43dd341739df75.o on Ascend950PR_9599" in text
-    assert "input input output workspace tiling" in text
+    assert "input input output workspace tiling" in " ".join(text.split())
     assert "global g_opSystemRunCfg: offset 4096, 256 bytes" in text
 
 
@@ -98,7 +98,7 @@ def test_a_refused_file_does_not_keep_the_others_from_being_shown(tmp_path: Path
     (tmp_path / "bad.o").write_bytes(ElfWriter().kernel("k", u32(18, 9)).build())
     (tmp_path / "good.o").write_bytes(ElfWriter().kernel("fine_1").build())
     status, text, errors = run(*(str(tmp_path / name) for name in ("none.o", "bad.o", "good.o")))
-    assert status == 1
+    assert status == 2
     assert "fine_1" in text
     assert "none.o" in errors
     assert "schedule mode" in errors

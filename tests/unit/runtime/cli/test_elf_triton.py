@@ -56,8 +56,8 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     assert status == 1
     assert "missing" in problems
     status, _, problems = run(str(tmp_path / "nothing.npubin"))
-    assert status == 1
-    assert "none of that name" in problems
+    assert status == 2
+    assert "no such file" in problems
 
 
 def test_another_argument_size_than_the_layouts_is_told(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -31,7 +32,7 @@ RIGHT = {
     "sqe": ["decode", "--chip", "Ascend910B3", "00" * 64], "abi": ["check", "nowhere.yaml"],
     "elf": ["nowhere.o"], "run": ["nowhere.py"], "explain": ["107002"], "fake": ["coverage"],
     "trace": ["nowhere.py"], "bench": ["--quick"], "shim": ["driver", "--out", "nowhere", "--url", "fake://nope"],
-    "serve": ["--wire", "99", "--library", "nowhere.so"],
+    "serve": ["--wire", "99", "--library", "nowhere.so"], "completion": ["bash"],
 }  # fmt: skip
 """A plain use of every command; those that need a file get one that is not there."""
 
@@ -139,7 +140,7 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_script_runs(tmp_pa
     for where in (tmp_path / "nowhere" / "t.html", tmp_path):
         done = npuhal("trace", "-o", str(where), str(script))
         assert done.returncode == 2
-        assert "cannot be written" in done.stderr
+        assert "cannot write" in done.stderr
     assert not (tmp_path / "ran").exists()
 
 
@@ -147,7 +148,7 @@ def examples() -> Iterator[tuple[str, list[str]]]:
     """Every example of every help text: its command, and the words behind it."""
     for command in COMMANDS:
         for line, _ in importlib.import_module(command.module).EXAMPLES:
-            words = shlex.split(line)
+            words = shlex.split(re.sub(r'^eval "\$\((.*)\)"$', r"\1", line).partition(" > ")[0])
             yield command.name, words[words.index("npuhal") + 1 :]
 
 

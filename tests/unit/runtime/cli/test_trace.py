@@ -46,6 +46,35 @@ def test_a_script_is_run_watched_and_keeps_its_status(tmp_path: Path) -> None:
     assert (tmp_path / "job.trace.html").is_file()
 
 
+def test_own_options_stand_before_the_script_or_behind_two_dashes(tmp_path: Path) -> None:
+    done = trace(tmp_path, "job.py", "-o", "t.json")
+    assert "arguments ['-o', 't.json']" in done.stdout
+    assert "-o after the script's name is an argument of the script" in done.stderr
+    assert not (tmp_path / "t.json").exists()
+    done = trace(tmp_path, "job.py", "--flag", "--", "-o", "u.json", "--json")
+    assert json.loads(done.stdout)["files"] == ["u.json"]
+    assert "arguments ['--flag']" in done.stderr  # what the script prints stays out of the JSON
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nope.py",), "error: cannot open 'nope.py': no such file\ncure: give the path of a Python file\n"),
+        (("job.py", "--", "--flag"), "error: npuhal trace: unrecognized arguments: --flag\n"),
+        (("job.py", "--", "word"), "error: 'word' behind -- is no option of npuhal trace\n"),
+    ],
+)
+def test_a_wrong_command_line_is_said_before_anything_runs(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = trace(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(said)
+    assert done.stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.py"]
+
+
 def test_a_pyacl_script_is_watched_too(tmp_path: Path) -> None:
     script = (
         "import acl\nacl.init(); acl.rt.set_device(0)\nstream, _ = acl.rt.create_stream()\n"

@@ -46,7 +46,7 @@ def test_files_that_are_no_programs(machine: Runtime, device: Device, data: byte
 
 
 def test_a_missing_file_says_so(device: Device, tmp_path: Path) -> None:
-    with pytest.raises(errors.InvalidArgument, match="there is none of that name") as caught:
+    with pytest.raises(errors.InvalidArgument, match=r"cannot open '.*none\.o': no such file") as caught:
         device.load(tmp_path / "none.o")
     assert caught.value.message_id == "EE1012"
 

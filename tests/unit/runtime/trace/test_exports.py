@@ -86,7 +86,7 @@ def test_a_graph_shows_what_was_captured_what_was_sent_and_what_the_device_did(m
     assert len({task.number for task in starters}) == 3
     assert result.unseen == 0
     (said,) = trace.verdict()
-    assert said.startswith("graphs: 2 launches were captured, 3 executions sent")
+    assert said.startswith("graphs: 2 launches captured; 3 graph launches")
 
 
 def test_the_table_counts_preparing_once_and_waits_as_the_host_waited(machine: Runtime) -> None:

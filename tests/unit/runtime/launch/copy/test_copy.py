@@ -34,8 +34,8 @@ def test_anything_contiguous_can_be_copied(device: Device, source: Any) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ({}, "a dict is not memory"), ([1, 2], "a list is not memory"), (None, "a NoneType is not memory"),
-        (5, "not memory"),
+        ({}, "or to 'dict'; expected"), ([1, 2], "or to 'list'; expected"), (None, "or to 'NoneType'; expected"),
+        (5, "or to 'int'; expected"),
         (np.zeros((8, 16), "u1")[:, ::2], "not contiguous"), (np.zeros((2, 3), order="F"), "not contiguous in C order"),
         (np.array([object()]), "Python objects"), (np.array([(1, None)], [("a", "i4"), ("b", "O")]), "Python objects"),
         (np.array(["2020"], "M8[D]"), "copy source"),

@@ -424,7 +424,7 @@ def test_folders_that_lack_something(device: Device, load: Load, tmp_path: Path)
     (tmp_path / "add_kernel_3.2" / "add_kernel.npubin").unlink()
     with pytest.raises(errors.RuntimeFault, match=r"(?s)missing.*may be stale"):
         device.load_triton(tmp_path / "add_kernel_3.2")
-    with pytest.raises(errors.RuntimeFault, match="none of that name"):
+    with pytest.raises(errors.RuntimeFault, match="no such file or folder"):
         device.load_triton(tmp_path / "nothing")
     with pytest.raises(errors.RuntimeFault, match="neither a path"):
         device.load_triton(3)

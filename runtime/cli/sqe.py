@@ -100,7 +100,10 @@ def _encode(args: argparse.Namespace, out: Output) -> int:
     chip = find_chip(args.chip)
     if args.task == "list":
         known = sqe_encode.kinds()
-        out.line("\n".join(sorted(known)) if not args.json else json.dumps(sorted(known), indent=2))
+        if args.json:
+            out.json(sorted(known))
+        else:
+            out.line("\n".join(sorted(known)))
         return 0
     made, entries = sqe_encode.encode(chip, args.task, args.values)
     if args.json:

@@ -26,12 +26,13 @@ def free_behind(device: DevicePort, free: Callable[[], None]) -> None:
 
 def _done(stream: StreamPort) -> bool:
     """Whether the device is through with a stream, by its head; nothing is reclaimed, and no report is taken."""
-    if stream.closed or not (stream.has_queue and stream.own_sink.immediate):
-        return False
     remark = stream.device.hal.remark
     remark("aside")
     try:
-        return stream.ring.done(stream.read_head()) >= stream.ring.pending
+        with stream.lock:  # another thread may be about to close it, and to give its queue back
+            if stream.closed or not (stream.has_queue and stream.own_sink.immediate):
+                return False
+            return stream.ring.done(stream.read_head()) >= stream.ring.pending
     finally:
         remark("back")
 

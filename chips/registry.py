@@ -216,6 +216,9 @@ class Plugin:
         """What entries in pointer mode point to; None where there is no such mode."""
         self.contexts = contexts
         """The contexts that entries of mix kernels and graphs point to; None where the entries say everything."""
+        asks = "header" in table and "wr_cqe" in table["header"]
+        self._asks = divmod(table["header"].field("wr_cqe").offset, 8) if asks else None
+        """Byte and bit of an entry by which it asks for a completion entry; None where headers cannot say."""
         self._ops: list[TaskOps | None] = [None] * (max(TaskType) + 1)
         for entry in ops:
             self._register(entry)
@@ -281,10 +284,11 @@ class Plugin:
     def asks_report(self, sqes: bytes) -> bool:
         """Return whether one of the entries of a task asks for a completion entry; True where their header cannot say.
         """
-        header = self.layouts["header"]
-        if "wr_cqe" not in header:
+        if self._asks is None:
             return True
-        at, bit = divmod(header.field("wr_cqe").offset, 8)
+        at, bit = self._asks
+        if len(sqes) == SQE_BYTES:
+            return bool(sqes[at] >> bit & 1)
         return any(byte >> bit & 1 for byte in sqes[at::SQE_BYTES])
 
     def decode(self, raw: bytes) -> Decoded:

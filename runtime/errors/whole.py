@@ -13,7 +13,12 @@ from typing import SupportsIndex, overload
 from npuhal.words import shown
 from runtime.errors.raising import fault
 
-__all__ = ["whole", "whole_or_none", "wholes"]
+__all__ = ["is_whole", "whole", "whole_or_none", "wholes"]
+
+
+def is_whole(value: object) -> bool:
+    """Whether `whole` takes an argument: to be asked where it was found as a key, for 8.0 and True find 8 and 1."""
+    return type(value) is int or (hasattr(value, "__index__") and not isinstance(value, bool))
 
 _LEAST, _MOST = -1 << 63, (1 << 64) - 1
 """What 64 bits can be taken for: nothing below is wider."""

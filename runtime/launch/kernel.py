@@ -21,7 +21,7 @@ from runtime.core.stream.stream import Stream
 from runtime.core.submission.submit import note_last
 from runtime.errors.instances import STREAMS, check_instance
 from runtime.errors.mixing import NotCopied
-from runtime.errors.whole import whole
+from runtime.errors.whole import is_whole, whole
 from runtime.launch.argument_check import check_slots, note_short_block
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
@@ -117,9 +117,12 @@ class Kernel(NotCopied):
     def __getitem__(self, blocks: int) -> Callable[..., None]:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
         try:
-            return self._grids[blocks]() or self._grid(blocks)
+            launch = self._grids[blocks]()
         except (KeyError, TypeError):
             return self._grid(blocks)
+        if launch is not None and (type(blocks) is int or is_whole(blocks)):
+            return launch
+        return self._grid(blocks)
 
     def _grid(self, blocks: int) -> Callable[..., None]:
         """Make what a subscript returns.
@@ -169,12 +172,11 @@ class Kernel(NotCopied):
 
     def _prepared(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
         """Return a launcher that the stream keeps."""
+        if type(blocks) is not int:
+            blocks = self._check_blocks(blocks, least=0)  # before it is a key: 8.0 would find what 8 has made
         key = (self, blocks, options, count)
         try:
             launch = stream.launchers.get(key)
-        except TypeError:  # not even hashable
-            self._check_blocks(blocks)
-            raise
         except AttributeError:
             check_instance("launch", "stream", stream, Stream, STREAMS)
             raise

@@ -43,12 +43,14 @@ def compiled(
     return made
 
 
+_WIDEST = 8
+"""Bytes of the widest number of C; structures that are passed by value are addresses here."""
 _NEVER_TRUE = frozenset(("Size", "Address", "Handle"))
 """Kinds for which `bool` is a mistake; flags and numbers of C take it as 0 or 1."""
 
 
 def plain(call: str, name: str, given: Any, kind: str) -> int:
-    """Return a number as a plain int: 0 for NULL, NumPy's integers as what they are.
+    """Return a number as a plain int: 0 for NULL, NumPy's integers as what they are, what C makes of one below 0.
 
     Args:
         kind: the C type, a name in `KINDS`; text stands for its own address.
@@ -62,7 +64,8 @@ def plain(call: str, name: str, given: Any, kind: str) -> int:
         return given  # type: ignore[return-value]
     if isinstance(given, bool) and kind not in _NEVER_TRUE:
         return int(given)
-    return whole(call, name, given)
+    number, of = whole(call, name, given), KINDS[kind]
+    return number if number >= 0 or of.signed else number & (1 << 8 * min(of.size_bytes, _WIDEST)) - 1
 
 
 def source(
@@ -78,8 +81,8 @@ def source(
     lines = [f"def {name}(acl{', *, ' if takes else ''}{takes}):"]
     numbers = [each for each in parameters if each.number]
     lines += [
-        f"    if {each.name}.__class__ is not int: {each.name} = plain({name!r}, {each.name!r}, {each.name}, "
-        f"{each.kind!r})"
+        f"    if {each.name}.__class__ is not int{'' if KINDS[each.kind].signed else f' or {each.name} < 0'}: "
+        f"{each.name} = plain({name!r}, {each.name!r}, {each.name}, {each.kind!r})"
         for each in numbers
     ]
     known = {"runtime": False, "context": False}

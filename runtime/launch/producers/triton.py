@@ -90,7 +90,11 @@ class TritonKernel:
     def __getitem__(self, grid: Any) -> Launch:
         """Return a function that launches on a grid: `kernel[(8, 2)](x, y, n, stream=s)`."""
         try:
-            return self._grids[grid]
+            made = self._grids[grid]
+            for axis in grid if type(grid) is tuple else (grid,):
+                if type(axis) is not int and not hasattr(axis, "__index__"):
+                    return self._grid(grid)  # 8.0 is the key that 8 is, and no grid
+            return made
         except KeyError:
             return self._grid(grid)
         except TypeError:  # what cannot be a key

@@ -79,6 +79,11 @@ ROWS: list[Row] = [
     # 13.8: fills
     ("aclrtMemset", {"devPtr": D, "maxCount": 32, "value": 1, "count": 64}, 107000, []),
     ("aclrtMemset", {"count": 0}, 0, []),
+    # a number below 0 is what C makes of it where a type has no sign
+    *[("aclrtMemset", {"devPtr": D, "maxCount": room, "value": 1, "count": -1}, 107000, []) for room in (64, -1)],
+    ("aclrtMemsetAsync", {"devPtr": D, "maxCount": 64, "value": 1, "count": -1, "stream": S}, 107000, ["EE1003"]),
+    ("aclrtMemcpy", {**COPY, "count": -1}, 107000, ["EE1003"]),
+    ("aclrtMemsetD32", {"ptr": D, "memSize": 64, "value": 1, "N": -1}, 100000, ["EH0009"]),
     ("aclrtMemset", {"maxCount": 64, "value": 1, "count": 64}, 100000, ["EH0008"]),
     ("aclrtMemsetAsync", {"devPtr": D, "maxCount": 32, "value": 1, "count": 64, "stream": S}, 107000, ["EE1003"]),
     ("aclrtMemsetD32", {"ptr": D, "memSize": 8, "value": 1, "N": 4}, 100000, ["EH0009"]),

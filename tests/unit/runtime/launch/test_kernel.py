@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from chips.tasks import Nop
@@ -62,6 +64,20 @@ def test_a_write_that_fails_leaves_no_block(machine: Runtime, device: Device) ->
     assert program.kernel("unwritten").address
     program.close()
     assert holdings(machine)["memory"] == before
+
+
+@pytest.mark.parametrize("wrong", [1.0, True, np.float32(1)])
+def test_a_number_that_equals_a_block_count_which_was_used_is_refused(
+    stream: Stream, make_kernel: MakeKernel, wrong: Any
+) -> None:
+    kernel = make_kernel("blocks")
+    grid = kernel[1]
+    grid(0, stream=stream)
+    assert kernel[np.int64(1)] is grid
+    for launch in (lambda: kernel[wrong], lambda: kernel.launch(stream, wrong, 0)):
+        with pytest.raises(errors.InvalidArgument, match="blocks; allowed are 1 to 65535"):
+            launch()
+    kernel.launch(stream, np.int64(1), 0)
 
 
 @pytest.mark.parametrize("blocks", [0, -1, 65536, 1.0, None, "8"])

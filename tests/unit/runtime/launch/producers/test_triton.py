@@ -278,6 +278,15 @@ def test_an_empty_grid_sends_nothing(load: Load, stream: Stream, grid: Any) -> N
     assert seen == []
 
 
+@pytest.mark.parametrize("wrong", [2.0, (2.0,), (2, 3.0)])
+def test_a_number_that_equals_an_axis_which_was_used_is_refused(load: Load, wrong: Any) -> None:
+    kernel = load()
+    for grid in (2, (2,), (2, 3)):
+        assert kernel[grid]
+    with pytest.raises(errors.InvalidArgument, match="a grid is one to three whole numbers"):
+        kernel[wrong]
+
+
 def test_more_than_65535_blocks_are_refused_with_the_cure(load: Load, stream: Stream) -> None:
     kernel = load()
     for grid in (65536, (256, 256), (1 << 20, 1 << 10)):

@@ -16,7 +16,7 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import CountNotify, Notify
-from runtime.errors.whole import whole, whole_or_none, wholes
+from runtime.errors.arguments import whole, whole_or_none, wholes
 from runtime.launch.program import Program
 
 if TYPE_CHECKING:

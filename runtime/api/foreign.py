@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.api.streams import Stream
+from runtime.errors.arguments import check_stream, is_whole, whole
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -26,13 +27,7 @@ def stream_of(device: Device, foreign: Any) -> Stream:
         default = device.context.default_stream
         assert isinstance(default, Stream)
         found = device.runtime.handles.get(handle, Stream) if handle else default
-    found.check_open()
-    if found.device is not device:
-        raise errors.fault(
-            "ACL_ERROR_RT_STREAM_CONTEXT", f"{found!r} is not a stream of device {device.user_id}",
-            hint=f"ask device {found.device.user_id} for it",
-        )
-    return found
+    return check_stream("stream_of", found, Stream, device)
 
 
 def _handle(foreign: Any) -> int:
@@ -43,9 +38,9 @@ def _handle(foreign: Any) -> int:
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"__npu_stream__ speaks version {version} of the protocol; "
                 f"{_VERSION} is known here", hint="use a newer version of this package",
             )
-    if isinstance(foreign, bool) or not isinstance(foreign, int):
+    if not is_whole(foreign):
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"a {type(foreign).__name__} is no stream",
             hint="pass a Stream, a handle as int, or an object with __npu_stream__",
         )
-    return foreign
+    return whole("stream_of", "stream", foreign)

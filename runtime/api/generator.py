@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.errors.mixing import NotCopied, check_same_runtime
+from runtime.errors.arguments import check_same_runtime
+from runtime.errors.not_copied import NotCopied
 from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, check_generator, queue_random
 from runtime.memory.device import DeviceBuffer
 

@@ -16,12 +16,10 @@ from runtime.core.diagnostics.resource_report import creation_site
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.arguments import check_instance, check_same_runtime, whole, wholes
 from runtime.errors.closing import each
-from runtime.errors.instances import check_instance
-from runtime.errors.mixing import check_same_runtime
-from runtime.errors.whole import whole, wholes
 from runtime.launch.copy.copy import copy_now, size_of
-from runtime.launch.copy.fill import fill_now
+from runtime.launch.copy.fill import check_fill, fill_now
 from runtime.memory import ipc, registered
 from runtime.memory.allocator import HUGE_FIRST, Allocator
 from runtime.memory.array import DeviceArray, shape_of
@@ -210,14 +208,7 @@ class DeviceMemory(core.Device):
 
     def fill(self, buffer: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Set bytes of a device buffer now."""
-        buffer.check_open()
-        check_same_runtime("fill", self, buffer)
-        value, count = whole("fill", "value", value), buffer.size if size is None else whole("fill", "size", size)
-        if not 0 <= value <= 0xFF or not 0 <= count <= buffer.size:
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {buffer.size} bytes with {value}",
-                hint="the value is one byte, the size at most the buffer's",
-            )
+        value, count = check_fill("Device.fill", self, buffer, value, size)
         if count:
             fill_now(self.context, buffer.address, buffer.size, value, count, "fill")
 

@@ -6,8 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from runtime.errors.mixing import check_same_runtime
-from runtime.errors.whole import whole
+from runtime.errors.arguments import check_same_runtime, whole
 from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
 from runtime.memory.fences import Lifetime, Timeline

@@ -16,9 +16,15 @@ from runtime.core.stream import stream as core
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
-from runtime.errors.instances import check_callable, check_instance
-from runtime.errors.mixing import check_same_runtime
-from runtime.errors.whole import whole, whole_or_none, wholes
+from runtime.errors.arguments import (
+    BUFFERS,
+    check_callable,
+    check_instance,
+    check_same_runtime,
+    whole,
+    whole_or_none,
+    wholes,
+)
 from runtime.launch.copy.copy import copy_in_stream
 from runtime.launch.copy.direction import inferred
 from runtime.launch.copy.fill import BYTE_TO_WORD, check_fill, queue_fill
@@ -36,9 +42,6 @@ if TYPE_CHECKING:
     from runtime.memory.host import HostBuffer
 
 _WORD_BYTES = 8
-
-
-_BUFFERS = "pass a buffer from device.alloc() or device.upload()"
 
 
 def _check_event(call: str, event: object) -> None:
@@ -161,10 +164,8 @@ class Stream(core.Stream):
 
     def fill(self, target: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Queue the setting of bytes of a device buffer: all, or the first `size`."""
-        check_instance("Stream.fill", "target", target, Buffer, _BUFFERS)
-        value = whole("Stream.fill", "value", value)
-        check_same_runtime("Stream.fill", self.device, target)
-        if count := check_fill(target, value, size):
+        value, count = check_fill("Stream.fill", self.device, target, value, size)
+        if count:
             queue_fill(self, target.address, target.size, value * BYTE_TO_WORD, count, "Stream.fill", target)
 
     def copy_rows(self, dst: DeviceBuffer | HostBuffer, dst_pitch: int, src: DeviceBuffer | HostBuffer, src_pitch: int,
@@ -331,7 +332,7 @@ class Stream(core.Stream):
         Args:
             size_bytes: 1, 2, 4 or 8; the address must be a multiple of it.
         """
-        check_instance("Stream.write_value", "target", target, Buffer, _BUFFERS)
+        check_instance("Stream.write_value", "target", target, Buffer, BUFFERS)
         target.check_open()
         check_same_runtime("write_value", self.device, target)
         value, size_bytes = wholes("write_value", value=value, size_bytes=size_bytes)
@@ -357,7 +358,7 @@ class Stream(core.Stream):
             value: compared as a signed number of 64 bits.
             test: at least `value`, equal to it, any bit in common with it, or not all bits set by both together.
         """
-        check_instance("Stream.wait_value", "target", target, Buffer, _BUFFERS)
+        check_instance("Stream.wait_value", "target", target, Buffer, BUFFERS)
         target.check_open()
         check_same_runtime("wait_value", self.device, target)
         value = whole("wait_value", "value", value)

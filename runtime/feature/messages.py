@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES, MessageDriver, QueueState
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.core.submission.reclaim import reclaim
-from runtime.errors.mixing import check_same_runtime
+from runtime.errors.arguments import check_same_runtime
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
 

@@ -19,9 +19,8 @@ from runtime import errors
 from runtime.core.diagnostics.tracing import span
 from runtime.core.stream.stream import Stream
 from runtime.core.submission.submit import note_last
-from runtime.errors.instances import STREAMS, check_instance
-from runtime.errors.mixing import NotCopied
-from runtime.errors.whole import is_whole, whole
+from runtime.errors.arguments import STREAMS, check_instance, check_stream, is_whole, whole
+from runtime.errors.not_copied import NotCopied
 from runtime.launch.argument_check import check_slots, note_short_block
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
@@ -360,16 +359,11 @@ class Kernel(NotCopied):
 
     def check_stream(self, stream: Stream) -> None:
         """Raise where the kernel cannot be launched in a stream."""
-        check_instance("launch", "stream", stream, Stream, STREAMS)
-        stream.check_open()
+        check_stream(
+            "launch", stream, Stream, self.program.device, f"kernel {self.name}",
+            hint="load the program on the stream's device",
+        )
         self.check_loaded()
-        if stream.device is not self.program.device:
-            raise errors.fault(
-                "ACL_ERROR_RT_STREAM_CONTEXT",
-                f"kernel {self.name} is on device {self.program.device.user_id}, the stream on {stream.device.user_id}",
-                ee="EE1010", params=("launch", "stream", "it belongs to another device"),
-                hint="load the program on the stream's device",
-            )
 
     def _check_blocks(self, blocks: int, least: int = 1) -> int:
         """Return a block count as a plain int; InvalidArgument 107000 where it is none that a launch can have."""

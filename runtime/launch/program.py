@@ -17,7 +17,7 @@ from chips.memory_rules import internal_flags
 from npuhal.files import read_bytes
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
-from runtime.errors.mixing import NotCopied
+from runtime.errors.not_copied import NotCopied
 from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.aicpu.library import send, withdraw
 from runtime.launch.foreign import check_core, foreign_core

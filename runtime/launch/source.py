@@ -10,8 +10,7 @@ from chips.binary import AicpuKernel, AicpuProgram, BinaryError, LoadOptions, Pr
 from chips.binary.kernels import Kernel
 from npuhal.records import replace
 from runtime import errors
-from runtime.errors.instances import check_instance
-from runtime.errors.whole import whole
+from runtime.errors.arguments import check_instance, whole
 
 if TYPE_CHECKING:
     from chips import Chip

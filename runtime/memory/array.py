@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.device import DeviceBuffer

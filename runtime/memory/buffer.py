@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from runtime import errors
-from runtime.errors.mixing import NotCopied
-from runtime.errors.whole import whole, whole_or_none
+from runtime.errors.arguments import whole, whole_or_none
+from runtime.errors.not_copied import NotCopied
 from runtime.memory.location import Location
 
 Self = TypeVar("Self", bound="Buffer")

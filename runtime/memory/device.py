@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.errors.mixing import check_same_runtime
+from runtime.errors.arguments import check_same_runtime
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.location import Location

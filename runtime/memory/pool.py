@@ -16,9 +16,9 @@ from functools import partial
 from typing import Protocol
 
 from runtime import errors
+from runtime.errors.arguments import whole as whole_number
+from runtime.errors.arguments import whole_or_none
 from runtime.errors.closing import each
-from runtime.errors.whole import whole as whole_number
-from runtime.errors.whole import whole_or_none
 from runtime.memory.allocator import below
 from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
 from runtime.memory.fences import Mark, Timeline, mark

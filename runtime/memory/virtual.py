@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from npuhal import constants as c
 from runtime import errors
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.errors.arguments import check_same_runtime, whole
 from runtime.errors.closing import closing
-from runtime.errors.mixing import NotCopied, check_same_runtime
-from runtime.errors.whole import whole
+from runtime.errors.not_copied import NotCopied
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 

@@ -235,7 +235,7 @@ def test_stream_of_another_device_is_refused(url: str) -> None:
 
         kernel = here.load(minimal_kernel("here", 1)).only
         with there.create_stream() as stream:
-            with pytest.raises(errors.ContextError, match="the stream on 1"):
+            with pytest.raises(errors.ContextError, match="the stream is on device 1"):
                 kernel[1](0, stream=stream)
             with pytest.raises(errors.ContextError, match="cannot be recorded"):
                 here.create_event().record(stream)

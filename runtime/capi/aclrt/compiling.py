@@ -15,7 +15,7 @@ from runtime.capi.aclrt import predicates
 from runtime.capi.aclrt.checks import Action, Check, foreign_model
 from runtime.capi.aclrt.kinds import KINDS, Parameter
 from runtime.core.process.current import foreign_stream
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 
 PREDICATES = {name: value for name, value in vars(predicates).items() if not name.startswith("_")}
 """What conditions may use besides parameters."""

@@ -36,8 +36,8 @@ from runtime.driver.queues.arguments import WindowDriver
 from runtime.driver.queues.scheduler import capabilities
 from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
-from runtime.errors.mixing import NotCopied
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
+from runtime.errors.not_copied import NotCopied
 from runtime.memory.arguments import ArgumentPools
 from runtime.memory.kernel_pool import KernelPool
 

@@ -11,7 +11,7 @@ from chips.tasks import TimeoutSet
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import time_limits
-from runtime.errors.whole import whole, whole_or_none
+from runtime.errors.arguments import whole, whole_or_none
 
 if TYPE_CHECKING:
     from chips.chip import Chip

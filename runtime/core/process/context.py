@@ -19,7 +19,7 @@ from runtime.core.stream import creation
 from runtime.core.stream.failure import ContextFailure
 from runtime.core.sync import synchronize as sync
 from runtime.core.sync.capture_gate import CaptureGate
-from runtime.errors.mixing import NotCopied
+from runtime.errors.not_copied import NotCopied
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

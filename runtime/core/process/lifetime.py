@@ -62,7 +62,7 @@ def started() -> Runtime | None:
 def exchange(one: Runtime | None) -> Runtime | None:
     """Make another runtime, or none, the process's own, and return the one before, which stays open: for test fixtures.
 
-    Objects of the two do not mix; see `runtime.errors.mixing`.
+    Objects of the two do not mix; see `runtime.errors.arguments`.
     """
     global _the_one
     with _making:

@@ -38,8 +38,8 @@ from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
 from runtime.driver.resource_table import VirtualMemory
-from runtime.errors.mixing import NotCopied
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
+from runtime.errors.not_copied import NotCopied
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
 

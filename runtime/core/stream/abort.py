@@ -18,7 +18,7 @@ from runtime.core.device.time_limits import STREAM_LIMIT_S
 from runtime.core.stream import queues
 from runtime.core.submission.ring import run_callbacks
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort

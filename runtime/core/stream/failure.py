@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.modes import FailureMode as FailureMode
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     from runtime.core.ports import ContextPort, StreamPort

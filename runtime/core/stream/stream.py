@@ -28,7 +28,7 @@ from runtime.core.submission.sink_stack import SinkStack
 from runtime.core.submission.submit import aborted, submit
 from runtime.core.sync import synchronize as sync
 from runtime.driver.queues import NO_ID, QueuePair
-from runtime.errors.mixing import NotCopied
+from runtime.errors.not_copied import NotCopied
 
 if TYPE_CHECKING:
     from chips.registry import Plugin

@@ -17,7 +17,8 @@ from runtime.core.sync.event_queries import EventQueries
 from runtime.core.sync.event_state import EventState
 from runtime.core.sync.recording import Recording
 from runtime.core.sync.signals import IdSignal, Signal
-from runtime.errors.mixing import NotCopied, check_same_runtime
+from runtime.errors.arguments import check_same_runtime
+from runtime.errors.not_copied import NotCopied
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device

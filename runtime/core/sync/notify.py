@@ -25,9 +25,9 @@ from runtime.core.sync.behind import free_behind
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
+from runtime.errors.arguments import check_same_runtime, whole
 from runtime.errors.closing import each
-from runtime.errors.mixing import NotCopied, check_same_runtime
-from runtime.errors.whole import whole
+from runtime.errors.not_copied import NotCopied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

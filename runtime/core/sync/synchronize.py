@@ -15,7 +15,7 @@ from runtime.core.device import time_limits
 from runtime.core.diagnostics import hang
 from runtime.core.submission import completion, submit
 from runtime.core.submission.ring import run_callbacks
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from runtime import errors
 from runtime.core.device import teardown
-from runtime.errors.whole import whole_or_none
+from runtime.errors.arguments import whole_or_none
 from runtime.feature.graph import view
 from runtime.feature.graph.cost import Cost, cost_of
 from runtime.feature.graph.editing.graph_editing import GraphEditing, words_kept, words_of, wrong_kind

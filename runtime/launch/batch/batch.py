@@ -18,8 +18,6 @@ from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.prepared import sends_plainly
 from runtime.core.submission.ring import TaskInfo
-from runtime.errors.mixing import check_same_runtime
-from runtime.errors.whole import whole
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES
 from runtime.launch.argument_check import check_slots, launch_words
 from runtime.launch.batch.many import table
@@ -201,12 +199,11 @@ class Batch:
 
     def fill(self, target: Any, value: int, size: int | None = None) -> None:
         """Note the setting of bytes of a device buffer; see `Stream.fill`."""
-        value = whole("fill", "value", value)
-        stream, word = self._stream, value * BYTE_TO_WORD
-        check_same_runtime("Batch.fill", stream.device, target)
-        count = check_fill(target, value, size)
+        stream = self._stream
+        value, count = check_fill("Batch.fill", stream.device, target, value, size)
         if not count:
             return
+        word = value * BYTE_TO_WORD
         alone = partial(queue_fill, stream, target.address, target.size, word, count, "Batch.fill", target)
         if stream.device.chip.prop("memsetTaskSupport") != "MEMSET_TASK_SUPPORT":
             self._add(None, alone, (target,))

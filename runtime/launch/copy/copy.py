@@ -17,7 +17,7 @@ from chips.tasks import CopyKind, MemcpyAsync
 from runtime import errors
 from runtime.core.submission.prepared import KEPT, prepare
 from runtime.driver.p2p import PeerDriver
-from runtime.errors.mixing import check_same_runtime
+from runtime.errors.arguments import check_same_runtime
 from runtime.launch.copy import sync_copy as now
 from runtime.launch.copy import transfer
 from runtime.launch.copy.direction import Direction, inferred, settle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import errors
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 from runtime.memory.buffer import Buffer
 from runtime.memory.elements import as_bytes
 from runtime.memory.location import Location

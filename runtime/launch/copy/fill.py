@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, Memset
 from runtime import errors
-from runtime.errors.whole import whole
+from runtime.errors.arguments import BUFFERS, check_instance, check_same_runtime, whole
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import check_capacity
 from runtime.launch.copy.transfer import Keeper
 from runtime.launch.gate import check_blocking
+from runtime.memory.buffer import Buffer
 from runtime.memory.location import Location, locate
 
 if TYPE_CHECKING:
+    from runtime.core.device.device import Device
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
     from runtime.memory.device import DeviceBuffer
@@ -43,21 +45,22 @@ def fill_words_now(context: Context, dst: int, word: int, count: int) -> None:
         context.device.memory.write(dst + start, word.to_bytes(4, "little") * (size // 4))
 
 
-def check_fill(target: DeviceBuffer, value: int, size: int | None) -> int:
-    """Return how many bytes of a buffer are to be set to a byte: `size`, or all.
+def check_fill(call: str, device: Device, target: DeviceBuffer, value: int, size: int | None) -> tuple[int, int]:
+    """Return the byte that a buffer is to be set to, and for how many bytes: `size`, or all.
 
     Raises:
-        InvalidArgument 107000: the buffer was freed or is too small, or the value is no byte.
+        InvalidArgument 107000: it is no buffer, was freed, is too small or of another runtime; the value is no byte.
     """
+    check_instance(call, "target", target, Buffer, BUFFERS)
     target.check_open()
-    whole("fill", "value", value)
-    count = target.size if size is None else whole("fill", "size", size)
-    if not 0 <= value <= _BYTE or not 0 <= count <= target.size:
+    check_same_runtime(call, device, target)
+    byte, count = whole(call, "value", value), target.size if size is None else whole(call, "size", size)
+    if not 0 <= byte <= _BYTE or not 0 <= count <= target.size:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"fill {count} of {target.size} bytes with {value}",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {count} of {target.size} bytes with {byte}",
             hint="the value is one byte, the size at most the buffer's",
         )
-    return count
+    return byte, count
 
 
 def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, call: str, *keep: object) -> None:

@@ -9,7 +9,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 from runtime.feature.graph.recording.node import Node, NodeKind
 from runtime.launch.args import SLOT_BYTES, all_slots, single_slot
 

@@ -18,7 +18,7 @@ from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.two_tasks import TwoTaskSend
-from runtime.errors.mixing import check_same_runtime
+from runtime.errors.arguments import check_same_runtime
 from runtime.feature.graph.execution.inside import TasksOfModel
 
 if TYPE_CHECKING:

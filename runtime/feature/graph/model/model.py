@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.driver import resources as id_kinds
-from runtime.errors.mixing import NotCopied
+from runtime.errors.not_copied import NotCopied
 from runtime.feature.graph.execution.model_execution import ModelExecution
 from runtime.feature.graph.model import model_streams
 from runtime.feature.graph.model.aicpu_launcher import AicpuLauncher

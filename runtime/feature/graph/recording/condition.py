@@ -20,7 +20,7 @@ from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.sync.notify import Notify
-from runtime.errors.whole import whole
+from runtime.errors.arguments import whole
 from runtime.feature.graph.graph import Graph
 from runtime.feature.graph.recording.branch import branch_of
 

@@ -37,7 +37,7 @@ def test_what_is_no_stream(device: Device, thing: Any) -> None:
 
 def test_streams_that_cannot_be_used(machine: Runtime, device: Device, stream: Stream) -> None:
     handle = stream.handle
-    with pytest.raises(errors.ContextError, match="not a stream of device 1"):
+    with pytest.raises(errors.ContextError, match="what it is used with on device 1"):
         machine.device(1).stream_of(stream)
     with pytest.raises(errors.NotSupported, match="version 9"):
         device.stream_of(Theirs(handle, 9))

@@ -110,7 +110,7 @@ def test_options_that_no_chip_takes(name: str, value: int) -> None:
 def test_a_kernel_of_another_device_is_refused(machine: Runtime, make_kernel: MakeKernel) -> None:
     kernel = make_kernel("here")
     there = machine.device(1).create_stream()
-    with pytest.raises(errors.ContextError, match="the stream on 1") as caught:
+    with pytest.raises(errors.ContextError, match="the stream is on device 1") as caught:
         kernel[1](0, stream=there)
     assert (caught.value.code, caught.value.message_id) == (107003, "EE1010")
 

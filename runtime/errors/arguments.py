@@ -1,0 +1,169 @@
+"""Whether an argument is what it should be: one answer for every way into the API.
+
+*Whole numbers*: sizes, counts, values, indices, ids, block counts and time limits. Whatever acts as an index is taken,
+NumPy's integers among them, and goes on as a plain `int`: what is packed, hashed or compared behind the entry never
+meets another type. `bool`, `float` and text are refused, for they are mistakes.
+
+*Objects*: streams, events, buffers and functions are of the right kind, open, and of the right device or runtime.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from typing import Any, SupportsIndex, TypeVar, overload
+
+from npuhal.words import shown
+from runtime.errors.raising import fault
+
+__all__ = [
+    "BUFFERS", "STREAMS", "check_callable", "check_instance", "check_same_runtime", "check_stream", "is_whole", "whole",
+    "whole_or_none", "wholes",
+]  # fmt: skip
+
+STREAMS = "pass a stream from device.create_stream(), or leave it out for the device's default stream"
+"""Where streams come from."""
+BUFFERS = "pass a buffer from device.alloc() or device.upload()"
+"""Where buffers come from."""
+
+_LEAST, _MOST = -1 << 63, (1 << 64) - 1
+"""What 64 bits can be taken for: nothing below is wider."""
+
+StreamKind = TypeVar("StreamKind")
+
+
+# -- whole numbers -------------------------------------------------------------------------------------------------
+
+
+def is_whole(value: object) -> bool:
+    """Whether `whole` takes an argument: to be asked where it was found as a key, for 8.0 and True find 8 and 1."""
+    return type(value) is int or (hasattr(value, "__index__") and not isinstance(value, bool))
+
+
+def whole(call: str, name: str, value: SupportsIndex) -> int:
+    """Return an argument as a plain int.
+
+    Args:
+        call: what was called, for the message.
+        name: what the argument is called there.
+
+    Raises:
+        InvalidArgument 107000: it is no whole number, or none that fits into 64 bits, with or without a sign.
+    """
+    number: int | None = None
+    if type(value) is int:
+        number = value
+    elif not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            number = operator.index(value)
+    if number is not None and _LEAST <= number <= _MOST:
+        return number
+    rule = "a whole number" if number is None else "a whole number of 64 bits"
+    raise fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {shown(value)} of type {type(value).__name__}; it must be "
+        f"{rule}", ee="EE1003", params=(call, shown(value), name, rule),
+        hint=f"pass an int, or an integer of NumPy, for {name}",
+    )
+
+
+@overload
+def whole_or_none(call: str, name: str, value: None) -> None: ...
+
+
+@overload
+def whole_or_none(call: str, name: str, value: SupportsIndex) -> int: ...
+
+
+@overload
+def whole_or_none(call: str, name: str, value: SupportsIndex | None) -> int | None: ...
+
+
+def whole_or_none(call: str, name: str, value: SupportsIndex | None) -> int | None:
+    """Return an argument as a plain int, or None where it was left out; see `whole`."""
+    return None if value is None else whole(call, name, value)
+
+
+def wholes(call: str, **values: SupportsIndex) -> tuple[int, ...]:
+    """Return several arguments as plain ints, by their names; see `whole`."""
+    return tuple(whole(call, name, value) for name, value in values.items())
+
+
+# -- objects -------------------------------------------------------------------------------------------------------
+
+
+def check_instance(call: str, name: str, value: object, kinds: type | tuple[type, ...], hint: str) -> None:
+    """Refuse an argument of another kind.
+
+    Args:
+        call: what was called, for the message.
+        name: what the argument is called there.
+        hint: where such objects come from.
+
+    Raises:
+        InvalidArgument 107000: it is none of these.
+    """
+    if not isinstance(value, kinds):
+        _refuse(call, name, value, hint, *(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,))))
+
+
+def check_callable(call: str, name: str, value: object) -> None:
+    """Refuse what cannot be called.
+
+    Raises:
+        InvalidArgument 107000: it is no function.
+    """
+    if not callable(value):
+        _refuse(call, name, value, "pass a function, or another object that can be called", "function")
+
+
+def _refuse(call: str, name: str, value: object, hint: str, *kinds: str) -> None:
+    needed = " or ".join(kinds)
+    raise fault(
+        "ACL_ERROR_RT_PARAM_INVALID",
+        f"{call}: {name} is {shown(value)}, a {type(value).__name__}; it must be a {needed}",
+        ee="EE1003", params=(call, shown(value), name, f"a {needed}"), hint=hint,
+    )
+
+
+def check_stream(
+    call: str, stream: object, kind: type[StreamKind], device: Any, what: str = "", hint: str = ""
+) -> StreamKind:
+    """Return a stream that is one, open, and on a device.
+
+    Args:
+        kind: the class of streams.
+        what: what it is used with, and hint: what to do, for the message.
+
+    Raises:
+        InvalidArgument 107000: it is no stream. InvalidHandle 107017: it was closed.
+        ContextError 107003: it is on another device.
+    """
+    check_instance(call, "stream", stream, kind, STREAMS)
+    found: Any = stream
+    found.check_open()
+    if found.device is not device:
+        raise fault(
+            "ACL_ERROR_RT_STREAM_CONTEXT", f"{call}: the stream is on device {found.device.user_id}, "
+            f"{what or 'what it is used with'} on device {device.user_id}", ee="EE1010",
+            params=(call, "stream", "it belongs to another device"),
+            hint=hint or f"use a stream of device {device.user_id}",
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def check_same_runtime(call: str, device: Any, *others: Any) -> None:
+    """Refuse things of another `Runtime` than a device's; what has no device (plain host memory) passes.
+
+    Raises:
+        InvalidArgument 107000: naming the thing.
+    """
+    runtime = device.runtime
+    for other in others:
+        owner: Any = other if hasattr(other, "runtime") else getattr(other, "device", None)
+        if owner is not device and getattr(owner, "runtime", runtime) is not runtime:
+            raise fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {other!r} belongs to another Runtime ({owner.runtime.url}) "
+                f"than device {device.user_id} ({runtime.url})", ee="EE1006",
+                params=(call, "object of another Runtime", "not usable here"),
+                hint="use the objects of one Runtime together; copy through NumPy arrays between two",
+            )

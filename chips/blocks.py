@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chips.tasks import Task
 
 FLAG_BYTES = 64
-"""Room of the private flag of a memory wait; it starts as zeros."""
+"""Size of the private flag of a memory wait; it starts as zeros."""
 
 
 @dataclass(frozen=True, slots=True)

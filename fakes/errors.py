@@ -26,7 +26,7 @@ class NotShareable(FakeError):
 
 
 class HostRefused(FakeError):
-    """The system under the fake refuses what the fake needs: descriptors, addresses, memory, room on a disk."""
+    """The system under the fake refuses what the fake needs: descriptors, addresses, memory, space on a disk."""
 
     def __init__(self, what: str, problem: OSError | int, cure: str = "") -> None:
         self.errno = problem if isinstance(problem, int) else problem.errno or 0
@@ -62,7 +62,7 @@ class MemoryFault(FakeError):
 
 
 class OutOfDeviceMemory(FakeError):
-    """A memory pool of the fake has no room for a request."""
+    """A memory pool of the fake has no space for a request."""
 
 
 class Hang(FakeError):

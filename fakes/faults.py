@@ -96,7 +96,7 @@ class Faults:
     out_of_memory_from: int | None = None
     """Device allocations of at least this many bytes fail."""
     slow_credit: int = 0
-    """Slots of a ring that a send which lacks room gets back at a time, however far the device is; 0: all there are."""
+    """Slots that a send which lacks space gets back at a time, however far the device is; 0: all there are."""
 
     def on_call(self, name: str, code: int | str, nth: int = 1, times: int = 1) -> CallRule:
         """Let the n-th call of a HAL function, counted from now, return an error code (a number or its C name)."""

@@ -280,10 +280,10 @@ class _Session:
     def _lend(self, recorded: int, size: int, data: bytes = b"") -> int:
         buffer = self._memory.get(recorded)
         if buffer is None or ctypes.sizeof(buffer) < max(size, len(data)):
-            room = max(size, len(data), 1)
-            space = ctypes.create_string_buffer(room + _HOST_PAGE)
+            size_bytes = max(size, len(data), 1)
+            space = ctypes.create_string_buffer(size_bytes + _HOST_PAGE)
             offset = (recorded - ctypes.addressof(space)) % _HOST_PAGE  # what is registered begins on a page
-            buffer = self._memory[recorded] = (ctypes.c_char * room).from_buffer(space, offset)
+            buffer = self._memory[recorded] = (ctypes.c_char * size_bytes).from_buffer(space, offset)
         if data:
             ctypes.memmove(buffer, data, len(data))
         return ctypes.addressof(buffer)

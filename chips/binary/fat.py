@@ -148,16 +148,16 @@ def _library_parts(host: ElfFile, name: str, index: int, base: int) -> Iterator[
         raise MalformedElf(f"the version of {name}", version, f"this layout has version {_LIBRARY_VERSION}")
     position = struct.calcsize("II")
     for _ in range(count):
-        kind, length, room = _unpack(host, "III", content, position, name)
+        kind, length, capacity = _unpack(host, "III", content, position, name)
         position += struct.calcsize("III")
-        if length > room or position + room > len(content):
+        if length > capacity or position + capacity > len(content):
             raise MalformedElf(
                 f"a part of {name}", length, f"the section has {len(content)} bytes", "get the file again"
             )
         part, magic = _LIBRARY_PARTS.get(kind, (f"type {kind}", None))
         data = content[position : position + length]
         yield DeviceBinary(Layout.LIBRARY, offset + position, data, library, soc, part, magic)
-        position += room
+        position += capacity
 
 
 def _launch_parts(host: ElfFile, sections: dict[str, int], base: int) -> Iterator[DeviceBinary]:

@@ -22,7 +22,7 @@ _VECTOR_CACHE: Final = 16384
 class Placement(NamedTuple):
     """A request for kernel memory, in bytes: ``size`` to ask for, from the kernel pool or from the driver.
 
-    The driver's block has room for moving the start up to a page; a pool block starts on one.
+    The driver's block has space for moving the start up to a page; a pool block starts on one.
     """
 
     size: int
@@ -38,7 +38,7 @@ def device_size(load_size: int, chip: Chip) -> int:
 def plan_placement(load_size: int, chip: Chip, *, read_only: bool, pool: bool | None = None) -> Placement:
     """Return what to allocate for an image of ``load_size`` bytes.
 
-    ``pool`` says whether the kernel pool has room; left out, a chip with a pool uses it. Read-only and writable images
+    ``pool`` says whether the kernel pool has space; left out, a chip with a pool uses it. Read-only and writable images
     never share a pool block.
     """
     size = device_size(load_size, chip)

@@ -19,7 +19,7 @@ from chips.programs.stream import DIAGNOSTIC_BYTES
 from npuhal.records import dataclass
 
 STORED_BYTES = 24
-"""Room behind the diagnostic area for the tables of the chosen sub-model: queue list, queue count, counter list."""
+"""Space behind the diagnostic area for the tables of the chosen sub-model: queue list, queue count, counter list."""
 
 
 class ConditionKind(IntEnum):

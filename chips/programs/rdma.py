@@ -84,7 +84,7 @@ class ProducerIndexModify:
     """Add to the producer index of ``count`` doorbell values before a replay.
 
     ``table``: address of ``count`` 64-bit addresses.  Each points to a doorbell value (index in bits 47..32) with what
-    to add 16 bytes behind it, in the same bits.  ``dfx``: room for the old values, 8 bytes each.
+    to add 16 bytes behind it, in the same bits.  ``dfx``: space for the old values, 8 bytes each.
     """
 
     table: int

@@ -20,7 +20,7 @@ PHYSICAL_ACCESS = 0x1_0000_0001
 """Bits of the AXI_USER register: cleared, loads and stores use physical addresses; set, virtual ones."""
 
 DIAGNOSTIC_BYTES = 128
-"""Room that a block with a diagnostic area needs behind it (``TS_STARS_COND_DFX_SIZE``)."""
+"""Space that a block with a diagnostic area needs behind it (``TS_STARS_COND_DFX_SIZE``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

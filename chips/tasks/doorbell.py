@@ -67,7 +67,7 @@ class RdmaDoorbell(Task):
 class RdmaPiValueModify(Task):
     """Correct the producer indices of RDMA queues before a replay: device addresses of the doorbell values.
 
-    ``table_addr`` is where the list of addresses goes, ``trace_addr`` room for the old values.
+    ``table_addr`` is where the list of addresses goes, ``trace_addr`` space for the old values.
     """
 
     type: ClassVar[TaskType] = TaskType.RDMA_PI_VALUE_MODIFY

@@ -30,8 +30,8 @@ def _text(task: Task, address: int, use: str) -> str:
     memory = task.machine.memory
     pointer = memory.device_pointer(address, 1, use)
     block = memory.find(address)
-    room = _LONGEST_NAME if block is None else min(_LONGEST_NAME, block.base + block.size - address)
-    return ctypes.string_at(pointer, room).split(b"\0", 1)[0].decode("utf-8", "replace")
+    most = _LONGEST_NAME if block is None else min(_LONGEST_NAME, block.base + block.size - address)
+    return ctypes.string_at(pointer, most).split(b"\0", 1)[0].decode("utf-8", "replace")
 
 
 def perform(task: Task, fields: Mapping[str, int]) -> None:

@@ -46,7 +46,7 @@ def begin(device: Device, address: int) -> None:
 
 
 def report(task: Task, error_type: int, code: int, stream_id: int, task_id: int) -> None:
-    """Write an element about a failed task, if the host has handed a ring over and there is room."""
+    """Write an element about a failed task, if the host has handed a ring over and there is space."""
     device = task.device
     start, memory = device.error_ring, task.machine.memory
     if not start:

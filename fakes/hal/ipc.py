@@ -28,7 +28,7 @@ class IpcCalls(NamedChapter):
         self.machine.names.forget_card(devid)
 
     def halShmemCreateHandle(self, address: int, size: int, name: int, length: int) -> int:
-        """Name a block of device memory; `name` has room for at least 65 bytes."""
+        """Name a block of device memory; `name` has space for at least 65 bytes."""
         block = self.machine.memory.find(address)
         if not name or length < NAME_BYTES or block is None or block.kind is not Kind.DEVICE or block.base != address:
             return c.DRV_ERROR_INVALID_VALUE
@@ -70,7 +70,7 @@ class IpcCalls(NamedChapter):
             block = self.machine.imports.open(export)
         if block is None:
             return c.DRV_ERROR_IOCRL_FAIL
-        base = self.machine.memory.reserve(_room(block))
+        base = self.machine.memory.reserve(_reserved_bytes(block))
         if base is None:
             self.machine.imports.close(block)
             return c.DRV_ERROR_OUT_OF_MEMORY
@@ -94,7 +94,7 @@ class IpcCalls(NamedChapter):
         if block is None:
             return c.DRV_ERROR_INVALID_VALUE
         self.machine.memory.free(address)
-        self.machine.memory.unreserve(address, _room(block))
+        self.machine.memory.unreserve(address, _reserved_bytes(block))
         self.machine.imports.close(block)
         return 0
 
@@ -102,6 +102,6 @@ class IpcCalls(NamedChapter):
         """Return the physical id of the card that has the memory."""
         return self.owner(self.find(name, memory=True), info)
 
-def _room(block: Block) -> int:
+def _reserved_bytes(block: Block) -> int:
     """Return how many addresses the view of a block takes."""
     return -(-block.span // HUGE) * HUGE

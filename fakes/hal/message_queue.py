@@ -148,7 +148,7 @@ class MessageQueueCalls(Chapter):
         return self._when(devid, qid, peek, timeout, c.DRV_ERROR_QUEUE_EMPTY)
 
     def halQueueDeQueueBuff(self, devid: int, qid: int, vector: Any, timeout: int) -> int:
-        """Take the next message into buffers, which must have room for it; what is too small leaves it there."""
+        """Take the next message into buffers, which must have space for it; what is too small leaves it there."""
         if self._find(devid, qid) is None:
             return c.DRV_ERROR_NOT_EXIST
         if vector is None or not vector.count:

@@ -72,9 +72,9 @@ class PoolCalls(Chapter):
         """Move ranges: location `i` is for the ranges from number `first[i]` on; nothing moves if one is wrong."""
         if None in (addresses, sizes, locations, first) or not count or not kinds or flags:
             return c.DRV_ERROR_INVALID_VALUE
-        starts, rooms = ((ctypes.c_uint64 * count).from_address(ctypes.addressof(one)) for one in (addresses, sizes))
+        starts, limits = ((ctypes.c_uint64 * count).from_address(ctypes.addressof(one)) for one in (addresses, sizes))
         given = (type(locations) * kinds).from_address(ctypes.addressof(locations))
-        known = all(self._managed(at, room) is not None and room for at, room in zip(starts, rooms, strict=True))
+        known = all(self._managed(at, limit) is not None and limit for at, limit in zip(starts, limits, strict=True))
         return 0 if known and all(location.type for location in given) else c.DRV_ERROR_INVALID_VALUE
 
     def halMemManagedRangeGetAttributes(
@@ -85,15 +85,15 @@ class PoolCalls(Chapter):
         if block is None or None in (data, sizes, attributes) or not count:
             return c.DRV_ERROR_INVALID_VALUE
         given = self._advice.get(block.base, {})
-        targets, rooms = ((ctypes.c_uint64 * count).from_address(ctypes.addressof(one)) for one in (data, sizes))
+        targets, limits = ((ctypes.c_uint64 * count).from_address(ctypes.addressof(one)) for one in (data, sizes))
         kinds = (ctypes.c_uint32 * count).from_address(ctypes.addressof(attributes))
-        for target, room, kind in zip(targets, rooms, kinds, strict=True):
+        for target, limit, kind in zip(targets, limits, kinds, strict=True):
             value = c.MEM_RANGE_INVALID_DEVICE_ID
             if kind == c.MEM_RANGE_ATTR_READ_MOSTLY:
                 value = int(c.READ_MOSTLY in given)
             elif kind == c.MEM_RANGE_ATTR_PREFERRED_LOC and c.PREFER_LOCATION in given:
                 value = given[c.PREFER_LOCATION][1]
-            image = (value & 0xFFFFFFFF).to_bytes(4, "little")[:room]
+            image = (value & 0xFFFFFFFF).to_bytes(4, "little")[:limit]
             self.machine.memory.write(target, image, "halMemManagedRangeGetAttributes to")
         return 0
 

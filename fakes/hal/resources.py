@@ -192,7 +192,7 @@ class ResourceCalls(Chapter):
         return c.DRV_ERROR_PARA_ERROR if self.device(devid) is None or info is None else 0
 
     def halResAddrMapV2(self, devid: int, in_: Any, out: Any) -> int:
-        """Like halResAddrMap, with room for more in its structs."""
+        """Like halResAddrMap, with space for more in its structs."""
         if in_ is None or out is None:
             return c.DRV_ERROR_PARA_ERROR
         address, length = ctypes.c_uint64(), ctypes.c_uint32()

@@ -72,7 +72,7 @@ class Extents:
         self._next = start
 
     def take(self, size: int, align: int) -> int | None:
-        """Return an aligned start with room for `size`, or None."""
+        """Return an aligned start with space for `size`, or None."""
         first = max(bisect_right(self._starts, self._next) - 1, 0)
         count = len(self._starts)
         for step in range(count + 1):

@@ -7,9 +7,9 @@ from npuhal import constants as c
 from npuhal.records import dataclass
 
 QUEUE_NUMBERS = 1124
-"""Device numbers that the calls about ids and queues have room for, in both trees."""
+"""Device numbers that the calls about ids and queues have space for, in both trees."""
 SCHEDULERS = 2
-"""Task schedulers that those calls have room for; a card has as many as its chip."""
+"""Task schedulers that those calls have space for; a card has as many as its chip."""
 MEMORY_CARDS = 64
 """Device numbers that the memory manager takes for cards, in both trees."""
 

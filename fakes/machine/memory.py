@@ -39,8 +39,8 @@ def _slices(hbm: int) -> tuple[int, int, int]:
     if not addresses_limited():
         return DEVICE_WINDOW, _HOST_WINDOW, _VIRTUAL_WINDOW
     unit = GIANT if hbm >= GIANT else HUGE
-    room = -(-hbm // unit) * unit
-    return min(2 * room + unit, DEVICE_WINDOW), min(room + unit, _HOST_WINDOW), min(4 * room, _VIRTUAL_WINDOW)
+    span = -(-hbm // unit) * unit
+    return min(2 * span + unit, DEVICE_WINDOW), min(span + unit, _HOST_WINDOW), min(4 * span, _VIRTUAL_WINDOW)
 
 
 def _nobody(_block: Block) -> bool:
@@ -146,7 +146,7 @@ class Memory:
         base = window.take(span, page, self.page)
         if base is None:
             budget.give(span)
-            raise OutOfDeviceMemory(f"the address slice of device {device} has no room for {span} bytes")
+            raise OutOfDeviceMemory(f"the address slice of device {device} has no space for {span} bytes")
         block = Block(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
         if host_access:
             window.expose(base, span, block.pointer)
@@ -237,7 +237,7 @@ class Memory:
         span = -(-size // self.page) * self.page
         base = self._host.take(span, self.page, self.page)
         if base is None:
-            raise OutOfDeviceMemory(f"the pinned host range has no room for {span} bytes")
+            raise OutOfDeviceMemory(f"the pinned host range has no space for {span} bytes")
         pointer = self._host.pointer(base)
         self._host.expose(base, span, pointer)
         return self._add(Block(base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label,

@@ -118,7 +118,7 @@ class SubmissionQueue:
     head: int = 0
     tail: int = 0
     returned: int = 0
-    """With slow credit: the ring position up to which senders got their room back."""
+    """With slow credit: the ring position up to which senders got their space back."""
     enabled: bool = True
     paused: bool = False
     held: bool = False

@@ -46,7 +46,7 @@ class Table:
     Raises:
         NotShareable: the name is in use for a machine that is not like this one, or in another container; or too many
             processes have it open.
-        HostRefused: there is no room for the table, or the system refuses the folder.
+        HostRefused: there is no space for the table, or the system refuses the folder.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from npuhal import constants, prototypes, structs
 from npuhal.records import dataclass
 
 MOST_ARGUMENTS = 12
-"""Arguments a slot has room for (SHIM_ARGS)."""
+"""Arguments a slot has space for (SHIM_ARGS)."""
 MOST_RULES = 8
 POSTED = "halSqTaskSend"
 """The function that is not always called for (post.c)."""

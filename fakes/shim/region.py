@@ -16,11 +16,11 @@ SLOT_BYTES = 4 << 20
 """What a call's pointers may lead to, header included: 65,000 queue entries. Untouched pages cost nothing."""
 _HEADER = 4096
 _SITE_BYTES = 480
-_ROOM = 1 << 18
+_MAPPINGS = 1 << 18
 """Mapping changes that one call may make; they are carried out when it returns."""
 WANTS_SITES, ENDED, POSTS = 1, 2, 4
 POSTS_BYTES = 1 << 22
-"""Room for sends that the server has not taken yet."""
+"""Space for sends that the server has not taken yet."""
 
 
 class Mapping(ctypes.Structure):
@@ -39,7 +39,7 @@ class Header(ctypes.Structure):
     _fields_ = (
         ("magic", ctypes.c_uint32), ("slots", ctypes.c_uint32), ("slot_bytes", ctypes.c_uint64),
         ("base", ctypes.c_uint64), ("memory", ctypes.c_uint64), ("bytes", ctypes.c_uint64),
-        ("mappings", ctypes.c_uint64), ("room", ctypes.c_uint64), ("refused", ctypes.c_uint32),
+        ("mappings", ctypes.c_uint64), ("slots", ctypes.c_uint64), ("refused", ctypes.c_uint32),
         ("server", ctypes.c_int32), ("flags", ctypes.c_uint32), ("opened", ctypes.c_uint32),
         ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64), ("posts", ctypes.c_uint64),
         ("posts_bytes", ctypes.c_uint64),
@@ -66,17 +66,17 @@ class Region:
 
     def __init__(self, memory: int, size: int, refused: int, wants_sites: bool) -> None:
         slots = _HEADER + SLOTS * SLOT_BYTES
-        posts = slots + _ROOM * ctypes.sizeof(Mapping)
+        posts = slots + _MAPPINGS * ctypes.sizeof(Mapping)
         self.size = posts + POSTS_BYTES
         self._file = BackingFile("npuhal-shim", self.size)
         base = self._file.address
         self.header = Header.from_address(base)
-        self._ring = (Mapping * _ROOM).from_address(base + slots)
+        self._ring = (Mapping * _MAPPINGS).from_address(base + slots)
         header = self.header
         header.posts, header.posts_bytes = posts, POSTS_BYTES
         header.epoch = 1
         header.slots, header.slot_bytes, header.base = SLOTS, SLOT_BYTES, base
-        header.memory, header.bytes, header.mappings, header.room = memory, size, slots, _ROOM
+        header.memory, header.bytes, header.mappings, header.slots = memory, size, slots, _MAPPINGS
         header.refused, header.server, header.flags = refused, os.getpid(), WANTS_SITES if wants_sites else 0
         header.magic = MAGIC
 
@@ -96,8 +96,8 @@ class Region:
     def mapped(self, address: int, size: int, fd: int, offset: int) -> None:
         """The program may touch a range from the return of the present call on (`fd` -1: no longer)."""
         header = self.header
-        if header.published - header.applied >= _ROOM:
-            raise FakeError(f"one call changes more than {_ROOM} mappings")
-        entry = self._ring[header.published % _ROOM]
+        if header.published - header.applied >= _MAPPINGS:
+            raise FakeError(f"one call changes more than {_MAPPINGS} mappings")
+        entry = self._ring[header.published % _MAPPINGS]
         entry.address, entry.size, entry.file, entry.offset = address, size, fd, offset
         header.published += 1

@@ -54,7 +54,7 @@ class DeviceMemory(core.Device):
         self.ledger = Ledger(creation_site, traces=runtime.trace_creation)
         """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
         super().__init__(runtime, user_id, device_id)
-        self.allocator = Allocator(self.memory, self.chip, self.ledger, self._make_room)
+        self.allocator = Allocator(self.memory, self.chip, self.ledger, self._free_space)
         self.pool = Pool(self)
         self.ordered_pools: list[OrderedPool] = []
         """Pools of the C API that are open."""
@@ -125,7 +125,7 @@ class DeviceMemory(core.Device):
         if not self.closed:
             self.allocator.free(address)
 
-    def _make_room(self) -> None:
+    def _free_space(self) -> None:
         """Give back to the driver what is only kept for later."""
         self.deferred_frees.sweep()
         self.pool.trim()

@@ -105,7 +105,7 @@ class Output:
 
 
     def _records(self, columns: Sequence[str], cells: list[list[str]], title: str) -> None:
-        """Write a table that has no room as one paragraph per row."""
+        """Write a table that has no space as one paragraph per row."""
         if title:
             self.line(title)
         label = max(map(len, columns[1:]))
@@ -135,7 +135,7 @@ class Steps:
 
 
 def _plain_widths(table: list[tuple[str, ...]]) -> list[int] | None:
-    """Return the widths of columns for a pipe: the widest are wrapped, as far as their words allow; None: no room."""
+    """Return the widths of columns for a pipe: the widest are wrapped, as far as their words allow; None: no space."""
     widths = [max(map(len, column)) for column in table]
     least = [max(len(word) for cell in column for word in cell.split(" ")) for column in table]
     over = sum(widths) + 2 * (len(widths) - 1) - _WIDEST

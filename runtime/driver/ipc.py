@@ -14,7 +14,7 @@ from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable
 
 KEY_BYTES = 65
-"""Room that a key needs, its closing zero included (IPC_NAME_SIZE)."""
+"""Space that a key needs, its closing zero included (IPC_NAME_SIZE)."""
 
 
 class ShareDriver(HalCalls):
@@ -24,10 +24,10 @@ class ShareDriver(HalCalls):
         super().__init__(hal, device_id)
         self.resource_table = resource_table or ResourceTable()
 
-    def export(self, address: int, size: int, room: int) -> bytes:
-        """Give a block of device memory a key; `room` is what the caller has for it, at least KEY_BYTES."""
-        key = ctypes.create_string_buffer(max(room, KEY_BYTES))
-        rc = self.hal.halShmemCreateHandle(address, size, ctypes.addressof(key), room)
+    def export(self, address: int, size: int, capacity: int) -> bytes:
+        """Give a block of device memory a key; `capacity` is what the caller has for it, at least KEY_BYTES."""
+        key = ctypes.create_string_buffer(max(capacity, KEY_BYTES))
+        rc = self.hal.halShmemCreateHandle(address, size, ctypes.addressof(key), capacity)
         self.check(rc, "halShmemCreateHandle", f"{size} bytes at {address:#x}")
         self.resource_table.keys.add(key.value)
         return key.value

@@ -102,7 +102,7 @@ class MessageDriver(HalCalls):
         return QueueState(info.name.decode(errors="replace"), info.depth, info.size)
 
     def send(self, number: int, contents: bytes, context: bytes, timeout_ms: int) -> None:
-        """Put a message, waiting for room; ResourceExhausted 207014 when there is none in time."""
+        """Put a message, waiting for space; ResourceExhausted 207014 when there is none in time."""
         vector = _Vector(len(contents), len(context))
         ctypes.memmove(vector.contents, contents, len(contents))
         ctypes.memmove(vector.context, context, len(context))

@@ -38,7 +38,7 @@ class ManagedDriver(HalCalls):
 
     def attributes(self, address: int, size: int, kinds: list[int], sizes: list[int]) -> list[bytes]:
         """Return attributes of a range (DEVMM_MEM_RANGE_ATTRIBUTE), each in as many bytes as asked for."""
-        blocks = [ctypes.create_string_buffer(room) for room in sizes]
+        blocks = [ctypes.create_string_buffer(size) for size in sizes]
         data = (ctypes.c_void_p * len(kinds))(*map(ctypes.addressof, blocks))
         rc = self.hal.halMemManagedRangeGetAttributes(
             data, (ctypes.c_uint64 * len(kinds))(*sizes), (ctypes.c_uint32 * len(kinds))(*kinds), len(kinds), address,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuhal import HalApi
 
 NAME_BYTES = 65
-"""Room for a name with its final zero."""
+"""Space for a name with its final zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class MessageQueue:
         if len(name.encode()) > NAME_BYTES or depth < 2:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"a message queue {name!r} for {depth} messages",
-                hint=f"names have up to {NAME_BYTES} bytes, queues room for 2 messages or more",
+                hint=f"names have up to {NAME_BYTES} bytes, queues space for 2 messages or more",
             )
         self.device, self.name, self.depth = device, name, depth
         self._driver = MessageDriver(device.hal, device.device_id)
@@ -153,7 +153,7 @@ class MessageQueue:
         self._open = True
 
     def put(self, contents: bytes, context: bytes = b"", *, timeout_ms: int = -1) -> None:
-        """Put a message, waiting for room.
+        """Put a message, waiting for space.
 
         Args:
             context: up to 96 bytes that go with it.

@@ -133,7 +133,7 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
     return by_copy
 
 
-def room_of(slots: int, unit: int = STORE_BYTES) -> int:
+def block_bytes(slots: int, unit: int = STORE_BYTES) -> int:
     """Return the bytes that a launch's arguments take in a block which it shares with others: whole units."""
     return max(-(-slots * SLOT_BYTES // unit), 1) * unit
 

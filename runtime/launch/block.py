@@ -34,12 +34,12 @@ class HostBlock:
                 params=(call, 0, "argsSize", "at least 1"), hint="an argument block has at least one byte",
             )
         for number, (slot, data) in enumerate(self.pointers):
-            for name, offset, room in (("addrOffset", slot, size - POINTER_BYTES), ("dataOffset", data, size - 1)):
-                if not 0 <= offset <= room:
+            for name, offset, last in (("addrOffset", slot, size - POINTER_BYTES), ("dataOffset", data, size - 1)):
+                if not 0 <= offset <= last:
                     raise errors.fault(
                         "ACL_ERROR_RT_PARAM_INVALID",
                         f"{call}: {name} of placeholder {number} is {offset}; a block of {size} bytes takes at most "
-                        f"{room}", ee="EE1017", params=(call, name, f"{offset} lies outside of {size} bytes"),
+                        f"{last}", ee="EE1017", params=(call, name, f"{offset} lies outside of {size} bytes"),
                         hint="offsets count from the start of the argument block",
                     )
         return self

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocking, blocks
 from runtime.core.submission.prepared import ARGUMENTS, Part, prepared_send
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, room_of, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, block_bytes, mover, take_block
 from runtime.launch.slow_path import info_of, slow_launcher, submit_at, submit_block, writer
 from runtime.launch.templates import context_packer, described, launch_template, lead_of
 from runtime.launch.unrolled import Frame, OtherTypes, packer, packer_for
@@ -126,7 +126,7 @@ def _captured_launcher(
     send = branch.prepared_launch(kernel.program, task, info)
     if send is None:
         return slow
-    space = room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
+    space = block_bytes((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
     context = context_packer(stream, task) if lead else None
     pack, ready = packer((DeviceBuffer,) * count, 1, frame), list[tuple[memoryview, int, int]]()
     pop = ready.pop

@@ -201,7 +201,7 @@ class Program(NotCopied):
 
         Raises:
             RuntimeFault: nothing of the file is to be loaded.
-            OutOfMemory 207001: the device has no room for it.
+            OutOfMemory 207001: the device has no space for it.
         """
         self._check_open()
         with self._lock:

@@ -22,11 +22,11 @@ ENABLE_PEER = 0x1
 MAX_PIDS = 32768
 
 
-def export(driver: ShareDriver, address: int, size: int, room: int, flags: int, call: str) -> bytes:
-    """Give a block a key of at most `room` bytes.
+def export(driver: ShareDriver, address: int, size: int, capacity: int, flags: int, call: str) -> bytes:
+    """Give a block a key of at most `capacity` bytes.
 
     Raises:
-        InvalidArgument 107000: size 0 or unknown flags (EE1003); less room than a key needs, or an address that is not
+        InvalidArgument 107000: size 0 or unknown flags (EE1003); less space than a key needs, or an address that is not
             the start of a page-aligned block of device memory (the driver's answer).
     """
     if not size:
@@ -34,7 +34,7 @@ def export(driver: ShareDriver, address: int, size: int, room: int, flags: int, 
     if flags & ~OPEN_TO_ALL:
         raise _out_of_range(call, flags, "flags", "0 or 1")
     try:
-        key = driver.export(address, size, room)
+        key = driver.export(address, size, capacity)
     except errors.InvalidArgument as fault:
         fault.hint = (
             f"pass the first address of a block of device memory, which is aligned to its pages (4 KiB, 2 MiB or "

@@ -109,12 +109,12 @@ def read_operator(content: bytes | str | Mapping[str, Any]) -> OperatorFile:
     if (kind := json_kind(fields)) is not JsonKind.OPERATOR:
         raise BadMetadata("the kind of the JSON file", kind.value, f"it is no {JsonKind.OPERATOR.value}")
     info = _mapping(fields, "supportInfo")
-    room = _number(fields, "opParaSize")
+    capacity = _number(fields, "opParaSize")
     workspace = _mapping(fields, "workspace")
     return OperatorFile(
         name=str(fields.get("kernelName", "")),
         inputs=_tensors(info, "inputs"), outputs=_tensors(info, "outputs"),
-        tiling_limit=max(room - _RESERVED_IN_TILING, 0) if room else None,
+        tiling_limit=max(capacity - _RESERVED_IN_TILING, 0) if capacity else None,
         workspaces=tuple(each for each in workspace.get("size") or () if isinstance(each, int)),
         initial=tuple(map(_initial, fields.get("parameters") or ())),
         optional_inputs_keep_slots=fields.get("optionalInputMode") == "gen_placeholder",

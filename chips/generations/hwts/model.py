@@ -101,7 +101,7 @@ def _model_execute(task: ModelExecute, env: EncodeEnv, facts: HwtsFacts) -> Fiel
 
 
 def _model_task_update(task: ModelTaskUpdate, env: EncodeEnv, facts: HwtsFacts) -> Fields:
-    # the command has room for the descriptor and the executing stream; the runtime leaves them out
+    # the command has space for the descriptor and the executing stream; the runtime leaves them out
     return {
         "tiling_key_offset": task.tiling_key_offset,
         "block_dim_offset": task.block_dim_offset,

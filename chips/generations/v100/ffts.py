@@ -93,7 +93,7 @@ def decode(raw: bytes) -> Decoded:
         problems.append(f"reserved bits are set: {bits}")
     for count, most in (("successor_count", MAX_SUCCESSORS), ("true_count", 13), ("false_count", 13)):
         if fields.get(count, 0) > most:
-            problems.append(f"{count} = {fields[count]} is more than the {most} a context has room for")
+            problems.append(f"{count} = {fields[count]} is more than the {most} a context has space for")
     return Decoded(table.name, TaskType.FFTS_PLUS, fields, tuple(problems))
 
 

@@ -23,7 +23,7 @@ _FUSION = 2  # SQE type of the first entry
 _BOTH_DIES = 0x18  # sub type bits of missions on two dies
 _ARGS = 13  # 64-bit arguments of a mission of 128 bytes
 _FRONT_WORDS = 10  # of which these many words stand in its first entry
-_AFTER_CCU = 4  # entry after which missions have left their room
+_AFTER_CCU = 4  # entry after which missions have left the area
 _HALF_WORDS = 2
 
 

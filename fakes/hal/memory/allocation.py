@@ -135,12 +135,12 @@ class MemoryCalls(Chapter):
         ctypes.memset(ctypes.addressof(phy), 0, ctypes.sizeof(phy))  # there is no memory of the other kind
         return 0
 
-    def halGetMemUsageInfo(self, devid: int, rows: Any, room: int, count: Any) -> int:
+    def halGetMemUsageInfo(self, devid: int, rows: Any, most: int, count: Any) -> int:
         """List the components that have or had memory of a card, with bytes now and at most; the largest first."""
-        if self.device(devid) is None or rows is None or count is None or not room:
+        if self.device(devid) is None or rows is None or count is None or not most:
             return c.DRV_ERROR_INVALID_VALUE
         usage = self.machine.memory.usage[devid]
-        modules = sorted(usage, key=lambda module: (-usage[module].used, module))[:room]
+        modules = sorted(usage, key=lambda module: (-usage[module].used, module))[:most]
         entries = (type(rows) * max(len(modules), 1)).from_address(ctypes.addressof(rows))
         for entry, module in zip(entries, modules, strict=False):
             entry.name = _module_names().get(module, "UNKNOWN").encode()[:31]

@@ -1,4 +1,4 @@
-"""Which wishes halMemAlloc refuses before it looks for room: the rules of each driver tree (hal_semantics 7.1)."""
+"""Which wishes halMemAlloc refuses before it looks for space: the rules of each driver tree (hal_semantics 7.1)."""
 
 from __future__ import annotations
 

@@ -233,14 +233,14 @@ def _cpu_function(call: str, values: list[Any]) -> tuple[dict[str, Any], After |
 
 
 def _failed(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:
-    index, room = values
-    buffer = _buffer(bytes(FAILED_RANGE.size * max(room, 0)))
+    index, capacity = values
+    buffer = _buffer(bytes(FAILED_RANGE.size * max(capacity, 0)))
 
     def after(code: int) -> list[Any]:
-        rows = FAILED_RANGE.iter_unpack(bytes(buffer)) if not code and room > 0 else ()
+        rows = FAILED_RANGE.iter_unpack(bytes(buffer)) if not code and capacity > 0 else ()
         return [[{"addr": address, "len": size, "reserved": [0] * 14} for address, size, _ in rows if size]]
 
-    return {"deviceId": index, "memUceInfoArray": ctypes.addressof(buffer), "arraySize": room}, after, buffer
+    return {"deviceId": index, "memUceInfoArray": ctypes.addressof(buffer), "arraySize": capacity}, after, buffer
 
 
 def _repair(call: str, values: list[Any]) -> tuple[dict[str, Any], After | None, Any]:

@@ -89,7 +89,7 @@ class NamePool:
 
         Raises:
             InvalidArgument 107000: the name is longer than a block, or holds a NUL.
-            OutOfMemory 207001: the device has no room for another block.
+            OutOfMemory 207001: the device has no space for another block.
         """
         if not name:
             return 0

@@ -43,7 +43,7 @@ def allocate(memory: MemoryDriver, chip: Chip, die_count: int, limits: DeviceLim
 
     Raises:
         InvalidArgument 107000: the process has asked for more stack per core than the chip has (EE1011).
-        OutOfMemory 207001: no room.
+        OutOfMemory 207001: no space.
     """
 
     def pool(size: int) -> int:

@@ -105,7 +105,7 @@ def _wait_killed(stream: StreamPort) -> None:
 def _announce(stream: StreamPort, *, force: bool) -> None:
     """Tell the task scheduler that a stream is about to go.
 
-    A plain close puts the message behind the stream's own tasks, and does without where there is no room; by force it
+    A plain close puts the message behind the stream's own tasks, and does without where there is no space; by force it
     goes over the control stream, past what does not end.
     """
     over = stream.device.control_stream if force else stream

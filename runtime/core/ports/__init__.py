@@ -1,7 +1,7 @@
 """What the parts of core see of each other: sinks, signals, tracers and helpers receive these.
 
 `Stream`, `Context`, `Device` and `Runtime` put the parts together and stand above all of them; below, the parts know
-each other by what they ask. Annotations alone need this room: no part imports it when it runs.
+each other by what they ask. Annotations alone need this package: no part imports it when it runs.
 """
 
 from runtime.core.ports.devices import (

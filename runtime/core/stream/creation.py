@@ -190,7 +190,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
 
     Raises:
         ResourceExhausted: no stream id left.
-        OutOfMemory 207001: no room for its words on the device.
+        OutOfMemory 207001: no space for its words on the device.
     """
     device = context.device
     with ExitStack() as undo:

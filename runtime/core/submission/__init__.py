@@ -1,4 +1,4 @@
-"""Submission: task slots, sending, completion and reclaim; the only room that writes a ring.
+"""Submission: task slots, sending, completion and reclaim; the only package that writes a ring.
 
 Everybody else hands tasks to `submit` or holds a prepared send.
 """

@@ -1,7 +1,7 @@
 """Who takes finished tasks back, and when (core_spec 11).
 
-A position in a ring is free again when the head has passed it and its task was reclaimed. Everything that wants room or
-an answer reclaims on its own: a full ring, synchronize, teardown, abort. In between every 64th entry that is submitted
+A position in a ring is free again when the head has passed it and its task was reclaimed. Whoever wants space or an
+answer reclaims on its own: a full ring, synchronize, teardown, abort. In between every 64th entry that is submitted
 is a *tick*. What a tick does is decided when the stream is made:
 
 * A stream whose recycling is separate (`EncodeEnv.separate_recycle`) wakes the device's `Recycler`. That is a thread

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.core.submission.repair import was_sent
 from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo
-from runtime.core.submission.submit import flip, make_room, send_again
+from runtime.core.submission.submit import flip, make_space, send_again
 from runtime.driver.queues import SQE_BYTES
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class RunSender:
         if stream.blocked:
             stream.check_send(info.type)
         if not ring.fits(1):
-            make_room(stream, 1)
+            make_space(stream, 1)
         count = min(wanted, LONGEST_RUN, ring.limit - ring.submitted, ring.depth - ring.tail)
         return min(count, NO_TASK - ring.next_id) if isinstance(ring, RingV100) else count
 

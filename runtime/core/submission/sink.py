@@ -60,10 +60,10 @@ class HardwareSink(OwnSink):
         return Target(stream, self)
 
     def alloc(self, stream: StreamPort, count: int, info: TaskInfo) -> TaskIds:
-        """Take ring positions, waiting for the device while the ring is full; see `submit.make_room`."""
+        """Take ring positions, waiting for the device while the ring is full; see `submit.make_space`."""
         ring = stream.ring
         if not ring.fits(count):
-            submit.make_room(stream, count)
+            submit.make_space(stream, count)
         return ring.take(count, stream.device.next_serial(), info)
 
     def commit(self, stream: StreamPort, sqes: bytes) -> None:

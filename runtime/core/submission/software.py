@@ -32,8 +32,8 @@ _LAST = frozenset({TaskType.STREAM_ACTIVE, TaskType.NOTIFY_RECORD})
 """Types of tasks that may use them."""
 
 
-def has_room(stream: StreamPort, count: int) -> bool:
-    """Whether a software SQ takes so many entries more and still has room for what chains it and ends it."""
+def has_space(stream: StreamPort, count: int) -> bool:
+    """Whether a software SQ takes so many entries more and still has space for what chains it and ends it."""
     reserve = RESERVED + int(stream.env.chip.prop("expandStreamRsvTaskNum"))
     return stream.ring.submitted + count + reserve < DEPTH - 1
 
@@ -59,7 +59,7 @@ class SoftwareSink(OwnSink):
             StreamError 507002: the stream is full (EE1019).
         """
         ring = stream.ring
-        if not has_room(stream, count) and not (info.type in _LAST and ring.fits(count)):
+        if not has_space(stream, count) and not (info.type in _LAST and ring.fits(count)):
             raise stream_full(stream, info)
         return ring.take(count, stream.device.next_serial(), info)
 

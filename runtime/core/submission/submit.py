@@ -31,7 +31,7 @@ _TRIES_PER_CHECK = 1000
 """Refused sends between two looks at the device's state."""
 
 _FREE_TRIES = 1000
-"""Looks for room before the first pause."""
+"""Looks for space before the first pause."""
 
 _PAUSE_S = 50e-6
 
@@ -169,14 +169,14 @@ def note_last(stream: StreamPort) -> None:
         _last.task_id = ring.id_at((ring.submitted - 1) % ring.depth)
 
 
-def make_room(stream: StreamPort, count: int) -> None:
+def make_space(stream: StreamPort, count: int) -> None:
     """Wait until `count` positions are free; called with the stream's lock held, which is let go in between.
 
     What a sender is told that waited into an abort or a failure differs by generation (core_spec 6.5): v100 looks at
-    the context before it reclaims and sends if that made room, v200 looks afterwards. Both see an abort at once.
+    the context before it reclaims and sends if that made space, v200 looks afterwards. Both see an abort at once.
 
     Raises:
-        StreamError 507002: the stream keeps its tasks, so that it can never get room (EE1019).
+        StreamError 507002: the stream keeps its tasks, so that it can never get space (EE1019).
         RuntimeFault: the stream was closed or aborted, the context has stopped, or the device went away.
     """
     if stream.keeps_tasks:
@@ -199,7 +199,7 @@ def make_room(stream: StreamPort, count: int) -> None:
             if looks_late:
                 completion.drain(stream)  # a failure may have come after the reports were read, and before the head was
             if tries % _FREE_TRIES == 1:
-                inside.check_wait(stream, "a wait for room in the queue")
+                inside.check_wait(stream, "a wait for space in the queue")
             if tries > _FREE_TRIES:
                 stream.device.recycler.look_around()
                 time.sleep(_PAUSE_S)
@@ -213,7 +213,7 @@ def make_room(stream: StreamPort, count: int) -> None:
 
 
 def stream_full(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault:
-    """Return the fault of a stream that keeps its tasks and has no room for another one."""
+    """Return the fault of a stream that keeps its tasks and has no space for another one."""
     return errors.fault(
         "RT_ERROR_STREAM_FULL", f"{info}: stream {stream.stream_id} keeps its tasks and all {stream.ring.depth - 1} "
         "positions are taken", ee="EE1019", params=(str(info), "the stream is full"),
@@ -222,8 +222,8 @@ def stream_full(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault
 
 
 def find_space(stream: StreamPort, count: int, epochs: tuple[Epoch, ...]) -> int:
-    """Wait as `make_room` does for a prepared send; returns what was submitted, 0 where it must not send any more."""
-    make_room(stream, count)
+    """Wait as `make_space` does for a prepared send; returns what was submitted, 0 where it must not send any more."""
+    make_space(stream, count)
     return 0 if any(epoch.blocked for epoch in epochs) else stream.ring.submitted
 
 
@@ -267,5 +267,5 @@ def _refused(stream: StreamPort, rc: int) -> errors.RuntimeFault:
 
 
 def check_device(stream: StreamPort) -> None:
-    """Raise where the device can never make room again."""
+    """Raise where the device can never make space again."""
     stream.device.health.check()

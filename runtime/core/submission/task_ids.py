@@ -59,7 +59,7 @@ class PooledRing(TaskRing):
         """Ids in use and how many positions each has."""
 
     def fits(self, count: int) -> bool:
-        """Whether the queue has room for `count` entries and the pool for a task."""
+        """Whether the queue has space for `count` entries and the pool for a task."""
         return super().fits(count) and (self._pool.used < self._pool.limit)
 
     def take(self, count: int, serial: int, owner: TaskInfo) -> TaskIds:

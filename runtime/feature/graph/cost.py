@@ -54,7 +54,7 @@ class Cost:
         )
 
 
-def stream_room(stream: Stream) -> int:
+def stream_capacity(stream: Stream) -> int:
     """Return how many SQEs one stream of a graph takes before the next one goes on."""
     chip = stream.env.chip
     depth = DEPTH if has_software_queues(stream.device) else chip.limits.rtsq_depth

@@ -114,7 +114,7 @@ def save(device: Device, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
     """Copy what one device has to the host; `names` as in `image.take`.
 
     Raises:
-        SnapshotError 507908: the host has no room for it.
+        SnapshotError 507908: the host has no space for it.
     """
     own = [stream.queues.sq_id for stream in keepers(device) if stream.ring.submitted and not _lent(stream)]
     if own:
@@ -123,7 +123,7 @@ def save(device: Device, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
         return image.take(device, names)
     except MemoryError as full:
         raise errors.fault(
-            "RT_ERROR_SNAPSHOT_BACKUP_FAILED", f"{_CALL}: the host has no room for what device {device.user_id} holds",
+            "RT_ERROR_SNAPSHOT_BACKUP_FAILED", f"{_CALL}: the host has no space for what device {device.user_id} holds",
             hint="free device memory that is not needed after the restore, or pooled memory that is not used",
         ) from full
 

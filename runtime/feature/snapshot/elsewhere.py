@@ -58,9 +58,9 @@ def _by_name(saved: DeviceImage, names: Mapping[str, tuple[int, int]]) -> Device
     for name, address, size in saved.names:
         if name not in names:
             continue
-        where, room = names[name]
-        if room != size:
-            raise _refused(f"{name!r} has {room} bytes here, {size} in the other process", "make it as large")
+        where, size_here = names[name]
+        if size_here != size:
+            raise _refused(f"{name!r} has {size_here} bytes here, {size} in the other process", "make it as large")
         whole = next(block for block in saved.blocks if block.address <= address < block.address + block.size)
         moved.append(_cut(whole, address, size, where))
         if whole in blocks:

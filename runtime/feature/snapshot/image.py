@@ -25,7 +25,7 @@ _ON_HOST = (c.MEM_HOST, c.MEM_HOST_AGENT)
 _INTERNAL = internal_flags() >> c.MEM_MODULE_ID_BIT
 """The module that the runtime's own blocks are charged to."""
 _PART = 1 << 20
-"""Memory is saved in parts of so many bytes; those that hold nothing but zeros take no room."""
+"""Memory is saved in parts of so many bytes; those that hold nothing but zeros take no space."""
 _HUGE = 2 << 20
 """What reserved ranges are multiples of."""
 

@@ -109,7 +109,7 @@ class Snapshot:
         """Wait for all work, save everything to the host, and say what that is.
 
         Raises:
-            SnapshotError 507908: the process is not locked, or the host has no room. 507912: a callback failed.
+            SnapshotError 507908: the process is not locked, or the host has no space. 507912: a callback failed.
             ContextError 107002: no device is set. CaptureError 107027: a stream is being captured.
             NotSupported 207000: something cannot be saved; the message names it.
         """

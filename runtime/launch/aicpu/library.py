@@ -36,7 +36,7 @@ def send(device: Device, name: str, library: memoryview) -> None:
     """Bring a library to the device and have the AICPU open it under its name.
 
     Raises:
-        OutOfMemory 207001: the device has no room for it.
+        OutOfMemory 207001: the device has no space for it.
         KernelFault: the AICPU refuses the library. Timeout 507046: it does not answer.
     """
     with ExitStack() as undo:

@@ -14,7 +14,7 @@ from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK
 from runtime.core.submission.runs import LONGEST_RUN, RunSender
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, mover, room_of, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, block_bytes, mover, take_block
 from runtime.launch.argument_check import check_slots
 from runtime.launch.slow_path import info_of
 from runtime.launch.templates import context_template, launch_template, lead_of
@@ -120,7 +120,7 @@ class _Runs:
         before, behind = kernel.hidden_words()
         lead = lead_of(stream, task)
         first = lead // SLOT_BYTES + len(before)
-        self._stride = stride = room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
+        self._stride = stride = block_bytes((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
         staged = np.zeros((LONGEST_RUN, stride // SLOT_BYTES), np.uint64)
         staged[:, first - len(before) : first] = before
         staged[:, first + count : first + count + len(behind)] = behind

@@ -15,7 +15,7 @@ from runtime.core.submission.prepared import template_of
 from runtime.core.submission.ring import TICK, TaskInfo
 from runtime.core.submission.runs import LONGEST_RUN, RunSender
 from runtime.driver.queues import SQE_BYTES
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, room_of, take_block
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, block_bytes, mover, take_block
 from runtime.launch.slow_path import writer
 from runtime.launch.templates import context_template, launch_template, lead_of
 from runtime.launch.unrolled import Frame, packer
@@ -48,7 +48,7 @@ class Arguments:
         lead = lead_of(stream, task)
         self.count = count
         self.frame = Frame(lead, *kernel.hidden_words())
-        self.image = bytearray(room_of((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES))
+        self.image = bytearray(block_bytes((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES))
         """What each launch adds to the image: the context of a mix kernel that has one, and space."""
         self.context: tuple[tuple[int, int], ...] = ()
         """Of each address of the arguments in the context: its first byte, and what is added to the address."""

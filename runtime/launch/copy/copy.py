@@ -76,7 +76,7 @@ def copy_addresses(context: Context, dst: int, capacity: int, src: int, count: i
     """Copy between any two addresses and wait; the driver finds the direction.
 
     Raises:
-        InvalidArgument 107000: more bytes than the target has room for, or addresses that the driver refuses.
+        InvalidArgument 107000: more bytes than the target has space for, or addresses that the driver refuses.
         CaptureError 107030: a capture forbids it.
     """
     check_capacity(call, capacity, count)
@@ -239,9 +239,9 @@ def _through_buffer(stream: Stream, target: End, source: End, count: int) -> Non
     """Copy the source now into memory of the task's own, and queue the copy from there."""
     env, memory = stream.env, stream.device.memory
     if env.chip.traits.copies_pageable and not env.flat_addresses:
-        room = ctypes.create_string_buffer(count + 2 * _BUFFER_ALIGN)
-        address = -(-ctypes.addressof(room) // _BUFFER_ALIGN) * _BUFFER_ALIGN
-        keeper = Keeper(target.keep, room)
+        buffer = ctypes.create_string_buffer(count + 2 * _BUFFER_ALIGN)
+        address = -(-ctypes.addressof(buffer) // _BUFFER_ALIGN) * _BUFFER_ALIGN
+        keeper = Keeper(target.keep, buffer)
     else:
         address = memory.alloc(count, internal_flags(host=True))
         keeper = Keeper(target.keep, free=partial(memory.free, address))

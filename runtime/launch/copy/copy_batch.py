@@ -28,7 +28,7 @@ MAX_PAIRS = c.DEVMM_MEMCPY_BATCH_MAX_COUNT
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One copy of a batch: `size` bytes into a target with room for `capacity`."""
+    """One copy of a batch: `size` bytes into a target with space for `capacity`."""
 
     dst: int
     capacity: int

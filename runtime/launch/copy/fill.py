@@ -67,7 +67,7 @@ def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, c
     """Queue the filling of `count` bytes with a 32-bit pattern; host memory is filled at once, whatever is queued.
 
     Raises:
-        InvalidArgument 107000: more bytes than the target has room for.
+        InvalidArgument 107000: more bytes than the target has space for.
     """
     stream.check_open()
     check_capacity(call, capacity, count)

@@ -137,9 +137,9 @@ def _check(asked: RandomNumbers, call: str) -> None:
             )
     operands = [(operand, _WORD) for operand in (asked.seed, asked.count)]
     operands += [(operand, _WORD if operand.is_address else asked.number.bytes) for operand in asked.parameters]
-    for operand, room in operands:
-        if not 0 < len(operand.data) <= room:
-            raise _bad(call, len(operand.data), "size", f"[1, {room}]")
+    for operand, most in operands:
+        if not 0 < len(operand.data) <= most:
+            raise _bad(call, len(operand.data), "size", f"[1, {most}]")
 
 
 def _bad(call: str, value: object, name: str, expected: str) -> errors.RuntimeFault:

@@ -65,7 +65,7 @@ def test_what_is_wrong_is_named() -> None:
     raw[127] = 0x80
     assert decode(bytes(raw)).problems == (
         "reserved bits are set: 1023",
-        "successor_count = 27 is more than the 26 a context has room for",
+        "successor_count = 27 is more than the 26 a context has space for",
     )
     raw[:2] = b"\xff\x00"
     assert "context type 0xff is unknown" in decode(bytes(raw)).problems

@@ -31,8 +31,8 @@ def aclrtGetMemUceInfo(
     rows = _repair(acl, call, deviceId).failed()
     if arraySize < len(rows):
         raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: there are {len(rows)} ranges, room for {arraySize}", ee="EH0009",
-            params=(call, arraySize, "arraySize", f"there are {len(rows)} ranges"), hint=f"make room for {MOST_RANGES}",
+            "ACL_ERROR_INVALID_PARAM", f"{call}: there are {len(rows)} ranges, space for {arraySize}", ee="EH0009",
+            params=(call, arraySize, "arraySize", f"there are {len(rows)} ranges"), hint=f"pass {MOST_RANGES}",
         )
     for number, (address, size) in enumerate(rows):
         data = FAILED_RANGE.pack(address, size, b"")

@@ -140,10 +140,10 @@ def aclrtDeviceGetPCIBusId(acl: Acl, deviceId: I32, pciBusId: Address, len: I32)
     _write_text("aclrtDeviceGetPCIBusId", pciBusId, len, acl.runtime.ask(slot.index).pci_address())
 
 
-def _write_text(call: str, where: int, room: int, text: str) -> None:
+def _write_text(call: str, where: int, capacity: int, text: str) -> None:
     data = text.encode() + b"\0"
-    if room < len(data):
-        raise _out_of_range(call, room, "len", f"at least {len(data)}")
+    if capacity < len(data):
+        raise _out_of_range(call, capacity, "len", f"at least {len(data)}")
     ctypes.memmove(where, data, len(data))
 
 

@@ -118,18 +118,18 @@ def _handle(acl: Acl, node: Node) -> int:
 
 def _list(call: str, handles: Sequence[int], name: str, array: Out[int] | int | None, count: int) -> None:
     """Give a list in the two-call pattern: no array asks for the number; one that is too short is filled, 107039."""
-    (room,) = _COUNT.unpack(ctypes.string_at(count, _COUNT.size))
-    given = len(handles) if array is None else min(room, len(handles))
+    (capacity,) = _COUNT.unpack(ctypes.string_at(count, _COUNT.size))
+    given = len(handles) if array is None else min(capacity, len(handles))
     if isinstance(array, Out):
         array.value = handles[0] if given else None
     elif array is not None:
-        words = struct.pack(f"<{room}Q", *handles[:given], *(0,) * (room - given))
+        words = struct.pack(f"<{capacity}Q", *handles[:given], *(0,) * (capacity - given))
         ctypes.memmove(array, words, len(words))
     ctypes.memmove(count, _COUNT.pack(given), _COUNT.size)
     if given < len(handles):
         raise errors.fault(
-            "RT_ERROR_INSUFFICIENT_INPUT_ARRAY", f"{call}: {name} has room for {room}, there are {len(handles)}",
-            ee="EE1011", params=(call, room, name, f"there are {len(handles)}"),
+            "RT_ERROR_INSUFFICIENT_INPUT_ARRAY", f"{call}: {name} has space for {capacity}, there are {len(handles)}",
+            ee="EE1011", params=(call, capacity, name, f"there are {len(handles)}"),
             hint="call with a NULL array first: it gives the number",
         )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runtime.launch.binary import Function
 
 LIST_BYTES = 64 * 1024
-"""Room of a list that the runtime manages."""
+"""Size of a list that the runtime manages."""
 MOST_PARAMETERS = 128
 _HANDLE_BYTES, _PARAMETER_BYTES = 96, 48
 """Size of a list's description, and of each parameter's in it (args_inner.h, RtArgsHandle and ParaDetail)."""
@@ -41,7 +41,7 @@ def handle_size(function: Function) -> int:
 
 
 def block_size(function: Function, user_bytes: int) -> int:
-    """Return the bytes that a block with so many bytes of the caller's takes at most: with room to align each."""
+    """Return the bytes that a block with so many bytes of the caller's takes at most: with space to align each."""
     if function.for_cpu:
         return user_bytes
     return user_bytes + POINTER_BYTES * (function.entry.user_args + _MOST_HIDDEN)
@@ -54,7 +54,7 @@ class _Parameter(NamedTuple):
     size: int
     placeholder: bool = False
     data: int = 0
-    room: int = 0
+    capacity: int = 0
 
 
 class ArgumentList:
@@ -85,7 +85,7 @@ class ArgumentList:
 
         Raises:
             NotSupported 207000: a placeholder has got its data already, or the list is complete (EE1016).
-            InvalidArgument 107000: there is no room for it (EE1017).
+            InvalidArgument 107000: there is no space for it (EE1017).
         """
         with self._lock:
             offset = self._extend(len(data))
@@ -122,7 +122,7 @@ class ArgumentList:
 
         Raises:
             NotSupported 207000: the list is complete (EE1016).
-            InvalidArgument 107000: it is no placeholder, or there is no room (EE1017).
+            InvalidArgument 107000: it is no placeholder, or there is no space (EE1017).
         """
         with self._lock:
             parameter = self._find(number)
@@ -134,11 +134,11 @@ class ArgumentList:
                     params=("use of a placeholder", "the list is complete"), hint="ask for the buffer before",
                 )
             self._fix()
-            if parameter.room < size:
+            if parameter.capacity < size:
                 start = -(-self._used // POINTER_BYTES) * POINTER_BYTES
                 if start + size > len(self._memory):
                     raise self._full(f"{size} bytes more do not fit {len(self._memory)}")
-                parameter = parameter._replace(data=start, room=size)
+                parameter = parameter._replace(data=start, capacity=size)
                 self._parameters[number - 1] = parameter
                 self._used = start + size
             return self._address + parameter.data
@@ -186,7 +186,7 @@ class ArgumentList:
                 struct.pack_into("<Q", image, 0, context.device.core_sync_address)
             if self._last:
                 struct.pack_into("<Q", image, self._status, context.overflow_address)
-            pointers = tuple((each.offset, each.data) for each in self._parameters if each.room)
+            pointers = tuple((each.offset, each.data) for each in self._parameters if each.capacity)
             return HostBlock(bytes(image), pointers)
 
     def _find(self, number: int) -> _Parameter:

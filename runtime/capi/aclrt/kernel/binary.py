@@ -222,7 +222,7 @@ def aclrtGetFunctionName(acl: Acl, funcHandle: Handle, maxLen: U32, name: Addres
     if not maxLen:
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: maxLen is 0", ee="EH0007", params=(call, 0, "maxLen", "at least 1"),
-            hint="there must be room for the NUL",
+            hint="there must be space for the NUL",
         )
     text = function_of(acl, funcHandle).name.encode()[: maxLen - 1] + b"\0"
     ctypes.memmove(name, text, len(text))

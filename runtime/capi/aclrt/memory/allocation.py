@@ -229,11 +229,11 @@ def aclrtGetMemInfo(acl: Acl, attr: Enum, free: Out[Size], total: Out[Size]) -> 
 def aclrtGetMemUsageInfo(
     acl: Acl, deviceId: I32, memUsageInfo: Address, inputNum: Size, outputNum: Out[Size]
 ) -> None:
-    """Write what each component holds of a device: as many rows as there is room for."""
+    """Write what each component holds of a device: as many rows as there is space for."""
     call = "aclrtGetMemUsageInfo"
-    room = inputNum
+    capacity = inputNum
     slot = acl.runtime.slot(deviceId, call)
-    rows = MemoryDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index]).usage(room)
+    rows = MemoryDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index]).usage(capacity)
     for number, (name, now, peak) in enumerate(rows):
         data = _USAGE.pack(name.encode(), now, peak)
         ctypes.memmove(memUsageInfo + number * _USAGE.size, data, len(data))

@@ -40,7 +40,7 @@ def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.Run
     refuse("flags > 1", "flags", "at most 1", "EE1003"), context(), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtIpcMemGetExportKey(acl: Acl, devPtr: Address, size: Size, key: Address, len: Size, flags: U64) -> None:
-    """Write a key for device memory to `key`, which has room for `len` bytes (65); flag 1: open to all processes."""
+    """Write a key for device memory to `key`, which has space for `len` bytes (65); flag 1: open to all processes."""
     call = "aclrtIpcMemGetExportKey"
     made = ipc.export(device_of(acl).shared, devPtr, size, len, flags, call)
     closed = made + b"\0"

@@ -132,9 +132,9 @@ def _words(address: int, count: int) -> list[int]:
 def aclrtMemManagedGetAttr(acl: Acl, attribute: Enum, ptr: Address, size: Size, data: Address, dataSize: Size) -> None:
     """Write one attribute of a range to `data`."""
     call = "aclrtMemManagedGetAttr"
-    asked, room = size, need_size(call, dataSize, "dataSize")
+    asked, capacity = size, need_size(call, dataSize, "dataSize")
     _need_attribute(call, attribute)
-    (value,) = _driver(acl).attributes(ptr, asked, [attribute], [room])
+    (value,) = _driver(acl).attributes(ptr, asked, [attribute], [capacity])
     ctypes.memmove(data, value, len(value))
 
 
@@ -142,7 +142,7 @@ def aclrtMemManagedGetAttr(acl: Acl, attribute: Enum, ptr: Address, size: Size, 
 def aclrtMemManagedGetAttrs(
     acl: Acl, attributes: Address, numAttributes: Size, ptr: Address, size: Size, data: Address, dataSizes: Address
 ) -> None:
-    """Write several attributes of a range: number k to the address `data[k]`, which has room for `dataSizes[k]`."""
+    """Write several attributes of a range: number k to the address `data[k]`, which has `dataSizes[k]`."""
     call = "aclrtMemManagedGetAttrs"
     asked, count = size, numAttributes
     kinds = list((ctypes.c_uint32 * count).from_address(attributes))

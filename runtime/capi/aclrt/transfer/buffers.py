@@ -50,8 +50,8 @@ def aclrtGetBufDataLen(acl: Acl, buf: Handle, len: Out[Size]) -> None:
 def aclrtGetBufData(acl: Acl, buf: Handle, dataPtr: Out[Address], size: Out[Size]) -> None:
     """Return where a buffer's data lies, and what it has space for."""
     driver = _driver(acl)
-    where, room = driver.address(buf), driver.capacity(buf)
-    dataPtr.value, size.value = where, room
+    where, capacity = driver.address(buf), driver.capacity(buf)
+    dataPtr.value, size.value = where, capacity
 
 
 _FITS = refuse("size + offset > 96", "size", f"at most {_PRIVATE_BYTES} together with offset", "EH0009")
@@ -70,9 +70,9 @@ def aclrtSetBufUserData(acl: Acl, buf: Handle, dataPtr: Address, size: Size, off
 
 
 def _area(acl: Acl, call: str, buffer: int, size: int, offset: int) -> int:
-    where, room = _driver(acl).private_area(buffer)
-    if size + offset > room:
-        raise errors.fault("ACL_ERROR_INVALID_PARAM", f"{call}: {size} bytes at {offset} leave the area of {room}")
+    where, capacity = _driver(acl).private_area(buffer)
+    if size + offset > capacity:
+        raise errors.fault("ACL_ERROR_INVALID_PARAM", f"{call}: {size} bytes at {offset} leave the area of {capacity}")
     return where + offset
 
 

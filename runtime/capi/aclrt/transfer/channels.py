@@ -107,7 +107,7 @@ def acltdtGetDimNumFromItem(acl: Acl, dataItem: Handle) -> Size:
 
 @entry(null("dataItem"))
 def acltdtGetDimsFromItem(acl: Acl, dataItem: Handle, dims: Address, dimNum: Size) -> None:
-    """Write an item's dimensions to `dims`, which must have room for all."""
+    """Write an item's dimensions to `dims`, which must have space for all."""
     call, count = "acltdtGetDimsFromItem", dimNum
     item = _item(acl, call, dataItem)
     if bool(dims) != bool(count) or count < len(item.dims):
@@ -217,7 +217,7 @@ def acltdtCleanChannel(acl: Acl, handle: Handle) -> None:
 
 @entry(null("handle", "dataset"))
 def acltdtSendTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) -> None:
-    """Send a set: -1 waits for room, 0 does not, else milliseconds; 207014 when there was none."""
+    """Send a set: -1 waits for space, 0 does not, else milliseconds; 207014 when there was none."""
     call = "acltdtSendTensor"
     channel, source = _channel(acl, call, handle), _dataset(acl, call, dataset)
     items = [_item(acl, call, each) for each in source.items]

@@ -50,11 +50,11 @@ def acltdtSetQueueAttr(acl: Acl, attr: Handle, type: Enum, len: Size, param: Add
     call, size = "acltdtSetQueueAttr", len
     found = _attributes(acl, call, attr)
     need(call, param=param)
-    room = _room(call, type)
-    if not size or size > room:
-        raise wrong(call, size, "len", f"[1, {room}]")
-    data = ctypes.string_at(param, size).ljust(room, b"\0")
-    if room == _WORD:
+    capacity = _size_of_kind(call, type)
+    if not size or size > capacity:
+        raise wrong(call, size, "len", f"[1, {capacity}]")
+    data = ctypes.string_at(param, size).ljust(capacity, b"\0")
+    if capacity == _WORD:
         found.depth = int.from_bytes(data, "little")
         return
     text = int.from_bytes(data, "little")
@@ -73,12 +73,12 @@ def acltdtGetQueueAttr(
     call = "acltdtGetQueueAttr"
     found = _attributes(acl, call, attr)
     need(call, param=param, paramRetSize=paramRetSize)
-    room = _room(call, type)
-    if len < room:
-        raise wrong(call, len, "len", f"{room} or more")
-    value = ctypes.addressof(found.name) if room == _POINTER else found.depth
-    ctypes.memmove(param, value.to_bytes(room, "little"), room)
-    paramRetSize.value = room
+    capacity = _size_of_kind(call, type)
+    if len < capacity:
+        raise wrong(call, len, "len", f"{capacity} or more")
+    value = ctypes.addressof(found.name) if capacity == _POINTER else found.depth
+    ctypes.memmove(param, value.to_bytes(capacity, "little"), capacity)
+    paramRetSize.value = capacity
 
 
 @entry(null("qid"))
@@ -105,7 +105,7 @@ def acltdtEnqueueData(
     acl: Acl, qid: U32, data: Address, dataSize: Size, userData: Address, userDataSize: Size,
     timeout: I32, rsv: U32,
 ) -> None:  # fmt: skip
-    """Put a copy of data and of up to 96 bytes beside it: -1 waits for room, 0 does not, else milliseconds."""
+    """Put a copy of data and of up to 96 bytes beside it: -1 waits for space, 0 does not, else milliseconds."""
     call = "acltdtEnqueueData"
     aside = ctypes.string_at(userData, userDataSize) if userData else b""
     _queue(acl, call, qid).put(ctypes.string_at(data, dataSize), aside, timeout_ms=timeout)
@@ -116,7 +116,7 @@ def acltdtDequeueData(
     acl: Acl, qid: U32, data: Address, dataSize: Size, retDataSize: Out[Size], userData: Address,
     userDataSize: Size, timeout: I32,
 ) -> None:  # fmt: skip
-    """Take the next message into memory of the caller's; `retDataSize` tells its size also where there is no room."""
+    """Take the next message into memory of the caller's; `retDataSize` tells its size also where there is no space."""
     call = "acltdtDequeueData"
     queue = _queue(acl, call, qid)
     retDataSize.value = size = queue.next_size(timeout_ms=timeout)
@@ -128,7 +128,7 @@ def acltdtDequeueData(
         ctypes.memmove(userData, aside, min(userDataSize, CONTEXT_BYTES))
 
 
-def _room(call: str, kind: int) -> int:
+def _size_of_kind(call: str, kind: int) -> int:
     if kind not in (_NAME, _DEPTH):
         raise wrong(call, kind, "type", "0 (name) or 1 (depth)")
     return _POINTER if kind == _NAME else _WORD

@@ -69,7 +69,7 @@ class DeviceRings:
 
         Raises:
             ResourceExhausted 207005: there are not enough queues.
-            OutOfMemory 207001: no room for the entries.
+            OutOfMemory 207001: no space for the entries.
         """
         members = list(streams)
         spare = iter(_lend(self._device, context, sum(stream.queues.sq_id == NO_ID for stream in members)))

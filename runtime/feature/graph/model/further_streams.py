@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runtime import errors
 from runtime.core.stream import creation
-from runtime.core.submission.software import has_room
+from runtime.core.submission.software import has_space
 from runtime.feature.graph.model.links import chain
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class FurtherStreams:
             )
         with self._lock:
             last = self.streams[-1] if self.streams else self._first
-            return last if self._chaining or has_room(last, count) else self._go_on(last)
+            return last if self._chaining or has_space(last, count) else self._go_on(last)
 
     def _go_on(self, last: Stream) -> Stream:
         following = creation.create_split(self._first)

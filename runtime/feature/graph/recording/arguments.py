@@ -47,18 +47,18 @@ class StagedArguments:
 
     def take(self, size: int) -> StagedBlock:
         """Return a block of at least so many bytes, a multiple of 128 from a multiple of 128."""
-        room = -(-size // _ALIGNED) * _ALIGNED
+        size_bytes = -(-size // _ALIGNED) * _ALIGNED
         with self._lock:
             start = self._used
-            if start + room > len(self._view):
-                self._grow(room)
+            if start + size_bytes > len(self._view):
+                self._grow(size_bytes)
                 start = 0
-            self._used = start + room
+            self._used = start + size_bytes
             address, view = self._spans[-1]
-            return StagedBlock(address + start, room, view, start, self._spent)
+            return StagedBlock(address + start, size_bytes, view, start, self._spent)
 
-    def _grow(self, room: int) -> None:
-        size = max(room, min(2 * len(self._view), _LARGEST_BYTES), _FIRST_BYTES)
+    def _grow(self, size_bytes: int) -> None:
+        size = max(size_bytes, min(2 * len(self._view), _LARGEST_BYTES), _FIRST_BYTES)
         address = self._allocate(size)
         self._view, self._used = memoryview(bytearray(size)), 0
         self._spans.append((address, self._view))

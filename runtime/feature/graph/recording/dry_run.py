@@ -10,7 +10,7 @@ from runtime import errors
 from runtime.core.stream.stream import as_stream
 from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.event_flags import WAITABLE
-from runtime.feature.graph.cost import Cost, stream_room
+from runtime.feature.graph.cost import Cost, stream_capacity
 from runtime.feature.graph.recording.arguments import StagedArguments, StagedBlock
 from runtime.feature.graph.recording.branch import Branch, plain_event
 from runtime.feature.graph.recording.capture_sink import CaptureSink
@@ -93,7 +93,7 @@ class DryRun:
         records = len(self.records)
         first = self.branches[0]
         sqes = sum(branch.sqes for branch in self.branches) + records * first.count(self.reset_task()) + 1
-        streams = sum(-(-max(branch.sqes, 1) // stream_room(branch.user)) for branch in self.branches)
+        streams = sum(-(-max(branch.sqes, 1) // stream_capacity(branch.user)) for branch in self.branches)
         return Cost(
             streams=streams, queues=streams, sqes=sqes, notifies=1, models=1,
             nodes=sum(branch.tasks for branch in self.branches) + records + 1,

@@ -73,7 +73,7 @@ def test_a_queue_keeps_bytes_and_what_is_beside_them(device: Device) -> None:
 def test_what_is_refused(device: Device) -> None:
     with pytest.raises(errors.InvalidArgument, match="names have up to 127 bytes"):
         device.create_channel("x" * 128)
-    with pytest.raises(errors.InvalidArgument, match="room for 2 messages"):
+    with pytest.raises(errors.InvalidArgument, match="space for 2 messages"):
         device.create_channel("c", 1)
     with device.create_channel("c", 2) as channel:
         with pytest.raises(errors.InvalidArgument, match="complex128"):

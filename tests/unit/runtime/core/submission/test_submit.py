@@ -150,7 +150,7 @@ def test_a_full_ring_is_waited_for(device: Device, stream: Stream) -> None:
 
 def test_more_sqes_than_a_ring_has_never_fit(stream: Stream) -> None:
     with stream.lock, pytest.raises(errors.RuntimeFault, match="never fit into a ring"):
-        submit.make_room(stream, stream.ring.depth)
+        submit.make_space(stream, stream.ring.depth)
 
 
 def test_closing_ends_the_wait_for_room(device: Device) -> None:

@@ -8,17 +8,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from chips import credit, registry
+from chips import registry
 from chips.env import EncodeEnv
-from chips.tasks import AicpuMessageVersion, GetStarsVersion, RingBufferControl
-from npuhal.records import replace
 from runtime import errors
-from runtime.core.device import aicpu_monitor, teardown
-from runtime.core.device.device_tables import ErrorRing, ExecutedWords, NamePool, SqRegisterTable
+from runtime.core.device import teardown
+from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
 from runtime.core.device.limits import CoreLimits
 from runtime.core.device.monitor import Health
 from runtime.core.device.opening import Opening
-from runtime.core.device.stacks import allocate
+from runtime.core.device.scheduler import TaskScheduler
+from runtime.core.device.stacks import Stacks, allocate
 from runtime.core.modes import FailureMode, SaturationMode, StreamFlag
 from runtime.core.process.context import Context
 from runtime.core.process.handles import Children
@@ -33,7 +32,6 @@ from runtime.driver.calls import HalCalls
 from runtime.driver.device import DeviceDriver
 from runtime.driver.queues import QueueDriver
 from runtime.driver.queues.arguments import WindowDriver
-from runtime.driver.queues.scheduler import capabilities
 from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
 from runtime.errors.arguments import whole
@@ -49,9 +47,10 @@ if TYPE_CHECKING:
     from runtime.driver.memory import MemoryDriver
     from runtime.memory.arguments import ArgumentBlock
 
-_BOOT_TIMEOUT_MS = 10_000
-_DEFAULT_SCHEDULER_VERSION = 16
-"""What a scheduler that answers 0 is taken for (hal_trace 2)."""
+_PRIMARY = (
+    StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT | StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC
+)
+"""Flags of the primary stream."""
 
 
 SelfDevice = TypeVar("SelfDevice", bound="Device")
@@ -78,10 +77,6 @@ class Device(NotCopied):
         """Whether all tasks of the device are being ended (core_spec 4.2)."""
         self.failure_mode = FailureMode.CONTINUE
         """Mode of streams that users make from now on."""
-        self.scheduler_features: frozenset[str] = frozenset()
-        """What the task scheduler can do, by the names of `driver.scheduler.CAPABILITIES`."""
-        self.aicpu_monitor_off = False
-        """Whether STARS alone watches how long AICPU kernels take."""
         self.core_sync_address = 0
         """Where the cores of a mix kernel synchronise; 0 on chips without such registers."""
         self.task_pool = TaskPool(self.chip.limits.max_tasks)
@@ -97,71 +92,64 @@ class Device(NotCopied):
         """How long each phase of the opening took."""
         self.context: Context = Context(self, primary=True)
         """The primary context; it takes calls while the device is set (core_spec 3.2)."""
-        self._undo = ExitStack()
+        self._undo = undo = ExitStack()
         try:
-            self._boot()
+            check_sends(self.chip)
+            phase = self.opening.phase
+            self.resource_table = ResourceTable(runtime.lock.enter, runtime.virtual_memory)
+            """What the device's drivers have taken."""
+            self.driver: DeviceDriver = DeviceDriver(self.hal, runtime.machine, device_id, self.resource_table)
+            self.driver.open(phase)
+            undo.callback(self.driver.close)
+            self.memory: MemoryDriver = self.driver.memory
+            calls = HalCalls(self.hal, device_id)
+            self.ids: IdDriver = IdDriver(calls, resource_table=self.resource_table)
+            self.queues: QueueDriver = QueueDriver(calls, resource_table=self.resource_table)
+            with phase("memory"):  # what is needed before the first stream, in the vendor's order
+                self.sq_registers: SqRegisterTable = SqRegisterTable(self.memory, self.chip.limits.rtsq_depth)
+                undo.callback(self.sq_registers.close)
+                self.executed_words: ExecutedWords = ExecutedWords(self.memory)
+                facts = self.driver.identify()
+                self.facts: DeviceFacts = facts
+                self.health: Health = Health(self)
+                self.arguments: ArgumentPools = ArgumentPools(
+                    self.memory, WindowDriver(self.hal, device_id, self.resource_table), self.chip,
+                    bar=facts.bar_arguments, ub=facts.ub_connected, on_host=facts.on_host,
+                )
+                undo.callback(self.arguments.close)
+                self.names: NamePool = NamePool(self.memory)
+                undo.callback(self.names.close)
+                self.kernel_pool: KernelPool | None = None
+                """Where the code of small programs lies; None on chips whose programs have memory of their own."""
+                if self.chip.has("KERNEL_MEMORY_POOL"):
+                    self.kernel_pool = KernelPool(self.memory)
+                    undo.callback(self.kernel_pool.close)
+                self.signals: Signals = Signals(self)
+                undo.callback(self.signals.close)
+                self.sq_memory: SqMemoryPool = SqMemoryPool(self)
+                self.sq_pool: SqPool = SqPool(self)
+                undo.callback(self.sq_memory.close)
+                undo.callback(self.sq_pool.close)
+                stacks = allocate(self.memory, self.chip, facts.die_count, runtime.limits, undo)
+                self.simt_stack = stacks.simt
+                self.env: EncodeEnv = runtime.timeouts.applied(self._environment(stacks))
+            with phase("first streams and tasks"):
+                self.primary_stream: Stream = self._own_stream(_PRIMARY, "default")
+                self.control_stream: Stream = self.primary_stream
+                if self.chip.has("DEVICE_CTRL_SQ"):
+                    self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
+                self.core_counts = self.driver.core_counts()
+                self.core_limits = CoreLimits(self.core_counts)
+                self.scheduler: TaskScheduler = TaskScheduler(self, undo)
         except BaseException:
             with contextlib.suppress(errors.RuntimeFault):  # what went wrong first says more
-                self._undo.close()
+                undo.close()
             raise
         runtime.monitor.watch(self)
 
-    # -- boot ------------------------------------------------------------------------------------------------------
-
-    def _boot(self) -> None:
-        """core_spec 2.3: init, then start."""
-        if not self.chip.is_stars:
-            raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self.chip.soc} takes its tasks as HWTS commands (halSqMemGet, "
-                "halSqMsgSend), which this runtime does not send",
-                hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
-            )
-        phase = self.opening.phase
-        self.resource_table = ResourceTable(self.runtime.lock.enter, self.runtime.virtual_memory)
-        """What the device's drivers have taken."""
-        self.driver: DeviceDriver = DeviceDriver(self.hal, self.runtime.machine, self.device_id, self.resource_table)
-        self.driver.open(phase)
-        self._undo.callback(self.driver.close)
-        self.memory: MemoryDriver = self.driver.memory
-        calls = HalCalls(self.hal, self.device_id)
-        self.ids: IdDriver = IdDriver(calls, resource_table=self.resource_table)
-        self.queues: QueueDriver = QueueDriver(calls, resource_table=self.resource_table)
-        with phase("memory"):
-            self._take_memory()
-        with phase("first streams and tasks"):
-            self._start()
-
-    def _take_memory(self) -> None:
-        """Allocate what the device needs before its first stream, in the vendor's order."""
-        undo, chip = self._undo, self.chip
-        self.sq_registers: SqRegisterTable = SqRegisterTable(self.memory, chip.limits.rtsq_depth)
-        undo.callback(self.sq_registers.close)
-        self.executed_words: ExecutedWords = ExecutedWords(self.memory)
-        self.facts: DeviceFacts = self.driver.identify()
-        self.health: Health = Health(self)
-        self.arguments: ArgumentPools = ArgumentPools(
-            self.memory, WindowDriver(self.hal, self.device_id, self.resource_table), chip,
-            bar=self.facts.bar_arguments, ub=self.facts.ub_connected, on_host=self.facts.on_host,
-        )
-        undo.callback(self.arguments.close)
-        self.names: NamePool = NamePool(self.memory)
-        undo.callback(self.names.close)
-        if chip.has("KERNEL_MEMORY_POOL"):
-            self.kernel_pool = KernelPool(self.memory)
-            undo.callback(self.kernel_pool.close)
-        self.signals: Signals = Signals(self)
-        undo.callback(self.signals.close)
-        self.sq_memory: SqMemoryPool = SqMemoryPool(self)
-        self.sq_pool: SqPool = SqPool(self)
-        undo.callback(self.sq_memory.close)
-        undo.callback(self.sq_pool.close)
-        self.env: EncodeEnv = self.runtime.timeouts.applied(self._environment())
-
-    def _environment(self) -> EncodeEnv:
-        """Allocate the core stacks and gather what SQE builders need."""
+    def _environment(self, stacks: Stacks) -> EncodeEnv:
+        """Gather what SQE builders need."""
         facts = self.facts
-        stacks = allocate(self.memory, self.chip, facts.die_count, self.runtime.limits, self._undo)
-        self.simt_stack = stacks.simt
         return EncodeEnv(
             chip=self.chip, device_id=self.device_id, phy_chip_id=facts.phy_chip_id, phy_die_id=facts.phy_die_id,
             die_count=facts.die_count, online=facts.on_host, ub_connected=facts.ub_connected,
@@ -170,95 +158,11 @@ class Device(NotCopied):
             custom_stack_size=stacks.custom_bytes, sq_address_table=self.sq_registers.address,
         )
 
-    def _start(self) -> None:
-        """Make the primary stream and the control stream, then tell the scheduler what it must know."""
-        primary_flags = StreamFlag.PRIMARY_DEFAULT | StreamFlag.PRIMARY_FIRST_DEFAULT
-        primary = self._own_stream(primary_flags | StreamFlag.FAST_LAUNCH | StreamFlag.FAST_SYNC, "default")
-        self.primary_stream: Stream = primary
-        self.control_stream: Stream = primary
-        if self.chip.has("DEVICE_CTRL_SQ"):
-            self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
-        self.env = replace(self.env, ts_version=self._scheduler_version())
-        if self.chip.has("DEVICE_C2C_SYNC"):
-            self.core_sync_address, _ = self.memory.core_sync_block()
-        self.core_counts = self.driver.core_counts()
-        self.core_limits = CoreLimits(self.core_counts)
-        self._start_error_ring()
-        self._heed_scheduler()
-        if self.chip.traits.message_version:
-            primary.submit(AicpuMessageVersion())
-            primary.settle(_BOOT_TIMEOUT_MS)
-
-    def _heed_scheduler(self) -> None:
-        """Pass on what the task scheduler has said of itself to whoever builds SQEs."""
-        interval_us = 0.0
-        if self.chip.has("TASK_EXEC_TIMEOUT_SCALE_MODIFY") and self.scheduler_has("OP_EXEC_TIMEOUT_MS"):
-            interval_us = self.driver.operator_interval_ns() / 1000
-        facts: dict[str, Any] = {
-            "ts_version": self.env.ts_version, "ts_features": self.scheduler_features,
-            "credit_interval_us": interval_us, "op_timeout_fine": credit.is_fine(interval_us),
-        }  # fmt: skip
-        self.env = replace(self.env, **facts)
-        for stream in self.own_streams:
-            stream.env = replace(stream.env, **facts)
-
     def _own_stream(self, flags: StreamFlag, name: str, *, control: bool = False) -> Stream:
         stream = creation.create(self.context, flags=flags, control=control, name=name)
         self._undo.callback(teardown.drop, stream)
         self.own_streams.append(stream)
         return stream
-
-    def _scheduler_version(self) -> int:
-        if not self.chip.has("DEVICE_GET_STARS_VERSION"):
-            return 0
-        if self.chip.has("DEVICE_TS_COMMON_CPU"):
-            return self.driver.scheduler_version()
-        answer: list[Any] = []
-        self.control_stream.submit(GetStarsVersion(), reported=answer.append)
-        self.control_stream.settle(_BOOT_TIMEOUT_MS)
-        return (answer[0].error_code if answer and answer[0] else 0) or _DEFAULT_SCHEDULER_VERSION
-
-    def _start_error_ring(self) -> None:
-        ring = ErrorRing(self.memory, int(self.chip.prop("ringbufSize")))
-        self._undo.callback(ring.close)
-        self._announce_error_ring(ring)
-        self.scheduler_features = capabilities(ring.scheduler_capabilities())
-        self.error_ring = ring
-        self._undo.callback(self._stop_error_ring)
-
-    def _announce_error_ring(self, ring: ErrorRing) -> None:
-        control, traits = self.control_stream, self.chip.traits
-        physical = self.memory.physical(ring.address) if traits.error_ring_physical else 0
-        control.submit(
-            RingBufferControl(addr=ring.address, phy_addr=physical, length=traits.error_ring_elements)
-        )
-        control.settle(_BOOT_TIMEOUT_MS)
-
-    def start_again(self) -> None:
-        """Tell the task scheduler of another card what that of the first was told; streams are there, and empty."""
-        self.env = replace(self.env, ts_version=self._scheduler_version())
-        if self.chip.has("DEVICE_C2C_SYNC"):
-            self.core_sync_address, _ = self.memory.core_sync_block()
-        self._announce_error_ring(self.error_ring)
-        self._heed_scheduler()
-        if self.chip.traits.message_version:
-            self.primary_stream.submit(AicpuMessageVersion())
-            self.primary_stream.settle(_BOOT_TIMEOUT_MS)
-        self.aicpu_monitor_off = False
-        if not self.context.closed:
-            self.primary_set_up()
-
-    def _stop_error_ring(self) -> None:
-        sq_id = self.control_stream.queues.sq_id
-        hangs = self.health.lost is not None or self.queues.head(sq_id) != self.queues.tail(sq_id)
-        if not hangs:
-            self.control_stream.submit(RingBufferControl(addr=0, length=0, delete=True))
-            self.control_stream.settle(_BOOT_TIMEOUT_MS)
-
-    def primary_set_up(self) -> None:
-        """Do what belongs to the primary context only: agree who watches AICPU kernels, and state the time limits."""
-        self.aicpu_monitor_off = self.aicpu_monitor_off or aicpu_monitor.switch_off(self)
-        self.runtime.timeouts.announce(self)
 
     # -- use -------------------------------------------------------------------------------------------------------
 
@@ -311,7 +215,7 @@ class Device(NotCopied):
 
     def scheduler_has(self, capability: str) -> bool:
         """Whether the task scheduler says that it can do something."""
-        return capability in self.scheduler_features
+        return capability in self.scheduler.features
 
     def take_host_stream_id(self) -> int:
         """Return a stream number above those of the driver, for a stream that exists on the host only."""
@@ -406,3 +310,13 @@ class Device(NotCopied):
 def serials() -> Callable[[], int]:
     """Return a thread-safe counter of task serial numbers, 32 bits, shared by all streams of the process."""
     return itertools.chain.from_iterable(itertools.repeat(range(1 << 32))).__next__
+
+
+def check_sends(chip: Chip) -> None:
+    """Refuse a chip whose tasks are none that this runtime sends: NotSupported 207000."""
+    if not chip.is_stars:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{chip.soc} takes its tasks as HWTS commands (halSqMemGet, "
+            "halSqMsgSend), which this runtime does not send",
+            hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
+        )

@@ -148,7 +148,7 @@ def _told_as(time_us: int, chip: Chip) -> int:
 
 def _send_timeout(device: DevicePort, task: TimeoutSet) -> None:
     """Send limits to the task scheduler, whose AICPU monitor keeps them; without such a monitor nobody needs them."""
-    if device.aicpu_monitor_off or device.chip.prop("timeoutUpdateMethod") == "TIMEOUT_WITHOUT_TASK":
+    if device.scheduler.aicpu_monitor_off or device.chip.prop("timeoutUpdateMethod") == "TIMEOUT_WITHOUT_TASK":
         return
     device.control_stream.submit(task, owner="time limits")
     device.control_stream.settle(_TOLD_MS)

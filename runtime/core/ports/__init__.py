@@ -4,16 +4,9 @@
 each other by what they ask. Annotations alone need this package: no part imports it when it runs.
 """
 
-from runtime.core.ports.devices import (
-    ContextPort,
-    CounterPort,
-    DevicePort,
-    DvppGroupPort,
-    RuntimePort,
-    SignalsPort,
-    TimeoutsPort,
-)
+from runtime.core.ports.devices import CounterPort, DevicePort, DvppGroupPort, SignalsPort
 from runtime.core.ports.events import EventInGraph, EventPort, SignalPort
+from runtime.core.ports.process import ContextPort, RuntimePort, TimeoutsPort
 from runtime.core.ports.sinks import BoundModel, CaptureBranch, Closable, TaskSink
 from runtime.core.ports.streams import StreamPort
 from runtime.core.ports.tracer import Tracer

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,19 +11,13 @@ if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.env import EncodeEnv
     from chips.registry import Plugin
-    from chips.tasks import TaskType
     from npuhal.api import HalApi
     from runtime import errors
-    from runtime.core.callbacks.exceptions import ExceptionCallbacks
-    from runtime.core.callbacks.observers import Observers
     from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
-    from runtime.core.diagnostics.logs import LogSettings
     from runtime.core.modes import SaturationMode
-    from runtime.core.ports.events import SignalPort
+    from runtime.core.ports.process import ContextPort, RuntimePort
     from runtime.core.ports.streams import StreamPort
-    from runtime.core.ports.tracer import Tracer
-    from runtime.core.process.handles import Children, HandleTable
-    from runtime.core.process.process_lock import ProcessLock
+    from runtime.core.process.handles import Children
     from runtime.driver.device import DeviceDriver, DeviceFacts
     from runtime.driver.faults import ReportedFault
     from runtime.driver.memory import MemoryDriver
@@ -163,6 +156,14 @@ class SignalsPort(Protocol):
         """Close what was dropped without a close; tells whether there was any."""
 
 
+class SchedulerPort(Protocol):
+    """The task scheduler of a device (runtime.core.device.scheduler)."""
+
+    @property
+    def aicpu_monitor_off(self) -> bool:
+        """Whether STARS alone watches how long AICPU kernels take."""
+
+
 class DvppGroupPort(Protocol):
     """Streams that share one completion queue (runtime.core.stream.dvpp_group)."""
 
@@ -182,6 +183,7 @@ class DevicePort(Protocol):
     """A device (runtime.core.device.device)."""
 
     aborting: bool
+    core_sync_address: int
     env: EncodeEnv
 
     @property
@@ -285,8 +287,12 @@ class DevicePort(Protocol):
         """Programs that are loaded."""
 
     @property
-    def aicpu_monitor_off(self) -> bool:
-        """Whether STARS alone watches how long AICPU kernels take."""
+    def scheduler(self) -> SchedulerPort:
+        """Its task scheduler."""
+
+    @property
+    def primary_stream(self) -> StreamPort:
+        """The stream that its primary context uses."""
 
     def check_open(self) -> None:
         """Raise where it was closed or reset."""
@@ -305,140 +311,3 @@ class DevicePort(Protocol):
 
     def held_memory(self) -> list[str]:
         """Say in lines who holds memory of it."""
-
-
-# -- contexts ----------------------------------------------------------------------------------------------------------
-
-
-class ContextFailurePort(Protocol):
-    """The failure state of a context (runtime.core.stream.failure)."""
-
-    first: errors.RuntimeFault | None
-
-    def enter(self, stream: StreamPort, fault: errors.RuntimeFault) -> bool:
-        """Take note that a task failed; tells whether its stream goes on."""
-
-    def check(self, stream: StreamPort, task_type: TaskType | None = None) -> None:
-        """Raise the failure where it forbids what is asked of a stream."""
-
-
-class ContextPort(Protocol):
-    """A context (runtime.core.process.context)."""
-
-    @property
-    def device(self) -> DevicePort:
-        """The device that it is on."""
-
-    @property
-    def default_stream(self) -> StreamPort:
-        """The stream that calls without a stream use."""
-
-    @property
-    def failure(self) -> ContextFailurePort:
-        """Whether it has stopped."""
-
-    @property
-    def streams(self) -> Children:
-        """Streams that users have made in it."""
-
-    @property
-    def resources(self) -> ExitStack:
-        """What goes with it."""
-
-    def all_streams(self) -> Sequence[StreamPort]:
-        """Return the streams that users made in it and, last, the default one."""
-
-
-# -- the process -------------------------------------------------------------------------------------------------------
-
-
-class CallGroupPort(Protocol):
-    """The callback queue of one thread (runtime.core.callbacks.subscription)."""
-
-    @property
-    def streams(self) -> dict[int, Any]:
-        """Its subscriptions by stream id."""
-
-
-class HostCallbacksPort(Protocol):
-    """Functions that devices call on the host (runtime.core.callbacks.callback)."""
-
-    def group_of(self, stream: StreamPort, signal: Any = None) -> CallGroupPort | None:
-        """Return the queue of whoever takes the calls of a stream, or of the call that sets a signal."""
-
-    def standing(self, stream: StreamPort, signal: SignalPort) -> str:
-        """Say in words where the call stands that sets a signal; "" if none does."""
-
-
-class TimeoutsPort(Protocol):
-    """Time limits of the process (runtime.core.device.timeouts)."""
-
-    @property
-    def wait_limit_s(self) -> int | None:
-        """The limit of waits as it was set, or None."""
-
-    @property
-    def operator_limit_us(self) -> int | None:
-        """The limit of operators as it was set, or None."""
-
-    def operator_ms(self, env: EncodeEnv) -> float:
-        """Return the limit of operators that the hardware counts, in milliseconds."""
-
-
-class RuntimePort(Protocol):
-    """The runtime of a process (runtime.core.process.runtime)."""
-
-    leaving: bool
-    trace_creation: bool
-    tracer: Tracer | None
-
-    @property
-    def hal(self) -> HalApi:
-        """The backend."""
-
-    @property
-    def handles(self) -> HandleTable:
-        """Numbers of the C API."""
-
-    @property
-    def lock(self) -> ProcessLock:
-        """Who keeps calls out while a snapshot is made."""
-
-    @property
-    def watch_lock(self) -> Lock:
-        """Held while somebody begins or ends to watch."""
-
-    @property
-    def logs(self) -> LogSettings:
-        """What the log variables ask for."""
-
-    @property
-    def hang_s(self) -> float:
-        """Seconds of waiting after which a stream is described."""
-
-    @property
-    def launch_blocking(self) -> bool:
-        """Whether launches wait for their stream unless that says otherwise."""
-
-    @property
-    def timeouts(self) -> TimeoutsPort:
-        """How long waits and operators may take where a call states nothing."""
-
-    @property
-    def callbacks(self) -> HostCallbacksPort:
-        """Functions that devices call on the host."""
-
-    @property
-    def exceptions(self) -> ExceptionCallbacks:
-        """Told of failed tasks, and of streams that are waited for very long."""
-
-    @property
-    def stream_observers(self) -> Observers:
-        """Told of streams that come and go."""
-
-    @property
-    def abort_observers(self) -> Observers:
-        """Told while all tasks of a device are being ended."""
-
-    def open_devices(self) -> Iterable[DevicePort]:
-        """Return the devices that are open now."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from chips.tasks import Task, TaskType
     from runtime import errors
     from runtime.core.modes import FailureMode, StreamFlag
-    from runtime.core.ports.devices import ContextPort, DevicePort, DvppGroupPort
+    from runtime.core.ports.devices import DevicePort, DvppGroupPort
+    from runtime.core.ports.process import ContextPort
     from runtime.core.ports.sinks import BoundModel, CaptureBranch, TaskSink
     from runtime.core.ports.tracer import Tracer
     from runtime.core.stream.blocking import BlockingState

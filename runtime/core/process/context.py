@@ -101,7 +101,7 @@ class Context(NotCopied):
             self._take_overflow_buffer()
             if self.primary:
                 self._default = device.primary_stream
-                device.primary_set_up()
+                device.scheduler.set_up_primary()
             else:
                 self._default = creation.create(self, flags=StreamFlag.PRIMARY_DEFAULT, name="default")
                 self.resources.callback(teardown.drop, self._default)

@@ -57,7 +57,7 @@ def bring_back(devices: Sequence[Device], images: Sequence[DeviceImage], links: 
     for device, saved in zip(devices, images, strict=True):
         image.put(device, saved)
         _take_again(device)
-        device.start_again()
+        device.scheduler.start_again()
         device.arguments.join_again()
         _bring_models_back(device)
         device.signals.set_again()

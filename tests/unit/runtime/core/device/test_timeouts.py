@@ -75,7 +75,7 @@ def test_nobody_is_told_where_stars_watches_alone(open_machine: OpenMachine) -> 
     kernels.attach_aicpu("", "CloseAicpuMonitor", _write_result(calls, 0))
     device = machine.device(0)
     machine.timeouts.set_wait(7)
-    assert (calls, told(machine), device.aicpu_monitor_off) == ([1], [], True)
+    assert (calls, told(machine), device.scheduler.aicpu_monitor_off) == ([1], [], True)
 
 
 def test_a_monitor_that_does_not_end_keeps_the_device_closed(open_machine: OpenMachine) -> None:
@@ -121,4 +121,4 @@ def test_builders_know_what_the_scheduler_can_do(open_machine: OpenMachine, chip
     device = open_machine(f"fake://{chip}").device(0)
     assert "AICORE_NEVER_TIMEOUT" in device.env.ts_features
     for stream in (*device.own_streams, device.create_stream()):
-        assert stream.env.ts_features == device.scheduler_features
+        assert stream.env.ts_features == device.scheduler.features

@@ -99,7 +99,8 @@ def _limits(soc: str = "Ascend910B1") -> tuple[Timeouts, EncodeEnv, Any]:
     env = EncodeEnv(chip=find_chip(soc))
     prepared = {"kept": object()}
     stream = SimpleNamespace(env=env, launchers=prepared, drop_prepared=prepared.clear)
-    device = SimpleNamespace(env=env, chip=env.chip, streams=lambda: [stream], aicpu_monitor_off=True)
+    scheduler = SimpleNamespace(aicpu_monitor_off=True)
+    device = SimpleNamespace(env=env, chip=env.chip, streams=lambda: [stream], scheduler=scheduler)
     return Timeouts(lambda: [device]), env, stream  # type: ignore[list-item, return-value]
 
 

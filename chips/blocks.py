@@ -19,7 +19,7 @@ FLAG_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DeviceBlock:
     """Bytes to write at a device address before the task is submitted."""
 
     name: str
@@ -27,7 +27,7 @@ class Block:
     data: bytes
 
 
-def blocks(task: Task, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def blocks(task: Task, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     """Return the blocks of a task in the order to write them; raises CondError for values a program cannot hold."""
     from chips.programs.blocks import MAKERS  # most programs have no task with blocks
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chips.blocks import FLAG_BYTES, Block
+from chips.blocks import FLAG_BYTES, DeviceBlock
 from chips.generations.v100 import ffts
 from chips.programs import label, model, rdma, stream, wait
 from chips.programs.device import CondDevice
@@ -27,10 +27,10 @@ from chips.tasks import (
 if TYPE_CHECKING:
     from chips.env import EncodeEnv, TaskIds
 
-def _mix(task: MixKernel, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _mix(task: MixKernel, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.context:
         return ()
-    return (Block("ffts_context_128B", task.context, ffts.mix_context(task, env)),)
+    return (DeviceBlock("ffts_context_128B", task.context, ffts.mix_context(task, env)),)
 
 
 def _start(task: StreamActive | StreamSwitch, sq_id: int, device: CondDevice) -> stream.StreamActive:
@@ -43,15 +43,15 @@ def _start(task: StreamActive | StreamSwitch, sq_id: int, device: CondDevice) ->
     )
 
 
-def _stream_active(task: StreamActive, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _stream_active(task: StreamActive, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function:
         return ()
     device = CondDevice.of(env)
     program = _start(task, task.active_sq_id, device)
-    return (Block("func_call", task.function, program.assemble(device.generation)),)
+    return (DeviceBlock("func_call", task.function, program.assemble(device.generation)),)
 
 
-def _stream_switch(task: StreamSwitch, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _stream_switch(task: StreamSwitch, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function:
         return ()
     device = CondDevice.of(env)
@@ -64,10 +64,10 @@ def _stream_switch(task: StreamSwitch, env: EncodeEnv, ids: TaskIds) -> tuple[Bl
         value_address=task.value_addr if task.extended else None,
         wide=bool(task.data_type) or not task.extended,
     )
-    return (Block("func_call", task.function, program.assemble(device.generation)),)
+    return (DeviceBlock("func_call", task.function, program.assemble(device.generation)),)
 
 
-def _label_switch(task: LabelSwitchByIndex, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _label_switch(task: LabelSwitchByIndex, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function:
         return ()
     device = CondDevice.of(env)
@@ -81,10 +81,10 @@ def _label_switch(task: LabelSwitchByIndex, env: EncodeEnv, ids: TaskIds) -> tup
         current_sq=env.sq_id,
         tail_offset=device.tail_offset,
     )
-    return (Block("func_call", task.function, program.assemble(device.generation)),)
+    return (DeviceBlock("func_call", task.function, program.assemble(device.generation)),)
 
 
-def _model_execute(task: ModelExecute, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _model_execute(task: ModelExecute, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function:
         return ()
     device = CondDevice.of(env)
@@ -94,10 +94,10 @@ def _model_execute(task: ModelExecute, env: EncodeEnv, ids: TaskIds) -> tuple[Bl
         counters=task.exec_times_addrs,
         start=device.start_queues(queues=env.sq_address_table, dfx=task.trace_addr),
     )
-    return (Block("func_call", task.function, program.assemble(device.generation)),)
+    return (DeviceBlock("func_call", task.function, program.assemble(device.generation)),)
 
 
-def _memory_wait(task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _memory_wait(task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function:
         return ()
     device = CondDevice.of(env)
@@ -122,33 +122,33 @@ def _memory_wait(task: MemWaitValue, env: EncodeEnv, ids: TaskIds) -> tuple[Bloc
         swap=device.swap,
     )
     return (
-        Block("write_value_mem", task.flag_addr, bytes(FLAG_BYTES)),
-        Block("fc_mem2", task.function, program.assemble(device.generation)),
+        DeviceBlock("write_value_mem", task.flag_addr, bytes(FLAG_BYTES)),
+        DeviceBlock("fc_mem2", task.function, program.assemble(device.generation)),
     )
 
 
-def _external_wait(task: CaptureWaitExternal, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _external_wait(task: CaptureWaitExternal, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function:
         return ()
     program = wait.ExternalWait(
         entry=task.addr, sq_id_address=task.sq_id_addr, position=ids.position, depth=env.ring_depth
     )
     return (
-        Block("write_value_mem", task.flag_addr, bytes(FLAG_BYTES)),
-        Block("func_call", task.function, program.assemble(CondDevice.of(env).generation)),
+        DeviceBlock("write_value_mem", task.flag_addr, bytes(FLAG_BYTES)),
+        DeviceBlock("func_call", task.function, program.assemble(CondDevice.of(env).generation)),
     )
 
 
-def _pi_modify(task: RdmaPiValueModify, env: EncodeEnv, ids: TaskIds) -> tuple[Block, ...]:
+def _pi_modify(task: RdmaPiValueModify, env: EncodeEnv, ids: TaskIds) -> tuple[DeviceBlock, ...]:
     if not task.function or not task.table_addr:
         return ()
     table = b"".join(address.to_bytes(8, "little") for address in task.addresses)
     program = rdma.ProducerIndexModify(table=task.table_addr, count=len(task.addresses), dfx=task.trace_addr)
     code = program.assemble(CondDevice.of(env).generation)
-    return (Block("func_call", task.function, code), Block("pi_table", task.table_addr, table))
+    return (DeviceBlock("func_call", task.function, code), DeviceBlock("pi_table", task.table_addr, table))
 
 
-MAKERS: dict[type[Task], Callable[[Any, EncodeEnv, TaskIds], tuple[Block, ...]]] = {
+MAKERS: dict[type[Task], Callable[[Any, EncodeEnv, TaskIds], tuple[DeviceBlock, ...]]] = {
     MixKernel: _mix,
     StreamActive: _stream_active,
     StreamSwitch: _stream_switch,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chips.blocks import Block, blocks
+from chips.blocks import DeviceBlock, blocks
 from chips.layout import SQE_BYTES, FieldOverflow, UnknownField
 from chips.programs import CondError
 from chips.programs.isa import isa
@@ -112,7 +112,7 @@ def _compare_blocks(vector: Vector) -> Iterator[str]:
             yield f"block {recorded.name}: first difference at byte {at}"
 
 
-def _memory(written: tuple[Block, ...], address: int, size: int) -> bytes:
+def _memory(written: tuple[DeviceBlock, ...], address: int, size: int) -> bytes:
     """What ``size`` bytes at ``address`` hold after the blocks are written in order."""
     image = bytearray(size)
     for block in written:

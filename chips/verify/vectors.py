@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from chips.blocks import Block
+from chips.blocks import DeviceBlock
 from chips.chip import Chip
 from chips.env import EncodeEnv, TaskIds
 from chips.tasks import Task
@@ -42,7 +42,7 @@ class Vector:
     env: EncodeEnv
     ids: TaskIds
     expected: tuple[bytes, ...]
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[DeviceBlock, ...] = ()
     reason: str = ""
 
 
@@ -87,7 +87,7 @@ def _white_box(entries: list[dict[str, Any]]) -> Iterator[Vector]:
         at = recorded.machine(entry["chip"])
         inputs = entry["inputs"]
         blocks = tuple(
-            Block(block["name"], block["addr"], bytes.fromhex(block["hex"])) for block in entry.get("aux", ())
+            DeviceBlock(block["name"], block["addr"], bytes.fromhex(block["hex"])) for block in entry.get("aux", ())
         )
         inputs.update((block.name, block.address) for block in blocks if block.name == recorded.CONTEXT_BLOCK)
         task, reason = None, ""

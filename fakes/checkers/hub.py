@@ -25,7 +25,7 @@ from npuhal import constants
 if TYPE_CHECKING:
     from fakes.errors import MemoryFault, TaskFault
     from fakes.executor.task import Task
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
     from fakes.machine.card import Device
     from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
@@ -52,7 +52,7 @@ class Checks:
         """Knows what only the runtime has seen."""
         self._aside: dict[int, int] = {}
         """Threads that read for the runtime alone, and how deep they are nested in that."""
-        self._arguments: dict[Block, SubmissionQueue] = {}
+        self._arguments: dict[Allocation, SubmissionQueue] = {}
         self._calls: dict[tuple[int, int], list[Stamp]] = {}
         self.races = Races(self)
         self._handover = Handover()
@@ -124,7 +124,7 @@ class Checks:
         else:
             self._learn(queue.past())
 
-    def _seen(self, block: Block | None, known: Known) -> Known:
+    def _seen(self, block: Allocation | None, known: Known) -> Known:
         """Return what the runtime has seen where it counts: for memory that no program has asked for."""
         return NOTHING if block is None or block.asked or block.parts else known
 
@@ -187,13 +187,13 @@ class Checks:
         self.serial += 1
         return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, call_site())
 
-    def fired(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
+    def host_signalled(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
         """The host sets a signal itself."""
         self._waits.moved()
         self._handover.give(signal, value, self._step())
         self._waits.happened(key, "recorded" if value else "reset", None, call_site())
 
-    def allocated(self, block: Block) -> None:
+    def allocated(self, block: Allocation) -> None:
         """A block came into being."""
         self._waits.moved()
         block.site = call_site()
@@ -202,7 +202,7 @@ class Checks:
         if not block.alias:
             self.races.shadow.forget(block.pointer, block.pointer + block.span)
 
-    def freed(self, block: Block) -> None:
+    def freed(self, block: Allocation) -> None:
         """The host frees a block."""
         self._waits.moved()
         self._step()
@@ -221,7 +221,7 @@ class Checks:
         if (block := self.machine.memory.find(address)) is not None:
             self._parts.told(block, address, size, self._step().tick, call_site())
 
-    def _queued_on(self, block: Block) -> list[str]:
+    def _queued_on(self, block: Allocation) -> list[str]:
         """Name the queued copies that read or write a block."""
         from fakes.executor import memory as copies
 
@@ -397,7 +397,7 @@ class Checks:
         known = self._queue(sq).submitted.get(position)
         return "" if known is None else at(known[1], "submitted at")
 
-    def part_of_graph(self, block: Block) -> SubmissionQueue | None:
+    def part_of_graph(self, block: Allocation) -> SubmissionQueue | None:
         """Return the queue of a graph whose ring a block is, or whose tasks have their arguments there."""
         sq = self._arguments.get(block)
         return next((each for each in self._queues if each.ring.base == block.base), None) if sq is None else sq

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fakes.checkers.names import CallSite
     from fakes.errors import MemoryFault
     from fakes.executor.task import Task
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
 
 _KEPT = 1024
 
@@ -23,15 +23,17 @@ class Lifetimes:
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
-        self._born: dict[Block, int] = {}
-        self._freed: dict[int, tuple[Block, str, CallSite | None]] = {}
+        self._born: dict[Allocation, int] = {}
+        self._freed: dict[int, tuple[Allocation, str, CallSite | None]] = {}
         """First address -> what was there, how it is named, and where it was freed."""
 
-    def allocated(self, block: Block, tick: int) -> None:
+    def allocated(self, block: Allocation, tick: int) -> None:
         """A block came into being."""
         self._born[block] = tick
 
-    def freed(self, host: Actor, block: Block, where: CallSite | None, users: list[Work], waiting: list[str]) -> None:
+    def freed(
+        self, host: Actor, block: Allocation, where: CallSite | None, users: list[Work], waiting: list[str]
+    ) -> None:
         """The host frees a block; `users` are accesses that it has not waited for, `waiting` tasks still queued."""
         names = self._checks.names
         self._born.pop(block, None)
@@ -47,7 +49,7 @@ class Lifetimes:
             cure = "Free it after the stream was synchronized, or use memory of a pool, which is given back in order"
             self._checks.report(Report(UAF, text, cure, parties), (block.base, host.tick))
 
-    def used(self, task: Task, submitted: Stamp | None, block: Block, work: Work) -> None:
+    def used(self, task: Task, submitted: Stamp | None, block: Allocation, work: Work) -> None:
         """A task touches a block: it must have been there when the task was submitted."""
         born = self._born.get(block, 0)
         if submitted is None or submitted.tick >= born or block.alias:
@@ -61,7 +63,7 @@ class Lifetimes:
         self._checks.report(Report(check, text, _STALE_CURE if check is STALE else _UAF_CURE, (names.work(work),)),
                             (block.base, work.stream, work.position))  # fmt: skip
 
-    def behind(self, block: Block, address: int, size: int, work: Work) -> None:
+    def behind(self, block: Allocation, address: int, size: int, work: Work) -> None:
         """A task touches the padding of a block, which no hardware would notice."""
         if self._checks.on(BOUNDS):
             names, who = self._checks.names, self._checks.names.work(work)

@@ -10,7 +10,7 @@ from weakref import ref
 
 if TYPE_CHECKING:
     from fakes.checkers.shadow import Work
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
 
 _OURS = frozenset({"fakes", "npuhal", "chips", "runtime", "ctypes", "contextlib", "threading", "weakref"})
 """Top packages whose code is not the program."""
@@ -87,7 +87,7 @@ class Names:
         where = self.stream(work.stream, work.device)
         return f"{work.what} at position {work.position} of {where}{at(work.site, 'submitted at')}"
 
-    def block(self, block: Block) -> str:
+    def block(self, block: Allocation) -> str:
         """Name a piece of memory."""
         asked = f" ({block.asked} bytes were asked for)" if 0 < block.asked < block.size else ""
         return f"{block}{asked}{self.name('mem', block.base)}{at(block.site, 'allocated at')}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.checkers.names import CallSite
     from fakes.checkers.shadow import Work
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
 
 _KEPT = 256
 """Blocks of one piece that are remembered after they were given back."""
@@ -68,9 +68,9 @@ class Parts:
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
-        self._of: dict[Block, _Pieces] = {}
+        self._of: dict[Allocation, _Pieces] = {}
 
-    def told(self, block: Block, address: int, size: int | None, tick: int, where: CallSite | None) -> None:
+    def told(self, block: Allocation, address: int, size: int | None, tick: int, where: CallSite | None) -> None:
         """A block begins at a step of the host; without a size it ends."""
         pieces = self._of.get(block)
         if pieces is None:
@@ -81,11 +81,11 @@ class Parts:
             pieces.live[address] = Part(address, size, tick, where)
             insort(pieces.starts, address)
 
-    def forget(self, block: Block) -> None:
+    def forget(self, block: Allocation) -> None:
         """A whole piece is gone."""
         self._of.pop(block, None)
 
-    def touched(self, block: Block, address: int, size: int, submitted: int, work: Work) -> None:
+    def touched(self, block: Allocation, address: int, size: int, submitted: int, work: Work) -> None:
         """Bytes are touched by what was submitted in a step of the host."""
         pieces = self._of.get(block)
         if pieces is None or submitted < pieces.since:
@@ -101,7 +101,7 @@ class Parts:
         elif end > part.end:
             self._astray(block, part, address, size, work)
 
-    def _astray(self, block: Block, part: Part | None, address: int, size: int, work: Work) -> None:
+    def _astray(self, block: Allocation, part: Part | None, address: int, size: int, work: Work) -> None:
         names = self._checks.names
         who = names.work(work)
         text = f"{who} touches {size} bytes at {address:#x}"

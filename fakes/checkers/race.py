@@ -17,7 +17,7 @@ from fakes.checkers.shadow import Segment, Shadow, Work
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
 
 Known = Mapping[int, int]
 """The last step that is known to be over, by actor."""
@@ -32,7 +32,7 @@ class Races:
         self.shadow = Shadow()
 
     def touch(
-        self, actor: Actor, work: Work, block: Block | None, low: int, high: int, how: int, also: Known = NOTHING
+        self, actor: Actor, work: Work, block: Allocation | None, low: int, high: int, how: int, also: Known = NOTHING
     ) -> None:
         """Note an access to bytes at real addresses; reports what it is not ordered with.
 
@@ -46,7 +46,7 @@ class Races:
             self._write(actor, work, block, segments, low, high, how, also)
 
     def _read(
-        self, actor: Actor, work: Work, block: Block | None, segments: list[Segment], low: int, also: Known
+        self, actor: Actor, work: Work, block: Allocation | None, segments: list[Segment], low: int, also: Known
     ) -> None:
         mine = actor.index
         for segment in segments:
@@ -63,8 +63,8 @@ class Races:
             low = segment.end
 
     def _write(
-        self, actor: Actor, work: Work, block: Block | None, segments: list[Segment], low: int, high: int, how: int,
-        also: Known,
+        self, actor: Actor, work: Work, block: Allocation | None, segments: list[Segment], low: int, high: int,
+        how: int, also: Known,
     ) -> None:  # fmt: skip
         mine, at = actor.index, low
         released: dict[int, Stamp] | None = None
@@ -112,7 +112,8 @@ class Races:
         return list(found.values())
 
     def _report(
-        self, actor: Actor, first: Work, second: Work, block: Block | None, low: int, high: int, did: str, does: str
+        self, actor: Actor, first: Work, second: Work, block: Allocation | None, low: int, high: int, did: str,
+        does: str,
     ) -> None:
         checks, names = self._checks, self._checks.names
         inner = None if block is None else checks.part_of_graph(block)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
     from fakes.checkers.shadow import Work
     from fakes.executor.task import Task
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
 
 _CURE = "Write it again only after the stream, or an event behind the copy, was waited for"
 
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     pointer: int
     size: int
     digest: int
-    block: Block | None
+    block: Allocation | None
     serial: int
     """Number of the last thing that had happened when the copy was queued."""
 

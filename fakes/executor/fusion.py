@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def fused(task: Task) -> int:
-    """Run all parts of a task; the gang takes as long as its longest part.
+    """Run all parts of a task; they take together as long as its longest part.
 
-    The gang starts when all its engines are free, and none of them is kept before.
+    They start together when all engines are free, and none of them is kept before.
     """
     following = task.fields["sqe_length"]
     pieces = missions.of_task(task) if task.layout.startswith(_MISSIONS) else []

@@ -36,7 +36,7 @@ class Chapter:
         signal = device.signal(device.signals[kind], number)
         signal.value = value
         if self.machine.checks is not None:
-            self.machine.checks.fired((kind.replace("cnt_", "count "), device.index, number), signal, value)
+            self.machine.checks.host_signalled((kind.replace("cnt_", "count "), device.index, number), signal, value)
         if value:
             device.wake()
 

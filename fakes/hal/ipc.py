@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.exports import NAME_BYTES, NamedChapter, text_at
-from fakes.machine.blocks import HUGE, Block, Kind
+from fakes.machine.blocks import HUGE, Allocation, Kind
 from fakes.shared import Export
 from npuhal import constants as c
 
@@ -18,7 +18,7 @@ class IpcCalls(NamedChapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._views: dict[int, Block] = {}
+        self._views: dict[int, Allocation] = {}
         machine.on_close.append(self._forget)
 
     def _forget(self, devid: int) -> None:
@@ -102,6 +102,6 @@ class IpcCalls(NamedChapter):
         """Return the physical id of the card that has the memory."""
         return self.owner(self.find(name, memory=True), info)
 
-def _reserved_bytes(block: Block) -> int:
+def _reserved_bytes(block: Allocation) -> int:
     """Return how many addresses the view of a block takes."""
     return -(-block.span // HUGE) * HUGE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.machine.address_space import BackingFile
-from fakes.machine.blocks import HUGE, Block, Kind, Pool
+from fakes.machine.blocks import HUGE, Allocation, Kind, PageKind
 from npuhal import constants as c
 from npuhal.records import dataclass, field
 
@@ -20,14 +20,14 @@ _ADVICE = range(6)
 
 
 @dataclass(slots=True)
-class _Pool:
+class _MemoryPool:
     """The addresses of a pool, the bytes behind all of them, and a block per run of addresses that is in use."""
 
     device: int
     address: int
     size: int
     bytes: BackingFile
-    runs: list[Block] = field(default_factory=list)
+    runs: list[Allocation] = field(default_factory=list)
 
 
 class PoolCalls(Chapter):
@@ -35,7 +35,7 @@ class PoolCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._pools: dict[int, _Pool] = {}
+        self._pools: dict[int, _MemoryPool] = {}
         self._values: dict[tuple[int, int], int] = {}
         self._advice: dict[int, dict[int, tuple[int, int]]] = {}
         machine.on_close.append(self._forget)
@@ -46,7 +46,7 @@ class PoolCalls(Chapter):
 
     # -- managed memory -----------------------------------------------------------------------------------------------
 
-    def _managed(self, address: int, size: int) -> Block | None:
+    def _managed(self, address: int, size: int) -> Allocation | None:
         block = self.machine.memory.find(address)
         if block is None or block.kind is not Kind.DEVICE or block.flags >> c.MEM_VIRT_BIT & _KIND_MASK != _UVM_KIND:
             return None
@@ -106,7 +106,7 @@ class PoolCalls(Chapter):
         if pool.poolId in self._pools or not prop.maxSize or prop.maxSize % HUGE or not prop.va:
             return c.DRV_ERROR_INVALID_VALUE
         store = self.machine.memory.open_file(pool.devId, f"npuhal-fake-pool{pool.devId}", prop.maxSize)
-        self._pools[pool.poolId] = _Pool(pool.devId, prop.va, prop.maxSize, store)
+        self._pools[pool.poolId] = _MemoryPool(pool.devId, prop.va, prop.maxSize, store)
         return 0
 
     def halMemPoolDestroy(self, pool: Any) -> int:
@@ -131,7 +131,7 @@ class PoolCalls(Chapter):
             return c.DRV_ERROR_OUT_OF_MEMORY
         return 0
 
-    def _change(self, pool: _Pool, va: int, size: int, *, taken: bool) -> bool:
+    def _change(self, pool: _MemoryPool, va: int, size: int, *, taken: bool) -> bool:
         """Replace the runs that touch a range by those that there are afterwards; False when memory is short."""
         end, memory = va + size, self.machine.memory
         near = [run for run in pool.runs if run.base <= end and va <= run.base + run.size]
@@ -140,7 +140,7 @@ class PoolCalls(Chapter):
             spans = [(min([va, *(run.base for run in near)]), max([end, *(run.base + run.size for run in near)]))]
         else:
             spans = [span for run in near for span in ((run.base, va), (end, run.base + run.size)) if span[0] < span[1]]
-        if not memory.charge(pool.device, Pool.HUGE, size - used if taken else -used):
+        if not memory.charge(pool.device, PageKind.HUGE, size - used if taken else -used):
             return False
         for run in near:
             memory.free(run.base)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
-from fakes.machine.blocks import GIANT, HUGE, Block, Pool
+from fakes.machine.blocks import GIANT, HUGE, Allocation, PageKind
 from fakes.machine.driver import MEMORY_CARDS
 from fakes.machine.memory import HOST_PAGE
 from fakes.shared import Export
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 _HANDLE_BASE, _HANDLE_STEP = 0x7E00_0000_0000, 64
 _FLAG_BITS = c.MEM_RSV_TYPE_DEVICE_SHARE | c.MEM_RSV_TYPE_REMOTE_MAP
-_POOLS = {c.MEM_NORMAL_PAGE_TYPE: Pool.NORMAL, c.MEM_HUGE_PAGE_TYPE: Pool.HUGE, c.MEM_GIANT_PAGE_TYPE: Pool.GIANT}
+_POOLS = {
+    c.MEM_NORMAL_PAGE_TYPE: PageKind.NORMAL, c.MEM_HUGE_PAGE_TYPE: PageKind.HUGE,
+    c.MEM_GIANT_PAGE_TYPE: PageKind.GIANT,
+}
 _HOST_DEVICES = 66
 _HOST = 65
 """The device number of host memory."""
@@ -44,7 +47,7 @@ class Physical:
     """Physical memory behind a handle: `users` counts the handle itself, retained copies and mappings."""
 
     handle: int
-    block: Block
+    block: Allocation
     prop: tuple[int, ...]
     users: int = 1
     share: str = ""

@@ -22,7 +22,7 @@ class Kind(Enum):
     RESERVED = "reserved address range"
 
 
-class Pool(Enum):
+class PageKind(Enum):
     """Page kinds, each with its own budget."""
 
     NORMAL = "normal pages"
@@ -31,7 +31,7 @@ class Pool(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class Allocation:
     """One allocation. `pointer` is where its bytes really are; `host_access`: the host may use `base` itself."""
 
     base: int
@@ -40,7 +40,7 @@ class Block:
     kind: Kind
     device: int
     pointer: int
-    pool: Pool = Pool.NORMAL
+    pool: PageKind = PageKind.NORMAL
     page: int = 4096
     flags: int = 0
     host_access: bool = False

@@ -23,7 +23,7 @@ from fakes.executor import check_entries
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
-from fakes.machine.blocks import Block
+from fakes.machine.blocks import Allocation
 from fakes.machine.card import Device
 from fakes.machine.changed import Changed
 from fakes.machine.driver import driver_of
@@ -253,16 +253,16 @@ class Machine:
         if self.options.free_run:
             self._start()
 
-    def source(self, block: Block) -> Source | None:
+    def source(self, block: Allocation) -> Source | None:
         """Return where other processes find the bytes of a block; None where they are not this one's to share."""
         return None if self.shared is None else self.shared.source(self.memory, block)
 
-    def _retract(self, block: Block) -> bool:
+    def _retract(self, block: Allocation) -> bool:
         """Let nobody import the bytes of a block any more; returns whether somebody still has them."""
         source = self.source(block)
         return source is not None and self.names.retract(source)
 
-    def imported_elsewhere(self, block: Block) -> bool:
+    def imported_elsewhere(self, block: Allocation) -> bool:
         """Whether another process has the bytes of a block open."""
         source = self.source(block)
         return source is not None and self.names.held(source)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited, mapped
-from fakes.machine.blocks import GIANT, HUGE, Block, Budget, Kind, Pool, Usage
+from fakes.machine.blocks import GIANT, HUGE, Allocation, Budget, Kind, PageKind, Usage
 from fakes.machine.lent import Lent
 from fakes.machine.window import Window
 from npuhal import constants
@@ -43,17 +43,17 @@ def _slices(hbm: int) -> tuple[int, int, int]:
     return min(2 * span + unit, DEVICE_WINDOW), min(span + unit, _HOST_WINDOW), min(4 * span, _VIRTUAL_WINDOW)
 
 
-def _nobody(_block: Block) -> bool:
+def _nobody(_block: Allocation) -> bool:
     return False
 
 
 class Watch(Protocol):
     """Who wants to know of every block."""
 
-    def allocated(self, block: Block) -> None:
+    def allocated(self, block: Allocation) -> None:
         """A block is there."""
 
-    def freed(self, block: Block) -> None:
+    def freed(self, block: Allocation) -> None:
         """A block goes."""
 
 
@@ -74,17 +74,17 @@ class Memory:
         self._mappings = self.end - virtual
         self._virtual = Extents(self._mappings, self.end)
         normal = hbm // 4 + hbm // 4 // GIANT * GIANT
-        self.budgets = [{Pool.NORMAL: Budget(normal), Pool.HUGE: Budget(hbm - normal)} for _ in range(devices)]
+        self.budgets = [{PageKind.NORMAL: Budget(normal), PageKind.HUGE: Budget(hbm - normal)} for _ in range(devices)]
         """Per card: normal pages, and the rest, of which huge and giant pages are made."""
         self.usage: list[defaultdict[int, Usage]] = [defaultdict(Usage) for _ in range(max(devices, 1))]
         """Per card: module id -> what was allocated for it."""
         self._files: dict[BackingFile, int | None] = {}
         """What `open_file` and `open_foreign` have opened, with the card whose bytes it holds; None: another's."""
         self._bases: list[int] = []
-        self._blocks: dict[int, Block] = {}
+        self._blocks: dict[int, Allocation] = {}
         self._freed: dict[int, str] = {}
-        self._lingering: list[Block] = []
-        self.held_elsewhere: Callable[[Block], bool] = _nobody
+        self._lingering: list[Allocation] = []
+        self.held_elsewhere: Callable[[Allocation], bool] = _nobody
         """Whether other processes have the bytes of a block open."""
         self.watch: Watch | None = None
         """Who wants to know when blocks come and go."""
@@ -93,7 +93,9 @@ class Memory:
         self.caller: CallerMemory | None = None
         """Memory of the program where that is another process; None: it is this one's."""
 
-    def share(self, budget: Callable[[int, Pool, int], Budget], held_elsewhere: Callable[[Block], bool]) -> None:
+    def share(
+        self, budget: Callable[[int, PageKind, int], Budget], held_elsewhere: Callable[[Allocation], bool]
+    ) -> None:
         """Count bytes together with other processes, and keep those that they have open."""
         self.budgets = [
             {pool: budget(device, pool, own.total) for pool, own in budgets.items()}
@@ -114,7 +116,7 @@ class Memory:
         self._reservation.close()
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[Allocation, ...]:
         """Every live block, by address."""
         return tuple(self._blocks[base] for base in self._bases)
 
@@ -129,10 +131,10 @@ class Memory:
     # -- allocation ---------------------------------------------------------------------------------------------------
 
     def allocate_device(
-        self, device: int, size: int, pool: Pool = Pool.NORMAL, *, flags: int = 0, host_access: bool = False
-    ) -> Block:
+        self, device: int, size: int, pool: PageKind = PageKind.NORMAL, *, flags: int = 0, host_access: bool = False
+    ) -> Allocation:
         """Allocate device memory from one page pool; OutOfDeviceMemory when the pool or the addresses run out."""
-        page = {Pool.NORMAL: self.page, Pool.HUGE: HUGE, Pool.GIANT: GIANT}[pool]
+        page = {PageKind.NORMAL: self.page, PageKind.HUGE: HUGE, PageKind.GIANT: GIANT}[pool]
         span = -(-size // page) * page
         budget = self.budget(device, pool)
         self._settle()
@@ -147,41 +149,41 @@ class Memory:
         if base is None:
             budget.give(span)
             raise OutOfDeviceMemory(f"the address slice of device {device} has no space for {span} bytes")
-        block = Block(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
+        block = Allocation(base, size, span, Kind.DEVICE, device, window.pointer(base), pool, page, flags, host_access)
         if host_access:
             window.expose(base, span, block.pointer)
         return self._add(block)
 
-    def allocate_physical(self, device: int, size: int, pool: Pool) -> Block:
+    def allocate_physical(self, device: int, size: int, pool: PageKind) -> Allocation:
         """Allocate device memory without an address of its own; `map_physical` gives it one."""
         block = self.allocate_device(device, size, pool)
         self._forget(block)
         return block
 
-    def allocate_host_physical(self, size: int) -> Block:
+    def allocate_host_physical(self, size: int) -> Allocation:
         """Allocate host memory without an address of its own."""
         block = self.allocate_host(size)
         self._window(block).hide(block.base, block.span)
         self._forget(block)
         return block
 
-    def free_physical(self, block: Block) -> None:
+    def free_physical(self, block: Allocation) -> None:
         """Free memory that `allocate_physical` made."""
         self._release(block)
 
-    def map_physical(self, base: int, block: Block) -> Block:
+    def map_physical(self, base: int, block: Allocation) -> Allocation:
         """Give physical memory an address in the range for virtual memory; `free` takes it away again."""
-        made = self._add(Block(base, block.size, block.span, block.kind, block.device, block.pointer, block.pool,
+        made = self._add(Allocation(base, block.size, block.span, block.kind, block.device, block.pointer, block.pool,
                                block.page, alias=True))  # fmt: skip
         if made.kind is Kind.HOST:
             self.expose(made)
         return made
 
-    def budget(self, device: int, pool: Pool) -> Budget:
+    def budget(self, device: int, pool: PageKind) -> Budget:
         """Return what pages of a kind are taken from."""
-        return self.budgets[device][Pool.NORMAL if pool is Pool.NORMAL else Pool.HUGE]
+        return self.budgets[device][PageKind.NORMAL if pool is PageKind.NORMAL else PageKind.HUGE]
 
-    def charge(self, device: int, pool: Pool, size: int) -> bool:
+    def charge(self, device: int, pool: PageKind, size: int) -> bool:
         """Take `size` bytes of a page kind's budget, or give them back (negative); False when there are too few."""
         budget = self.budget(device, pool)
         if size >= 0:
@@ -189,12 +191,12 @@ class Memory:
         budget.give(-size)
         return True
 
-    def source(self, block: Block) -> tuple[int, int] | None:
+    def source(self, block: Allocation) -> tuple[int, int] | None:
         """Return file and offset of a block's bytes; None where they are not this process's to share."""
         file = self._file(block)
         return None if file is None or not file.owned else (file.fd, block.pointer - file.address)
 
-    def _file(self, block: Block) -> BackingFile | None:
+    def _file(self, block: Allocation) -> BackingFile | None:
         files = [self._window(block).file, *self._files]
         return next((file for file in files if file.holds(block.pointer)), None)
 
@@ -217,9 +219,9 @@ class Memory:
         del self._files[file]
         file.close()
 
-    def map_file(self, device: int, base: int, size: int, file: BackingFile, offset: int) -> Block:
+    def map_file(self, device: int, base: int, size: int, file: BackingFile, offset: int) -> Allocation:
         """Give bytes of such a file an address in the range for virtual memory; `free` takes it away again."""
-        return self._add(Block(base, size, size, Kind.DEVICE, device, file.address + offset, Pool.HUGE, HUGE,
+        return self._add(Allocation(base, size, size, Kind.DEVICE, device, file.address + offset, PageKind.HUGE, HUGE,
                                alias=True))  # fmt: skip
 
     def reserve(self, size: int, at: int | None = None) -> int | None:
@@ -232,7 +234,7 @@ class Memory:
         """Give reserved addresses back."""
         self._virtual.give(base, size)
 
-    def allocate_host(self, size: int, *, device: int = 0, flags: int = 0, label: str = "") -> Block:
+    def allocate_host(self, size: int, *, device: int = 0, flags: int = 0, label: str = "") -> Allocation:
         """Allocate pinned host memory: directly usable by the host and by every device."""
         span = -(-size // self.page) * self.page
         base = self._host.take(span, self.page, self.page)
@@ -240,8 +242,9 @@ class Memory:
             raise OutOfDeviceMemory(f"the pinned host range has no space for {span} bytes")
         pointer = self._host.pointer(base)
         self._host.expose(base, span, pointer)
-        return self._add(Block(base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label,
-                               page=self.page))  # fmt: skip
+        return self._add(Allocation(
+            base, size, span, Kind.HOST, device, pointer, flags=flags, host_access=True, label=label, page=self.page
+        ))  # fmt: skip
 
     def lend(self, data: bytes, label: str = "lent") -> Lent:
         """Give the program a piece of memory with these contents."""
@@ -251,14 +254,14 @@ class Memory:
         ctypes.memmove(block.pointer, data, len(data))
         return Lent(block.base, lambda: self.free(block.base))
 
-    def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Block:
+    def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Allocation:
         """Make plain host memory known to the devices; `at` is the device address, by default the host address."""
         span = -(-size // HOST_PAGE) * HOST_PAGE
         base = pointer if at is None else at
-        return self._add(Block(base, size, span, Kind.REGISTERED, device, pointer, host_access=at is None,
+        return self._add(Allocation(base, size, span, Kind.REGISTERED, device, pointer, host_access=at is None,
                                page=HOST_PAGE))  # fmt: skip
 
-    def free(self, address: int) -> Block | None:
+    def free(self, address: int) -> Allocation | None:
         """Free the block that starts at `address`; None when there is none (never allocated, or freed before)."""
         block = self._blocks.get(address)
         if block is None:
@@ -275,21 +278,21 @@ class Memory:
             self._release(block)
         return block
 
-    def _window(self, block: Block) -> Window:
+    def _window(self, block: Allocation) -> Window:
         return self._devices[block.device] if block.kind is Kind.DEVICE else self._host
 
-    def _count(self, block: Block, size: int) -> None:
+    def _count(self, block: Allocation, size: int) -> None:
         if not block.alias and block.kind is not Kind.REGISTERED:
             usage = self.usage[block.device][block.flags >> _MODULE_SHIFT & _MODULE_MASK]
             usage.used += size
             usage.peak = max(usage.peak, usage.used)
 
-    def _forget(self, block: Block) -> None:
+    def _forget(self, block: Allocation) -> None:
         self._count(block, -block.span)
         del self._blocks[block.base]
         del self._bases[bisect_right(self._bases, block.base) - 1]
 
-    def _release(self, block: Block) -> None:
+    def _release(self, block: Allocation) -> None:
         """Give bytes, addresses and budget of a block back; not before other processes have let go of its bytes."""
         if self.held_elsewhere(block):
             self._lingering.append(block)
@@ -319,7 +322,7 @@ class Memory:
             if owner == device:
                 file.drop(0, file.size)
 
-    def expose(self, block: Block) -> None:
+    def expose(self, block: Allocation) -> None:
         """Map a block for the host at its own address (for device memory a BAR window)."""
         file = self._file(block)
         if not block.host_access and file is not None:
@@ -327,13 +330,13 @@ class Memory:
             self._reservation.map_file(block.base, block.span, file.fd, offset)
             block.host_access = True
 
-    def hide(self, block: Block) -> None:
+    def hide(self, block: Allocation) -> None:
         """Undo `expose`."""
         if block.host_access and block.kind is Kind.DEVICE:
             self._devices[block.device].hide(block.base, block.span)
             block.host_access = False
 
-    def _add(self, block: Block) -> Block:
+    def _add(self, block: Allocation) -> Allocation:
         insort(self._bases, block.base)
         self._blocks[block.base] = block
         self._count(block, block.span)
@@ -344,7 +347,7 @@ class Memory:
 
     # -- access -------------------------------------------------------------------------------------------------------
 
-    def find(self, address: int) -> Block | None:
+    def find(self, address: int) -> Allocation | None:
         """Return the live block that holds the address, or None."""
         index = bisect_right(self._bases, address) - 1
         if index < 0:
@@ -379,7 +382,7 @@ class Memory:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         return address
 
-    def _limit(self, block: Block) -> int:
+    def _limit(self, block: Allocation) -> int:
         """Return how many bytes of a block can be reached: as on a card, all of its last page."""
         return block.size if self.exact or block.kind is Kind.REGISTERED else block.span
 

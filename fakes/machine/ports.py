@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fakes.faults import Faults
     from fakes.hal.dma import DmaCalls
     from fakes.kernels import Registry
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
     from fakes.machine.card import Device
     from fakes.machine.changed import Changed
     from fakes.machine.driver import Driver
@@ -110,7 +110,7 @@ class Checks(Protocol):
     def filled(self, device: Device, sq: SubmissionQueue, address: int, size: int) -> None:
         """The host has written entries to memory of a stream."""
 
-    def fired(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
+    def host_signalled(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
         """The host has set a signal."""
 
     def giving_up(self, sq: SubmissionQueue) -> None:
@@ -292,8 +292,8 @@ class Machine(Protocol):
     def virtual(self, address: int, device: int) -> int:
         """Return the device address behind a physical one."""
 
-    def source(self, block: Block) -> Source | None:
+    def source(self, block: Allocation) -> Source | None:
         """Return where other processes find the bytes of a block."""
 
-    def imported_elsewhere(self, block: Block) -> bool:
+    def imported_elsewhere(self, block: Allocation) -> bool:
         """Whether another process has the bytes of a block open."""

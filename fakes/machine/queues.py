@@ -10,7 +10,7 @@ from collections import deque
 
 from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
 from fakes.errors import MemoryFault, TaskFault
-from fakes.machine.blocks import Block
+from fakes.machine.blocks import Allocation
 from fakes.machine.lent import Lent
 from npuhal.records import dataclass, field
 
@@ -108,7 +108,7 @@ class SubmissionQueue:
     cq_id: int
     stream_id: int
     depth: int
-    ring: Block
+    ring: Allocation
     """Where the SQEs lie: the queue's own ring, or the memory of the stream that is bound to it."""
     cqe_bytes: int
     cq_depth: int

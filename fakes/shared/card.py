@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fakes.machine.blocks import Budget, Pool
+from fakes.machine.blocks import Budget, PageKind
 from fakes.machine.ids import IdPool
 from fakes.machine.signal import Signal
 from fakes.shared.folder import Folder
@@ -13,7 +13,7 @@ from fakes.shared.names import Names, Source
 from fakes.shared.table import Table
 
 if TYPE_CHECKING:
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
     from fakes.machine.memory import Memory
 
 
@@ -99,7 +99,7 @@ class SharedBudget(Budget):
         with self._table.folder.locked():
             self._table.sweep()
             elsewhere = self._table.bytes_elsewhere(self._card, self._pool)
-            elsewhere += self._names.orphans(self._card, self._pool)
+            elsewhere += self._names.left_behind(self._card, self._pool)
         return max(self.total - self.used - self.others - elsewhere, 0)
 
     def take(self, size: int) -> bool:
@@ -170,9 +170,9 @@ class Shared:
         self.table = Table(Folder(name), cards, sizes, signature)
         self.names = Names(self.table)
 
-    def budget(self, card: int, pool: Pool, total: int) -> Budget:
+    def budget(self, card: int, pool: PageKind, total: int) -> Budget:
         """Return the budget of one page kind of a card."""
-        return SharedBudget(total, self, card, list(Pool).index(pool))
+        return SharedBudget(total, self, card, list(PageKind).index(pool))
 
     def signals(self, card: int, kind: str) -> dict[int, Signal]:
         """Return the signals of one kind of a card."""
@@ -182,12 +182,12 @@ class Shared:
         """Return the ids of one kind of a card."""
         return SharedIdPool(kind, limit, first, self.table, card)
 
-    def source(self, memory: Memory, block: Block) -> Source | None:
+    def source(self, memory: Memory, block: Allocation) -> Source | None:
         """Return where the bytes of a block are for others; None where they are not this process's to export."""
         folder = memory.source(block)
         if folder is None:
             return None
-        number = list(Pool).index(block.pool)
+        number = list(PageKind).index(block.pool)
         return Source(self.table.slot, *self.table.identity(self.table.slot), *folder, block.span, block.device, number)
 
     def leave(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.machine.blocks import Block, Kind, Pool
+from fakes.machine.blocks import Allocation, Kind, PageKind
 from fakes.machine.memory import Memory
 from fakes.shared.names import Export, Names, Source
 from npuhal import constants as c
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Imports:
-    """What a process has open of exported memory. `Block.users` counts how often."""
+    """What a process has open of exported memory. `Allocation.users` counts how often."""
 
     def __init__(self, memory: Memory, names: Names) -> None:
         self._memory, self._names = memory, names
-        self._foreign: dict[Source, tuple[Block, BackingFile]] = {}
+        self._foreign: dict[Source, tuple[Allocation, BackingFile]] = {}
 
-    def open(self, export: Export) -> Block | None:
+    def open(self, export: Export) -> Allocation | None:
         """Return the memory of an export, to be closed as often; None when the process that has made it is gone."""
         block, source = export.block, export.source
         if block is None:
@@ -31,8 +31,8 @@ class Imports:
                 if file is None:
                     return None
                 kind = Kind.HOST if export.prop and export.prop[0] != c.MEM_DEV_SIDE else Kind.DEVICE
-                view = Block(0, export.size, source.span, kind, source.device, file.address,
-                             list(Pool)[source.pool], export.page, alias=True)  # fmt: skip
+                view = Allocation(0, export.size, source.span, kind, source.device, file.address,
+                             list(PageKind)[source.pool], export.page, alias=True)  # fmt: skip
                 try:
                     self._names.opened(source)
                 except BaseException:
@@ -43,7 +43,7 @@ class Imports:
         block.users += 1
         return block
 
-    def close(self, block: Block) -> None:
+    def close(self, block: Allocation) -> None:
         """Undo one `open`; nothing may be mapped to the memory of another process after the last one."""
         block.users -= 1
         if not block.users:

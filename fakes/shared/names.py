@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal.records import asdict, dataclass, field, names_of, replace
 
 if TYPE_CHECKING:
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
     from fakes.shared.table import Table
 
 
@@ -53,7 +53,7 @@ class Export:
     """What physical memory was created with."""
     kind: int = 0
     number: int = 0
-    block: Block | None = None
+    block: Allocation | None = None
     """The memory itself, in the process that has exported it."""
 
     def allows(self, pid: int) -> bool:
@@ -152,7 +152,7 @@ class Names:
             self._keep(lambda export: export.source != source)
             return self.held(source)
 
-    def orphans(self, card: int, pool: int) -> int:
+    def left_behind(self, card: int, pool: int) -> int:
         """Return the bytes of a page kind that only importers keep: who made them is gone."""
         table = self._table
         if table is None or not table.imports:

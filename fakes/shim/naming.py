@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fakes.checkers.names import Names
 
 if TYPE_CHECKING:
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
 
 _SHOWN = 3
 
@@ -32,7 +32,7 @@ class ProgramNames(Names):
         known = self._streams.get(number) if kind == "stream" else None
         return f" '{known}'" if known else super().name(kind, number)
 
-    def block(self, block: Block) -> str:
+    def block(self, block: Allocation) -> str:
         """Name a piece of memory, and what the program has in it."""
         text = super().block(block)
         found = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from runtime.api.devices import Device
 from runtime.core.callbacks.observers import Observers
-from runtime.core.diagnostics.annotations import Marks
+from runtime.core.diagnostics.annotations import Annotations
 from runtime.core.process import lifetime
 from runtime.core.process import runtime as process
 
@@ -29,7 +29,7 @@ class Runtime(process.Runtime):
     def __init__(self, url: str | None = None) -> None:
         """Open the backend and read the machine; see `runtime.core.process.runtime.Runtime`."""
         super().__init__(url)
-        self.marks = Marks(self)
+        self.annotations = Annotations(self)
         """Moments and stretches that the program names."""
         if self.logs.launches:
             from runtime.launch.launch_log import log_launches
@@ -70,27 +70,27 @@ def annotate(text: str) -> Iterator[None]:
     >>> with runtime.annotate("forward"):
     ...     kernel[8](x, stream=stream)
     """
-    marks = _marks()
-    if marks is None:
+    annotations = _annotations()
+    if annotations is None:
         yield
         return
-    marks.push(text)
+    annotations.push(text)
     try:
         yield
     finally:
-        marks.pop()
+        annotations.pop()
 
 
 def mark(text: str) -> None:
     """Name a moment of the program, to be seen in traces."""
-    marks = _marks()
-    if marks is not None:
-        marks.mark(text)
+    annotations = _annotations()
+    if annotations is not None:
+        annotations.mark(text)
 
 
-def _marks() -> Marks | None:
+def _annotations() -> Annotations | None:
     found = lifetime.started()
-    return found.marks if isinstance(found, Runtime) else None
+    return found.annotations if isinstance(found, Runtime) else None
 
 
 def device_count() -> int:

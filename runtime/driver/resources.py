@@ -18,7 +18,7 @@ CACHE = "CMO"
 """Of cache operations that can be waited for (cache maintenance operations)."""
 SQ = "SQ"
 """Queues: not handed out here, but counted (`usage`)."""
-_CENSUS = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
+_KIND_NAMES = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "notifies", COUNT_NOTIFY: "count-notifies",
            CACHE: "cache operations"}
 
 
@@ -130,7 +130,7 @@ class IdDriver(HalCalls):
         fault = self.fault(rc, "halResourceIdAlloc", f"{kind.lower()} on device {self.device_id}")
         if isinstance(fault, errors.ResourceExhausted):
             fault.hint = (
-                f"too many {_CENSUS[kind]} are alive on device {self.device_id}: pair each create with a close, "
+                f"too many {_KIND_NAMES[kind]} are alive on device {self.device_id}: pair each create with a close, "
                 "and look for other processes on the device"
             )
         return fault

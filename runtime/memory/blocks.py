@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runtime.memory.fences import Mark, Timeline
+from runtime.memory.fences import StreamPoint, Timeline
 
 UNIT = 512
 """Block sizes and addresses are multiples of this, as those of the driver."""
@@ -22,7 +22,7 @@ class Block:
     """A piece of a segment: in use, free for one stream (`home`), or free for everybody."""
 
     __slots__ = (
-        "address", "after", "before", "free", "home", "marks", "requested", "segment", "site", "size", "stream",
+        "address", "after", "before", "free", "home", "points", "requested", "segment", "site", "size", "stream",
         "users",
     )  # fmt: skip
     stream: Timeline
@@ -38,7 +38,7 @@ class Block:
         self.requested = 0
         self.site = ""
         """Where the user asked for it; "" when that is not traced."""
-        self.marks: tuple[Mark, ...] = ()
+        self.points: tuple[StreamPoint, ...] = ()
         """Points that must be passed before everybody may use it."""
         self.users: list[Timeline] = []
         """Streams that use it beside its own."""

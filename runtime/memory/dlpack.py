@@ -57,7 +57,7 @@ class Contents(NamedTuple):
     bits: int
 
 
-class Block:
+class _ArrayInterface:
     """Memory as NumPy's array protocol has it; `owner` lives as long as an array over it does."""
 
     def __init__(self, owner: object, address: int, size: int) -> None:
@@ -80,7 +80,7 @@ def capsule(
     import numpy as np  # late: few programs pass memory on, and NumPy takes long to load
 
     held = contents or Contents((size,), _UNSIGNED, _BYTE_BITS)
-    array = np.asarray(Block(owner, address, size)).view(f"u{held.bits // 8}").reshape(held.shape)
+    array = np.asarray(_ArrayInterface(owner, address, size)).view(f"u{held.bits // 8}").reshape(held.shape)
     make: Any = array.__dlpack__
     made = make(max_version=max_version) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else make()
     if _valid(made, _VERSIONED):

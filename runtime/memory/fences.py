@@ -56,7 +56,7 @@ class Lifetime:
         """Nothing is known."""
 
 
-class Mark(NamedTuple):
+class StreamPoint(NamedTuple):
     """A point in a stream: everything submitted until then."""
 
     stream: Timeline
@@ -75,18 +75,18 @@ class Mark(NamedTuple):
         return self.passed()
 
 
-def mark(stream: Timeline) -> Mark:
+def point_of(stream: Timeline) -> StreamPoint:
     """Return the point that a stream has been filled to."""
-    return Mark(stream, stream.ring.submitted)
+    return StreamPoint(stream, stream.ring.submitted)
 
 
 def fence(streams: Iterable[Timeline]) -> Fence:
     """Return a fence behind everything that streams hold now."""
-    marks = [mark(stream) for stream in streams]
+    points = [point_of(stream) for stream in streams]
 
     def passed() -> bool:
-        while marks and marks[-1].reached():
-            marks.pop()
-        return not marks
+        while points and points[-1].reached():
+            points.pop()
+        return not points
 
     return passed

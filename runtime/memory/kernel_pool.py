@@ -16,7 +16,7 @@ _KEPT_FREE = 5
 
 
 @dataclass(slots=True)
-class _Pool:
+class _CodePool:
     address: int
     read_only: bool
     free: list[tuple[int, int]] = field(default_factory=list)
@@ -41,14 +41,14 @@ class KernelPool:
 
     def __init__(self, memory: MemoryDriver) -> None:
         self._memory = memory
-        self._pools: list[_Pool] = []
+        self._pools: list[_CodePool] = []
         self._lock = threading.Lock()
         self._add(read_only=True)
 
-    def _add(self, *, read_only: bool) -> _Pool:
+    def _add(self, *, read_only: bool) -> _CodePool:
         flags = internal_flags(huge=True, hbm=True, device_read_only=read_only)
         address = self._memory.alloc(POOL_BYTES, flags)
-        pool = _Pool(address, read_only, [(address, POOL_BYTES)])
+        pool = _CodePool(address, read_only, [(address, POOL_BYTES)])
         self._pools.append(pool)
         return pool
 

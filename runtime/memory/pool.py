@@ -21,7 +21,7 @@ from runtime.errors.arguments import whole_or_none
 from runtime.errors.closing import each
 from runtime.memory.allocator import below
 from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
-from runtime.memory.fences import Mark, Timeline, mark
+from runtime.memory.fences import StreamPoint, Timeline, point_of
 from runtime.memory.ledger import Ledger, most
 from runtime.memory.statistics import Statistics, amount
 
@@ -138,7 +138,7 @@ class CachingPool:
         with self._lock:
             self._cut(block, wanted)
             block.stream, block.home = stream, stream.handle
-            block.marks = ()
+            block.points = ()
             return self._hand_out(block, size)
 
     def give(self, block: Block) -> None:
@@ -156,7 +156,7 @@ class CachingPool:
                 else:
                     self._rest(block)
             else:
-                block.marks = (mark(block.stream), *map(mark, block.users))
+                block.points = (point_of(block.stream), *map(point_of, block.users))
                 block.users.clear()
                 block.home = -1
                 self._pending.append(block)
@@ -164,7 +164,7 @@ class CachingPool:
 
     def _rest(self, block: Block) -> None:
         """Let everybody find a block when its stream has come to where it was given back."""
-        block.marks = (mark(block.stream),)
+        block.points = (point_of(block.stream),)
         self._put(block)
 
     def _cool(self) -> None:
@@ -270,7 +270,7 @@ class CachingPool:
         tail.before, tail.after, block.after = block, block.after, tail
         if tail.after is not None:
             tail.after.before = tail
-        tail.home, tail.marks = block.home, block.marks
+        tail.home, tail.points = block.home, block.points
         block.size = wanted
         self._blocks[tail.address] = tail
         self._enter(tail)
@@ -289,12 +289,12 @@ class CachingPool:
         if second.after is not None:
             second.after.before = first
         first.home = first.home or second.home
-        latest: dict[int, Mark] = {}
-        for point in (*first.marks, *second.marks):
+        latest: dict[int, StreamPoint] = {}
+        for point in (*first.points, *second.points):
             known = latest.get(point.stream.handle)
             if known is None or known.position < point.position:
                 latest[point.stream.handle] = point
-        first.marks = tuple(latest.values())
+        first.points = tuple(latest.values())
         del self._blocks[second.address]
         return first
 
@@ -306,26 +306,26 @@ class CachingPool:
         block.free = False
         self._free[block.home, block.segment.small].remove((block.size, block.address))
 
-    def _reached(self) -> set[Mark]:
+    def _reached(self) -> set[StreamPoint]:
         """Ask the device which of the points that blocks wait for have been passed; called without the lock's need."""
         with self._lock:
-            asked = {point for block in self._waiting() for point in block.marks}
+            asked = {point for block in self._waiting() for point in block.points}
         return {point for point in asked if point.reached()}
 
     def _waiting(self) -> list[Block]:
         free = [self._blocks[address] for (home, _), rows in self._free.items() if home for _, address in rows]
         return free + self._pending
 
-    def _settle(self, passed: set[Mark]) -> None:
+    def _settle(self, passed: set[StreamPoint]) -> None:
         """Let everybody use what no stream uses any more."""
-        settled = [block for block in self._waiting() if passed.issuperset(block.marks)]
+        settled = [block for block in self._waiting() if passed.issuperset(block.points)]
         for block in settled:  # all of them before any is joined with its neighbours
             if block.free:
                 self._leave(block)
             else:
                 self._pending.remove(block)
                 self.statistics.rested(block.size)
-            block.home, block.marks = NOBODY, ()
+            block.home, block.points = NOBODY, ()
         for block in settled:
             self._put(block)
 

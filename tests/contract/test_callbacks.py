@@ -233,7 +233,7 @@ def test_cleared_notify_holds_a_wait(device: Device) -> None:
         stream.close(force=True)
 
 
-def test_notifies_run_out_with_a_census(url: str) -> None:
+def test_notifies_run_out_with_a_resource_report(url: str) -> None:
     machine = Runtime(url + "&notifys=4")
     try:
         device = machine.device(0)

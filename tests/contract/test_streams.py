@@ -316,7 +316,7 @@ def test_streams_of_many_threads(device: Device, make_kernel: MakeKernel) -> Non
     assert [int(device.download(counter, "u8")[0]) for counter in counters] == [200] * 4
 
 
-def test_stream_ids_run_out_with_a_census(url: str) -> None:
+def test_stream_ids_run_out_with_a_resource_report(url: str) -> None:
     machine = Runtime(url + "&streams=6")
 
     def take_more_than_there_are() -> None:

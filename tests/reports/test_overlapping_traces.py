@@ -74,7 +74,7 @@ def test_a_trace_may_be_made_again_but_not_twice_at_once(machine: Runtime, launc
 
 def test_a_stretch_that_began_before_a_trace_is_not_its_own(machine: Runtime) -> None:
     with tracing(runtime=machine) as outer:
-        marks = machine.marks
+        marks = machine.annotations
         marks.push("long")
         with tracing(runtime=machine) as inner:
             marks.pop()

@@ -14,10 +14,10 @@ from chips.programs.dqs.fragments import Trace
 from chips.programs.isa import CondError
 from chips.programs.program import Program, parse
 
-__all__ = ["Step", "Trace", "assemble", "program"]
+__all__ = ["PipelineStep", "Trace", "assemble", "program"]
 
 
-class Step(Enum):
+class PipelineStep(Enum):
     """Steps of a pipeline; the value is the text of the program."""
 
     DEQUEUE = queues.DEQUEUE
@@ -35,12 +35,12 @@ class Step(Enum):
     REMOTE_AFTER = remote.AFTER
 
 
-def program(step: Step) -> Program:
+def program(step: PipelineStep) -> Program:
     """Return the parsed program of a step; its ``size_bytes`` is the size of the block."""
     return parse(step.value)
 
 
-def assemble(step: Step, traces: dict[str, Trace] | None = None, **values: int) -> bytes:
+def assemble(step: PipelineStep, traces: dict[str, Trace] | None = None, **values: int) -> bytes:
     """Return the block of a step: ``traces`` by the name the program gives them (dequeue, free, ...), the rest by name.
 
     Raises ``CondError`` for parameters that are missing, unknown or too wide.

@@ -10,7 +10,7 @@ from typing import Any
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.hal.memory.refusals import HOST_KINDS, is_device_number, kind_of, refusal
-from fakes.machine.blocks import GIANT, Block, Kind, Pool
+from fakes.machine.blocks import GIANT, Allocation, Kind, PageKind
 from fakes.machine.driver import MEMORY_CARDS
 from npuhal import constants as c
 
@@ -54,7 +54,7 @@ class MemoryCalls(Chapter):
         pp.value = block.base
         return 0
 
-    def _allocate(self, size: int, flag: int) -> Block | int:
+    def _allocate(self, size: int, flag: int) -> Allocation | int:
         """Return a block, or the code for none."""
         machine = self.machine
         device = self.device(flag & c.MEM_DEVID_MASK)
@@ -70,7 +70,8 @@ class MemoryCalls(Chapter):
         limit = machine.faults.out_of_memory_from
         if limit is not None and size >= limit:
             return c.DRV_ERROR_OUT_OF_MEMORY
-        pool = Pool.GIANT if flag & c.MEM_PAGE_GIANT else Pool.HUGE if flag & c.MEM_PAGE_HUGE else Pool.NORMAL
+        huge = PageKind.HUGE if flag & c.MEM_PAGE_HUGE else PageKind.NORMAL
+        pool = PageKind.GIANT if flag & c.MEM_PAGE_GIANT else huge
         shared = kind == c.MEM_UVM_VAL or self._bar_mapped(flag)
         return machine.memory.allocate_device(device.index, size, pool, flags=flag, host_access=shared)
 
@@ -128,7 +129,7 @@ class MemoryCalls(Chapter):
         budgets = self.machine.memory.budgets[devid]
         phy = info.phy_info
         if kind in (c.MEM_INFO_TYPE_HBM_SIZE, c.MEM_INFO_TYPE_HBM_P2P_SIZE):
-            normal, huge = budgets[Pool.NORMAL], budgets[Pool.HUGE]
+            normal, huge = budgets[PageKind.NORMAL], budgets[PageKind.HUGE]
             phy.total, phy.free, phy.huge_total, phy.huge_free = normal.total, normal.free, huge.total, huge.free
             phy.giant_total, phy.giant_free = huge.total // GIANT * GIANT, huge.free // GIANT * GIANT
             return 0
@@ -187,7 +188,7 @@ def _module_names() -> dict[int, str]:
     return {int(getattr(c, name)): name.removesuffix(ending) for name in c.names() if name.endswith(ending)}
 
 
-def _attribute(block: Block) -> int:
+def _attribute(block: Allocation) -> int:
     """Return the DV_MEM_* class of a block."""
     if block.kind is Kind.DEVICE:
         kind = kind_of(block.flags)

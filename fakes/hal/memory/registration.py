@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
-from fakes.machine.blocks import Block, Kind
+from fakes.machine.blocks import Allocation, Kind
 from fakes.machine.memory import HOST_PAGE
 from npuhal import constants as c
 
@@ -128,5 +128,5 @@ class RegistrationCalls(Chapter):
         dst.value = src
         return 0
 
-    def _known(self, block: Block | None, src: int) -> bool:
+    def _known(self, block: Allocation | None, src: int) -> bool:
         return block is not None and block.base == src and block.kind is not Kind.DEVICE

@@ -13,7 +13,7 @@ from fakes.schedule.scheduler import FULL, SEND
 from npuhal import constants as c
 
 if TYPE_CHECKING:
-    from fakes.machine.blocks import Block
+    from fakes.machine.blocks import Allocation
     from fakes.machine.ports import Machine
 
 _SEND_INFO = struct.Struct("<IIIiQII")
@@ -22,7 +22,7 @@ _QUERY_INFO = struct.Struct("<IIIII")
 """halSqCqQueryInfo up to `prop`."""
 
 
-def blank(ring: Block, first: int, number: int) -> None:
+def blank(ring: Allocation, first: int, number: int) -> None:
     """Zero entries of a ring: what the library does when it is given no address."""
     ctypes.memset(ring.pointer + first * SQE_BYTES, 0, number * SQE_BYTES)
 
@@ -98,7 +98,7 @@ def make_sender(machine: Machine) -> Callable[[int, Any], int]:
 
 
 def make_head_reader(machine: Machine) -> Callable[[int, Any], int | None]:
-    """Build the fast form of halSqCqQuery(SQ_HEAD); it returns None for anything else, to be asked the long way."""
+    """Build the fast form of halSqCqQuery(SQ_HEAD); it returns None for anything else, which the slow path answers."""
     devices = machine.devices
     count = len(devices)
     unpack = _QUERY_INFO.unpack_from

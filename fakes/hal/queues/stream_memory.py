@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
 from fakes.machine import aborts
-from fakes.machine.blocks import Block, Kind
+from fakes.machine.blocks import Allocation, Kind
 from fakes.machine.queues import SQE_BYTES, StreamMemory
 from npuhal import constants as c
 from npuhal import structs as s
@@ -43,7 +43,7 @@ class StreamMemoryCalls(Chapter):
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
-        self._own: dict[SubmissionQueue, tuple[Block, int, int]] = {}
+        self._own: dict[SubmissionQueue, tuple[Allocation, int, int]] = {}
         self._commands: dict[tuple[int, int], Lent] = {}
 
     def halSqSwitchStreamBatch(self, devid: int, info: Any, count: int) -> int:
@@ -83,7 +83,7 @@ class StreamMemoryCalls(Chapter):
         size = entry.sq_depth * SQE_BYTES
         memory = self.machine.memory
         pointer = memory.pointer(entry.stream_mem, size)
-        sq.ring = Block(entry.stream_mem, size, size, Kind.DEVICE, device.index, pointer, alias=True)
+        sq.ring = Allocation(entry.stream_mem, size, size, Kind.DEVICE, device.index, pointer, alias=True)
         sq.depth, sq.stream_id = entry.sq_depth, entry.stream_id
         written = device.stream_memory.get(sq.stream_id)
         if written is None or written.base != entry.stream_mem:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runtime.cli.doctor.ladder import Step
+from runtime.cli.doctor.ladder import ProbeStep
 
 __all__ = ["kernel_step"]
 
 _BUFFER_BYTES = 64 << 10
 
 
-def kernel_step(url: str, device_id: int, elf: Path, name: str | None) -> Step:
+def kernel_step(url: str, device_id: int, elf: Path, name: str | None) -> ProbeStep:
     """Return the step that loads a kernel file and launches one kernel of it, on one core, with buffers of zeros.
 
     A kernel may well fail on such arguments; what counts is that it is loaded, started and reported on.
@@ -35,4 +35,4 @@ def kernel_step(url: str, device_id: int, elf: Path, name: str | None) -> Step:
         finally:
             machine.close(force=True)
 
-    return Step("kernel", work, 120)
+    return ProbeStep("kernel", work, 120)

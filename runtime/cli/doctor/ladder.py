@@ -16,7 +16,7 @@ from npuhal.errors import HalError, NpuhalError
 from npuhal.records import asdict, dataclass
 from runtime.errors import RuntimeFault
 
-__all__ = ["Doubt", "Failed", "Result", "Skipped", "State", "Step", "climb"]
+__all__ = ["Doubt", "Failed", "Result", "Skipped", "State", "ProbeStep", "climb"]
 
 
 class State(Enum):
@@ -53,7 +53,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProbeStep:
     """A step: its name, what it does (the text it returns is shown), and how many seconds it may take."""
 
     name: str
@@ -79,7 +79,7 @@ class Skipped(_Ending):
     """Raised by a step that has nothing to do here."""
 
 
-def climb(steps: Sequence[Step], clock: Callable[[], float] = time.perf_counter) -> Iterator[Result]:
+def climb(steps: Sequence[ProbeStep], clock: Callable[[], float] = time.perf_counter) -> Iterator[Result]:
     """Do the steps in order and yield how each went; end after the first that failed or hung."""
     for step in steps:
         began = clock()
@@ -90,7 +90,7 @@ def climb(steps: Sequence[Step], clock: Callable[[], float] = time.perf_counter)
             return
 
 
-def _bounded(step: Step) -> str | BaseException | None:
+def _bounded(step: ProbeStep) -> str | BaseException | None:
     """What the step returned or raised; None when it did not come back in time."""
     box: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
 
@@ -107,7 +107,7 @@ def _bounded(step: Step) -> str | BaseException | None:
         return None
 
 
-def _judge(step: Step, ending: str | BaseException | None, ms: float) -> Result:
+def _judge(step: ProbeStep, ending: str | BaseException | None, ms: float) -> Result:
     if ending is None:
         told = f"did not come back within {step.limit_s:g} s"
         cure = "the driver or the device is stuck: look at dmesg and npu-smi info, and reset the device"

@@ -23,7 +23,7 @@ from npuhal.records import dataclass, field
 from npuhal.version import decode_version, withheld
 from runtime.cli.doctor import nodes
 from runtime.cli.doctor.findings import Level
-from runtime.cli.doctor.ladder import Doubt, Failed, Skipped, Step
+from runtime.cli.doctor.ladder import Doubt, Failed, ProbeStep, Skipped
 from runtime.cli.doctor.machine import Machine
 from runtime.driver.calls import HalCalls
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, read_machine
@@ -66,26 +66,26 @@ class Probe:
         self._undo: list[tuple[str, Callable[[], None]]] = []
         self._address = self._stream_id = self._logic_cq = 0
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ProbeStep, ...]:
         """Return the ladder from the bottom up; limits in seconds."""
         return (
-            Step("nodes", self._nodes, 10),  # before the library is loaded, which waits for some of them
-            Step("load", self._load, 60),
-            Step("dependencies", self._dependencies, 10),
-            Step("versions", self._versions, 10),
-            Step("enumerate", self._enumerate, 30),
-            Step("daemon", self._daemon, 120),
-            Step("open", self._open, 300),  # the driver itself waits up to 240 s for a process that is being recycled
-            Step("memory", self._memory, 30),
-            Step("copy", self._copy, 30),
-            Step("stream", self._stream, 30),
-            Step("no-op", self._no_op, 30),
-            Step("event", self._event, 30),
+            ProbeStep("nodes", self._nodes, 10),  # before the library is loaded, which waits for some of them
+            ProbeStep("load", self._load, 60),
+            ProbeStep("dependencies", self._dependencies, 10),
+            ProbeStep("versions", self._versions, 10),
+            ProbeStep("enumerate", self._enumerate, 30),
+            ProbeStep("daemon", self._daemon, 120),
+            ProbeStep("open", self._open, 300),  # the driver waits up to 240 s for a process that is being recycled
+            ProbeStep("memory", self._memory, 30),
+            ProbeStep("copy", self._copy, 30),
+            ProbeStep("stream", self._stream, 30),
+            ProbeStep("no-op", self._no_op, 30),
+            ProbeStep("event", self._event, 30),
         )
 
-    def tidy(self) -> Step:
+    def tidy(self) -> ProbeStep:
         """Return the step that gives everything back, last taken first; what cannot be given back is named."""
-        return Step("close", self._close, 120)
+        return ProbeStep("close", self._close, 120)
 
     def _load(self) -> str:
         began = time.monotonic()

@@ -28,7 +28,7 @@ class _Here(threading.local):
         self.stack: list[_Begun] = []
 
 
-class Marks:
+class Annotations:
     """Marks, stretches that nest within a thread, and stretches that end in any order and any thread.
 
     A stretch is shown when the trace that was on at its beginning still is at its end.

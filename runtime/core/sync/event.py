@@ -182,13 +182,13 @@ class Event(NotCopied):
         signal = state.signal
         if state.per_record:
             signal = state.signal_for(stream)
-            if end := signal.mark(stream):
+            if end := signal.record_fast(stream):
                 state.replace(signal, Recording(stream, None, end))
             else:
                 signal.drop()
             return end > 0
         assert signal is not None
-        if end := signal.mark(stream):
+        if end := signal.record_fast(stream):
             state.latest, state.reset_in, state.shadow = Recording(stream, None, end), None, None
         return end > 0
 

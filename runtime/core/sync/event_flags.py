@@ -42,7 +42,7 @@ class Traits:
 
     Attributes:
         default: all three flags of DEFAULT and no other.
-        short: records may be sent by a prepared send (`Signal.mark`).
+        short: records may be sent by a prepared send (`Signal.record_fast`).
     """
 
     timing: bool

@@ -15,7 +15,7 @@ from runtime.core.process.handles import dead_handle
 from runtime.core.sync.event_flags import EventFlag, traits
 from runtime.core.sync.external_events import Outside, mixed
 from runtime.core.sync.shared_event import SharedWords
-from runtime.core.sync.signals import ByteSignal, CountSignal, IdSignal, Mark, Signal
+from runtime.core.sync.signals import ByteSignal, CountSignal, IdSignal, MarkerSignal, Signal
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, EventInGraph, StreamPort
@@ -66,7 +66,7 @@ class EventState:
         if self.means.external:
             return ByteSignal(device, device.signals.bytes.take())
         if not self.means.waitable:
-            return Mark(device)
+            return MarkerSignal(device)
         return IdSignal(device, device_only=self.means.device_only)
 
     def signal_for(self, stream: StreamPort) -> Signal:
@@ -78,9 +78,9 @@ class EventState:
                 signal.hold()
                 return signal
             self.means = replace(self.means, short=False)
-            return IdSignal(device) if self.means.waitable else Mark(device)  # ids are the recording device's
+            return IdSignal(device) if self.means.waitable else MarkerSignal(device)  # ids are the recording device's
         if not self.means.waitable:
-            return Mark(device)
+            return MarkerSignal(device)
         if self.outside is not None:
             return ByteSignal.cleared(device)
         if device.chip.traits.events is EventKind.IDS:

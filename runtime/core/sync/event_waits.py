@@ -87,7 +87,7 @@ def try_wait(state: EventState, stream: StreamPort) -> bool:
             or record.done or state.closed or stream.closed or state.shadow is not None or stream.bound is not None
             or device.runtime.timeouts.wait_limit_s or not signal.hold()):
         return False
-    end = signal.await_mark(stream)
+    end = signal.wait_fast(stream)
     if not end:
         signal.drop()
     elif not state.renewed:
@@ -98,7 +98,7 @@ def try_wait(state: EventState, stream: StreamPort) -> bool:
 def send_wait(state: EventState, signal: Signal, stream: StreamPort, timeout_s: int) -> None:
     """Send a wait for a signal that is held for it."""
     record, at_home = state.latest, signal.device is stream.device
-    if at_home and not timeout_s and (end := signal.await_mark(stream)):
+    if at_home and not timeout_s and (end := signal.wait_fast(stream)):
         wait = Waiting(stream, signal, end)
     else:
         wait = Waiting(stream, signal)

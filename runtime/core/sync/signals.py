@@ -74,11 +74,11 @@ class Signal:
                     return
         self._give_back()
 
-    def mark(self, stream: StreamPort) -> int:
+    def record_fast(self, stream: StreamPort) -> int:
         """Queue a record by the fast path; returns the absolute position behind it, 0 where `record` is right."""
         return 0
 
-    def await_mark(self, stream: StreamPort) -> int:
+    def wait_fast(self, stream: StreamPort) -> int:
         """Queue a wait by the fast path; returns the absolute position behind it, 0 where `wait` is right.
 
         The caller holds it for the wait, which lets go.
@@ -115,7 +115,7 @@ class IdSignal(Signal):
         super().__init__(device, device.signals.ids.take(device_only=device_only))
         self._device_only = device_only
 
-    def mark(self, stream: StreamPort) -> int:
+    def record_fast(self, stream: StreamPort) -> int:
         """Queue the event record by a prepared send."""
         send = stream.sends.get(_RECORD)
         end = 0 if send is None else send(self.number)
@@ -141,7 +141,7 @@ class IdSignal(Signal):
         if not timeout_s:
             prepare(stream, _WAIT, task, "event wait", "event_id")
 
-    def await_mark(self, stream: StreamPort) -> int:
+    def wait_fast(self, stream: StreamPort) -> int:
         """Queue the event wait by a prepared send."""
         send = stream.sends.get(_WAIT)
         return 0 if send is None else send(self.number, self.drop)
@@ -182,7 +182,7 @@ class CountSignal(Signal):
         self.value = number = self._counter.next()
         return number
 
-    def mark(self, stream: StreamPort) -> int:
+    def record_fast(self, stream: StreamPort) -> int:
         """Queue the record of the next number by a prepared send."""
         send = stream.sends.get(_COUNT)
         return 0 if send is None else send(self)
@@ -197,7 +197,7 @@ class CountSignal(Signal):
         if not timeout_s:
             prepare(stream, self._counter.wait_key, task, "event wait", "count")
 
-    def await_mark(self, stream: StreamPort) -> int:
+    def wait_fast(self, stream: StreamPort) -> int:
         """Queue the wait for the number by a prepared send."""
         send = stream.sends.get(self._counter.wait_key)
         return 0 if send is None else send(self.value, self.drop)
@@ -246,7 +246,7 @@ class ByteSignal(Signal):
         self.device.signals.bytes.give_back(self.number)
 
 
-class Mark(Signal):
+class MarkerSignal(Signal):
     """Nothing but a position in the stream: only the host can ask for it and wait for it."""
 
     __slots__ = ()

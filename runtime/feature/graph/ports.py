@@ -347,7 +347,7 @@ class Recording(Protocol):
     def new_signal(self) -> Signal:
         """Return a signal for the record of an event."""
 
-    def mark_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
+    def describe_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
         """Say which event the newest task of a stream is about."""
 
     def launch_recorder(self, stream: Stream, task: CoreKernel, info: TaskInfo) -> LaunchRecorder | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuhal.records import replace
 from runtime import errors
 from runtime.feature.snapshot import image
-from runtime.feature.snapshot.image import Block, DeviceImage
+from runtime.feature.snapshot.image import DeviceImage, SavedBlock
 
 if TYPE_CHECKING:
     from runtime.core.device.device import Device
@@ -54,7 +54,7 @@ def take_over(devices: Sequence[Device], images: Sequence[DeviceImage], names: M
 def _by_name(saved: DeviceImage, names: Mapping[str, tuple[int, int]]) -> DeviceImage:
     """Return an image in which what has a name here as well lies where it is here, and nothing else of its block."""
     blocks = list(saved.blocks)
-    moved: list[Block] = []
+    moved: list[SavedBlock] = []
     for name, address, size in saved.names:
         if name not in names:
             continue
@@ -68,13 +68,13 @@ def _by_name(saved: DeviceImage, names: Mapping[str, tuple[int, int]]) -> Device
     return replace(saved, blocks=tuple(blocks), moved=tuple(moved))
 
 
-def _cut(block: Block, address: int, size: int, where: int) -> Block:
+def _cut(block: SavedBlock, address: int, size: int, where: int) -> SavedBlock:
     start, parts = address - block.address, []
     for offset, data in block.parts:
         low, high = max(offset, start), min(offset + len(data), start + size)
         if low < high:
             parts.append((low - start, data[low - offset : high - offset]))
-    return Block(where, size, tuple(parts))
+    return SavedBlock(where, size, tuple(parts))
 
 
 def _refused(what: str, hint: str) -> errors.RuntimeFault:

@@ -31,7 +31,7 @@ _HUGE = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SavedBlock:
     """One block of device memory: its parts that are not all zero, by offset."""
 
     address: int
@@ -56,12 +56,12 @@ class DeviceImage:
     """All memory of one device that the process had allocated there."""
 
     user_id: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[SavedBlock, ...]
     scratch: int
     """Bytes that nobody misses: they were not saved."""
     names: tuple[tuple[str, int, int], ...] = ()
     """What the process has given names: name, address, bytes."""
-    moved: tuple[Block, ...] = ()
+    moved: tuple[SavedBlock, ...] = ()
     """What is written as it stands, wherever it lies in blocks of this process."""
 
     @property
@@ -88,13 +88,13 @@ def take(device: Device, names: Mapping[str, tuple[int, int]] | None = None) -> 
             scratch += span.size
             continue
         internal = span.flags >> c.MEM_MODULE_ID_BIT == _INTERNAL
-        blocks.append(Block(address, span.size, _read(device, address, span.size), internal))
-    blocks += [Block(address, size, _read(device, address, size)) for address, size in device.pooled_memory()]
+        blocks.append(SavedBlock(address, span.size, _read(device, address, span.size), internal))
+    blocks += [SavedBlock(address, size, _read(device, address, size)) for address, size in device.pooled_memory()]
     for physical in device.resource_table.virtual.of(device.device_id):
         with _reached(device, physical) as address:
             parts = _read(device, address, physical.size)
         first, *more = physical.addresses or [0]
-        blocks.append(Block(first, physical.size, parts, handle=physical.handle, also_at=tuple(more)))
+        blocks.append(SavedBlock(first, physical.size, parts, handle=physical.handle, also_at=tuple(more)))
     spans = [(block.address, block.address + block.size) for block in blocks]
     named = tuple(
         (name, address, size) for name, (address, size) in (names or {}).items()
@@ -130,14 +130,14 @@ def _reached(device: Device, physical: Physical) -> Iterator[int]:
         driver.release(address)
 
 
-def missing(device: Device, image: DeviceImage) -> list[Block]:
+def missing(device: Device, image: DeviceImage) -> list[SavedBlock]:
     """Return blocks of users in an image that this process does not have: there, and as large."""
     held = {address: span.size for address, span in device.resource_table.memory.items()}
     held.update(device.pooled_memory())
     return [block for block in image.blocks if not block.internal and not _has(device, block, held)]
 
 
-def _has(device: Device, block: Block, held: Mapping[int, int]) -> bool:
+def _has(device: Device, block: SavedBlock, held: Mapping[int, int]) -> bool:
     if not block.handle:
         return held.get(block.address) == block.size
     physical = device.resource_table.virtual.find(block.handle)
@@ -166,7 +166,7 @@ def put(device: Device, image: DeviceImage, *, users: bool = False) -> None:
         _write(device, block.address, block)
 
 
-def _write(device: Device, address: int, block: Block) -> None:
+def _write(device: Device, address: int, block: SavedBlock) -> None:
     device.memory.fill(address, block.size, 0, block.size)
     for offset, data in block.parts:
         device.memory.write(address + offset, data)

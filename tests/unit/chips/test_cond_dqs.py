@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from chips.programs import CondError
-from chips.programs.dqs import Step, Trace, assemble, program
+from chips.programs.dqs import PipelineStep, Trace, assemble, program
 from chips.programs.execute import Execution, execute
 from tests.unit.chips.cond_machine import Queues
 
 SIZES = {
-    Step.DEQUEUE: 532,
-    Step.BATCH_DEQUEUE: 1256,
-    Step.ENQUEUE: 1052,
-    Step.FREE: 668,
-    Step.PREPARE: 816,
-    Step.ZERO_COPY: 248,
-    Step.ZERO_COPY_HIGH_FIRST: 248,
-    Step.CONDITION_COPY: 220,
-    Step.FRAME_ALIGN: 320,
-    Step.FRAME_ALIGN_DELAYED: 200,
-    Step.ADSPC: 352,
-    Step.REMOTE_BEFORE: 716,
-    Step.REMOTE_AFTER: 1288,
+    PipelineStep.DEQUEUE: 532,
+    PipelineStep.BATCH_DEQUEUE: 1256,
+    PipelineStep.ENQUEUE: 1052,
+    PipelineStep.FREE: 668,
+    PipelineStep.PREPARE: 816,
+    PipelineStep.ZERO_COPY: 248,
+    PipelineStep.ZERO_COPY_HIGH_FIRST: 248,
+    PipelineStep.CONDITION_COPY: 220,
+    PipelineStep.FRAME_ALIGN: 320,
+    PipelineStep.FRAME_ALIGN_DELAYED: 200,
+    PipelineStep.ADSPC: 352,
+    PipelineStep.REMOTE_BEFORE: 716,
+    PipelineStep.REMOTE_AFTER: 1288,
 }
 POP = 5
 TRACE = Trace(
@@ -58,17 +58,17 @@ class Manager(Queues):
         return (0, words.pop(0)) if words else (1, 0)
 
 
-def run(machine: Manager, step: Step, traces: dict[str, Trace] | None = None, **values: int) -> Execution:
+def run(machine: Manager, step: PipelineStep, traces: dict[str, Trace] | None = None, **values: int) -> Execution:
     return execute(assemble(step, traces, **values), machine, "v201")
 
 
 @pytest.mark.parametrize("step", SIZES)
-def test_sizes_of_the_c_structs(step: Step) -> None:
+def test_sizes_of_the_c_structs(step: PipelineStep) -> None:
     assert program(step).size_bytes == SIZES[step]
 
 
 def test_every_step_has_a_size() -> None:
-    assert SIZES.keys() == set(Step)
+    assert SIZES.keys() == set(PipelineStep)
 
 
 DEQUEUE = {"counted": 0x100, "queue": 0x200, "handle": 0x300, "dfx": 0x400}
@@ -78,7 +78,7 @@ def test_dequeue_stores_counts_and_traces() -> None:
     machine = Manager()
     machine.poke(0x200, 0xC000)
     machine.words[0xC000] = [3 << 10 | 5]
-    result = run(machine, Step.DEQUEUE, {"dequeue": TRACE}, **DEQUEUE)
+    result = run(machine, PipelineStep.DEQUEUE, {"dequeue": TRACE}, **DEQUEUE)
     assert result.fault is None
     assert machine.peek(0x300, 4) == 3 << 10 | 5
     assert machine.peek(0x100, 1) == 1
@@ -92,7 +92,7 @@ def test_dequeue_says_why_it_failed(words: list[int], status: int) -> None:
     machine = Manager()
     machine.poke(0x200, 0xC000)
     machine.words[0xC000] = words
-    result = run(machine, Step.DEQUEUE, {"dequeue": TRACE}, **DEQUEUE)
+    result = run(machine, PipelineStep.DEQUEUE, {"dequeue": TRACE}, **DEQUEUE)
     assert result.fault is not None
     assert result.status == status
 
@@ -120,7 +120,7 @@ def test_batch_dequeue_keeps_two_buffers_and_frees_the_third() -> None:
     machine.words[0xC100] = [11, 12, 13]
     machine.poke(0x9008, AREA)
     for _ in range(3):
-        assert run(machine, Step.BATCH_DEQUEUE, {"dequeue": TRACE, "free": TRACE}, **BATCH).fault is None
+        assert run(machine, PipelineStep.BATCH_DEQUEUE, {"dequeue": TRACE, "free": TRACE}, **BATCH).fault is None
     cache = 0x300 + 16
     assert (machine.peek(cache, 4), machine.peek(cache + 4, 4), machine.peek(cache + 8, 2)) == (13, 12, 2)
     assert machine.peek(0xD008, 4) == 11
@@ -147,7 +147,7 @@ def test_enqueue_sends_each_handle(code: int) -> None:
     machine.poke(0x300, 77, 4)
     machine.poke(0x400, 0xD000)
     machine.poke(0x500, 0xD100)
-    assert run(machine, Step.ENQUEUE, {"enqueue": TRACE, "overwrite": TRACE}, **ENQUEUE).fault is None
+    assert run(machine, PipelineStep.ENQUEUE, {"enqueue": TRACE, "overwrite": TRACE}, **ENQUEUE).fault is None
     assert machine.peek(0xD000, 4) == 77
     assert (machine.peek(0x100, 1), machine.peek(0x108, 1)) == (1, 1)
     assert machine.peek(0xD100, 4) == 0  # the reference's trace spoils the register that held this address
@@ -158,7 +158,7 @@ def test_enqueue_says_why_it_failed(code: int, status: int) -> None:
     machine = Manager()
     machine.poke(0x200, 0xC000)
     machine.poke(0xC000, code << 29)
-    result = run(machine, Step.ENQUEUE, {"enqueue": TRACE, "overwrite": TRACE}, **ENQUEUE)
+    result = run(machine, PipelineStep.ENQUEUE, {"enqueue": TRACE, "overwrite": TRACE}, **ENQUEUE)
     assert result.fault is not None
     assert result.status == status
 
@@ -179,9 +179,9 @@ def test_free_at_once_or_a_round_later() -> None:
     machine.poke(0x500, 0xD000)
     machine.poke(0x300, 5, 4)
     machine.poke(0x600, 4, 4)
-    assert run(machine, Step.FREE, {"free": TRACE}, schedule=1, **FREE).fault is None
+    assert run(machine, PipelineStep.FREE, {"free": TRACE}, schedule=1, **FREE).fault is None
     assert machine.peek(0xD000, 4) == 5
-    assert run(machine, Step.FREE, {"free": TRACE}, schedule=3, **FREE).fault is None
+    assert run(machine, PipelineStep.FREE, {"free": TRACE}, schedule=3, **FREE).fault is None
     assert machine.peek(0xD000, 4) == 4
     assert (machine.peek(0x600, 4), machine.peek(0x300, 4)) == (5, 0x20000)
 
@@ -212,16 +212,18 @@ def test_prepare_copies_the_head() -> None:
         "dfx_result": 0x700,
         "dfx_pool": 0x708,
     }
-    assert run(machine, Step.PREPARE, {"allocate": TRACE}, **values).fault is None
+    assert run(machine, PipelineStep.PREPARE, {"allocate": TRACE}, **values).fault is None
     assert machine.peek(0x400, 4) == 3 << 10 | 1
     assert [machine.peek(0x20_0000 + 3 * 0x400 + 8 * index) for index in range(32)] == head
     machine.poke(0xC000, 4 << 29)
-    assert run(machine, Step.PREPARE, {"allocate": TRACE}, **values).fault is not None
+    assert run(machine, PipelineStep.PREPARE, {"allocate": TRACE}, **values).fault is not None
     assert machine.peek(0x100, 1) == 4
 
 
-@pytest.mark.parametrize(("step", "swapped"), [(Step.ZERO_COPY, False), (Step.ZERO_COPY_HIGH_FIRST, True)])
-def test_zero_copy_patches_addresses(step: Step, swapped: bool) -> None:
+@pytest.mark.parametrize(
+    ("step", "swapped"), [(PipelineStep.ZERO_COPY, False), (PipelineStep.ZERO_COPY_HIGH_FIRST, True)]
+)
+def test_zero_copy_patches_addresses(step: PipelineStep, swapped: bool) -> None:
     machine = Manager()
     machine.poke(0x200, 0x100, 4)
     machine.poke(0x210, 2 << 10, 4)
@@ -244,7 +246,7 @@ def test_condition_copy(condition: int, copied: bool, status: int | None) -> Non
     machine.poke(0x200, condition)
     machine.poke(0x300, 5)
     machine.poke(0x308, 6)
-    result = run(machine, Step.CONDITION_COPY, condition=0x200, count=2, sources=0x300, destinations=0x400)
+    result = run(machine, PipelineStep.CONDITION_COPY, condition=0x200, count=2, sources=0x300, destinations=0x400)
     assert (result.fault is None) == (status is None)
     assert [machine.peek(0x400), machine.peek(0x408)] == ([5, 6] if copied else [0, 0])
     assert machine.peek(0x200) == (0 if copied else condition)
@@ -265,18 +267,18 @@ def caches(machine: Manager, *contents: tuple[int, ...]) -> None:
 def test_frame_align_takes_the_oldest_of_each_or_starts_again() -> None:
     machine = Manager()
     caches(machine, (11,), (22, 21))
-    assert run(machine, Step.FRAME_ALIGN, sq=6, **ALIGN).fault is None
+    assert run(machine, PipelineStep.FRAME_ALIGN, sq=6, **ALIGN).fault is None
     assert (machine.peek(0x200, 4), machine.peek(0x204, 4)) == (11, 21)
     assert (machine.peek(0x308, 2), machine.peek(0x318, 2)) == (0, 1)
     assert machine.log == []
-    assert run(machine, Step.FRAME_ALIGN, sq=6, **ALIGN).fault is None
+    assert run(machine, PipelineStep.FRAME_ALIGN, sq=6, **ALIGN).fault is None
     assert machine.log == [("goto", 6, 0)]
 
 
 def test_delayed_frame_align_takes_what_is_there() -> None:
     machine = Manager()
     caches(machine, (), (22, 21))
-    assert run(machine, Step.FRAME_ALIGN_DELAYED, **ALIGN).fault is None
+    assert run(machine, PipelineStep.FRAME_ALIGN_DELAYED, **ALIGN).fault is None
     assert (machine.peek(0x200, 4), machine.peek(0x204, 4)) == (0, 22)
     assert (machine.peek(0x310, 4), machine.peek(0x318, 2)) == (21, 1)
 
@@ -302,12 +304,12 @@ def test_adspc_copies_an_entry_and_sends() -> None:
     machine.poke(0x208, 2)
     machine.poke(0x1000 + 15 * 16, 77)
     machine.poke(0x600, 9)
-    assert run(machine, Step.ADSPC, **ADSPC).fault is None
+    assert run(machine, PipelineStep.ADSPC, **ADSPC).fault is None
     assert machine.peek(0x500) == 77
     assert machine.peek(0x200) == 0
     assert (machine.peek(0xD000, 4), machine.peek(0xD008, 4)) == (9, 55)
     machine.poke(0x200, 2)
-    assert run(machine, Step.ADSPC, **ADSPC).fault is not None
+    assert run(machine, PipelineStep.ADSPC, **ADSPC).fault is not None
 
 
 BEFORE = {
@@ -332,7 +334,7 @@ def test_remote_before_aims_the_copies() -> None:
     machine.poke(0x318, 0x100, 4)
     machine.poke(0x330, 0x2000_0000)
     machine.poke(0x338, 0x1000, 4)
-    assert run(machine, Step.REMOTE_BEFORE, {"allocate": TRACE}, **BEFORE).fault is None
+    assert run(machine, PipelineStep.REMOTE_BEFORE, {"allocate": TRACE}, **BEFORE).fault is None
     assert machine.peek(0x300, 4) == 2 << 10 | 3
     assert machine.peek(0x320) == 0x1000_0000 + 2 * 0x100
     assert machine.peek(0x340) == 0x2000_0000 + 2 * 0x1000
@@ -344,7 +346,7 @@ def test_remote_before_tells_an_empty_pool() -> None:
     machine.poke(0xC000, 4 << 29)
     machine.poke(0x350, 0xD000)
     machine.poke(0x358, 0xD008)
-    result = run(machine, Step.REMOTE_BEFORE, {"allocate": TRACE}, **BEFORE)
+    result = run(machine, PipelineStep.REMOTE_BEFORE, {"allocate": TRACE}, **BEFORE)
     assert result.fault is not None
     assert result.status == 4
     assert (machine.peek(0xD000, 4), machine.peek(0xD008, 4)) == (1, 1)
@@ -368,12 +370,12 @@ def test_remote_after_hands_over_and_frees() -> None:
     machine.poke(0x310, 31)
     machine.poke(0x318, 0xD010)
     traces = {"overwrite": TRACE, "enqueue": TRACE, "free": TRACE}
-    assert run(machine, Step.REMOTE_AFTER, traces, **places).fault is None
+    assert run(machine, PipelineStep.REMOTE_AFTER, traces, **places).fault is None
     assert [machine.peek(0xD000 + 8 * index, 4) for index in range(3)] == [9, 21, 31]
 
 
 def test_parameters_are_checked() -> None:
     with pytest.raises(CondError, match=r"missing \['count'"):
-        assemble(Step.CONDITION_COPY, condition=1)
+        assemble(PipelineStep.CONDITION_COPY, condition=1)
     with pytest.raises(CondError, match="dequeue_base: given by the trace 'dequeue' as well"):
-        assemble(Step.DEQUEUE, {"dequeue": TRACE}, dequeue_base=1)
+        assemble(PipelineStep.DEQUEUE, {"dequeue": TRACE}, dequeue_base=1)

@@ -17,7 +17,7 @@ from tests.unit.fakes.rig import Rig
 CODE = b"compound kernel!" * 4
 
 
-def test_a_fusion_task_runs_its_parts_as_a_gang(open_rig: Callable[..., Rig]) -> None:
+def test_a_fusion_task_runs_its_parts_together(open_rig: Callable[..., Rig]) -> None:
     rig = open_rig("Ascend950PR_9599")
     stream, busy = rig.stream(), rig.stream()
     so, func = rig.alloc(16), rig.alloc(16)

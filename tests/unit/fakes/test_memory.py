@@ -13,7 +13,7 @@ import pytest
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import Extents
-from fakes.machine.blocks import Kind, Pool
+from fakes.machine.blocks import Kind, PageKind
 from fakes.machine.memory import Memory
 from npuhal import constants as c
 from npuhal import structs as s
@@ -239,7 +239,7 @@ def test_closing_the_device_frees_its_memory(open_rig: Callable[..., Rig]) -> No
     address = rig.alloc(1 << 20)
     assert rig.hal.halDeviceClose(0, None) == 0
     assert rig.hal.drvMemGetAttribute(address, ctypes.byref(s.DVattribute())) == c.DRV_ERROR_NOT_EXIST
-    assert rig.fake.memory.budgets[0][Pool.NORMAL].used == 0
+    assert rig.fake.memory.budgets[0][PageKind.NORMAL].used == 0
 
 
 def test_two_machines_live_side_by_side(open_rig: Callable[..., Rig]) -> None:
@@ -255,7 +255,7 @@ def test_memory_is_committed_when_touched() -> None:
     memory = Memory(0x1F00_0000_0000, 1, 64 << 30, 4096)
     try:
         before = _resident()
-        block = memory.allocate_device(0, 16 << 30, Pool.HUGE)
+        block = memory.allocate_device(0, 16 << 30, PageKind.HUGE)
         memory.write(block.base + (15 << 30), b"far")
         assert memory.read(block.base + (15 << 30), 3) == b"far"
         assert _resident() - before < 8 << 20

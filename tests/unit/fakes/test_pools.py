@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakes.machine.blocks import Pool
+from fakes.machine.blocks import PageKind
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig
@@ -35,7 +35,7 @@ class OnePool:
 
 
 def used(rig: Rig) -> int:
-    return rig.fake.memory.budgets[0][Pool.HUGE].used
+    return rig.fake.memory.budgets[0][PageKind.HUGE].used
 
 
 def test_neighbouring_parts_of_a_pool_are_one_piece_of_memory(rig: Rig) -> None:

@@ -19,7 +19,7 @@ import npuhal
 from npuhal.errors import LibraryNotFound, StubLibrary
 from runtime.cli import UsageError, doctor
 from runtime.cli.doctor.bundle import log_folders
-from runtime.cli.doctor.ladder import Doubt, Failed, Result, Skipped, State, Step, climb
+from runtime.cli.doctor.ladder import Doubt, Failed, ProbeStep, Result, Skipped, State, climb
 from runtime.cli.doctor.machine import Machine
 from runtime.cli.doctor.probe import Probe
 from runtime.cli.output import Output
@@ -31,8 +31,8 @@ LOW_STEPS = ("nodes", "load", "dependencies", "versions", "enumerate", "daemon",
 STEPS = (*LOW_STEPS, "memory", "copy", "stream", "no-op", "event")
 
 
-def steps(*works: Callable[[], str]) -> list[Step]:
-    return [Step(f"step {number}", work, 5) for number, work in enumerate(works)]
+def steps(*works: Callable[[], str]) -> list[ProbeStep]:
+    return [ProbeStep(f"step {number}", work, 5) for number, work in enumerate(works)]
 
 
 def raising(problem: BaseException) -> Callable[[], str]:
@@ -101,7 +101,7 @@ def test_a_step_that_does_not_come_back_is_named_and_ends_the_climb() -> None:
         release.wait()
         return "late"
 
-    results = list(climb([Step("open", stuck, 0.01), Step("memory", lambda: "on", 5)]))
+    results = list(climb([ProbeStep("open", stuck, 0.01), ProbeStep("memory", lambda: "on", 5)]))
     release.set()
     assert [(result.step, result.state) for result in results] == [("open", State.HUNG)]
     assert results[0].told == "did not come back within 0.01 s"

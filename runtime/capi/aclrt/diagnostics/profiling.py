@@ -269,7 +269,7 @@ def _no_record(call: str, index: int) -> errors.RuntimeFault:
 )  # fmt: skip
 def aclrtProfTrace(acl: Acl, userdata: Address, length: I32, stream: Stream) -> None:
     """Note a moment with up to 18 bytes of the program's own, named with the stream; a trace shows it."""
-    acl.runtime.marks.mark(f"{ctypes.string_at(userdata, length).hex()} (stream {stream.stream_id})")
+    acl.runtime.annotations.mark(f"{ctypes.string_at(userdata, length).hex()} (stream {stream.stream_id})")
 
 
 @entry(null("attr", message="", code=100000))
@@ -279,13 +279,13 @@ def aclprofRangePushEx(acl: Acl, attr: Address) -> None:
     if (version, size) != (_EVENT_VERSION, _EVENT_BYTES):
         raise _unfit("aclprofRangePushEx", f"attributes of version {version} and {size} bytes")
     text = ctypes.string_at(message).decode(errors="replace") if kind == _MESSAGE_TEXT and message else ""
-    acl.runtime.marks.push(text)
+    acl.runtime.annotations.push(text)
 
 
 @entry()
 def aclprofRangePop(acl: Acl) -> None:
     """End the thread's innermost range."""
-    acl.runtime.marks.pop()
+    acl.runtime.annotations.pop()
 
 
 @entry()

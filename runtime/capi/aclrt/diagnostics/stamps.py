@@ -23,7 +23,7 @@ class Stamp:
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class Iteration:
     """An iteration of the program's: the ranges by tag that have begun."""
 
     number: int
@@ -55,7 +55,7 @@ def aclprofSetStampTraceMessage(acl: Acl, stamp: Address, msg: Text | None, msgL
 @entry()
 def aclprofMark(acl: Acl, stamp: Address) -> None:
     """Note a moment."""
-    acl.runtime.marks.mark(_stamp(acl, "aclprofMark", stamp).message)
+    acl.runtime.annotations.mark(_stamp(acl, "aclprofMark", stamp).message)
 
 
 @entry(null("stream"))
@@ -63,19 +63,19 @@ def aclprofMarkEx(acl: Acl, msg: Text | None, msgLen: Size, stream: Handle) -> N
     """Note a moment on the host, named with the stream that the program works with."""
     call = "aclprofMarkEx"
     text = _message(call, msg, msgLen, shortest=1)
-    acl.runtime.marks.mark(f"{text} (stream {own_stream_of(acl, call, stream).stream_id})")
+    acl.runtime.annotations.mark(f"{text} (stream {own_stream_of(acl, call, stream).stream_id})")
 
 
 @entry()
 def aclprofPush(acl: Acl, stamp: Address) -> None:
     """Begin a range within the thread's innermost one."""
-    acl.runtime.marks.push(_stamp(acl, "aclprofPush", stamp).message)
+    acl.runtime.annotations.push(_stamp(acl, "aclprofPush", stamp).message)
 
 
 @entry()
 def aclprofPop(acl: Acl) -> None:
     """End the thread's innermost range."""
-    acl.runtime.marks.pop()
+    acl.runtime.annotations.pop()
 
 
 @entry(null("rangeId"))
@@ -84,19 +84,19 @@ def aclprofRangeStart(acl: Acl, stamp: Address, rangeId: Out[U32]) -> None:
     call = "aclprofRangeStart"
     found = _stamp(acl, call, stamp)
     need(call, rangeId=rangeId)
-    rangeId.value = acl.runtime.marks.begin(found.message)
+    rangeId.value = acl.runtime.annotations.begin(found.message)
 
 
 @entry()
 def aclprofRangeStop(acl: Acl, rangeId: U32) -> None:
     """End a range by its id."""
-    acl.runtime.marks.end(rangeId)
+    acl.runtime.annotations.end(rangeId)
 
 
 @entry()
 def aclprofCreateStepInfo(acl: Acl) -> Handle:
     """Make the marker of an iteration and return its handle."""
-    return acl.runtime.handles.add(Step(next(acl.runtime.marks.steps)))
+    return acl.runtime.handles.add(Iteration(next(acl.runtime.annotations.steps)))
 
 
 @entry()
@@ -119,9 +119,9 @@ def aclprofGetStepTimestamp(acl: Acl, stepInfo: Handle, tag: Enum, stream: Handl
         )
     step.tags.add(tag)
     if tag == _STEP_START:
-        step.begun = acl.runtime.marks.begin(f"step {step.number}")
+        step.begun = acl.runtime.annotations.begin(f"step {step.number}")
     elif step.begun is not None:
-        acl.runtime.marks.end(step.begun)
+        acl.runtime.annotations.end(step.begun)
 
 
 def _message(call: str, text: str | None, length: int, *, shortest: int) -> str:
@@ -140,5 +140,5 @@ def _stamp(acl: Acl, call: str, stamp: int) -> Stamp:
     return object_of(acl, call, Stamp, stamp=stamp)
 
 
-def _step(acl: Acl, call: str, step: int) -> Step:
-    return object_of(acl, call, Step, stepInfo=step)
+def _step(acl: Acl, call: str, step: int) -> Iteration:
+    return object_of(acl, call, Iteration, stepInfo=step)

@@ -137,7 +137,7 @@ class Branch:
             captured = CapturedEvent(event, self, graph.recording.new_signal())
             graph.recording.captured_events.append(captured)
             captured.signal.record(stream, _nothing, timeline=False, reported=None)
-        captured.node = graph.recording.mark_last(stream, NodeKind.EVENT_RECORD, event)
+        captured.node = graph.recording.describe_last(stream, NodeKind.EVENT_RECORD, event)
         captured.submitted = self.submitted
         self.last = event.shadow = captured
 
@@ -185,7 +185,7 @@ class Branch:
                 signal.wait(taken, _nothing, 0)
             else:
                 signal.reset(taken, _nothing)
-        graph.recording.mark_last(taken, kind, event, external=True)
+        graph.recording.describe_last(taken, kind, event, external=True)
         if signal.hold():
             graph.resources.callback(signal.drop)
 

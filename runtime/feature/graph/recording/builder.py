@@ -85,11 +85,11 @@ class GraphBuilder:
             made.callback(_give_up, graph)
             events: dict[Step, Event] = {}
 
-            def mark(stream: Any) -> Event:
+            def record(stream: Any) -> Event:
                 event: Event = made.enter_context(self._device.create_event())
                 return event.record(stream)
 
-            start = mark(streams[0]) if len(lanes) > 1 else None
+            start = record(streams[0]) if len(lanes) > 1 else None
             for step in _ordered(self.steps):
                 stream = stream_of[step]
                 if start is not None and not step.after and stream is not streams[0] and lane_of[step][0] is step:
@@ -101,9 +101,9 @@ class GraphBuilder:
                 step.submit(stream)
                 graph.recording.other_site = None
                 if any(step in other.after and lane_of[other] is not lane_of[step] for other in self.steps):
-                    events[step] = mark(stream)
+                    events[step] = record(stream)
             for stream in streams[1:]:
-                streams[0].wait(mark(stream))
+                streams[0].wait(record(stream))
             return capture.end(streams[0])
 
 

@@ -50,7 +50,7 @@ class CapturedEvent:
             taken = branch.ready()
             self.signal.wait(taken, _nothing, 0)
         self.waiters.append(branch)
-        self.waits.append(graph.recording.mark_last(taken, NodeKind.EVENT_WAIT, self.event))
+        self.waits.append(graph.recording.describe_last(taken, NodeKind.EVENT_WAIT, self.event))
 
     def reset(self, stream: StreamPort) -> None:
         """Take the record back when the graph gets there; see `wait` for the errors."""
@@ -59,7 +59,7 @@ class CapturedEvent:
         with graph.recording.invalidated_by_failure():
             taken = branch.ready()
             self.signal.reset(taken, _nothing)
-        graph.recording.mark_last(taken, NodeKind.EVENT_RESET, self.event)
+        graph.recording.describe_last(taken, NodeKind.EVENT_RESET, self.event)
 
 
 def _nothing() -> None:

@@ -73,7 +73,7 @@ def _capture(stream: Stream, event: Event, call: str, task: Task, *, records: bo
         taken = branch.ready()
         taken.submit(task, owner=call)
     kind = NodeKind.EVENT_RECORD if records else NodeKind.EVENT_WAIT
-    events.add(event, graph.recording.mark_last(taken, kind, event, external=True), records=records)
+    events.add(event, graph.recording.describe_last(taken, kind, event, external=True), records=records)
 
 
 def unsupported(call: str, reason: str, hint: str = _MAKE) -> errors.RuntimeFault:

@@ -190,7 +190,7 @@ class GraphRecording:
         """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
         return None if self.sites else self._graph.node_list.recorder(self._users[stream], stream, info, task)
 
-    def mark_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
+    def describe_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:
         """Say what the newest task of a stream is about."""
         node = next(node for node in reversed(self._graph.nodes) if node.stream is stream)
         node.event = EventUse(kind, event.name or f"{event.handle:#x}", event.handle, int(event.flags), external)
@@ -236,7 +236,7 @@ class GraphRecording:
         for captured in self.captured_events:
             stream = self.origin.ready()
             captured.signal.reset(stream, _nothing)
-            self.mark_last(stream, NodeKind.EVENT_RESET, captured.event)
+            self.describe_last(stream, NodeKind.EVENT_RESET, captured.event)
 
     def fail(self, reason: str) -> None:
         """Say to all streams why the capture has failed."""

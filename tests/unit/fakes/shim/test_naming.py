@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fakes.machine.blocks import Block, Kind
+from fakes.machine.blocks import Allocation, Kind
 from fakes.shim.naming import ProgramNames
 
 
 def test_names_are_read_when_they_are_there(tmp_path: Path) -> None:
     file = tmp_path / "names"
     names = ProgramNames(file)
-    block = Block(0x1000, 0x1000, 0x1000, Kind.DEVICE, 0, 0)
+    block = Allocation(0x1000, 0x1000, 0x1000, Kind.DEVICE, 0, 0)
     assert names.stream(3, 0) == "stream 3 of device 0"
     file.write_text("stream 3 the prefetch stream\nrange 0x1800 64 weights\nrange nonsense\nstre")
     assert names.stream(3, 0) == "stream 3 'the prefetch stream' of device 0"

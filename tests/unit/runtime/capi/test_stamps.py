@@ -47,7 +47,7 @@ def test_stretches_of_the_process_show_in_its_trace(monkeypatch: pytest.MonkeyPa
 
 
 def test_ranges_end_in_any_thread_and_nesting_is_per_thread(acl: Acl) -> None:
-    marks = acl.runtime.marks
+    marks = acl.runtime.annotations
     with Tracing(runtime=acl.runtime) as trace:
         number = marks.begin("crossing")
         marks.push("mine")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime import errors
 from runtime.api import Device, Stream
-from runtime.memory.fences import mark
+from runtime.memory.fences import point_of
 from runtime.memory.ledger import Ledger
 from runtime.memory.pool import LARGE_SEGMENT, SMALL_SEGMENT, UNIT, CachingPool
 from tests.unit.runtime.machines import OpenMachine
@@ -228,13 +228,13 @@ def test_random_programs(operations: list[Operation], limit_mib: int) -> None:
             assert block.size >= padded(size)
             for other, _ in held:
                 assert block.address + block.size <= other.address or other.address + other.size <= block.address
-            for start, end, marks in waiting:
+            for start, end, points in waiting:
                 if block.address < end and start < block.address + block.size:
-                    assert all(point.stream is stream or point.passed() for point in marks)
+                    assert all(point.stream is stream or point.passed() for point in points)
             held.append((block, stream))
         elif what == 2 and held:
             block, owner = held.pop(size % len(held))
-            waiting.append((block.address, block.address + block.size, [mark(owner)]))
+            waiting.append((block.address, block.address + block.size, [point_of(owner)]))
             pool.give(block)
         elif what == 3:
             stream.ring.submitted += size % 7

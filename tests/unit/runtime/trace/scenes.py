@@ -75,7 +75,7 @@ def threads(machine: Runtime) -> None:
 
 def stretches(machine: Runtime) -> None:
     """Stretches that the program has named, nested and crossing, around waits and launches."""
-    device, marks = machine.device(0), machine.marks
+    device, marks = machine.device(0), machine.annotations
     kernel, buffer = device.load(minimal_kernel("scale", 1)).only, device.alloc(64)
     device.hal.fake.attach(kernel.code, lambda context: None, grid=True)
     with device.create_stream(name="work") as stream:

@@ -105,7 +105,7 @@ def test_ordinary_streams_have_the_ring_of_their_generation(
 
 
 @pytest.mark.parametrize(("chip_name", "message"), [("ascend910b1", "EE1023"), ("ascend950pr_9599", "")])
-def test_the_census_says_who_holds_the_streams(open_machine: OpenMachine, chip_name: str, message: str) -> None:
+def test_the_report_says_who_holds_the_streams(open_machine: OpenMachine, chip_name: str, message: str) -> None:
     device = open_machine(f"fake://{chip_name}?streams=12").device(0)
     here = creation_site().rpartition(":")[0]
     held = [device.create_stream() for _ in range(12 - len(device.own_streams))]

@@ -1,4 +1,4 @@
-"""The general way out: undone when encoding or sending fails, patient when the ring is full, final when it must be."""
+"""The slow path out: undone when encoding or sending fails, patient when the ring is full, final when it must be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes of captured launches are made by a look: they are what the general way would have noted at once."""
+"""Nodes of captured launches are made by a look: they are what the slow path would have noted at once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def captured(device: Device, *, sites: bool) -> Graph:
     return graph
 
 
-def test_nodes_are_those_of_the_general_way(device: Device) -> None:
+def test_nodes_are_those_of_the_slow_path(device: Device) -> None:
     seen, told = captured(device, sites=False), captured(device, sites=True)
     assert [node.index for node in seen.nodes] == list(range(len(seen.nodes)))
     assert [(each.name, each.blocks, each.position, each.ids.task_id) for each in seen.nodes] == [

@@ -34,7 +34,7 @@ def test_a_limit_that_passes(device: Device, stream: Stream, what: str, code: in
     fake.hold()
     stream.submit(Nop(), owner="the slow one")
     started = time.monotonic()
-    with pytest.raises(errors.Timeout, match="running the slow one at ring position 0") as caught:
+    with pytest.raises(errors.Timeout, match="running: the slow one at ring position 0") as caught:
         WAITERS[what](device, stream, 20)
     assert 0.02 <= time.monotonic() - started < 10
     assert caught.value.code == code

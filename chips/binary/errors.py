@@ -94,7 +94,7 @@ class UnreadableBinary(BinaryError):
 class BadLoadOption(BinaryError):
     """A loader option has a value that is not allowed."""
 
-    message_id = "EE1003"
+    message_id = "EE1001"
 
 
 class BadOptionCombination(BadLoadOption):

@@ -48,7 +48,7 @@ class LoadOptions:
             known = ", ".join(f"{magic.name} {magic.value:#x}" for magic in _DATA_MAGICS)
             raise BadLoadOption("MAGIC", self.magic, f"it is one of {known}")
         if self.cpu_kernel_mode not in (None, CPU_JSON_ONLY, CPU_LIBRARY_AND_JSON, CPU_DATA):
-            raise BadLoadOption("CPU_KERNEL_MODE", self.cpu_kernel_mode, "it is 0, 1 or 2")
+            raise BadOptionCombination("CPU_KERNEL_MODE", self.cpu_kernel_mode, "it is 0, 1 or 2")
 
 
 def load_file(
@@ -67,7 +67,7 @@ def load_file(
         return _load_aicpu_file(path, options.cpu_kernel_mode)
     if options.magic is not None:
         cure = "leave it out; the JSON file beside the kernel says what it is"
-        raise BadOptionCombination("MAGIC", options.magic, "it is for binaries given as data", cure)
+        raise BadLoadOption("MAGIC", options.magic, "it is for binaries given as data", cure)
     return read_program(read_binary(path), chip, side_json=read_side(path), stack_limit=stack_limit)
 
 
@@ -125,9 +125,12 @@ def _load_aicpu_file(path: Path, mode: int) -> AicpuProgram:
 def read_binary(path: Path) -> bytes:
     """Return the content of a file; BinaryNotFound and UnreadableBinary say why there is none."""
     try:
-        return read_bytes(path)
+        content = read_bytes(path)
     except FileNotFoundError:
         raise BinaryNotFound(path) from None
     except (OSError, ValueError) as problem:  # a ValueError is a name that no file can have
         rule = f"it cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise UnreadableBinary("the file", str(path), rule, "give a readable file") from None
+    if not content:
+        raise UnreadableBinary("the file", str(path), "it is empty", "give a kernel file")
+    return content

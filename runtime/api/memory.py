@@ -295,7 +295,8 @@ class DeviceMemory(core.Device):
 
     def granularity(self, *, huge: bool = True, recommended: bool = False) -> int:
         """Return what sizes of physical memory must be a multiple of."""
-        return self.virtual.granularity(self._physical_kind(huge), recommended=recommended)
+        option = c.MEM_ALLOC_GRANULARITY_RECOMMENDED if recommended else c.MEM_ALLOC_GRANULARITY_MINIMUM
+        return self.virtual.granularity(self._physical_kind(huge), option)
 
     def _physical_kind(self, huge: bool) -> PhysicalKind:
         page = c.MEM_HUGE_PAGE_TYPE if huge else c.MEM_NORMAL_PAGE_TYPE

@@ -71,10 +71,9 @@ class VirtualDriver(HalCalls):
         self.check(self.hal.halMemRelease(handle), "halMemRelease", f"handle {handle:#x}")
         self._held.give(handle)
 
-    def granularity(self, kind: PhysicalKind, *, recommended: bool = False) -> int:
-        """Return what sizes must be a multiple of."""
+    def granularity(self, kind: PhysicalKind, option: int = c.MEM_ALLOC_GRANULARITY_MINIMUM) -> int:
+        """Return what sizes must be a multiple of, at least or as recommended (MEM_ALLOC_GRANULARITY_*)."""
         value = ctypes.c_uint64(0)
-        option = c.MEM_ALLOC_GRANULARITY_RECOMMENDED if recommended else c.MEM_ALLOC_GRANULARITY_MINIMUM
         rc = self.hal.halMemGetAllocationGranularity(ctypes.byref(kind.prop()), option, ctypes.byref(value))
         self.check(rc, "halMemGetAllocationGranularity", f"{kind}")
         return value.value

@@ -175,6 +175,11 @@ def word_at(address: int) -> int:
     return int(ctypes.c_uint32.from_address(address).value)
 
 
+def address_at(address: int) -> int:
+    """Return the pointer that lies at an address."""
+    return int(ctypes.c_uint64.from_address(address).value)
+
+
 def has_limit(acl: Acl, limit: int) -> bool:
     """Whether the machine's chip has a size that processes set (aclrtDeviceLimit)."""
     return acl.runtime.limits.known(limit, acl.runtime.machine.chip)

@@ -22,8 +22,9 @@ class StreamState(IntEnum):
 class Observers:
     """Functions by name, called one after the other; what they raise reaches whoever made the change."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, taken: str = "EE1011") -> None:
+        """Have no functions yet; `taken` is the message where a name exists already."""
+        self._what, self._taken = what, taken
         self._functions: dict[str, Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
@@ -38,8 +39,8 @@ class Observers:
                 self._functions.pop(name, None)
             elif name in self._functions:
                 raise errors.fault(
-                    "RT_ERROR_INVALID_VALUE", f"a {self._what} callback named {name!r} exists already", ee="EE1011",
-                    params=("registration of a callback", name, "name", "it is taken"),
+                    "RT_ERROR_INVALID_VALUE", f"a {self._what} callback named {name!r} exists already", ee=self._taken,
+                    params=("registration of a callback", *([name] * (self._taken == "EE1011")), "name", "it is taken"),
                     hint="remove it first by registering None, or use another name",
                 )
             else:

@@ -127,7 +127,7 @@ class Runtime(NotCopied):
         """Physical memory of all devices that the user has handles of, and its mappings."""
         self.exceptions: ExceptionCallbacks = ExceptionCallbacks()
         """Told of failed tasks, and of streams that are waited for very long."""
-        self.abort_observers: Observers = Observers("device abort")
+        self.abort_observers: Observers = Observers("device abort", taken="EE1017")
         """Told (user device id, AbortPhase) while all tasks of a device are being ended."""
         self.launch_blocking = blocking.from_environment()
         """Whether launches wait for their stream unless the stream says otherwise."""

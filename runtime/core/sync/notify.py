@@ -214,6 +214,11 @@ class Notify(_Signal):
             names.allow_all(self._export_name)
         return self._export_name
 
+    @property
+    def exported(self) -> bool:
+        """Whether other processes can be let open it: it has a name among them."""
+        return bool(self._export_name)
+
     def allow(self, pids: Iterable[int]) -> None:
         """Let processes open it by the name that `export` returned; their ids as the host numbers them."""
         self.check_open()

@@ -92,6 +92,7 @@ def _need_cache(chip: Chip, call: str) -> None:
 def describe_cache(context: Context, where: int, src: int, size: int, call: str) -> None:
     """Write the description of a cache operation to device memory; 207000 on chips that have none."""
     _need_cache(context.device.chip, call)
+    _check_on_device(context, where, call)
     context.device.memory.write(where, descriptor.cache_body(context.device.chip, src, size & _LENGTH))
 
 
@@ -156,7 +157,8 @@ def _check_aligned(where: int, call: str) -> None:
 def _check_on_device(context: Context, where: int, call: str) -> None:
     found = locate(context.device.memory, where)
     if found.location is not Location.DEVICE:
+        reason = f"{call}: desc {where:#x} is {found.location.name}, not device memory"
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: desc {where:#x} is {found.location.name}, not device memory",
+            "ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,),
             hint="allocate it with aclrtMalloc",
         )

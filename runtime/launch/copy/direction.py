@@ -58,6 +58,12 @@ def settle(asked: Direction, source: Location, target: Location, call: str) -> D
                 params=(call, asked.name, "kind", f"the target is {target.name}, not DEVICE"),
                 hint="copy to device memory, or use another kind",
             )
+        if source is Location.DEVICE:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: HOST_TO_BUF_TO_DEVICE needs host memory as its source",
+                ee="EE1011", params=(call, asked.name, "kind", "the source is device memory"),
+                hint="use DEVICE_TO_DEVICE",
+            )
         return asked
     forced = _FORCED.get((source, target))
     if forced is not None:

@@ -72,9 +72,9 @@ def copy_plane(context: Context, plane: Plane, kind: Direction, call: str) -> No
 def _checked(memory: MemoryDriver, plane: Plane, kind: Direction, call: str) -> Direction:
     """Return the direction of the ends; one that was asked for and is another is not corrected here."""
     found = inferred(locate(memory, plane.src).location, locate(memory, plane.dst).location)
-    if kind is Direction.DEFAULT:
+    if kind is Direction.DEFAULT and found in _DRIVER:
         return found
-    if kind in _DRIVER and kind is not found:
+    if kind is Direction.DEFAULT or (kind in _DRIVER and kind is not found):
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: kind {kind.name} is asked for, the addresses are {found.name}",
             ee="EE1017", params=(call, "kind", f"the addresses are {found.name}"), hint="pass DEFAULT",
@@ -87,7 +87,7 @@ def queue_plane(stream: Stream, plane: Plane, kind: Direction, call: str, *keep:
 
     Raises:
         InvalidArgument 107000: see `check_plane`, `direction.settle`.
-        NotSupported 207000: both ends are host memory.
+        InvalidArgument 107000: both ends are host memory (EE1017).
         CaptureError 107041: plain host memory while a capture forbids waiting.
     """
     check_plane(call, plane)
@@ -99,9 +99,10 @@ def queue_plane(stream: Stream, plane: Plane, kind: Direction, call: str, *keep:
         kind = settle(kind, source, target, call)
         plain = Location.UNREGISTERED in (source, target)
     if kind is Direction.HOST_TO_HOST:
+        reason = "a copy from host memory to host memory is no task for a stream"
         raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: a copy from host memory to host memory is no task for a "
-            "stream", hint="copy it with NumPy",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {reason}", ee="EE1017", params=(call, "src and dst", reason),
+            hint="copy it with NumPy",
         )
     if kind not in _DRIVER:
         _inside(stream, plane, Keeper(*keep))

@@ -37,7 +37,11 @@ def queue_reduce(
     """
     stream.check_open()
     if not 0 < count <= _LARGEST:
-        raise _out_of_range(call, count, "count", f"(0, {_LARGEST}]")
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: count is {count}; one reduction takes (0, {_LARGEST}] bytes",
+            ee="EE1003" if count <= 0 else "EE1011",
+            params=(call, count, "count", f"(0, {_LARGEST}]"), hint="reduce in pieces",
+        )
     if kind not in KINDS:
         raise _out_of_range(call, kind, "kind", "10 sum, 11 max, 12 min or 13 equal")
     if not stream.device.facts.sdma_reduce_kinds & 1 << kind:

@@ -67,7 +67,10 @@ class Bench:
 
 def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, Any]) -> tuple[bool, bool]:
     """Change the arguments to what a test says; return whether another thread calls, and the world is spoilt."""
-    (what, value), *_ = test.items()
+    spoilt = "before" in test or "fresh" in test
+    for function, arguments in test.get("before", ()):
+        world.step(function, arguments)
+    what, value = next((each for each in test.items() if each[0] not in ("before", "elsewhere", "fresh")), ("", None))
     if isinstance(value, str) and value not in given:
         value = _SHORT.get(value, value)
     if what == "null":
@@ -83,7 +86,7 @@ def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, A
     elif what == "context":
         if value == "default":
             given["stream"] = 0
-        return True, False
+        return True, spoilt
     elif what == "captured":
         given[value] = world.captured()
         return False, True
@@ -93,8 +96,8 @@ def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, A
         for name, each in value.items():
             if name not in given:
                 raise Lost(f"no parameter {name}")
-            given[name] = world.host if each == "set" else each
-    return False, False
+            given[name] = world.built(each)
+    return bool(test.get("elsewhere")), spoilt
 
 
 def check(

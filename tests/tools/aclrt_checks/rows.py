@@ -1,6 +1,6 @@
 """Rows of the table: what a row's `test:` says, and the test that follows from a condition in words.
 
-`test:` is a mapping with one key:
+`test:` is a mapping with one of these keys:
     null: NAME          the parameter is NULL, the others are as they should be
     dead: NAME          the handle is one of another kind
     foreign: NAME       the stream or model belongs to another context
@@ -9,6 +9,13 @@
     captured: NAME      the stream is being captured
     bound: NAME         the stream is bound to a model
     plain: true         everything is as it should be: the chip is what it is refused for
+and besides it:
+    before: [[F, {NAME: N}], ...]   these calls are made first and succeed; what they give is $NAME from then on
+    elsewhere: true                 the call is made on a thread without a context
+    fresh: true                     nothing else uses the process afterwards
+A value is a number, a text, "$NAME", or {thing: X} one of each kind, {fresh: X} a new one, {foreign: X} one of another
+context, {words: [...]} and {halves: [...]} memory of 64-bit and 32-bit numbers, {plus: [V, N]} a number N behind
+another, {file: TEXT} the path of a file, {numbers: [...]} a dim3; {world: X} an attribute of the world.
 """
 
 from __future__ import annotations

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import queue
+import tempfile
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from runtime.capi.aclrt import Acl, Out
-from runtime.capi.aclrt.entry import Entry
+from runtime.capi.aclrt.entry import Entry, find
 from runtime.capi.aclrt.graph.branching import aclmdlRICondTaskParams
 from runtime.cli.sample import minimal_kernel
 
@@ -34,6 +36,8 @@ class World:
         self.acl = Acl(f"fake://{SOCS[chip]}?devices=2&seed=1&kernels=noop")
         self._kept: list[Any] = []
         self._made: dict[str, Any] = {}
+        self._named: dict[str, Any] = {}
+        """What the calls before a row's have given."""
         self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._loop, daemon=True).start()
@@ -89,6 +93,43 @@ class World:
         if kind == "Handle":
             return DEAD
         return self.host if kind in ("Address", "ManagedLocation", "IpcEventHandle") else 1
+
+    def step(self, function: str, arguments: dict[str, Any]) -> None:
+        """Make a call that has to succeed (see `rows`); its outputs have names from then on."""
+        entry = find(function)
+        if entry is None:
+            raise Lost(f"no function {function}")
+        given = {**self.arguments(entry), **{name: self.built(value) for name, value in arguments.items()}}
+        answer = self.acl.call(function, **given)
+        if answer and not entry.answers:
+            raise Lost(f"{function}: {answer} {self.acl.reports.take_text()}")
+        self._named[function] = answer
+        self._named.update((name, made.value) for name, made in given.items() if isinstance(made, Out))
+
+    def built(self, value: Any) -> Any:
+        """Return what a value of a test stands for (see `rows`)."""
+        if value == "set":
+            return self.host
+        if isinstance(value, str) and value.startswith("$"):
+            return self._named[value[1:]]
+        if not isinstance(value, dict):
+            return value
+        ((form, what),) = value.items()
+        return _FORMS[form](self, what)
+
+    def file(self, text: str) -> str:
+        """Return the path of a file with this text."""
+        folder = tempfile.TemporaryDirectory(prefix="checks")
+        self._kept.append(folder)
+        path = Path(folder.name) / "file"
+        path.write_text(text)
+        return str(path)
+
+    def halves(self, *values: int) -> int:
+        """Return the address of 32-bit words."""
+        words = (ctypes.c_uint32 * max(len(values), 64))(*values)
+        self._kept.append(words)
+        return ctypes.addressof(words)
 
     # -- things ----------------------------------------------------------------------------------------------------
 
@@ -151,6 +192,24 @@ class World:
         return made.value
 
 
+def _plus(world: World, what: list[Any]) -> int:
+    return int(world.built(what[0])) + int(what[1])
+
+
+_FORMS: dict[str, Callable[[World, Any], Any]] = {
+    "thing": lambda world, name: world.thing(name),
+    "fresh": lambda world, name: world.fresh(name),
+    "foreign": lambda world, name: world.foreign(name),
+    "words": lambda world, items: world.pointers(*map(world.built, items)),
+    "halves": lambda world, items: world.halves(*map(world.built, items)),
+    "plus": _plus,
+    "file": lambda world, text: world.file(text),
+    "numbers": lambda world, items: tuple(items),
+    "world": lambda world, name: getattr(world, name),
+}
+"""How values of tests are made."""
+
+
 def _maker(function: str, output: str, **given: Any) -> Callable[[World], Any]:
     return lambda world: world._output(function, output, **{
         key: value(world) if callable(value) else value for key, value in given.items()
@@ -188,6 +247,12 @@ def _graph(world: World) -> Any:
     return world._output("aclmdlRICaptureEnd", "modelRI", stream=stream)
 
 
+def _exported_notify(world: World) -> Any:
+    made = world.fresh("notify")
+    world._ok("aclrtNotifyGetExportKey", notify=made, key=world.host, len=65, flags=0)
+    return made
+
+
 def _described_list(world: World) -> Any:
     return world._output("aclrtKernelArgsInit", "argsHandle", funcHandle=world.thing("function"))
 
@@ -200,6 +265,7 @@ _MAKERS: dict[str, Callable[[World], Any]] = {
     "timed event": _maker("aclrtCreateEventWithFlag", "event", flag=8),
     "ipc event": _maker("aclrtCreateEventExWithFlag", "event", flag=0x40),
     "notify": _maker("aclrtCreateNotify", "notify", flag=0),
+    "exported notify": _exported_notify,
     "count notify": _maker("aclrtCntNotifyCreate", "cntNotify", flag=0),
     "model": _maker("aclmdlRIBuildBegin", "modelRI", flag=0),
     "graph": _graph,
@@ -278,6 +344,7 @@ _VALUES: dict[Any, Any] = {
     ("aclrtGetStreamAttribute", "value"): lambda world: world.host,
     "pid": lambda world: world.acl.runtime.pid,
     ("aclrtIpcMemSetImportPid", "pid"): lambda world: world.host,
+    ("aclrtNotifySetImportPid", "notify"): _thing("exported notify"),
     ("aclrtNotifySetImportPid", "pid"): lambda world: world.host,
     ("aclrtMemSetPidToShareableHandle", "pid"): lambda world: world.host,
     ("aclrtMemSetPidToShareableHandleV2", "pid"): lambda world: world.host,
@@ -320,6 +387,7 @@ _VALUES: dict[Any, Any] = {
     ("aclrtFreeHostWithDevSync", "hostPtr"): _fresh("pinned memory"),
     ("aclrtDestroyContext", "context"): _fresh("context"),
     ("aclrtAllocatorDestroyDesc", "allocatorDesc"): _fresh("allocator"),
+    ("aclrtSnapShotProcessBackup", "args"): 0, ("aclrtSnapShotProcessRestore", "args"): 0,
     "deviceInfo": 0, "canAccessPeer": None, "peerDeviceId": 1, "userDevid": 0, "userDevId": 0, "logicDevId": 0,
     "phyDevId": 0, "otherDeviceId": 1, "srcDeviceId": 0, "dstDeviceId": 1, "dstDevId": 1, "index": 0, "msgLen": 1,
     "name": lambda world: world.host, ("aclmdlRISetName", "name"): "name",

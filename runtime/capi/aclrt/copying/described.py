@@ -23,16 +23,17 @@ _WAIT = struct.Struct("<II")
 """aclrtBarrierCmoInfo: cache operation, id."""
 
 
-def _need_inside(call: str, kind: int) -> None:
-    """Refuse what is no kind (100000 with EH0007), and kinds that are not described (207000)."""
+def _need_inside(call: str, kind: int, message: str = "") -> None:
+    """Refuse what is no kind (100000 with EH0007), and kinds that are not described (207000, with this message)."""
     if not 0 <= kind < _KINDS:
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: kind is {kind}; 0 to {_KINDS - 1} exist", ee="EH0007",
             params=(call, kind, "kind", f"[0, {_KINDS})"), hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)",
         )
     if kind != _INSIDE_DEVICE:
+        reason = f"{call}: kind is {kind}; only copies inside a device are described"
         raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: kind is {kind}; only copies inside a device are described",
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", reason, ee=message, params=(reason,) if message else (),
             hint="pass ACL_MEMCPY_INNER_DEVICE_TO_DEVICE (6)",
         )
 
@@ -44,7 +45,7 @@ def _need_inside(call: str, kind: int) -> None:
 def aclrtGetMemcpyDescSize(acl: Acl, kind: Enum, descSize: Out[Size]) -> None:
     """Return how many bytes of device memory the description of a copy takes."""
     call = "aclrtGetMemcpyDescSize"
-    _need_inside(call, kind)
+    _need_inside(call, kind, "EE1001")
     descSize.value = descriptor.copy_bytes(acl.runtime.machine.chip, call)
 
 

@@ -140,7 +140,9 @@ def aclrtGetLogicDevIdByUserDevId(acl: Acl, userDevid: I32, logicDevId: Out[I32]
 
 @entry(null("userDevid"), refuse("logicDevId < 0", "logicDevId", "at least 0", "EE1003"))
 def aclrtGetUserDevIdByLogicDevId(acl: Acl, logicDevId: I32, userDevid: Out[I32]) -> None:
-    """Return the user id of a driver's id."""
+    """Return the user id of a driver's id; one beyond the machine's devices is 107001 with EE1003."""
+    if logicDevId >= acl.runtime.machine.device_count:
+        acl.runtime.slot(logicDevId, "aclrtGetUserDevIdByLogicDevId")
     userDevid.value = acl.runtime.numbers.user_of_driver(logicDevId)
 
 

@@ -60,7 +60,7 @@ _ATTRIBUTES: Mapping[int, _Attribute] = MappingProxyType({
 _CAPABILITIES: Mapping[int, _Attribute] = MappingProxyType({0: _CUBES, 1: _VECTORS, 2: _described("l2_size")})
 """aclDeviceInfo."""
 
-_TASK_UPDATE, _CROSS_DEVICE_QUEUE = 1, 21
+_TASK_UPDATE = 1
 """aclrtDevFeatureType."""
 
 
@@ -88,12 +88,12 @@ def aclGetDeviceCapability(acl: Acl, deviceId: U32, deviceInfo: Enum, value: Out
     value.value = attribute(acl.runtime.ask(slot.index), acl.runtime.machine.chip)
 
 
-@entry(null("value"))
+@entry(
+    null("value"), refuse("not 0 <= devFeatureType <= 21", "devFeatureType", "[0, 21]", "EE1003"),
+    visible("deviceId"), refuse("devFeatureType not in (1, 21)", "devFeatureType", "1 or 21", "EE1006"),
+)  # fmt: skip
 def aclrtGetDeviceCapability(acl: Acl, deviceId: I32, devFeatureType: Enum, value: Out[I32]) -> None:
     """Return whether a device has a feature: 1 task update (needs a context), 21 queues across devices."""
-    acl.runtime.slot(deviceId, "aclrtGetDeviceCapability")
-    if devFeatureType not in (_TASK_UPDATE, _CROSS_DEVICE_QUEUE):
-        raise _out_of_range("aclrtGetDeviceCapability", devFeatureType, "devFeatureType", "1 or 21")
     if devFeatureType == _TASK_UPDATE:
         acl.runtime.current_context()
     value.value = 1
@@ -210,7 +210,9 @@ def aclrtDeviceDisablePeerAccess(acl: Acl, peerDeviceId: I32) -> None:
     driver.disable(acl.runtime.ask(peer).physical_id())
 
 
-@entry(null("status"), visible("deviceId"))
+@entry(
+    null("status"), visible("deviceId"), refuse("peerDeviceId > 63", "peerDeviceId", "[0, 63]", "EE1003"),
+)  # fmt: skip
 def aclrtDevicePeerAccessStatus(acl: Acl, deviceId: I32, peerDeviceId: I32, status: Out[I32]) -> None:
     """Return whether one device may reach the memory of another now."""
     driver, peer = _pair(acl, deviceId, peerDeviceId)

@@ -122,12 +122,12 @@ class ArgumentList:
 
         Raises:
             NotSupported 207000: the list is complete (EE1016).
-            InvalidArgument 107000: it is no placeholder, or there is no space (EE1017).
+            InvalidArgument 107000: it is no placeholder, or there is no space (EE1001).
         """
         with self._lock:
             parameter = self._find(number)
             if not parameter.placeholder:
-                raise self._unfit(f"parameter {number} is no placeholder")
+                raise self._unfit(f"parameter {number} is no placeholder", "EE1001")
             if self._finalised:
                 raise errors.fault(
                     "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"the list for {self.function.name} is complete", ee="EE1016",
@@ -147,11 +147,13 @@ class ArgumentList:
         """Give a parameter another value; a complete list has to be completed again.
 
         Raises:
-            InvalidArgument 107000: another size than before, or a placeholder (EE1017).
+            InvalidArgument 107000: another size than before (EE1017), or a placeholder (EE1003).
         """
         with self._lock:
             parameter = self._find(number)
-            if parameter.placeholder or parameter.size != len(data):
+            if parameter.placeholder:
+                raise self._unfit(f"parameter {number} is a placeholder", "EE1003")
+            if parameter.size != len(data):
                 raise self._unfit(f"parameter {number} has {parameter.size} bytes, {len(data)} were given")
             self._memory[parameter.offset : parameter.offset + parameter.size] = data
             self._finalised = False
@@ -195,12 +197,16 @@ class ArgumentList:
         return self._parameters[number - 1]
 
     def _full(self, why: str) -> errors.RuntimeFault:
-        return self._unfit(f"it is full: {why}")
+        return self._unfit(f"it is full: {why}", "EE1001")
 
-    def _unfit(self, why: str) -> errors.RuntimeFault:
+    def _unfit(self, why: str, message: str = "EE1017") -> errors.RuntimeFault:
+        reason = f"the argument list for {self.function.name}: {why}"
+        params: dict[str, tuple[object, ...]] = {
+            "EE1001": (reason,), "EE1003": ("argument list", self.function.name, "parameter", why),
+            "EE1017": ("argument list", self.function.name, why),
+        }  # fmt: skip
         return errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"the argument list for {self.function.name}: {why}", ee="EE1017",
-            params=("argument list", self.function.name, why),
+            "ACL_ERROR_RT_PARAM_INVALID", reason, ee=message, params=params[message],
             hint="init, append, fill placeholders, finalise, then launch",
         )
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from chips.binary import BinaryError, LoadOptions
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, null_rt, refuse, zero
-from runtime.capi.aclrt.entry import Out, entry, need_rt
+from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I64, U32, U64, Address, Callback, Enum, Handle, Info, Size, Text
 from runtime.capi.aclrt.layouts import CHOICE, LIST
 from runtime.capi.aclrt.state import Acl
 from runtime.core.process.context import Context
+from runtime.launch import simt
 from runtime.launch.binary import Binary, Function
 from runtime.launch.kernel import Kernel
 from runtime.launch.source import fault_of
@@ -35,8 +36,9 @@ def _options(call: str, address: int) -> LoadOptions:
     if not address:
         return LoadOptions()
     first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
-    if count and not first:
-        need_rt(call, **{"options->options": first})
+    if not first:
+        reason = f"{call}: options->options is NULL"
+        raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,))
     words: dict[int, int] = {}
     for number in range(count):
         kind, value, *_ = CHOICE.unpack(ctypes.string_at(first + number * CHOICE.size, CHOICE.size))
@@ -164,7 +166,7 @@ def aclrtRegisterCpuFunc(
 
 
 @entry(
-    null("binHandle", "name"), refuse("dptr is None and size is None", "dptr", "dptr or size", "EE1004", code=100000),
+    null("binHandle", "name"), refuse("dptr is None and size is None", "dptr", "dptr or size", "EH0014"),
     live("binHandle", Binary),
     refuse("is_for_cpu(binHandle_)", "binHandle", "a binary for AI cores", "", code=207000), context(),
 )  # fmt: skip
@@ -217,14 +219,14 @@ def aclrtGetFunctionAttribute(acl: Acl, funcHandle: Handle, attrType: Enum, attr
 
 @entry(null("name"), live("funcHandle", Function), null_rt("funcHandle"))
 def aclrtGetFunctionName(acl: Acl, funcHandle: Handle, maxLen: U32, name: Address) -> None:
-    """Write a function's name, cut to `maxLen` bytes with its NUL."""
+    """Write a function's name with its NUL; nothing is cut."""
     call = "aclrtGetFunctionName"
-    if not maxLen:
+    text = function_of(acl, funcHandle).name.encode() + b"\0"
+    if maxLen < len(text):
         raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: maxLen is 0", ee="EH0007", params=(call, 0, "maxLen", "at least 1"),
-            hint="there must be space for the NUL",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: maxLen is {maxLen}, the name takes {len(text)} bytes", ee="EE1003",
+            params=(call, maxLen, "maxLen", f"at least {len(text)}"), hint="there must be space for the NUL",
         )
-    text = function_of(acl, funcHandle).name.encode()[: maxLen - 1] + b"\0"
     ctypes.memmove(name, text, len(text))
 
 
@@ -260,16 +262,24 @@ def aclrtFunctionGetBinary(acl: Acl, funcHandle: Handle, binHandle: Out[Handle])
 def aclrtFunctionGetParamCount(acl: Acl, func: Address, paramCount: Out[Size]) -> None:
     """Return how many parameters the compiler listed."""
     call = "aclrtFunctionGetParamCount"
-    paramCount.value = len(_kernel(acl, call, func).binary.described_by.parameters)
+    kernel = _kernel(acl, call, func)
+    simt.check_parameters(call, kernel)
+    paramCount.value = len(kernel.binary.described_by.parameters)
 
 
-@entry(null("func"))
+@entry(
+    null("func"),
+    refuse("paramOffset is None and paramSize is None", "paramOffset", "paramOffset or paramSize", "EH0014"),
+    live("func", Function),
+)  # fmt: skip
 def aclrtFunctionGetParamInfo(
     acl: Acl, func: Address, paramIndex: Size, paramOffset: Out[Size] | None, paramSize: Out[Size] | None
 ) -> None:
     """Return offset and size of a parameter in the argument block; an output that is NULL is left out."""
     call = "aclrtFunctionGetParamInfo"
-    parameters = _kernel(acl, call, func).binary.described_by.parameters
+    kernel = _kernel(acl, call, func)
+    simt.check_parameters(call, kernel)
+    parameters = kernel.binary.described_by.parameters
     index = paramIndex
     if not 0 <= index < len(parameters):
         raise errors.fault(

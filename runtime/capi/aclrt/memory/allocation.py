@@ -9,7 +9,7 @@ from npuhal import constants as c
 from runtime import errors
 from runtime.api.memory import DeviceMemory
 from runtime.capi.aclrt.checks import context, live, null, refuse, visible, zero
-from runtime.capi.aclrt.entry import Out, entry, need, own_stream_of
+from runtime.capi.aclrt.entry import Out, entry, need, need_rt, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.layouts import LIST, MALLOC_ATTRIBUTE
 from runtime.capi.aclrt.state import Acl
@@ -19,6 +19,8 @@ from runtime.launch.copy.cmo import queue_cache
 from runtime.memory.information import space
 from runtime.memory.location import Location, locate
 
+_LARGEST = (1 << 64) - 33
+"""Most bytes that can be rounded to what the driver takes."""
 _MODULE, _DEVICE, _UNIFIED = 1, 2, 3
 """aclrtMallocAttrType: the module that is charged, the device, and whether host memory gets a unified address."""
 _POINTER_ATTRIBUTES = struct.Struct("<III")
@@ -45,13 +47,13 @@ def need_size(call: str, size: int, name: str = "size") -> int:
     return size
 
 
-def _attributes(cfg: int) -> dict[int, int]:
+def _attributes(call: str, cfg: int) -> dict[int, int]:
     """Read aclrtMallocConfig: an array of attributes, and how many."""
     if not cfg:
         return {}
     rows, count = LIST.unpack(ctypes.string_at(cfg, LIST.size))
-    data = ctypes.string_at(rows, MALLOC_ATTRIBUTE.size * count) if rows else b""
-    return dict(MALLOC_ATTRIBUTE.iter_unpack(data))
+    need_rt(call, **{"cfg->attrs": rows})
+    return dict(MALLOC_ATTRIBUTE.iter_unpack(ctypes.string_at(rows, MALLOC_ATTRIBUTE.size * count)))
 
 
 # -- device memory -------------------------------------------------------------------------------------------------
@@ -79,13 +81,20 @@ def aclrtMallocCached(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum) 
     _malloc(acl, "aclrtMallocCached", devPtr, size, policy, "malloc_cached")
 
 
-@entry(null("devPtr"))
+_LISTED = refuse(
+    "cfg and word_at(cfg + 8) and not address_at(cfg)", "cfg->attrs", "the attributes that are counted", "EH0009",
+    rule="cfg counts attributes and has none",
+)
+"""What calls with a configuration refuse of it in the acl layer."""
+
+
+@entry(null("devPtr"), _LISTED, zero("size"))
 def aclrtMallocWithCfg(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
     """Allocate device memory without padding; policies can be combined, attributes choose the module."""
     _malloc(acl, "aclrtMallocWithCfg", devPtr, size, policy, "malloc_with_cfg", cfg)
 
 
-@entry(null("devPtr"))
+@entry(null("devPtr"), _LISTED, zero("size"))
 def aclrtMallocForTaskScheduler(acl: Acl, devPtr: Out[Address], size: Size, policy: Enum, cfg: Address) -> None:
     """Allocate device memory that the task scheduler reads."""
     _malloc(acl, "aclrtMallocForTaskScheduler", devPtr, size, policy, "malloc_for_task_scheduler", cfg)
@@ -96,7 +105,7 @@ def _malloc(
 ) -> None:
     need(call, devPtr=devPtr)
     asked = need_size(call, size)
-    attributes = _attributes(cfg)
+    attributes = _attributes(call, cfg)
     for number in attributes:
         if number not in (_MODULE, _DEVICE, _UNIFIED):
             raise _bad_attribute(call, number)
@@ -108,6 +117,8 @@ def _malloc(
             f"{device.user_id}", ee="EE1003", params=(call, wanted, "DEVICE_ID", device.user_id),
             hint="set that device first",
         )
+    if rule == "malloc_for_task_scheduler" and asked > _LARGEST:
+        raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"{call}: the driver has no {asked} bytes at one address")
     device.deferred_frees.sweep()
     devPtr.value = device.allocator.device(asked, policy, rule, attributes.get(_MODULE))
 
@@ -169,7 +180,7 @@ def aclrtMallocHostWithCfg(acl: Acl, ptr: Out[Address], size: U64, cfg: Address)
     """Allocate pinned host memory for a module, or at an address that devices share (VA_FLAG 1)."""
     call = "aclrtMallocHostWithCfg"
     asked = size
-    attributes = _attributes(cfg)
+    attributes = _attributes(call, cfg)
     for number in attributes:
         if number not in (_MODULE, _UNIFIED):
             raise _bad_attribute(call, number)
@@ -271,17 +282,22 @@ def aclrtMemGetAddressRange(acl: Acl, ptr: Address, pbase: Out[Address] | None, 
         psize.value = size
 
 
-@entry(null("addrList", "checkResult"), refuse("reserve", "reserve", "0", "EE1003"), zero("size", message="EE1003"))
+@entry(null("addrList", "checkResult"))
 def aclrtCheckMemType(
     acl: Acl, addrList: Address, size: U32, memType: U32, checkResult: Out[U32], reserve: U32
 ) -> None:
     """Tell whether all addresses of a list are memory of a type: 2 device, 8 DVPP, 32 reserved."""
-    call = "aclrtCheckMemType"
-    count = size
-    if reserve or not memType or memType & ~_MEMORY_TYPES:
+    call, count, checkResult.value = "aclrtCheckMemType", size, 0
+    for name, value, wrong, expected in (("reserve", reserve, reserve, "0"), ("size", size, not size, "more than 0")):
+        if wrong:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
+                params=(call, value, name, expected),
+            )
+    if memType & ~_MEMORY_TYPES:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: memType is {memType}, reserve {reserve}", ee="EE1003",
-            params=(call, memType, "memType", "an OR of 2, 8 and 32, with reserve 0"),
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: memType is {memType:#x}", ee="EE1006",
+            params=(call, f"memType {memType:#x}", "it is an OR of 2, 8 and 32"), hint="pass an OR of 2, 8 and 32",
         )
     addresses = list((ctypes.c_uint64 * count).from_address(addrList))
     checkResult.value = int(device_of(acl).memory.all_of_type(addresses, memType))

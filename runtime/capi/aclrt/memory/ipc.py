@@ -15,6 +15,7 @@ from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.memory import ipc
 
+_LAST_LINK = 3
 _ACCESS_LINK = 0
 """aclrtIpcMemAttrType: over which link accesses go."""
 _SERVER_PIDS = struct.Struct("<I4xQQ")
@@ -86,6 +87,8 @@ def aclrtIpcMemSetAttr(acl: Acl, key: Address, type: Enum, attr: U64) -> None:
     call = "aclrtIpcMemSetAttr"
     if type != _ACCESS_LINK:
         raise _out_of_range(call, type, "type", "0")
+    if attr > _LAST_LINK:
+        raise _out_of_range(call, attr, "attr", f"[0, {_LAST_LINK}]")
     acl.runtime.open_keys.set_attribute(device_of(acl).shared, _key(key), attr)
 
 

@@ -58,7 +58,10 @@ def aclrtHostGetDevicePointer(acl: Acl, pHost: Address, pDevice: Out[Address], f
     pDevice.value = acl.runtime.host_memory.device_pointer(device_of(acl).shared, pHost, call)
 
 
-@entry(null("capabilities"), visible("deviceId"), context(message="EE1001"), waits_for_snapshot=True)
+@entry(
+    null("capabilities"), visible("deviceId"), refuse("hacType > 9", "hacType", "[0, 9]", "EE1003"),
+    context(message="EE1001"), waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtHostMemMapCapabilities(acl: Acl, deviceId: U32, hacType: Enum, capabilities: Out[Enum]) -> None:
     """Tell whether an engine reaches registered host memory: 1 yes, 0 no."""
     call = "aclrtHostMemMapCapabilities"

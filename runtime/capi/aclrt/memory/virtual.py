@@ -13,6 +13,7 @@ from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, Size
 from runtime.capi.aclrt.layouts import PHYSICAL_PROPERTIES
 from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
+from runtime.driver.memory import MemoryDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.memory.information import attribute_of, physical_kind
 from runtime.memory.virtual import map_again
@@ -21,7 +22,7 @@ _GRANT = struct.Struct("<III12x")
 """aclrtMemAccessDesc: flags, location id and type, 12 reserved bytes."""
 _LOCATION = struct.Struct("<II")
 """aclrtMemLocation: id, type (0 host, 1 device)."""
-_HOST, _DEVICE = 0, 1
+_HOST, _DEVICE, _NUMA = 0, 1, 4
 _HANDLE_NONE = 0
 _LAST_LINK = 3
 
@@ -83,24 +84,45 @@ def aclrtReleaseMemAddress(acl: Acl, virPtr: Address) -> None:
 # -- physical memory -----------------------------------------------------------------------------------------------
 
 
-@entry(null("handle", "prop"), zero("size"), refuse("flags", "flags", "0", "EH0009"), waits_for_snapshot=True)
+_ATTRIBUTES = (
+    refuse(
+        "word_at(prop + 16) == 1 and word_at(prop + 8) in (2, 3, 6, 7)", "prop->memAttr", "HBM for a device",
+        rule="memAttr is DDR, and location.type a device",
+    ),
+    refuse(
+        "word_at(prop + 8) not in (2, 3, 4, 5, 6, 7, 10, 12, 13, 14, 15, 16, 17)", "prop->memAttr",
+        "2 to 7, 10 or 12 to 17", "EH0009", rule="memAttr is no kind of physical memory",
+    ),
+)  # fmt: skip
+"""What calls refuse of a kind of physical memory (aclrtPhysicalMemProp)."""
+
+
+@entry(
+    null("handle", "prop"), zero("size"), refuse("flags", "flags", "0", "EH0009"),
+    refuse("word_at(prop)", "prop->handleType", "0 (none)"),
+    refuse("word_at(prop + 4)", "prop->allocationType", "0 (pinned)"),
+    refuse("word_at(prop + 16) in (2, 3)", "prop->location.type", "a host or a device", "EH0009"), *_ATTRIBUTES,
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMallocPhysical(acl: Acl, handle: Out[Handle], size: Size, prop: Address, flags: U64) -> None:
     """Make memory without an address; sizes are multiples of the granularity."""
     call = "aclrtMallocPhysical"
-    asked = size
-    _zero(call, flags=flags)
-    handle.value = _driver(acl).create(asked, _kind(acl, call, prop))
+    kind = _kind(acl, call, prop)
+    if kind.side == c.MEM_HOST_NUMA_SIDE:
+        if not MemoryDriver(acl.runtime.hal, 0).supports("FEATURE_SVM_VMM_NORMAL_GRANULARITY"):
+            text = f"{call}: the driver has no memory of a NUMA node of the host"
+            raise errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", text, hint="use location.type 0, host memory")
+        acl.runtime.current_context()
+    handle.value = _driver(acl).create(size, kind)
 
 
 def _kind(acl: Acl, call: str, prop: int) -> PhysicalKind:
-    handle, allocation, attribute, number, side, reserve = PHYSICAL_PROPERTIES.unpack(
-        ctypes.string_at(prop, PHYSICAL_PROPERTIES.size)
-    )
-    _zero(call, handleType=handle, allocationType=allocation, reserve=reserve)
+    _, _, attribute, number, side, _ = PHYSICAL_PROPERTIES.unpack(ctypes.string_at(prop, PHYSICAL_PROPERTIES.size))
     if side == _DEVICE:
         return physical_kind(attribute, acl.runtime.visible.ids[acl.runtime.slot(number, call).index], call)
     kind = physical_kind(attribute, 0, call)
-    return PhysicalKind(c.MEM_HOST_SIDE if side == _HOST else c.MEM_HOST_NUMA_SIDE, number, kind.page, kind.memory)
+    where = {_HOST: c.MEM_HOST_SIDE, _NUMA: c.MEM_HOST_NUMA_SIDE}.get(side, side)  # the driver refuses any other
+    return PhysicalKind(where, number, kind.page, kind.memory)
 
 
 @entry(null("handle"), waits_for_snapshot=True)
@@ -109,16 +131,11 @@ def aclrtFreePhysical(acl: Acl, handle: Handle) -> None:
     _driver(acl).destroy(handle)
 
 
-@entry(null("prop", "granularity"))
+@entry(null("prop", "granularity"), *_ATTRIBUTES)
 def aclrtMemGetAllocationGranularity(acl: Acl, prop: Address, option: Enum, granularity: Out[Size]) -> None:
     """Return what sizes must be a multiple of: 0 at least, 1 as recommended."""
-    call = "aclrtMemGetAllocationGranularity"
-    if option not in (0, 1):
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: option is {option}; 0 and 1 exist", ee="EE1003",
-            params=(call, option, "option", "0 or 1"),
-        )
-    granularity.value = _driver(acl).granularity(_kind(acl, call, prop), recommended=bool(option))
+    kind = _kind(acl, "aclrtMemGetAllocationGranularity", prop)
+    granularity.value = _driver(acl).granularity(kind, option)
 
 
 @entry(null("virPtr", "handle"))

@@ -117,7 +117,11 @@ def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, tim
     handle_of(acl, event, Event).wait(own_stream_of(acl, "aclrtStreamWaitEventWithTimeout", stream), timeout)
 
 
-@entry(null("event"), refuse("flag not in (0, 1)", "flag", "0 or 1"), waits_for_snapshot=True)
+@entry(
+    null("event"), refuse("flag not in (0, 1)", "flag", "0 or 1"),
+    refuse("flag and timeout", "timeout", "0 with flag 1 (EXTERNAL)"), live("stream", Stream), live("event", Event),
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeout: U32, flag: U32) -> None:
     """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
     call = "aclrtStreamWaitEventWithFlag"
@@ -126,11 +130,6 @@ def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeou
     if not _is_external(call, flag, found):
         found.wait(target, timeout)
         return
-    if timeout:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_PARAM", f"{call}: timeout {timeout} with flag 1 (EXTERNAL)", ee="EH0007",
-            params=(call, timeout, "timeout", "0 with flag 1"), hint="a wait within a graph has no time limit",
-        )
     external.wait(target, found)
 
 

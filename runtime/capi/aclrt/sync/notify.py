@@ -81,14 +81,20 @@ def aclrtWaitAndResetNotify(acl: Acl, notify: Handle, stream: Handle, timeout: U
     _notify(acl, "aclrtWaitAndResetNotify", notify).wait(own_stream_of(acl, "aclrtWaitAndResetNotify", stream), timeout)
 
 
-@entry(null("notifies"), zero("num", message="EE1003"), null("num"), waits_for_snapshot=True)
+@entry(null("notifies"), zero("num", message="EE1003"), waits_for_snapshot=True)
 def aclrtNotifyBatchReset(acl: Acl, notifies: Address, num: Size) -> None:
-    """Clear the flags of several notifies, in the default stream, and wait for that."""
-    handles = (ctypes.c_uint64 * num).from_address(notifies)
-    members = [_notify(acl, "aclrtNotifyBatchReset", handle) for handle in handles]
-    stream = own_stream_of(acl, "aclrtNotifyBatchReset", 0)
-    core.clear(members, stream)
-    stream.synchronize()
+    """Clear the flags of several notifies, in the default stream, and wait for that; those before a NULL are cleared.
+    """
+    call = "aclrtNotifyBatchReset"
+    handles = list((ctypes.c_uint64 * num).from_address(notifies))
+    members = [handle_of(acl, handle, Notify) for handle in handles if handle]
+    given = handles.index(0) if 0 in handles else num
+    if given:
+        stream = own_stream_of(acl, call, 0)
+        core.clear(members[:given], stream)
+        stream.synchronize()
+    if given < num:
+        need_rt(call, **{f"notifies[{given}]": None})
 
 
 @entry(null("notify", "notifyId"), live("notify", Notify), context())
@@ -139,20 +145,13 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
 
 
 @entry(
-    null("notify", "pid"), live("notify", Notify), refuse("not 0 < num < 1 << 31", "num", "more than 0", "EE1003"),
-    context(),
+    null("notify", "pid"), live("notify", Notify),
+    refuse("not notify_.exported", "notify", "a notify with an export key", "EE1004"),
+    refuse("not 0 < num < 1 << 31", "num", "more than 0", "EE1003"), context(),
 )  # fmt: skip
-def aclrtNotifySetImportPid(acl: Acl, notify: Handle, pid: Address, num: Size) -> None:
-    """Let processes open the notify."""
-    call = "aclrtNotifySetImportPid"
-    found = _notify(acl, call, notify)
-    need(call, pid=pid)
-    if not num:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: num is 0", ee="EE1003", params=(call, num, "num", "at least 1"),
-            hint="pass one or more process ids",
-        )
-    found.allow((ctypes.c_int32 * num).from_address(pid))
+def aclrtNotifySetImportPid(acl: Acl, notify: Notify, pid: Address, num: Size) -> None:
+    """Let processes open a notify that was given a key."""
+    notify.allow((ctypes.c_int32 * num).from_address(pid))
 
 
 @entry(null_rt("notify", "serverPids"), zero("num", message="EE1003"), live("notify", Notify))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
 
-from npuhal.files import BadText, load_json, read_text
-from npuhal.words import natural, shown
+from npuhal.files import read_text
 from runtime import errors
 from runtime.capi.aclrt.checks import null, null_rt
 from runtime.capi.aclrt.device.topology import known_soc
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U64, Address, Enum, Size, Text
 from runtime.capi.aclrt.state import Acl
-from runtime.capi.aclrt.system import hooks
+from runtime.capi.aclrt.system import configuration, hooks
 
 _LOG = logging.getLogger(__name__)
 
@@ -22,7 +20,6 @@ _VERSION = (1, 17, 0)
 """Of the interface that these functions are (acl_rt.h): major, minor, patch."""
 _DEVICE_SIDE, _HOST_SIDE = 0, 1
 """aclrtRunMode."""
-_DEEPEST_NESTING = 10
 
 
 @entry()
@@ -34,12 +31,11 @@ def aclInit(acl: Acl, configPath: Text | None) -> None:
             first = acl.config_path or "no file"
             _LOG.warning("aclInit with %s is ignored: this process was initialised with %s", configPath, first)
         raise errors.fault("ACL_ERROR_REPEAT_INITIALIZE")
-    settings = _read_config(Path(configPath)) if configPath else {}
+    settings = configuration.read(Path(configPath)) if configPath else {}
+    configuration.check_messages(settings)
     if not acl.runtime.machine.device_count:
         raise errors.fault("ACL_ERROR_INTERNAL_ERROR", "aclInit: this machine has no devices")
-    default = _default_device(settings, configPath or "")
-    if default is not None:
-        acl.runtime.default_device = acl.runtime.slot(default, "aclInit").index
+    configuration.apply(acl, settings)
     hooks.run_init(acl, read_text(configPath) if configPath else None)
     acl.initialised, acl.config_path = True, configPath or ""
     acl.init_calls = 1
@@ -113,52 +109,4 @@ def _no_cann() -> errors.RuntimeFault:
     return errors.fault(
         "ACL_ERROR_INVALID_FILE", "there is no description of a CANN installation", ee="EH0003",
         params=("the description of the CANN installation", "this runtime needs none and reads none"),
-    )
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    """Return the settings of acl.json; an empty file has none."""
-    try:
-        text = read_text(path)
-    except BadText as error:
-        raise _bad_config(str(path), str(error)) from error
-    except OSError as error:
-        raise errors.fault(
-            "ACL_ERROR_INVALID_FILE", f"configuration file {path}: {error.strerror}", ee="EH0003",
-            params=(str(path), error.strerror or "unreadable"),
-        ) from error
-    if not text.strip():
-        return {}
-    try:
-        settings = load_json(text)
-        if not isinstance(settings, dict):
-            raise ValueError("it is no object")
-        if _depth(settings) > _DEEPEST_NESTING:
-            raise ValueError(f"it is nested deeper than {_DEEPEST_NESTING} levels")
-    except ValueError as error:
-        raise _bad_config(str(path), str(error)) from error
-    return settings
-
-
-def _depth(value: Any) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max(map(_depth, inner), default=0)
-
-
-def _default_device(settings: dict[str, Any], path: str) -> int | None:
-    """Return the device of {"defaultDevice": {"default_device": "0"}}, or None where it is not set."""
-    section = settings.get("defaultDevice")
-    if section is None:
-        return None
-    text = section.get("default_device") if isinstance(section, dict) else None
-    number = natural(str(text)) if isinstance(text, (str, int)) and not isinstance(text, bool) else None
-    if number is None:
-        raise _bad_config(path, f"defaultDevice.default_device is {shown(text)}, which is no device id")
-    return number
-
-
-def _bad_config(path: str, reason: str) -> errors.RuntimeFault:
-    return errors.fault(
-        "ACL_ERROR_PARSE_FILE", f"configuration file {path} cannot be understood: {reason}", ee="EH0004",
-        params=(path, reason),
     )

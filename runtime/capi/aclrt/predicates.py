@@ -46,6 +46,11 @@ def is_for_cores(event: Event | None) -> bool:
     return event is not None and bool(event.flags & EventFlag.DEVICE_ONLY)
 
 
+def is_external(event: Event | None) -> bool:
+    """Whether an event lives outside of graphs, which record it or wait for it from inside (EXTERNAL)."""
+    return event is not None and bool(event.flags & EventFlag.EXTERNAL)
+
+
 def is_graph(model: Model | None) -> bool:
     """Whether a model was captured."""
     return model is not None and model.captured

@@ -200,6 +200,7 @@ class Device(NotCopied):
 
         Raises:
             NotSupported 207000: it was set to something else before (EE1016).
+            InvalidArgument 107000: neither 0, to go on, nor 1, to stop (EE1003).
         """
         self.check_open()
         mode = whole("set_failure_mode", "mode", mode)
@@ -210,8 +211,12 @@ class Device(NotCopied):
                 params=("set_failure_mode", "the mode of a device can be set only once"),
                 hint="reset the device to choose again",
             )
-        if mode in (FailureMode.CONTINUE, FailureMode.STOP):
-            self.failure_mode = FailureMode(mode)
+        if mode not in (FailureMode.CONTINUE, FailureMode.STOP):
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"device {self.user_id}: failure mode {mode}", ee="EE1003",
+                params=("set_failure_mode", mode, "mode", "0 or 1"), hint="0 goes on, 1 stops",
+            )
+        self.failure_mode = FailureMode(mode)
 
     def scheduler_has(self, capability: str) -> bool:
         """Whether the task scheduler says that it can do something."""

@@ -204,12 +204,13 @@ class EventQueries:
         STARS v1 answers 0 for an event without TIME_LINE.
 
         Raises:
-            NotSupported 207000: an IPC event.
+            NotSupported 207000: an IPC event, or an external one.
             EventError 507000: never recorded.
             EventError 107006: no time is known.
         """
         self._state.check_open()
         self._refuse_captured()
+        self._refuse_external()
         if self._state.means.ipc:
             raise errors.fault(
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self._state!r} is shared between processes and keeps no time",

@@ -118,7 +118,7 @@ def _stream(acl: Acl, stream: int) -> Stream:
 # -- modes ---------------------------------------------------------------------------------------------------------
 
 
-@entry(context(), one_of("mode", 0, 1, message="EE1003"))
+@entry()
 def rtSetDeviceFailureMode(acl: Acl, mode: U64) -> None:
     """Choose the failure mode of streams made from now on, on the thread's device; it can be chosen once."""
     acl.runtime.current_context().device.set_failure_mode(mode)

@@ -89,8 +89,7 @@ def aclGetDeviceCapability(acl: Acl, deviceId: U32, deviceInfo: Enum, value: Out
 
 
 @entry(
-    null("value"), refuse("not 0 <= devFeatureType <= 21", "devFeatureType", "[0, 21]", "EE1003"),
-    visible("deviceId"), refuse("devFeatureType not in (1, 21)", "devFeatureType", "1 or 21", "EE1006"),
+    null("value"), refuse("devFeatureType not in (1, 21)", "devFeatureType", "1 or 21", "EE1003"), visible("deviceId"),
 )  # fmt: skip
 def aclrtGetDeviceCapability(acl: Acl, deviceId: I32, devFeatureType: Enum, value: Out[I32]) -> None:
     """Return whether a device has a feature: 1 task update (needs a context), 21 queues across devices."""

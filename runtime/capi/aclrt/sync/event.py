@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse
+from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, object_of, own_stream_of
 from runtime.capi.aclrt.kinds import F32, I32, U32, U64, Address, Enum, Handle, IpcEventHandle
 from runtime.capi.aclrt.state import Acl
@@ -74,13 +74,17 @@ def _event(acl: Acl, call: str, event: int) -> Event:
     return object_of(acl, call, Event, event=event)
 
 
+_NO_STATE = refuse(
+    "is_external(event_)", "event", "an event of another kind", "", code=207000, rule="event is external (0x20)"
+)
+_FOR_CORES = refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000)
+
+
 # -- in streams --------------------------------------------------------------------------------------------------------
 
 
 @entry(
-    null("event"), live("event", Event), live("stream", Stream),
-    refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000), own("stream"),
-    waits_for_snapshot=True,
+    null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtRecordEvent(acl: Acl, event: Event, stream: Stream) -> None:
     """Record an event in a stream."""
@@ -99,9 +103,7 @@ def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32)
 
 
 @entry(
-    null("event"), live("stream", Stream), live("event", Event),
-    refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000), own("stream"),
-    waits_for_snapshot=True,
+    null("event"), live("stream", Stream), live("event", Event), _FOR_CORES, own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamWaitEvent(acl: Acl, stream: Stream, event: Event) -> None:
     """Let a stream wait for the newest record."""
@@ -110,7 +112,7 @@ def aclrtStreamWaitEvent(acl: Acl, stream: Stream, event: Event) -> None:
 
 @entry(
     refuse("timeout < 0", "timeout", "at least 0", code=107000), live("stream", Stream), live("event", Event),
-    null_rt("event"), waits_for_snapshot=True,
+    null_rt("event"), _FOR_CORES, waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, timeout: I32) -> None:
     """Let a stream wait at most so many seconds; 0 for ever. NULL is the runtime layer's to refuse."""
@@ -120,7 +122,7 @@ def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, tim
 @entry(
     null("event"), refuse("flag not in (0, 1)", "flag", "0 or 1"),
     refuse("flag and timeout", "timeout", "0 with flag 1 (EXTERNAL)"), live("stream", Stream), live("event", Event),
-    waits_for_snapshot=True,
+    _FOR_CORES, waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeout: U32, flag: U32) -> None:
     """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
@@ -145,7 +147,7 @@ def _is_external(call: str, flag: int, event: Event) -> bool:
     return flag == _EXTERNAL
 
 
-@entry(null("event"), live("event", Event), live("stream", Stream), waits_for_snapshot=True)
+@entry(null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, waits_for_snapshot=True)
 def aclrtResetEvent(acl: Acl, event: Handle, stream: Handle) -> None:
     """Take the newest record back when the stream gets there."""
     _event(acl, "aclrtResetEvent", event).reset(own_stream_of(acl, "aclrtResetEvent", stream))
@@ -188,13 +190,16 @@ def aclrtQueryEventWaitStatus(acl: Acl, event: Handle, status: Out[Enum]) -> Non
     status.value = _COMPLETE if found.queries.waits_done() else _NOT_READY
 
 
-@entry(null("event"), live("event", Event))
+@entry(null("event"), live("event", Event), _NO_STATE)
 def aclrtSynchronizeEvent(acl: Acl, event: Handle) -> None:
     """Wait for the newest record; needs no context."""
     _event(acl, "aclrtSynchronizeEvent", event).synchronize()
 
 
-@entry(refuse("timeout < -1", "timeout", "at least -1", code=107000), null("event"), live("event", Event))
+@entry(
+    refuse("timeout < -1", "timeout", "at least -1", code=107000), null("event"), live("event", Event),
+    zero("timeout", message="EE1003"), _NO_STATE,
+)  # fmt: skip
 def aclrtSynchronizeEventWithTimeout(acl: Acl, event: Handle, timeout: I32) -> None:
     """Wait at most so many milliseconds, -1 for ever."""
     _event(acl, "aclrtSynchronizeEventWithTimeout", event).synchronize(timeout)

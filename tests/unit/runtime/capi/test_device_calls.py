@@ -84,7 +84,15 @@ def test_everything_goes_on_after_finalising(api: Caller) -> None:
         ("", 0, ""), ("{}", 0, ""), ('{ "a": ', 100006, "EH0004"), ("[1]", 100006, "EH0004"),
         ('{"a":' * 10 + "1" + "}" * 10, 0, ""), ('{"a":' * 11 + "1" + "}" * 11, 100006, "EH0004"),
         ('{"defaultDevice":{"default_device":"1"}}', 0, ""),
-        ('{"defaultDevice":{"default_device":"x"}}', 100006, "EH0004"),
+        ('{"defaultDevice":{"default_device":"x"}}', 500001, "EH0009"),
+        ('{"defaultDevice":{"default_device":"01"}}', 500001, "EH0009"),
+        ('{"err_msg_mode":"1"}', 0, ""),
+        ('{"err_msg_mode":"2"}', 100000, "EH0009"),
+        ('{"StackSize":{"aicore_stack_size":65536}}', 0, ""),
+        ('{"StackSize":{"aicore_stack_size":"much"}}', 500001, ""),
+        ('{"simd_printf_fifo_size_per_core":1}', 500001, ""),
+        ('{"acl_graph":{"event_mode":"0"}}', 0, ""),
+        ('{"acl_graph":{"event_mode":"2"}}', 100000, "EH0009"),
         ('{"defaultDevice":{"default_device":"7"}}', 107001, "EE1003"),
     ],
 )  # fmt: skip
@@ -243,7 +251,7 @@ def test_user_logic_and_physical_ids(api: Caller) -> None:
     assert api.step("aclrtGetPhyDevIdByLogicDevId", 0, logicDevId=0, phyDevId=Out()) == 3
     api.step("aclrtGetLogicDevIdByUserDevId", 107000, "EE1003", userDevid=-1, logicDevId=Out())
     api.step("aclrtGetUserDevIdByPhyDevId", 107001, phyDevId=9, userDevId=Out())
-    api.step("aclrtGetUserDevIdByLogicDevId", 107001, logicDevId=9, userDevid=Out())
+    api.step("aclrtGetUserDevIdByLogicDevId", 107001, "EE1003", logicDevId=9, userDevid=Out())
     api.step("aclrtGetPhyDevIdByUserDevId", 100000, "EH0008", userDevId=1)
 
 

@@ -69,18 +69,18 @@ def test_lists_are_full_at_128_parameters_or_64_kib(api: Caller, function: int) 
     for _ in range(128):
         append(api, handle, b"1")
     full = {"argsHandle": handle, "param": api.words(0), "paramSize": 8, "paramHandle": Out()}
-    api.step("aclrtKernelArgsAppend", 107000, "EE1017", **full)
-    api.step("aclrtKernelArgsAppendPlaceHolder", 107000, "EE1017", argsHandle=handle, paramHandle=Out())
+    api.step("aclrtKernelArgsAppend", 107000, "EE1001", **full)
+    api.step("aclrtKernelArgsAppendPlaceHolder", 107000, "EE1001", argsHandle=handle, paramHandle=Out())
     handle = start(api, function)
     append(api, handle, bytes(65000))
-    api.step("aclrtKernelArgsAppend", 107000, "EE1017", **{**full, "param": api.memory(bytes(600)), "paramSize": 600})
+    api.step("aclrtKernelArgsAppend", 107000, "EE1001", **{**full, "param": api.memory(bytes(600)), "paramSize": 600})
     pointer = api.step("aclrtKernelArgsAppendPlaceHolder", 0, argsHandle=handle, paramHandle=Out())
     buffer = {"argsHandle": handle, "paramHandle": pointer, "bufferAddr": Out()}
-    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 107000, "EE1017", dataSize=600, **buffer)
+    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 107000, "EE1001", dataSize=600, **buffer)
     api.step("aclrtKernelArgsGetPlaceHolderBuffer", 0, dataSize=64, **buffer)
     api.step("aclrtKernelArgsFinalize", 0, argsHandle=handle)
     api.step("aclrtKernelArgsGetPlaceHolderBuffer", 207000, "EE1016", dataSize=64, **buffer)
-    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 107000, "EE1017", dataSize=8, **{**buffer, "paramHandle": 1})
+    api.step("aclrtKernelArgsGetPlaceHolderBuffer", 107000, "EE1001", dataSize=8, **{**buffer, "paramHandle": 1})
 
 
 def test_lists_in_memory_of_ones_own(api: Caller, function: int) -> None:

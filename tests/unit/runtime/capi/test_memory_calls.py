@@ -111,7 +111,7 @@ ROWS: list[Row] = [
     ("aclrtGetMemInfo", {"attr": 1, "total": Out()}, 100000, ["EH0008"]),
     ("aclrtMemGetAddressRange", {"ptr": D}, 107000, ["EE1022"]),
     ("aclrtMemGetAddressRange", {"ptr": P, "pbase": Out(), "psize": Out()}, 107000, []),
-    ("aclrtCheckMemType", {"addrList": P, "size": 1, "memType": 4, "checkResult": Out()}, 107000, ["EE1003"]),
+    ("aclrtCheckMemType", {"addrList": P, "size": 1, "memType": 4, "checkResult": Out()}, 107000, ["EE1006"]),
     # 13.11
     ("aclrtReserveMemAddress", {"virPtr": Out(), "size": 2 * MiB, "alignment": 8}, 107000, []),
     ("aclrtMemSetAccess", {"size": 1, "desc": P, "count": 1}, 107000, ["EE1004"]),

@@ -82,7 +82,7 @@ def test_memory_of_a_module_and_by_description(acl: Any) -> None:
     plain, ret = acl.rt.malloc_with_cfg(SIZE, 0, {})
     assert ret == 0
     assert [acl.rt.free(each) for each in (pointer, plain)] == [0, 0]
-    prop = {"handleType": 0, "allocationType": 0, "memAttr": 1, "location": {"id": 0, "type": 1}, "reserve": 0}
+    prop = {"handleType": 0, "allocationType": 0, "memAttr": 4, "location": {"id": 0, "type": 1}, "reserve": 0}
     granularity, ret = acl.rt.mem_get_allocation_granularity(prop, 0)
     assert (granularity > 0, ret) == (True, 0)
     handle, ret = acl.rt.malloc_physical(granularity, prop, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime import errors
 from runtime.capi.aclrt.checks import context, null, refuse, reserved, visible
 from runtime.capi.aclrt.entry import Out, entry
-from runtime.capi.aclrt.kinds import I32, U32, U64, Address, Callback, Enum, Text
+from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.creation import LOWEST_PRIORITY
 
@@ -57,7 +57,7 @@ def aclrtGetDeviceCount(acl: Acl, count: Out[U32]) -> None:
 
 
 @entry()
-def rtSetDefaultDeviceId(acl: Acl, deviceId: U64) -> None:
+def rtSetDefaultDeviceId(acl: Acl, deviceId: I32) -> None:
     """Let threads without a device work on this one; -1 takes it back."""
     if deviceId != -1:
         acl.runtime.slot(deviceId, "rtSetDefaultDeviceId")

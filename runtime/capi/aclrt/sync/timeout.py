@@ -14,26 +14,25 @@ from runtime.capi.aclrt.state import Acl
 _US_PER_S, _US_PER_MS = 1_000_000, 1000
 _MOST_MS = 1_000_000
 """Limits stated in milliseconds are cut to this (RT_MAX_OP_TIMEOUT_FOR_MS)."""
-_WORD = _NEVER_MS = (1 << 32) - 1
-"""A negative number is taken for what a C program hands over: any 32 bits are accepted."""
+_NEVER_MS = (1 << 32) - 1
 
 
 @entry()
 def aclrtSetOpWaitTimeout(acl: Acl, timeout: U32) -> None:
     """Limit waits for events and notifies that state no limit: seconds, 0 for ever."""
-    acl.runtime.timeouts.set_wait(timeout & _WORD)
+    acl.runtime.timeouts.set_wait(timeout)
 
 
 @entry()
 def aclrtSetOpExecuteTimeOut(acl: Acl, timeout: U32) -> None:
     """Limit operators: seconds, 0 for the longest that the hardware counts."""
-    acl.runtime.timeouts.set_operator((timeout & _WORD) * _US_PER_S)
+    acl.runtime.timeouts.set_operator(timeout * _US_PER_S)
 
 
 @entry()
 def aclrtSetOpExecuteTimeOutWithMs(acl: Acl, timeout: U32) -> None:
     """Limit operators: milliseconds."""
-    acl.runtime.timeouts.set_operator(min(timeout & _WORD, _MOST_MS) * _US_PER_MS)
+    acl.runtime.timeouts.set_operator(min(timeout, _MOST_MS) * _US_PER_MS)
 
 
 @entry(null("actualTimeout"), context())

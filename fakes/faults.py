@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -90,8 +90,8 @@ class Faults:
     """The rules in force on one machine."""
 
     calls: dict[str, list[CallRule]] = field(default_factory=dict)
-    record: list[str] | None = None
-    """The names of the calls that were made, in order, while `recording`."""
+    heard: Callable[[str], object] | None = None
+    """Called with the name of each call, while somebody listens; see `listen`."""
     tasks: list[TaskRule] = field(default_factory=list)
     out_of_memory_from: int | None = None
     """Device allocations of at least this many bytes fail."""
@@ -116,17 +116,24 @@ class Faults:
         if not rules:
             self.calls.pop(rule.name, None)
 
+    def listen(self, heard: Callable[[str], object] | None) -> None:
+        """Have a function called with the name of each call that is made from now on, by any thread; None: no more."""
+        self.heard = heard
+        if heard is None:
+            self.calls.pop(_EVERY, None)
+        else:
+            self.calls.setdefault(_EVERY, [])  # calls are looked at while there are rules
+
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
         """Note the name of each call that is made inside, in order; calls of all threads."""
         names: list[str] = []
-        self.record = names
-        self.calls.setdefault(_EVERY, [])  # calls are looked at while there are rules
+        before = self.heard
+        self.listen(names.append)
         try:
             yield names
         finally:
-            self.record = None
-            self.calls.pop(_EVERY, None)
+            self.listen(before)
 
     def on_task(
         self, effect: Effect, nth: int = 1, times: int = 1, *, device: int | None = None, stream: int | None = None,
@@ -146,8 +153,8 @@ class Faults:
 
     def code_for(self, name: str) -> int | None:
         """Count one call of `name`; return the code it must give, or None."""
-        if self.record is not None:
-            self.record.append(name)
+        if self.heard is not None:
+            self.heard(name)
         for rule in self.calls.get(name, ()):
             if rule.strike():
                 return rule.code

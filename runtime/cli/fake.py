@@ -1,4 +1,4 @@
-"""``npuhal fake``: what the fake device models and what it refuses, and the machines that are shipped."""
+"""``npuhal fake``: what the fake device models and refuses, the machines that are shipped, and campaigns on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from npuhal.records import asdict
+from runtime.cli import campaign
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
 HELP = (
     "What the fake HAL (fake://, fake-abi://) does with each function of the HAL's headers: modelled; absent, that is "
     "answered with NOT_SUPPORT as the real library does where the feature is missing; or refused, that is NotModelled "
-    "raised with the function's name."
+    "raised with the function's name. And what to do with it: every driver call of a script fails once, tests under "
+    "thousands of schedules."
 )
 EXAMPLES = (
     ("npuhal fake coverage", "functions by what becomes of a call"),
     ("npuhal fake scenarios", "machines for fake://scenario=NAME"),
+    ("npuhal fake sweep train.py --call halMemAlloc", "each allocation of a script fails once"),
+    ("npuhal fake campaign tests/test_pipeline.py --seeds 1000", "tests under a thousand schedules"),
 )
 
 
@@ -31,11 +35,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     coverage.add_argument("--json", action="store_true", help="write JSON")
     scenarios = actions.add_parser("scenarios", help="list the machines that fake://scenario=NAME opens")
     scenarios.add_argument("--json", action="store_true", help="write JSON")
+    campaign.configure_sweep(actions.add_parser("sweep", help="let each driver call of a script fail, once"))
+    campaign.configure_campaign(actions.add_parser("campaign", help="run tests, or validate chips, under many seeds"))
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """List what was asked for; always 0."""
-    return _scenarios(args, out) if args.action == "scenarios" else _coverage(args, out)
+    """Do what was asked for; a sweep or campaign that has found something gives 1."""
+    actions = {
+        "coverage": _coverage, "scenarios": _scenarios, "sweep": campaign.run_sweep, "campaign": campaign.run_campaign,
+    }  # fmt: skip
+    return actions[args.action](args, out)
 
 
 def _scenarios(args: argparse.Namespace, out: Output) -> int:

@@ -8,17 +8,27 @@
 the machine of the test. Which machine that is: NPUHAL_URL, else --npu-url, else npu_url of the ini file, else a fake.
 
 Fixtures: npu, npus, npu_runtime, fake_hal, npu_reports, npu_schedule; npu_module and npu_session for set-ups that are
-too slow to be made anew for each test. Marks: npu(soc, **options), npu_faults. `expected` is for tests of mistakes.
+too slow to be made anew for each test. Marks: npu(soc, **options), npu_faults. `expected` is for tests of mistakes,
+`sweep` lets each driver call of a program fail once.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuhal import late
+
 if TYPE_CHECKING:
     from fakes.checkers.report import Expected
+    from runtime.testing.sweeps.cases import SweepReport
+    from runtime.testing.sweeps.sweep import sweep
+else:
+    __getattr__, __dir__ = late.names(__name__, {
+        "runtime.testing.sweeps.cases": "SweepReport",
+        "runtime.testing.sweeps.sweep": "sweep",
+    })  # fmt: skip
 
-__all__ = ["expected"]
+__all__ = ["SweepReport", "expected", "sweep"]
 
 
 def expected(*checks: str, match: str = "") -> Expected:

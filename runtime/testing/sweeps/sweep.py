@@ -55,11 +55,13 @@ def aside() -> Iterator[None]:
         gc.unfreeze()
 
 
-def cases_of(program: Program, url: str, calls: Iterable[str] = (), codes: Iterable[str | int] = ()) -> list[Case]:
-    """Return the cases of a program on a machine, in the order of its calls."""
+def cases_of(
+    program: Program, url: str, calls: Iterable[str] = (), codes: Iterable[str | int] = (), *, own: bool = False
+) -> list[Case]:
+    """Return the cases of a program on a machine, in the order of its calls; `own` as of `calls_of`."""
     from fakes.hal.codes import code_of, codes_of
 
-    names, others = (calls_of(program, url) for _ in range(2))
+    names, others = (calls_of(program, url, own=own) for _ in range(2))
     often = Counter(names), Counter(others)
     polled = {
         name for name in often[0] | often[1] if often[0][name] != often[1][name] or often[0][name] > _MANY

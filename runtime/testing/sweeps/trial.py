@@ -16,7 +16,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,9 +35,13 @@ _WAIT_MS = 3000
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 
 
-def calls_of(program: Program, url: str) -> list[str]:
-    """Return the names of the driver calls of a program, in order; what it raises without any failure is raised."""
-    machine = _open(url)
+def calls_of(program: Program, url: str, *, own: bool = False) -> list[str]:
+    """Return the names of the driver calls of a program, in order; what it raises without any failure is raised.
+
+    Args:
+        own: the machine becomes the process's own runtime, as a script expects it.
+    """
+    machine = _open(url, own)
     try:
         steps = _prepared(program, machine)
         with machine.hal.fake.faults.recording() as names:
@@ -48,13 +51,13 @@ def calls_of(program: Program, url: str) -> list[str]:
         machine.close(force=True)
 
 
-def try_case(program: Program, url: str, case: Case) -> Outcome:
-    """Run a program once, with one failure, and look at what is left."""
-    machine = _open(url)
+def try_case(program: Program, url: str, case: Case, *, own: bool = False) -> Outcome:
+    """Run a program once, with one failure, and look at what is left; `own` as of `calls_of`."""
+    machine = _open(url, own)
     outcome = Outcome(case, Verdict.NOT_REACHED)
     with _threads_heard() as strays:
         try:
-            _Trial(machine, program, outcome).run()
+            _Trial(machine, program, outcome, own).run()
         finally:
             _last_close(machine, outcome)
             gc.collect()  # what only a failed run holds is finalized while somebody listens
@@ -66,8 +69,8 @@ def try_case(program: Program, url: str, case: Case) -> Outcome:
 class _Trial:
     """The steps of one trial, on a machine that is open."""
 
-    def __init__(self, machine: Runtime, program: Program, outcome: Outcome) -> None:
-        self.machine, self.program, self.outcome = machine, program, outcome
+    def __init__(self, machine: Runtime, program: Program, outcome: Outcome, own: bool) -> None:
+        self.machine, self.program, self.outcome, self.own = machine, program, outcome, own
         self.fake: Any = machine.hal.fake
 
     def run(self) -> None:
@@ -90,7 +93,10 @@ class _Trial:
             return
         outcome.verdict = Verdict.ABSORBED if problem is None else Verdict.TYPED
         if problem is not None and not isinstance(problem, (RuntimeFault, NpuhalError)):
-            _note(outcome, Verdict.WRONG if isinstance(problem, AssertionError) else Verdict.UNTYPED, problem)
+            if _is_ours(problem):
+                _note(outcome, Verdict.UNTYPED, problem)
+            elif isinstance(problem, AssertionError) or not self.own:
+                _note(outcome, Verdict.WRONG, problem)
         del problem
         self.use("afterwards: ")
         self.again()
@@ -158,10 +164,10 @@ def use(device: Device) -> None:
         raise AssertionError(f"a plain piece of work gives {found.tolist()} instead of {(3 * data).tolist()}")
 
 
-def _open(url: str) -> Runtime:
-    from runtime.api import Runtime
+def _open(url: str, own: bool) -> Runtime:
+    from runtime.api import Runtime, start
 
-    return Runtime(url)
+    return start(url) if own else Runtime(url)
 
 
 def _prepared(program: Program, machine: Runtime) -> Iterator[Any]:
@@ -202,13 +208,21 @@ def _threads_heard() -> Iterator[list[BaseException]]:
         threading.excepthook, sys.unraisablehook = hooks
 
 
+def _is_ours(problem: BaseException) -> bool:
+    """Whether an exception comes from our packages; what the program itself raises, it has raised on purpose."""
+    module = ""
+    for frame, _ in traceback.walk_tb(problem.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _PACKAGES
+
+
 def _note(outcome: Outcome, verdict: Verdict, problem: BaseException, when: str = "") -> None:
     """Keep what went wrong; its cause is the exception, and the last line of ours in its traceback."""
     place = ""
     for frame, line in traceback.walk_tb(problem.__traceback__):
-        path = Path(frame.f_code.co_filename)
-        if any(package in path.parts for package in _PACKAGES) and "testing" not in path.parts:
-            place = f"{'/'.join(path.parts[-3:])}:{line} {frame.f_code.co_name}"
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] in _PACKAGES and module != __name__:
+            place = f"{module}:{line} {frame.f_code.co_name}"
     text = f"{when}{type(problem).__name__}: {problem}"
     cause = f"{verdict.value} {when}{type(problem).__name__} {place} {_NUMBER.sub('N', str(problem))[:120]}"
     outcome.findings.append(Finding(outcome.case, verdict, f"{text} ({place})", cause))

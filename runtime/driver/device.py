@@ -251,7 +251,7 @@ class DeviceDriver:
     def core_counts(self) -> tuple[int, int]:
         """Return (cube cores, vector cores)."""
         return (self.info.get("MODULE_TYPE_AICORE", "INFO_TYPE_CORE_NUM"),
-                self.info.get_or("MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM", 0))
+                self.info.get_if_known("MODULE_TYPE_VECTOR_CORE", "INFO_TYPE_CORE_NUM", 0))
 
     def close(self) -> None:
         """Close the device and stop its daemon; what was never opened is left alone.

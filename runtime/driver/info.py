@@ -68,6 +68,15 @@ class DeviceInfo(HalCalls):
         rc, value = self.ask(module, info)
         return default if rc else value
 
+    def get_if_known(self, module: str, info: str, default: int) -> int:
+        """Return one item, or the default where the driver says that it has no such item; any other failure is raised.
+        """
+        rc, value = self.ask(module, info)
+        if rc in (c.DRV_ERROR_NOT_SUPPORT, c.DRV_ERROR_INVALID_VALUE):
+            return default
+        self.check(rc, "halGetDeviceInfo", f"{module}, {info} of device {self.device_id}")
+        return value
+
     def soc_version(self) -> str:
         """Return the SoC name that the firmware gives, or "" where the driver has no such function."""
         if not self.hal.has("halGetSocVersion"):

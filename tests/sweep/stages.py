@@ -37,7 +37,7 @@ def opening(machine: Runtime) -> None:
     """Open a device, ask what it is, and close it; then by references, as the C API does it."""
     with machine.device(0) as device:
         assert device.memory_info()[1] > 0
-        assert device.usable_cores.vector > 0
+        assert device.usable_cores.cube > 0
     machine.set_device(0)
     machine.reset_device(0)
 

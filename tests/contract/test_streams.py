@@ -162,7 +162,7 @@ def test_timeout_names_the_running_task(device: Device, make_kernel: MakeKernel)
     spin = make_kernel("spinner", ready.spin, 1, grid=True)
     stream = device.create_stream()
     spin[1](0, stream=stream)
-    with pytest.raises(errors.Timeout, match="running kernel spinner") as caught:
+    with pytest.raises(errors.Timeout, match="still running: kernel spinner") as caught:
         stream.synchronize(30)
     assert caught.value.code == 507046
     stream.close(force=True)
@@ -234,11 +234,8 @@ def test_stream_of_another_device_is_refused(url: str) -> None:
         from runtime.cli.sample import minimal_kernel
 
         kernel = here.load(minimal_kernel("here", 1)).only
-        with there.create_stream() as stream:
-            with pytest.raises(errors.ContextError, match="the stream is on device 1"):
-                kernel[1](0, stream=stream)
-            with pytest.raises(errors.ContextError, match="cannot be recorded"):
-                here.create_event().record(stream)
+        with there.create_stream() as stream, pytest.raises(errors.ContextError, match="the stream is on device 1"):
+            kernel[1](0, stream=stream)
     finally:
         machine.close(force=True)
 

@@ -5,12 +5,15 @@ Scripts are checked against them with `MYPYPATH=$(python -c "from runtime.api im
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from runtime.capi import pyacl as acl
+from runtime.capi.aclrt.entry import find
 from runtime.capi.pyacl.binding import Argument, Row
 
+_WIDTH = 112
 HEAD = '"""Types of {module}; made from the tables of calls by tests/tools/acl_stubs.py."""\n\n'
 IMPORTS = {
     "Callable[": "from collections.abc import Callable\n",
@@ -74,7 +77,18 @@ def _function(name: str, row: Row, *, acts: bool) -> str:
         arguments = "*given: object"
     lines = "; ".join(_described(name, row, acts=acts))
     text = f'def {name.rpartition(".")[2]}({arguments}{"" if row.unchecked else ", /"}) -> {_gives(row)}:\n'
-    return f'{text}    """{lines}."""\n'
+    refused = _refused(row.function) if acts else ""
+    return f'{text}    """{lines}.{refused}"""\n'
+
+
+def _refused(function: str) -> str:
+    """Return the lines on what the C function refuses, in its order."""
+    entry = find(function)
+    rules = [f"{check.rule} ({check.answer})" for check in entry.checks] if entry is not None else []
+    if not rules:
+        return ""
+    lines = textwrap.wrap(f"Refuses: {'; '.join(rules)}.", _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"\n    {line}" for line in ("", *lines)).replace("\n    \n", "\n\n") + "\n    "
 
 
 def _argument(argument: Argument) -> str:

@@ -54,6 +54,13 @@ class Check:
         """Whether the acl layer decides: before a call waits for the process to be unlocked."""
         return self.action is Action.SUCCEED or (self.action is Action.REFUSE and self.code in _ACL_CODES)
 
+    @property
+    def answer(self) -> str:
+        """Code and message of a refusal, "107000 EE1003", as documentation prints it; "0" for a success at once."""
+        if self.action is Action.SUCCEED:
+            return "0"
+        return f"{errors.fault(self.code, self.rule).code} {self.message}".rstrip()
+
     def fault(self, call: str, value: object) -> errors.RuntimeFault:
         """Return the answer to a call whose parameter has this value."""
         shown = "NULL" if value is None else value

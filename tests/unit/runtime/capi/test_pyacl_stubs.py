@@ -47,8 +47,16 @@ def test_units_are_told() -> None:
     rt = written()["rt.pyi"]
     assert "timeout_ms in milliseconds" in rt
     assert "timeout_s in seconds" in rt
-    assert '"""aclrtMalloc; gives (dev_ptr, ret); size in bytes."""' in rt
-    assert '"""aclrtGetDeviceCount; gives (count, ret)."""' in rt
+    assert '"""aclrtMalloc; gives (dev_ptr, ret); size in bytes.' in rt
+    assert '"""aclrtGetDeviceCount; gives (count, ret).' in rt
+
+
+def test_what_a_call_refuses_is_told_in_its_order() -> None:
+    text = written()["rt.pyi"]
+    text = text[text.index("aclrtMalloc;") :]
+    rules = ("devPtr is NULL (100000 EH0008)", "size is 0 (100000 EH0007)", "no current context (107002 EE1018)")
+    places = [text.index(rule) for rule in rules]
+    assert places == sorted(places)
 
 
 def test_a_checker_takes_right_scripts_and_refuses_wrong_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,10 @@ def create_tensor_desc(data_type: int, dims: list[Any], format: int, /) -> int:
 def data_type_size(data_type: int, /) -> int:
     """aclDataTypeSize."""
 def destroy_data_buffer(data_buffer: int, /) -> int:
-    """aclDestroyDataBuffer."""
+    """aclDestroyDataBuffer.
+
+    Refuses: dataBuffer is NULL (100000 EH0008).
+    """
 def destroy_tensor_desc(desc: int, /) -> None:
     """acl.destroy_tensor_desc; not supported here: warns and answers 200001."""
 def finalize(*given: object) -> int:
@@ -24,19 +27,40 @@ def float16_to_float(value: int, /) -> float:
 def float_to_float16(value: float, /) -> int:
     """aclFloatToFloat16."""
 def get_cann_attribute(attr: int, /) -> tuple[int, int]:
-    """aclGetCannAttribute; gives (value, ret)."""
+    """aclGetCannAttribute; gives (value, ret).
+
+    Refuses: value is NULL (100000 EH0008).
+    """
 def get_cann_attribute_list(*given: object) -> tuple[list[Any], int, int]:
-    """aclGetCannAttributeList; gives (value, num, ret)."""
+    """aclGetCannAttributeList; gives (value, num, ret).
+
+    Refuses: cannAttrList is NULL (100000 EH0008); num is NULL (100000 EH0008).
+    """
 def get_cann_version(package_name: int, /) -> tuple[dict[str, Any], int]:
-    """aclsysGetCANNVersion; gives (value, ret)."""
+    """aclsysGetCANNVersion; gives (value, ret).
+
+    Refuses: version is NULL (100000 EH0008).
+    """
 def get_data_buffer_addr(data_buffer: int, /) -> int:
-    """aclGetDataBufferAddr."""
+    """aclGetDataBufferAddr.
+
+    Refuses: dataBuffer is NULL (100000).
+    """
 def get_data_buffer_size(data_buffer: int, /) -> int:
-    """aclGetDataBufferSize."""
+    """aclGetDataBufferSize.
+
+    Refuses: dataBuffer is NULL (100000).
+    """
 def get_data_buffer_size_v2(data_buffer: int, /) -> int:
-    """aclGetDataBufferSizeV2."""
+    """aclGetDataBufferSizeV2.
+
+    Refuses: dataBuffer is NULL (100000).
+    """
 def get_device_capability(device_id: int, device_info: int, /) -> tuple[int, int]:
-    """aclGetDeviceCapability; gives (value, ret)."""
+    """aclGetDeviceCapability; gives (value, ret).
+
+    Refuses: value is NULL (100000 EH0008); deviceId >= len(acl.runtime.slots) (100000 EH0009).
+    """
 def get_recent_err_msg(*given: object) -> str | None:
     """aclGetRecentErrMsg."""
 def get_soc_name(*given: object) -> str | None:
@@ -64,9 +88,16 @@ def get_tensor_desc_size(desc: int, /) -> int:
 def get_tensor_desc_type(desc: int, /) -> int:
     """acl.get_tensor_desc_type; not supported here: warns and answers 200001."""
 def get_version(*given: object) -> tuple[int, int, int, int]:
-    """aclrtGetVersion; gives (major, minor, patch, ret)."""
+    """aclrtGetVersion; gives (major, minor, patch, ret).
+
+    Refuses: majorVersion is NULL (100000 EH0008); minorVersion is NULL (100000 EH0008); patchVersion is NULL
+    (100000 EH0008).
+    """
 def get_version_str(package_name: str, /) -> tuple[str, int]:
-    """aclsysGetVersionStr; gives (version, ret)."""
+    """aclsysGetVersionStr; gives (version, ret).
+
+    Refuses: versionStr is NULL (100000 EH0008); pkgName is NULL (100000 EH0008).
+    """
 def init(config_path: str = ..., /) -> int:
     """aclInit."""
 def set_tensor_const(desc: int, data: int, size: int, /) -> int:
@@ -96,4 +127,7 @@ def set_tensor_value_range(desc: int, ranges: list[Any], /) -> int:
 def trans_tensor_desc_format(src_desc: int, format: int, /) -> tuple[int, int]:
     """acl.trans_tensor_desc_format; gives (dst_desc, ret); not supported here: warns and answers 200001."""
 def update_data_buffer(data_buffer: int, data: int, size: int, /) -> int:
-    """aclUpdateDataBuffer; size in bytes."""
+    """aclUpdateDataBuffer; size in bytes.
+
+    Refuses: dataBuffer is NULL (100000 EH0008).
+    """

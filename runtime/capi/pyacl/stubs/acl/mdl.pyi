@@ -47,7 +47,10 @@ def execute_async(model_id: int, input: int, output: int, stream: int, /) -> int
 def execute_v2(model_id: int, input: int, output: int, stream: int, handle: int, /) -> int:
     """acl.mdl.execute_v2; not supported here: warns and answers 200001."""
 def finalize_dump(*given: object) -> int:
-    """aclmdlFinalizeDump."""
+    """aclmdlFinalizeDump.
+
+    Refuses: aclInit has not been called (100001); no dump is initialised (100045).
+    """
 def get_aipp_data_size(batch_size: int, /) -> tuple[int, int]:
     """acl.mdl.get_aipp_data_size; gives (size, ret); size in bytes; not supported here: warns and answers 200001."""
 def get_aipp_type(model_id: int, index: int, /) -> tuple[int, int, int]:
@@ -113,7 +116,10 @@ def get_output_size_by_index(desc: int, index: int, /) -> int:
 def get_tensor_real_name(desc: int, name: str, /) -> str | None:
     """acl.mdl.get_tensor_real_name; not supported here: warns and answers 200001."""
 def init_dump(*given: object) -> int:
-    """aclmdlInitDump."""
+    """aclmdlInitDump.
+
+    Refuses: aclInit has not been called (100001).
+    """
 def load_from_file(path: str, /) -> tuple[int, int]:
     """acl.mdl.load_from_file; gives (model_id, ret); not supported here: warns and answers 200001."""
 def load_from_file_with_mem(path: str, work_ptr: int, work_size: int, weight_ptr: int, weight_size: int, /) -> tuple[int, int]:
@@ -133,19 +139,53 @@ def query_size(path: str, /) -> tuple[int, int, int]:
 def query_size_from_mem(model: int, size: int, /) -> tuple[int, int, int]:
     """acl.mdl.query_size_from_mem; gives (work_size, weight_size, ret); size in bytes; not supported here: warns and answers 200001."""
 def ri_capture_begin(stream: int, mode: int, /) -> int:
-    """aclmdlRICaptureBegin."""
+    """aclmdlRICaptureBegin.
+
+    Refuses: stream is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); mode is not
+    [0, 2] (107000 EE1003); forbids_capture(stream_) (507000 EE1011); stream belongs to another context (107003
+    EE1010); stream is bound to a model (107005 EE1017); is_default(stream_) (207000 EE1017); stream is being
+    captured (107027 EE1016).
+    """
 def ri_capture_end(stream: int, /) -> tuple[int, int]:
-    """aclmdlRICaptureEnd; gives (model, ret)."""
+    """aclmdlRICaptureEnd; gives (model, ret).
+
+    Refuses: stream is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017);
+    forbids_capture(stream_) (507000 EE1011); modelRI is None and is_captured(stream_) (107000 EE1004); stream
+    belongs to another context (107003 EE1010); stream is bound to a model (107005 EE1017); is_default(stream_)
+    (207000 EE1017).
+    """
 def ri_capture_get_info(stream: int, /) -> tuple[int, int, int]:
-    """aclmdlRICaptureGetInfo; gives (status, model, ret)."""
+    """aclmdlRICaptureGetInfo; gives (status, model, ret).
+
+    Refuses: stream is NULL (100000 EH0008).
+    """
 def ri_capture_thread_exchange_mode(mode: int, /) -> tuple[int, int]:
-    """aclmdlRICaptureThreadExchangeMode; gives (mode, ret)."""
+    """aclmdlRICaptureThreadExchangeMode; gives (mode, ret).
+
+    Refuses: mode is NULL (100000 EH0008).
+    """
 def ri_destroy(model: int, /) -> int:
-    """aclmdlRIDestroy."""
+    """aclmdlRIDestroy.
+
+    Refuses: modelRI is NULL (100000 EH0008); modelRI is dead, foreign or of another kind (107017 EE1017);
+    is_branch(modelRI_) (207000); modelRI belongs to another context (107004 EE1010).
+    """
 def ri_execute(model: int, timeout_ms: int, /) -> int:
-    """aclmdlRIExecute; timeout_ms in milliseconds."""
+    """aclmdlRIExecute; timeout_ms in milliseconds.
+
+    Refuses: modelRI is NULL (100000 EH0008); modelRI is dead, foreign or of another kind (107017 EE1017); timeout <
+    -1 or timeout == 0 (107000 EE1003); is_graph(modelRI_) (107000 EE1016); modelRI belongs to another context
+    (107004 EE1010).
+    """
 def ri_execute_async(model: int, stream: int, /) -> int:
-    """aclmdlRIExecuteAsync."""
+    """aclmdlRIExecuteAsync.
+
+    Refuses: modelRI is NULL; the last capture of the stream has failed (100000 EH0008); modelRI is NULL (100000
+    EH0008); modelRI is dead, foreign or of another kind (107017 EE1017); stream is dead, foreign or of another kind
+    (107017 EE1017); stream is bound to a model (107000 EE1017); stream is being captured (107027 EE1016);
+    cannot_execute(stream_) (107000 EE1006); is_branch(modelRI_) (207000); modelRI belongs to another context
+    (107004 EE1010); stream belongs to another context (107003 EE1010).
+    """
 def set_aipp_ax_swap_switch(aipp: int, switch: int, /) -> int:
     """acl.mdl.set_aipp_ax_swap_switch; not supported here: warns and answers 200001."""
 def set_aipp_by_input_index(model_id: int, dataset: int, index: int, aipp: int, /) -> int:
@@ -175,7 +215,10 @@ def set_config_opt(handle: int, attr: int, value: Any, /) -> int:
 def set_dataset_tensor_desc(dataset: int, tensor_desc: int, index: int, /) -> tuple[int, int]:
     """acl.mdl.set_dataset_tensor_desc; gives (dataset, ret); not supported here: warns and answers 200001."""
 def set_dump(dump_cfg_path: str = ..., /) -> int:
-    """aclmdlSetDump."""
+    """aclmdlSetDump.
+
+    Refuses: aclInit has not been called (100001); no dump is initialised (100045).
+    """
 def set_dynamic_batch_size(model_id: int, dataset: int, index: int, batch_size: int, /) -> int:
     """acl.mdl.set_dynamic_batch_size; not supported here: warns and answers 200001."""
 def set_dynamic_hw_size(model_id: int, dataset: int, index: int, height: int, width: int, /) -> int:

@@ -22,7 +22,10 @@ def finalize(*given: object) -> int:
 def get_model_id(op_info: int, len: int, index: int, /) -> int:
     """aclprofGetModelId."""
 def get_op_desc_size(*given: object) -> tuple[int, int]:
-    """aclprofGetOpDescSize; gives (size, ret); size in bytes."""
+    """aclprofGetOpDescSize; gives (size, ret); size in bytes.
+
+    Refuses: opDescSize is NULL (100000).
+    """
 def get_op_duration(op_info: int, len: int, index: int, /) -> int:
     """aclprofGetOpDuration."""
 def get_op_end(op_info: int, len: int, index: int, /) -> int:
@@ -34,7 +37,10 @@ def get_op_name_len(op_info: int, len: int, index: int, /) -> tuple[int, int]:
 def get_op_name_v2(op_info: int, len: int, index: int, /) -> tuple[str | None, int]:
     """aclprofGetOpName; gives (name, ret)."""
 def get_op_num(op_info: int, op_info_len: int, /) -> tuple[int, int]:
-    """aclprofGetOpNum; gives (num, ret)."""
+    """aclprofGetOpNum; gives (num, ret).
+
+    Refuses: opInfo is NULL (100000); opNumber is NULL (100000).
+    """
 def get_op_start(op_info: int, len: int, index: int, /) -> int:
     """aclprofGetOpStart."""
 def get_op_type(op_info: int, len: int, index: int, op_type_len: int, /) -> tuple[str, int]:
@@ -50,7 +56,10 @@ def init(result_path: str, /) -> int:
 def mark(stamp: int, /) -> int:
     """aclprofMark."""
 def mark_ex(msg: str, stream: int, /) -> int:
-    """aclprofMarkEx."""
+    """aclprofMarkEx.
+
+    Refuses: stream is NULL (100000 EH0008).
+    """
 def model_subscribe(model_id: int, subscribe_config: int, /) -> int:
     """aclprofModelSubscribe."""
 def model_un_subscribe(model_id: int, /) -> int:
@@ -62,7 +71,10 @@ def pop(*given: object) -> int:
 def push(stamp: int, /) -> int:
     """aclprofPush."""
 def range_start(stamp: int, /) -> tuple[int, int]:
-    """aclprofRangeStart; gives (range_id, ret)."""
+    """aclprofRangeStart; gives (range_id, ret).
+
+    Refuses: rangeId is NULL (100000 EH0008).
+    """
 def range_stop(range_id: int, /) -> int:
     """aclprofRangeStop."""
 def set_config(config_type: int, config: str, /) -> int:

@@ -22,7 +22,7 @@ WAY_TO_THE_COMMANDS = ("npuhal.command", "runtime.cli")  # the entry point, whos
 # The former names of the C API and of pyACL, which only hand on what stands above.
 FORMER_NAMES = ("runtime.api.aclrt", "runtime.api.acl")
 THE_COMMANDS_OF_TESTS = "runtime.cli.campaign"  # `npuhal fake sweep` and `campaign`
-MOST_LINES = 460
+MOST_LINES = 450
 """Of a module, all lines counted; what holds data alone may be longer."""
 
 

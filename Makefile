@@ -8,12 +8,13 @@ PY     := $(VENV)/bin/python
 # Tests start hundreds of interpreters: each would compile all packages anew where the environment forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint ruff mypy pytest schedules bench soak soak-long soak-machines \
+.PHONY: help demo test lint ruff mypy pytest schedules docs docs-if-possible bench soak soak-long soak-machines \
 	soak-schedules test-browser test-triton clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff and mypy alone"
+	@echo "make docs    the documentation site, in build/site; every warning is an error"
 	@echo "make bench   what each call costs, beside a calibration row"
 	@echo "make soak    the long runs that make test leaves out: soak-long (stress, fuzz, many graphs), soak-machines"
 	@echo "             (the contract on all machines), soak-schedules (the contract in many orders)"
@@ -42,6 +43,20 @@ ruff: $(VENV)/.ready
 
 mypy: $(VENV)/.ready
 	$(VENV)/bin/mypy
+
+# The packages of the site are not those of the tests: they are installed when the site is built for the first time.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@echo "docs: build/site/index.html"
+
+# What continuous integration calls: a package index that has the tests' packages need not have these.
+docs-if-possible: $(VENV)/.ready
+	@if $(MAKE) --no-print-directory $(VENV)/.docs > /dev/null 2>&1; then $(MAKE) --no-print-directory docs; \
+	else echo "docs skipped: the packages of the extra npuhal[docs] are not to be had here"; fi
+
+$(VENV)/.docs: $(VENV)/.ready pyproject.toml
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@touch $@
 
 bench: $(VENV)/.ready
 	$(VENV)/bin/npuhal bench

@@ -1,4 +1,4 @@
-"""The reference of `import runtime` is up to date, complete, and says something of every name, as `help()` does."""
+"""The reference of `import runtime` is complete, and says something of every name, as `help()` does."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ from typing import Any
 import pytest
 
 import runtime
-from tests.tools import api_reference as reference
+from tests.tools import reference
 
 _INHERITED = {kind.__doc__ for kind in (object, int, tuple, str, dict)}
-
-
-def test_the_page_is_up_to_date() -> None:
-    same = reference.TARGET.read_text(encoding="utf-8") == reference.render()
-    assert same, "run python -m tests.tools.api_reference"
 
 
 def test_every_public_name_is_in_it() -> None:
     names = {*reference.classes(), *reference.functions()}
     assert set(runtime.__all__) <= names
-    assert names - set(runtime.__all__) == {kind.__name__ for kind in reference.FURTHER}
+    for name in runtime.__all__:
+        assert getattr(runtime, name) is reference.entries()[name][0], name
 
 
 @pytest.mark.parametrize("name", sorted({*reference.classes(), *reference.functions()}))
@@ -64,26 +60,3 @@ def check_types(function: Any) -> None:
     parameters = [each for each in signature.parameters.values() if each.name != "self"]
     assert [each.name for each in parameters if each.annotation is inspect.Parameter.empty] == []
     assert signature.return_annotation is not inspect.Signature.empty
-
-
-def test_what_the_page_is_made_of() -> None:
-    class Sample:
-        """One.
-
-        >>> first
-        >>> second
-
-        Args:
-            one: begins here
-                and goes on.
-            two, three: both.
-        """
-
-        def method(self, number: int = 3, *, flag: bool) -> str:
-            """Return nothing."""
-            raise NotImplementedError
-
-    assert reference.signature(Sample.method, "method") == "method(number: int=3, *, flag: bool) -> str"
-    assert reference.prose(Sample) == (
-        "One.\n\n```py\nfirst\nsecond\n```\n\nArgs:\n\n* `one`: begins here\n  and goes on.\n* `two, three`: both."
-    )

@@ -1,7 +1,8 @@
 """What the documentation shows is true: snippets run, what they print is printed, commands work, links lead somewhere.
 
-A fenced block marked `python` is run as a program on a fake 910B3; a `text` block that directly follows is what it must
-print. One with a title `test_*.py` is run by pytest. In a `console` block every `$ npuhal ...` line is run, and the
+A fenced block marked `python` is run as a program; a `text` block that directly follows is what it must print. Which
+machine it runs on is what the page says: lines `export NAME=value` of its `sh` blocks are the environment, and no
+others. One with a title `test_*.py` is run by pytest. In a `console` block every `$ npuhal ...` line is run, and the
 lines below it must be its output. `...` stands for anything, as in doctest. Blocks of other kinds are not run.
 """
 
@@ -9,7 +10,9 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import itertools
+import json
 import os
 import re
 import shlex
@@ -27,6 +30,7 @@ import npuhal
 from runtime.capi import pyacl as acl
 from runtime.cli import COMMANDS
 from runtime.cli.parser import Parser
+from tests.tools import reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
@@ -34,6 +38,7 @@ DOCUMENTS = [
     *sorted(ROOT.glob("docs/**/*.md"))
 ]
 MACHINE = "fake://ascend910b3"
+EXAMPLE = re.compile(r"(?:^(?:>>>|\.\.\.).*\n)+", re.MULTILINE)
 COMMAND = "import sys, runtime.cli; sys.exit(runtime.cli.main(sys.argv[1:]))"
 
 
@@ -69,14 +74,52 @@ def blocks(document: Path) -> Iterator[Block]:
     assert kind is None, f"{document.name}:{start}: the block is not closed"
 
 
-def programs() -> Iterator[Any]:
-    """Yield every Python snippet with what it must print, None if nothing is said."""
-    for document in DOCUMENTS:
-        found = list(blocks(document))
-        for block, after in itertools.zip_longest(found, found[1:]):
-            if block.kind == "python":
-                told = after is not None and after.kind == "text" and after.line <= block.end + 2
-                yield pytest.param(block, after.text if told else None, id=str(block))
+def programs(document: Path) -> list[tuple[Block, str | None]]:
+    """Return the Python snippets of a page with what each must print, None if nothing is said."""
+    found, pairs = list(blocks(document)), []
+    for block, after in itertools.zip_longest(found, found[1:]):
+        if block.kind == "python":
+            told = after is not None and after.kind == "text" and after.line <= block.end + 2
+            pairs.append((block, after.text if told else None))
+    return pairs
+
+
+def exports(document: Path) -> dict[str, str]:
+    """Return the environment that a page tells its reader to set."""
+    text = "\n".join(block.text for block in blocks(document) if block.kind.startswith("sh"))
+    return dict(re.findall(r"^export (\w+)=(\S+)", text, re.MULTILINE))
+
+
+# Each snippet is a program of its own, with a working folder of its own: a fork of an interpreter that has loaded, and
+# not used, what most of them load.
+EACH = """
+import contextlib, io, json, os, sys, tempfile, traceback
+import numpy, fakes.tiers.direct, runtime.api
+
+def run(text, answer):
+    printed, failed = io.StringIO(), ""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
+        os.chdir(folder)
+        try:
+            exec(compile(text, "<snippet>", "exec"), {"__name__": "__main__"})
+            runtime.shutdown(force=True)
+        except BaseException:
+            failed = traceback.format_exc()
+        os.chdir("/")
+    json.dump((printed.getvalue(), failed), answer)
+    answer.flush()
+    os._exit(0)
+
+results = []
+for text in json.load(sys.stdin):
+    with tempfile.TemporaryFile("w+") as answer:
+        if not (child := os.fork()):
+            run(text, answer)
+        status = os.waitpid(child, 0)[1]
+        answer.seek(0)
+        results.append(json.loads(answer.read() or json.dumps(["", f"status {status}"])))
+json.dump(results, sys.stdout)
+"""
 
 
 def commands() -> Iterator[Any]:
@@ -124,12 +167,19 @@ def test_every_snippet_is_well_typed(tmp_path: Path) -> None:
     assert done.returncode == 0, told
 
 
-@pytest.mark.parametrize(("block", "printed"), list(programs()))
-def test_every_snippet_runs(block: Block, printed: str | None) -> None:
-    done = run("-c", block.text)
+@pytest.mark.parametrize("document", [each for each in DOCUMENTS if programs(each)], ids=lambda path: path.stem)
+def test_every_snippet_runs(document: Path) -> None:
+    found = programs(document)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("NPUHAL_", "ASCEND_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", EACH], input=json.dumps([block.text for block, _ in found]), capture_output=True,
+        text=True, timeout=250, check=False, env={**environ, **exports(document), "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    if printed is not None:
-        check_output(printed, done.stdout)
+    for (block, printed), (got, failed) in zip(found, json.loads(done.stdout), strict=True):
+        assert not failed, f"{block}: {failed}"
+        if printed is not None:
+            check_output(printed, got)
 
 
 @pytest.mark.parametrize("block", list(suites()))
@@ -218,12 +268,10 @@ def test_command_lines_of_the_documentation_are_command_lines(line: str) -> None
 def test_no_block_escapes_by_its_mark() -> None:
     """A snippet marked `py`, or a test module with another title, would be run by nobody."""
     known = re.compile(r'|text|console|sh|yaml|toml|python|python title="test_\w+\.py"')
-    reference = re.compile("|py")  # examples of docstrings, see below
     for document in DOCUMENTS:
         for block in blocks(document):
             elsewhere = document.name == "CONTRIBUTING.md" and "title=" in block.kind  # test_contributing.py
-            allowed = reference if document.name == "api.md" else known
-            assert allowed.fullmatch(block.kind) or elsewhere, f"{block}: {block.kind!r}"
+            assert known.fullmatch(block.kind) or elsewhere, f"{block}: {block.kind!r}"
 
 
 PREAMBLE = """
@@ -243,21 +291,26 @@ images, labels = np.zeros((2, 3), np.float32), np.arange(2)
 
 
 def examples() -> Iterator[Any]:
-    """Yield the examples of the API reference, which come from docstrings."""
-    for block in blocks(ROOT / "docs" / "api.md"):
-        if block.kind == "py":
-            yield pytest.param(block, id=str(block))
+    """Yield the examples in docstrings of what the reference shows."""
+    for name, (thing, members) in reference.entries().items():
+        for owner, text in [(name, thing.__doc__), *((f"{name}.{each}", getattr(thing, each, None).__doc__)
+                                                     for each in members)]:  # fmt: skip
+            for found in EXAMPLE.findall(inspect.cleandoc(text or "") + "\n"):
+                code = re.sub(r"^(>>>|\.\.\.) ?", "", found, flags=re.MULTILINE)
+                if owner != "expected":  # shown in docs/fake.md, and run there
+                    yield pytest.param(code, id=owner)
 
 
-@pytest.mark.parametrize("block", list(examples()))
-def test_every_example_of_the_reference_runs(block: Block) -> None:
-    done = run("-c", PREAMBLE + block.text + "device.synchronize()\n")
+@pytest.mark.parametrize("code", list(examples()))
+def test_every_example_of_the_reference_runs(code: str) -> None:
+    done = run("-c", PREAMBLE + code + "device.synchronize()\n")
     assert done.returncode == 0, done.stderr
 
 
 def test_there_is_something_to_run() -> None:
-    assert len(list(programs())) > 20
-    assert sum(parameters.values[1] is not None for parameters in programs()) > 15
+    found = [pair for document in DOCUMENTS for pair in programs(document)]
+    assert len(found) > 20
+    assert sum(printed is not None for _, printed in found) > 15
     assert len(list(commands())) > 5
     assert len(list(suites())) >= 2
     assert len(list(examples())) >= 3

@@ -13,7 +13,7 @@ from runtime.core.device.limits import CoreKind, Cores
 from runtime.core.modes import LaunchBlocking
 from runtime.core.stream import abort, blocking
 from runtime.core.stream import stream as core
-from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.open_captures import CaptureMode
 from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
 from runtime.errors.arguments import (

@@ -18,7 +18,7 @@ from runtime.core.process.handles import Children, dead_handle
 from runtime.core.stream import creation
 from runtime.core.stream.failure import ContextFailure
 from runtime.core.sync import synchronize as sync
-from runtime.core.sync.capture_gate import CaptureGate
+from runtime.core.sync.open_captures import OpenCaptures
 from runtime.errors.not_copied import NotCopied
 
 if TYPE_CHECKING:
@@ -48,8 +48,19 @@ class Context(NotCopied):
     """
 
     __slots__ = (
-        "__weakref__", "_default", "capture_gate", "device", "failure", "handle", "models", "overflow_address",
-        "parameters", "primary", "resources", "state", "streams",
+        "__weakref__",
+        "_default",
+        "device",
+        "failure",
+        "handle",
+        "models",
+        "open_captures",
+        "overflow_address",
+        "parameters",
+        "primary",
+        "resources",
+        "state",
+        "streams",
     )  # fmt: skip
 
     def __init__(self, device: Device, *, primary: bool) -> None:
@@ -67,7 +78,7 @@ class Context(NotCopied):
         """System parameters of this context (aclrtCtxSetSysParamOpt)."""
         self.overflow_address = 0
         """Where kernels note overflows on chips that do so per context; 0 when there was no memory for it."""
-        self.capture_gate = CaptureGate(device.runtime.current)
+        self.open_captures = OpenCaptures(device.runtime.current)
         """Whether captures forbid the calling thread what waits for the device."""
         self.handle = 0
         self._default: Stream | None = None

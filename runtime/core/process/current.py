@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.open_captures import CaptureMode
 
 if TYPE_CHECKING:
     from runtime.core.device.slot import DeviceSlot

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from npuhal import late
 
 if TYPE_CHECKING:
-    from runtime.core.sync.capture_gate import CaptureMode
+    from runtime.core.sync.open_captures import CaptureMode
     from runtime.feature.graph.editing.task_group import begin_group, begin_update, end_group, end_update
     from runtime.feature.graph.graph import Captured, Graph
     from runtime.feature.graph.model.model import Model
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from runtime.feature.graph.state import CaptureStatus, GraphState
 else:
     __getattr__, __dir__ = late.names(__name__, {
-        "runtime.core.sync.capture_gate": "CaptureMode",
+        "runtime.core.sync.open_captures": "CaptureMode",
         "runtime.feature.graph.editing.task_group": "begin_group begin_update end_group end_update",
         "runtime.feature.graph.graph": "Captured Graph",
         "runtime.feature.graph.model.model": "Model",

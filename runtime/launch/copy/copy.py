@@ -18,12 +18,12 @@ from runtime import errors
 from runtime.core.submission.prepared import KEPT, prepare
 from runtime.driver.p2p import PeerDriver
 from runtime.errors.arguments import check_same_runtime
+from runtime.launch.capture_check import check_blocking, check_pageable, check_unbound
 from runtime.launch.copy import sync_copy as now
 from runtime.launch.copy import transfer
 from runtime.launch.copy.direction import Direction, inferred, settle
 from runtime.launch.copy.endpoints import End, ends, size_of
 from runtime.launch.copy.transfer import Keeper
-from runtime.launch.gate import check_blocking, check_pageable, check_unbound
 from runtime.memory.array import DeviceArray
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import HostBuffer

@@ -10,10 +10,10 @@ from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, Memset
 from runtime import errors
 from runtime.errors.arguments import BUFFERS, check_instance, check_same_runtime, whole
+from runtime.launch.capture_check import check_blocking
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import check_capacity
 from runtime.launch.copy.transfer import Keeper
-from runtime.launch.gate import check_blocking
 from runtime.memory.buffer import Buffer
 from runtime.memory.location import Location, locate
 

@@ -9,10 +9,10 @@ from chips.tasks import CopyKind
 from npuhal import constants as c
 from runtime import errors
 from runtime.driver.dma import CopyDriver, Plane
+from runtime.launch.capture_check import check_blocking, check_pageable
 from runtime.launch.copy import transfer
 from runtime.launch.copy.direction import Direction, inferred, settle
 from runtime.launch.copy.transfer import Keeper
-from runtime.launch.gate import check_blocking, check_pageable
 from runtime.memory.location import Location, locate
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runtime import errors
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.graph import Graph
 from runtime.feature.graph.recording.branch import branch_of
 from runtime.feature.graph.state import CaptureStatus, GraphState

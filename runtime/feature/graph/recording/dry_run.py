@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, WaitFor
 from runtime import errors
 from runtime.core.stream.stream import as_stream
-from runtime.core.sync.capture_gate import CaptureMode
 from runtime.core.sync.event_flags import WAITABLE
+from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.cost import Cost, stream_capacity
 from runtime.feature.graph.recording.arguments import StagedArguments, StagedBlock
 from runtime.feature.graph.recording.branch import Branch, plain_event
@@ -42,7 +42,7 @@ class DryRun:
 
     def begin(self, stream: Stream, mode: CaptureMode) -> None:
         """Start counting what is submitted to a stream; nothing of it runs."""
-        self._mode, self._begun_by = mode, self.context.capture_gate.enter(mode)
+        self._mode, self._begun_by = mode, self.context.open_captures.enter(mode)
         self.join(stream)
 
     def join(self, stream: Stream) -> _Branch:
@@ -67,7 +67,7 @@ class DryRun:
 
     def end(self) -> None:
         """Let all streams and events be as they were."""
-        self.context.capture_gate.leave(self._mode, self._begun_by)
+        self.context.open_captures.leave(self._mode, self._begun_by)
         for branch in self.branches:
             branch.user.sinks.lift(branch.sink)
         for event in self.records:

@@ -12,7 +12,7 @@ from runtime.core.diagnostics.resource_report import caller
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.sink import group_interrupted
-from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.open_captures import CaptureMode
 from runtime.core.sync.signals import ByteSignal, IdSignal, Signal
 from runtime.feature.graph.recording.branch import Branch, branch_of, check_joined
 from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
@@ -80,7 +80,7 @@ class GraphRecording:
         graph = self._graph
         self.mode, graph.state = mode, GraphState.CAPTURING
         self.origin = self._join(stream, "where the capture began")
-        self.begun_by = graph.context.capture_gate.enter(mode)
+        self.begun_by = graph.context.open_captures.enter(mode)
 
     def branch_of(self, stream: Stream, call: str, event: EventPort) -> Branch:
         """Return a stream's branch of this graph, a new one if it is not captured.
@@ -251,7 +251,7 @@ class GraphRecording:
             return
         graph.state = GraphState.NEW
         if self.origin is not None:
-            graph.context.capture_gate.leave(self.mode, self.begun_by)
+            graph.context.open_captures.leave(self.mode, self.begun_by)
         for branch in self.branches:
             branch.epoch.block(True)
             branch.user.sinks.lift(branch.sink)

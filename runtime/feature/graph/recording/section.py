@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.core.sync.capture_gate import CaptureMode
+from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.editing import task_group as group
 from runtime.feature.graph.recording import capture
 from runtime.feature.graph.recording.dry_run import DryRun, start_dry_run

@@ -27,11 +27,8 @@ class HasCaptureMode(Protocol):
         """How far the calling thread lets captures of others hinder it."""
 
 
-class CaptureGate:
-    """The captures that are open in one context, by mode and by the thread that began them.
-
-    Calling it tells whether the calling thread is forbidden to wait.
-    """
+class OpenCaptures:
+    """The captures that are open in one context, by mode and by the thread that began them."""
 
     __slots__ = ("_all", "_current", "_lock", "_threads")
 
@@ -42,7 +39,7 @@ class CaptureGate:
         self._threads: dict[int, Counter[CaptureMode]] = {}
 
     def enter(self, mode: CaptureMode) -> int:
-        """Count a capture that begins; returns the thread that `leave` must be told."""
+        """Count a capture that begins; returns the thread, which `leave` needs."""
         thread = threading.get_ident()
         with self._lock:
             self._all[mode] += 1
@@ -58,7 +55,7 @@ class CaptureGate:
             if not any(own.values()):
                 del self._threads[thread]
 
-    def __call__(self) -> bool:
+    def forbid_waiting(self) -> bool:
         """Return whether the calling thread must not wait now."""
         anywhere = _strictest(self._all)
         exchange = self._current.capture_mode

@@ -20,13 +20,13 @@ def check_blocking(context: Context, call: str, *, asynchronous: bool = False) -
     Raises:
         CaptureError 107030, or 107041 for an asynchronous call.
     """
-    if not context.capture_gate():
+    if not context.open_captures.forbid_waiting():
         return
     code = "STREAM_CAPTURE_MODE_BLOCK_ASYNC" if asynchronous else "STREAM_CAPTURE_MODE_NOT_SUPPORT"
     why = "plain host memory makes it wait for the stream" if asynchronous else "it waits for the device"
     raise errors.fault(
         f"RT_ERROR_{code}", f"{call} is not allowed during a capture: {why}, and a stream is being captured by "
-        f"{context.capture_gate.describe()}; the capture goes on", ee="EE1016",
+        f"{context.open_captures.describe()}; the capture goes on", ee="EE1016",
         params=(call, f"a stream is being captured, and {why}"),
         hint="use pinned memory (alloc_host) and a stream's copy; capture in relaxed or thread-local mode; or let this "
         "thread exchange its own mode (aclmdlRICaptureThreadExchangeMode) for the call",

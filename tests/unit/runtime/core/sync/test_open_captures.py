@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from runtime.core.process.current import CurrentState
-from runtime.core.sync.capture_gate import CaptureGate, CaptureMode
+from runtime.core.sync.open_captures import CaptureMode, OpenCaptures
 
 GLOBAL, LOCAL, RELAXED = CaptureMode
 
@@ -22,28 +22,28 @@ GLOBAL, LOCAL, RELAXED = CaptureMode
 )  # fmt: skip
 def test_who_must_not_wait(exchange: CaptureMode, capture: CaptureMode, own: bool, other: bool) -> None:
     current = CurrentState()
-    gate = CaptureGate(current)
+    captures = OpenCaptures(current)
     seen: list[bool] = []
 
     def elsewhere() -> None:
         current.capture_mode = exchange
-        seen.append(gate())
+        seen.append(captures.forbid_waiting())
 
     current.capture_mode = exchange
-    thread = gate.enter(capture)
+    thread = captures.enter(capture)
     there = threading.Thread(target=elsewhere)
     there.start()
     there.join()
-    assert (gate(), seen) == (own, [other])
-    gate.leave(capture, thread)
-    assert not gate()
+    assert (captures.forbid_waiting(), seen) == (own, [other])
+    captures.leave(capture, thread)
+    assert not captures.forbid_waiting()
 
 
 def test_the_strictest_open_capture_counts() -> None:
-    gate = CaptureGate(CurrentState())
-    threads = {mode: gate.enter(mode) for mode in CaptureMode}
+    captures = OpenCaptures(CurrentState())
+    threads = {mode: captures.enter(mode) for mode in CaptureMode}
     for mode in (RELAXED, LOCAL):
-        gate.leave(mode, threads[mode])
-        assert gate()
-    gate.leave(GLOBAL, threads[GLOBAL])
-    assert not gate()
+        captures.leave(mode, threads[mode])
+        assert captures.forbid_waiting()
+    captures.leave(GLOBAL, threads[GLOBAL])
+    assert not captures.forbid_waiting()

@@ -74,8 +74,8 @@ class HalApi(HalCalls):
         """Tell tools how calls are meant; here: ignored.
 
         Args:
-            what: "aside": until "back", what this thread reads is not for the program; the two may be nested.
-                "relied": now the program goes by what was read of a queue between such a pair.
+            what: "internal": until "back", what this thread reads is not for the program; the two may be nested.
+                "observed": now the program goes by what was read of a queue between such a pair.
         """
 
     def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:

@@ -1,7 +1,7 @@
 """The HAL's version number, and the handshake in which library and client tell each other theirs.
 
 A version is one number, major<<16 | minor<<8 | patch (ascend_hal_base.h, __HAL_API_VERSION). The library refuses
-no client, but treats one that has not told its version as the oldest: some resources are then withheld (`GATES`).
+no client, but treats one that has not told its version as the oldest: some resources are then withheld (`GRANTS`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import ctypes
 from typing import Any, NamedTuple, Protocol
 
 
-class Gate(NamedTuple):
+class Grant(NamedTuple):
     """Something the library grants only to clients of a certain version on."""
 
     since: int
@@ -47,17 +47,17 @@ BASE_VERSION = encode_version("7.36.24")
 DRIFT_VERSION = encode_version("7.36.25")
 """First header whose layouts differ: HandleAttr, halAsyncDmaInputBatchPara, DqsPoolInfo, and two argument lists."""
 
-GATES = (
-    Gate(encode_version("7.35.19"), "remote resource ids"),
-    Gate(encode_version("7.35.23"), "configuration of remote resources"),
-    Gate(encode_version("7.36.24"), "stream and model ids from 2048 on, and capacities above 2048"),
+GRANTS = (
+    Grant(encode_version("7.35.19"), "remote resource ids"),
+    Grant(encode_version("7.35.23"), "configuration of remote resources"),
+    Grant(encode_version("7.36.24"), "stream and model ids from 2048 on, and capacities above 2048"),
 )
 """What depends on the client's version."""
 
 
 def withheld(client: int) -> tuple[str, ...]:
     """Return what a library withholds from a client of this version."""
-    return tuple(gate.grants for gate in GATES if client < gate.since)
+    return tuple(grant.grants for grant in GRANTS if client < grant.since)
 
 
 class Versioned(Protocol):

@@ -50,7 +50,7 @@ class Checks:
         self._count = 1
         self._runtime = Actor(HOST)
         """Knows what only the runtime has seen."""
-        self._aside: dict[int, int] = {}
+        self._internal: dict[int, int] = {}
         """Threads that read for the runtime alone, and how deep they are nested in that."""
         self._arguments: dict[Allocation, SubmissionQueue] = {}
         self._calls: dict[tuple[int, int], list[Stamp]] = {}
@@ -118,7 +118,7 @@ class Checks:
     def looked(self, sq: SubmissionQueue) -> None:
         """The host has read how far a queue is; no order for the program when it is the runtime's own affair."""
         queue = self._queue(sq)
-        if self._aside and get_ident() in self._aside:
+        if self._internal and get_ident() in self._internal:
             queue.read = queue.past()
             self._runtime.join(queue.read)
         else:
@@ -130,16 +130,16 @@ class Checks:
 
     def remark(self, what: str, device_id: int, sq_id: int) -> None:
         """The runtime says whether the program goes by what is read; see `HalApi.remark`."""
-        if what == "relied":
+        if what == "observed":
             sq = self.machine.devices[device_id].queues.get(sq_id)
             queue = None if sq is None else self._queues.get(sq)
             if queue is not None and queue.read is not None:
                 self._learn(queue.read)
             return
         me = get_ident()
-        depth = self._aside.pop(me, 0) + (1 if what == "aside" else -1)
+        depth = self._internal.pop(me, 0) + (1 if what == "internal" else -1)
         if depth > 0:
-            self._aside[me] = depth
+            self._internal[me] = depth
 
     def _learn(self, stamp: Stamp) -> None:
         known = self._host.known

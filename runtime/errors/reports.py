@@ -35,9 +35,9 @@ class ThreadReports:
             self._local.code = problem.code
             if len(self.history()) < self.KEPT:
                 self._local.faults = (*self.history(), problem)
-        noted: RuntimeFault | None = getattr(self._local, "noted", None)
-        if noted is not None:
-            problem, self._local.noted = noted, None
+        kept: RuntimeFault | None = getattr(self._local, "kept", None)
+        if kept is not None:
+            problem, self._local.kept = kept, None
         text = user_text(problem) or (str(problem) if problem.code >= _FIRST_DEVICE_CODE else "")
         if text:
             messages = self._messages()
@@ -46,7 +46,7 @@ class ThreadReports:
 
     def note(self, problem: RuntimeFault) -> None:
         """Keep the message of what a call met on its way and went on from: the next call that fails tells this one."""
-        self._local.noted = problem
+        self._local.kept = problem
 
     def peek(self) -> int:
         """Return the code of this thread's last error and keep it; 0 when there was none."""

@@ -233,7 +233,7 @@ class Recorder:
         finally:
             self._span(Span(name, facts, began, _clock(), threading.get_ident()))
 
-    def noted(self, name: str, began_ns: int) -> None:
+    def annotated(self, name: str, began_ns: int) -> None:
         """Note a mark or stretch of the program's own."""
         self._span(Span(name, PROGRAM, began_ns, _clock(), threading.get_ident()))
 

@@ -27,7 +27,7 @@ class Timeline(Protocol):
     def drain(self) -> None:
         """Look at what has been done since."""
 
-    def relied(self) -> None:
+    def observed(self) -> None:
         """Take note that somebody goes by what is known to be done."""
 
 
@@ -52,7 +52,7 @@ class Lifetime:
     def drain(self) -> None:
         """Nothing can be looked at."""
 
-    def relied(self) -> None:
+    def observed(self) -> None:
         """Nothing is known."""
 
 
@@ -69,7 +69,7 @@ class StreamPoint(NamedTuple):
     def reached(self) -> bool:
         """Whether it has been reached; asks the device if need be."""
         if self.passed():
-            self.stream.relied()
+            self.stream.observed()
             return True
         self.stream.drain()
         return self.passed()

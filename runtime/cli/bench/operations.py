@@ -158,7 +158,7 @@ def batches(device: Device) -> list[Loop]:
     a, b, c, d = buffers = [device.alloc(_FOUR_KIB) for _ in range(4)]
     scale = np.float32(0.5)
 
-    def noted(count: int) -> Any:
+    def filled_batch(count: int) -> Any:
         batch = stream.batch()
         for number in range(0, count, 4):
             batch.launch(four, 8, *buffers)
@@ -174,8 +174,8 @@ def batches(device: Device) -> list[Loop]:
             batch.launch_many(four, 8, table)
 
     table = np.full((_FEW // 2, 4), a.address, np.uint64)
-    few, many = noted(_FEW), noted(_BATCH)
-    return [again(lambda: noted(_FEW).send()), again(rows), again(few.send), again(many.send)]
+    few, many = filled_batch(_FEW), filled_batch(_BATCH)
+    return [again(lambda: filled_batch(_FEW).send()), again(rows), again(few.send), again(many.send)]
 
 
 @group(

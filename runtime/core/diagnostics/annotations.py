@@ -87,4 +87,4 @@ class Annotations:
     def _note(self, begun: _Begun) -> None:
         tracer = self._runtime.tracer
         if tracer is not None and tracer is begun.tracer:
-            tracer.noted(begun.text, begun.began_ns)
+            tracer.annotated(begun.text, begun.began_ns)

@@ -57,7 +57,7 @@ class EventInGraph(Protocol):
 class EventPort(Protocol):
     """An event, as captures and logs see it."""
 
-    shadow: EventInGraph | None
+    in_graph: EventInGraph | None
 
     @property
     def flags(self) -> EventFlag:

@@ -186,7 +186,7 @@ class StreamPort(Protocol):
     def drain(self, limit: int = 0) -> None:
         """Take completion entries, then free what the head has passed."""
 
-    def relied(self) -> None:
+    def observed(self) -> None:
         """Tell tools that the program goes by what was read last."""
 
     def change_environment(self, **facts: Any) -> None:

@@ -44,5 +44,5 @@ class Tracer(Protocol):
     def span(self, name: str, **facts: Any) -> AbstractContextManager[object]:
         """Return a context manager around work of the host that is worth seeing."""
 
-    def noted(self, name: str, began_ns: int) -> None:
+    def annotated(self, name: str, began_ns: int) -> None:
         """The program itself has named what happened since `began_ns` (time.perf_counter_ns), until now."""

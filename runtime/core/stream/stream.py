@@ -329,10 +329,10 @@ class Stream(NotCopied):
 
     drain = reclaim.drain
 
-    def relied(self) -> None:
+    def observed(self) -> None:
         """Tell tools that the program goes by what was read last, whoever has read it."""
         if not self.closed:
-            self.device.hal.remark("relied", self.device.device_id, self.queues.sq_id)
+            self.device.hal.remark("observed", self.device.device_id, self.queues.sq_id)
 
 
 def as_stream(seen: StreamPort) -> Stream:

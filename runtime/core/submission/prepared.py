@@ -143,10 +143,10 @@ class Shape(NamedTuple):
     @property
     def title(self) -> str:
         """What the shape is called."""
-        marks = [name for name in ("publishes", "captured", "closable", "fallback", "late") if getattr(self, name)]
+        traits = [name for name in ("publishes", "captured", "closable", "fallback", "late") if getattr(self, name)]
         entries = " + ".join(",".join(words) for words in self.entries)
         return f"{self.numbering} {entries} from {','.join(self.parameters) or 'nothing'}, {self.carries}, " \
-               f"{' '.join(marks) or 'plain'}"
+               f"{' '.join(traits) or 'plain'}"
 
 
 class Part(NamedTuple):

@@ -150,7 +150,7 @@ def _take_back(stream: StreamPort, limit: int) -> None:
 def reclaim(stream: StreamPort, limit: int = 0) -> None:
     """Drain a stream for the runtime's own needs: what it reads is not what the program goes by, and tools are told."""
     remark = stream.device.hal.remark
-    remark("aside")
+    remark("internal")
     try:
         stream.drain(limit)
     finally:
@@ -161,7 +161,7 @@ def try_recycle(stream: StreamPort) -> None:
     """Reclaim at most 64 entries of a stream without a recycle thread, if it should (core_spec 11.2, 11.3)."""
     ring = stream.ring
     remark = stream.device.hal.remark
-    remark("aside")
+    remark("internal")
     behind = (ring.tail - stream.read_head()) % ring.depth
     remark("back")
     if behind > _FAR_BEHIND or ring.pending > ring.depth * 3 // 4:

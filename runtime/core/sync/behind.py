@@ -27,7 +27,7 @@ def free_behind(device: DevicePort, free: Callable[[], None]) -> None:
 def _done(stream: StreamPort) -> bool:
     """Whether the device is through with a stream, by its head; nothing is reclaimed, and no report is taken."""
     remark = stream.device.hal.remark
-    remark("aside")
+    remark("internal")
     try:
         with stream.lock:  # another thread may be about to close it, and to give its queue back
             if stream.closed or not (stream.has_queue and stream.own_sink.immediate):

@@ -105,13 +105,13 @@ class Event(NotCopied):
         return self._state.latest
 
     @property
-    def shadow(self) -> EventInGraph | None:
+    def in_graph(self) -> EventInGraph | None:
         """What stands for it in the graph that it was last recorded into, while that is captured."""
-        return self._state.shadow
+        return self._state.in_graph
 
-    @shadow.setter
-    def shadow(self, shadow: EventInGraph | None) -> None:
-        self._state.shadow = shadow
+    @in_graph.setter
+    def in_graph(self, in_graph: EventInGraph | None) -> None:
+        self._state.in_graph = in_graph
 
     @property
     def id_kind(self) -> str:
@@ -189,7 +189,7 @@ class Event(NotCopied):
             return end > 0
         assert signal is not None
         if end := signal.record_fast(stream):
-            state.latest, state.reset_in, state.shadow = Recording(stream, None, end), None, None
+            state.latest, state.reset_in, state.in_graph = Recording(stream, None, end), None, None
         return end > 0
 
     def check_recordable(self, stream: Stream) -> None:
@@ -216,8 +216,8 @@ class Event(NotCopied):
         state.check_open()
         stream.check_open()
         check_same_runtime("wait for an event", stream.device, self)
-        if state.shadow is not None:
-            state.shadow.wait(stream)
+        if state.in_graph is not None:
+            state.in_graph.wait(stream)
             return
         if stream.branch is not None:
             stream.branch.wait_outside(self, recorded=state.latest is not None)
@@ -250,8 +250,8 @@ class Event(NotCopied):
                 "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{self!r} cannot be reset",
                 hint="events that take a new id with each record need no reset: record them again",
             )
-        if state.shadow is not None:
-            state.shadow.reset(stream)
+        if state.in_graph is not None:
+            state.in_graph.reset(stream)
             return
         if stream.branch is not None:
             stream.branch.reset_outside(self, recorded=state.latest is not None)

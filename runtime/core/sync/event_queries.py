@@ -66,7 +66,7 @@ class EventQueries:
             record.look()
         complete = self._complete(record)
         if complete:
-            record.stream.relied()
+            record.stream.observed()
         else:
             record.look()
         return complete
@@ -84,7 +84,7 @@ class EventQueries:
             raise self._no_old_query()
         for stream, wait in list(self._state.waits.items()):
             if wait.done:
-                stream.relied()
+                stream.observed()
             elif not stream.closed:
                 stream.drain()
             if wait.done:
@@ -154,7 +154,7 @@ class EventQueries:
         return self._complete(record)
 
     def _refuse_captured(self) -> None:
-        if self._state.shadow is not None:
+        if self._state.in_graph is not None:
             raise errors.fault(
                 "RT_ERROR_EVENT_CAPTURED", f"{self._state!r} is part of a capture", ee="EE1016",
                 params=("question to an event", "the event is part of a capture"), hint="end the capture first",

@@ -26,8 +26,23 @@ class EventState:
     """One event, without the calls of users; whoever replaces signal and record holds `lock`."""
 
     __slots__ = (
-        "__weakref__", "closed", "device", "flags", "handle", "is_default", "latest", "lock", "means", "name",
-        "outside", "per_record", "renewed", "reset_in", "shadow", "signal", "waits",
+        "__weakref__",
+        "closed",
+        "device",
+        "flags",
+        "handle",
+        "in_graph",
+        "is_default",
+        "latest",
+        "lock",
+        "means",
+        "name",
+        "outside",
+        "per_record",
+        "renewed",
+        "reset_in",
+        "signal",
+        "waits",
     )  # fmt: skip
 
     def __init__(self, device: DevicePort, flags: EventFlag, *, renewed: bool, name: str, shared: bytes) -> None:
@@ -39,7 +54,7 @@ class EventState:
         self.lock = threading.Lock()
         self.reset_in: StreamPort | None = None
         """The stream of a reset that came after the newest record."""
-        self.shadow: EventInGraph | None = None
+        self.in_graph: EventInGraph | None = None
         """What stands for the event in the graph that it was last recorded into, while that is captured."""
         self.outside: Outside | None = None
         """What graphs do with it from outside; its records set bytes of memory then."""
@@ -91,7 +106,7 @@ class EventState:
         """Make a record the newest one; the signal comes with a user for it."""
         with self.lock:
             before, self.signal = self.signal, signal
-            self.latest, self.reset_in, self.shadow = record, None, None
+            self.latest, self.reset_in, self.in_graph = record, None, None
         if before is not None:
             before.drop()
 

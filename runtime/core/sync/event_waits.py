@@ -74,7 +74,7 @@ def needs_wait(state: EventState, stream: StreamPort) -> bool:
         return False
     done = record.done
     if done:
-        record.stream.relied()
+        record.stream.observed()
     if state.renewed and done:
         return False
     return not done or state.reset_in is not None or state.means.waits_first
@@ -84,7 +84,7 @@ def try_wait(state: EventState, stream: StreamPort) -> bool:
     """Wait by a prepared send for a record in another stream that is pending, where the stream has one."""
     record, signal, device = state.latest, state.signal, stream.device
     if (record is None or signal is None or record.stream is stream or record.stream.device is not device
-            or record.done or state.closed or stream.closed or state.shadow is not None or stream.bound is not None
+            or record.done or state.closed or stream.closed or state.in_graph is not None or stream.bound is not None
             or device.runtime.timeouts.wait_limit_s or not signal.hold()):
         return False
     end = signal.wait_fast(stream)

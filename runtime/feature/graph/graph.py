@@ -99,8 +99,8 @@ class Graph(Model):
         return self.recording.sites
 
     @sites.setter
-    def sites(self, noted: bool) -> None:
-        self.recording.sites = noted
+    def sites(self, keep: bool) -> None:
+        self.recording.sites = keep
 
     places = sites
     """The former name of `sites`."""

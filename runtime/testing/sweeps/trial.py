@@ -218,11 +218,11 @@ def _is_ours(problem: BaseException) -> bool:
 
 def _note(outcome: Outcome, verdict: Verdict, problem: BaseException, when: str = "") -> None:
     """Keep what went wrong; its cause is the exception, and the last line of ours in its traceback."""
-    place = ""
+    site = ""
     for frame, line in traceback.walk_tb(problem.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
         if module.partition(".")[0] in _PACKAGES and module != __name__:
-            place = f"{module}:{line} {frame.f_code.co_name}"
+            site = f"{module}:{line} {frame.f_code.co_name}"
     text = f"{when}{type(problem).__name__}: {problem}"
-    cause = f"{verdict.value} {when}{type(problem).__name__} {place} {_NUMBER.sub('N', str(problem))[:120]}"
-    outcome.findings.append(Finding(outcome.case, verdict, f"{text} ({place})", cause))
+    cause = f"{verdict.value} {when}{type(problem).__name__} {site} {_NUMBER.sub('N', str(problem))[:120]}"
+    outcome.findings.append(Finding(outcome.case, verdict, f"{text} ({site})", cause))

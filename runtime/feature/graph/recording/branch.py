@@ -139,7 +139,7 @@ class Branch:
             captured.signal.record(stream, _nothing, timeline=False, reported=None)
         captured.node = graph.recording.describe_last(stream, NodeKind.EVENT_RECORD, event)
         captured.submitted = self.submitted
-        self.last = event.shadow = captured
+        self.last = event.in_graph = captured
 
     def wait_outside(self, event: EventPort, *, recorded: bool) -> None:
         """Answer a wait for an event that is not part of the graph.

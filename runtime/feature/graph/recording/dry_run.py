@@ -71,7 +71,7 @@ class DryRun:
         for branch in self.branches:
             branch.user.sinks.lift(branch.sink)
         for event in self.records:
-            event.shadow = None
+            event.in_graph = None
 
     # -- what events become ----------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class _Branch(Branch):
         if event.flags & WAITABLE:
             self.add(self.dry_run.record_task())
             self.dry_run.records.append(event)
-            event.shadow = _DryEvent(self.dry_run)
+            event.in_graph = _DryEvent(self.dry_run)
 
 
 class _DryEvent:

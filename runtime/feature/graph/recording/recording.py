@@ -256,8 +256,8 @@ class GraphRecording:
             branch.epoch.block(True)
             branch.user.sinks.lift(branch.sink)
         for captured in self.captured_events:
-            if captured.event.shadow is captured:
-                captured.event.shadow = None
+            if captured.event.in_graph is captured:
+                captured.event.in_graph = None
 
     def release(self) -> None:
         """Give up what the graph has kept: signals, and the handles of groups and nodes."""

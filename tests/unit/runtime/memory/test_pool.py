@@ -56,7 +56,7 @@ class Timeline:
     def __init__(self, handle: int) -> None:
         self.handle, self.closed, self.ring, self.asked = handle, False, Ring(), 0
 
-    def relied(self) -> None:
+    def observed(self) -> None:
         """Nobody wants to know."""
 
     def drain(self) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -255,10 +258,15 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
     return sorted(found, key=len, reverse=True)
 
 
-def test_no_import_cycle_is_large() -> None:
+@functools.cache
+def our_cycles() -> tuple[tuple[str, ...], ...]:
+    """The import cycles of this tree."""
     texts = {module_name(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in sources()}
-    large = [each for each in cycles(import_graph(texts)) if len(each) > MOST_IN_A_CYCLE]
-    assert large == []
+    return tuple(map(tuple, cycles(import_graph(texts))))
+
+
+def test_no_import_cycle_is_large() -> None:
+    assert [each for each in our_cycles() if len(each) > MOST_IN_A_CYCLE] == []
 
 
 def test_ports_are_for_annotations_alone() -> None:
@@ -278,8 +286,7 @@ WITHOUT_CYCLES = ("runtime.feature",)
 
 
 def test_rooms_of_parts_have_no_cycles() -> None:
-    texts = {module_name(path): (path.read_text(encoding="utf-8"), path.name == "__init__.py") for path in sources()}
-    assert [each for each in cycles(import_graph(texts)) if any(name.startswith(WITHOUT_CYCLES) for name in each)] == []
+    assert [each for each in our_cycles() if any(name.startswith(WITHOUT_CYCLES) for name in each)] == []
 
 
 def test_a_cycle_is_found_by_typing_and_late_imports_too() -> None:
@@ -292,3 +299,95 @@ def test_a_cycle_is_found_by_typing_and_late_imports_too() -> None:
         "fakes": ("from npuhal import loader", True),
     }
     assert cycles(import_graph(texts)) == [["npuhal.a", "npuhal.b", "npuhal.c"]]
+
+
+# -- words: docs/internals/glossary.md says what each thing is called; these are names that things once had ------------
+
+FORMER_WORDS = {
+    "place": "position, call site, address, path", "places": "positions, call sites, addresses, paths",
+    "room": "space, capacity, size in bytes", "rooms": "capacities", "shots": "prepared sends", "shot": "prepared send",
+    "beats": "launch phases", "door": "backend", "gate": "the question that is asked", "gates": "grants",
+    "barred": "blocked", "owed": "pending callbacks", "tell": "notify, run callbacks",
+    "specials": "completion callbacks",
+    "noted": "recorded, annotated", "rehearsal": "dry run", "repoint": "update_arguments", "census": "resource report",
+    "gang": "co-scheduled", "orphans": "deferred frees", "suspects": "fault attribution", "relied": "observed",
+    "aside": "internal", "starter": "launcher", "repointer": "argument table",
+}
+"""What a part of an identifier must not be, and what to say."""
+FORMER_PHRASES = re.compile(
+    r"\b(short way|long way|general way|rehears\w*|barred|owed|gangs?|census|specials|shots"
+    r"|rooms? (for|to|in)|no room|(?<!its )places? (in|of) (the|a|its|their) (ring|queue|stream)s?"
+    r"|the place (that|where|it was))\b", re.I,
+)
+"""What comments and docstrings must not say."""
+ALLOWED = {
+    "in_place", "send_in_place", "send_one_in_place",  # English, of memory
+    "placeHolderArray", "placeHolderNum", "aclrtKernelArgsAppendPlaceHolder", "aclrtKernelArgsGetPlaceHolderBuffer",
+}  # fmt: skip
+"""Identifiers that are the vendor's, or mean what the word means everywhere."""
+ALIASES = {
+    ("npuhal/loader.py", "places"), ("runtime/api/streams.py", "places"), ("runtime/feature/graph/graph.py", "places"),
+    ("runtime/feature/graph/recording/node.py", "place"), ("runtime/feature/graph/view.py", "place"),
+    ("runtime/launch/task_records.py", "place"), ("runtime/trace/model.py", "place"),
+    ("runtime/trace/phases.py", "beats_us"), ("runtime/feature/graph/graph.py", "repoint"),
+    ("runtime/cli/bench/operations.py", "repoint"),  # the other tree of a comparison may have this name only
+    ("runtime/capi/aclrt/transfer/message_queues.py", "aside"),  # the vendor's: data beside a message
+    ("npuhal/quiet.py", "aside"), ("runtime/testing/sweeps/sweep.py", "aside"),  # descriptors laid aside
+}
+"""Former names of what is public, by file; and the files where a word is the right one."""
+_STARTS_A_PROCESS = ("runtime/cli/doctor", "runtime/trace")
+"""Where a starter is one: the daemon of device processes, the task that starts a graph."""
+
+
+_WORDS = "|".join(FORMER_WORDS)
+_SUSPECT = re.compile(rf"(?<![a-z])(?i:{_WORDS})(?![a-z])|{FORMER_PHRASES.pattern}")
+"""Finds the few modules that are worth a closer look."""
+
+
+def parts_of(identifier: str) -> list[str]:
+    """The words of an identifier, in lower case; the vendor's SnapShot is one."""
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", identifier.replace("SnapShot", "Snapshot")).lower().split("_")
+
+
+def former_words(path: str, source: str) -> list[str]:
+    """Where a module uses a word that a thing once had, one sentence each."""
+    wrong: list[str] = []
+    if not _SUSPECT.search(source):
+        return wrong
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        where, text = f"{path}:{token.start[0]}", token.string
+        if token.type == tokenize.NAME and text not in ALLOWED and (path, text) not in ALIASES:
+            for part in parts_of(text):
+                if part in FORMER_WORDS and not (part == "starter" and path.startswith(_STARTS_A_PROCESS)):
+                    wrong.append(f"{where}: {text}: say {FORMER_WORDS[part]}")
+        elif token.type == tokenize.COMMENT or (token.type == tokenize.STRING and text.lstrip("rR").startswith('"""')):
+            wrong += [f"{where}: {found[0]!r}" for found in FORMER_PHRASES.finditer(text)]
+    return wrong
+
+
+def test_former_words_do_not_come_back() -> None:
+    wrong = []
+    for path in sources():
+        wrong += former_words(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("make_room = 1", "space"), ("class PlaceOf: pass", "call site"), ("stream.tell(1)", "notify"),
+        ("x = 1  # the long way", "long way"), ('"""Room for ten entries."""', "Room for"),
+        ('"""The place in the ring."""', "place in the ring"), ("ring.owed = 1", "pending"),
+    ],
+)
+def test_a_former_word_is_found(source: str, found: str) -> None:
+    assert any(found in each for each in former_words("runtime/x.py", source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["replace = storytelling = mushroom = 1", "queue.in_place", '"""Changed in place, or in the place of it."""',
+     "# takes its place in the ring"],
+)  # fmt: skip
+def test_other_words_are_free(source: str) -> None:
+    assert former_words("runtime/x.py", source) == []

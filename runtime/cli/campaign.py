@@ -118,13 +118,13 @@ def _go(jobs: Sequence[Job], args: argparse.Namespace, out: Output) -> int:
         )
     if not quiet:
         print(file=sys.stderr)
-    _tell(summary, args, out)
+    _print(summary, args, out)
     if summary.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FINDINGS if summary.failures else EXIT_OK
 
 
-def _tell(summary: Summary, args: argparse.Namespace, out: Output) -> None:
+def _print(summary: Summary, args: argparse.Namespace, out: Output) -> None:
     coverage = list(summary.coverage.rows())
     if args.json:
         out.json({

@@ -311,7 +311,7 @@ FORMER_WORDS = {
     "specials": "completion callbacks",
     "noted": "recorded, annotated", "rehearsal": "dry run", "repoint": "update_arguments", "census": "resource report",
     "gang": "co-scheduled", "orphans": "deferred frees", "suspects": "fault attribution", "relied": "observed",
-    "aside": "internal", "starter": "launcher", "repointer": "argument table",
+    "starter": "launcher", "repointer": "argument table",
 }
 """What a part of an identifier must not be, and what to say."""
 FORMER_PHRASES = re.compile(
@@ -331,8 +331,6 @@ ALIASES = {
     ("runtime/launch/task_records.py", "place"), ("runtime/trace/model.py", "place"),
     ("runtime/trace/phases.py", "beats_us"), ("runtime/feature/graph/graph.py", "repoint"),
     ("runtime/cli/bench/operations.py", "repoint"),  # the other tree of a comparison may have this name only
-    ("runtime/capi/aclrt/transfer/message_queues.py", "aside"),  # the vendor's: data beside a message
-    ("npuhal/quiet.py", "aside"), ("runtime/testing/sweeps/sweep.py", "aside"),  # descriptors laid aside
 }
 """Former names of what is public, by file; and the files where a word is the right one."""
 _STARTS_A_PROCESS = ("runtime/cli/doctor", "runtime/trace")

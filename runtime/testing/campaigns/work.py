@@ -73,11 +73,11 @@ def perform(kind: str, facts: Mapping[str, Any], patience_s: float = PATIENCE_S)
             if process.returncode < 0 and "did not end" not in how:
                 how = f"was ended by {signal.Signals(-process.returncode).name}"
             said = said[-_SHOWN:]
-            return Result(1, [Failure(f"{kind}: {how} {_place(said)}", f"{how}\n{said}", _again(job))]).to_data()
+            return Result(1, [Failure(f"{kind}: {how} {_last_line(said)}", f"{how}\n{said}", _again(job))]).to_data()
     return result
 
 
-def _place(said: str) -> str:
+def _last_line(said: str) -> str:
     """Return the innermost line of the last traceback in what a process has said."""
     lines = [line.strip() for line in said.splitlines() if line.strip().startswith("File ")]
     return lines[0] if lines else ""

@@ -14,6 +14,7 @@ from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.core.stream import stream as streams
 from runtime.core.sync import event_pool
+from runtime.core.sync.behind import free_behind
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import Notify
@@ -116,6 +117,28 @@ def test_ids_come_back_however_records_and_waits_meet(device: Device) -> None:
     assert failures == []
     device.signals.ids.trim()
     assert {kind: set(ids[kind].used) for kind in before} == before
+
+
+def test_the_head_of_another_stream_is_read_only_while_nobody_can_close_that(device: Device, stream: Stream) -> None:
+    """Its queue may be another stream's, or nobody's, as soon as it was closed."""
+    card, taken, freed = device.hal.fake.device(0), [], []
+    card.hold(stream.stream_id)
+    stream.submit(Nop())
+    read = stream.read_head
+
+    def read_head() -> int:
+        other = threading.Thread(target=lambda: taken.append(stream.lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        return read()
+
+    stream.read_head = read_head
+    free_behind(device, lambda: freed.append(True))
+    assert (taken, freed) == ([False], [])
+    stream.read_head = read
+    card.release(stream.stream_id)
+    stream.synchronize()
+    assert freed == [True]
 
 
 def test_a_record_that_fails_gives_its_id_back(open_machine: OpenMachine) -> None:

@@ -169,8 +169,8 @@ def test_unknown_kernel_suggests_near_names(device: Device) -> None:
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (None, "there is none of that name"),
-        (b"", "ELF"),
+        (None, "no such file"),
+        (b"", "it is empty"),
         (b"MZ" + bytes(100), "ELF"),
         (minimal_kernel("cut", 1)[:200], "section"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuhal import late
+from npuhal.release import __version__ as __version__
 
 if TYPE_CHECKING:
     from chips.catalog import Catalog, all_socs, find_chip

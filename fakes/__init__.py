@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fakes.errors import FakeError, MemoryFault, NotModelled, NotShareable
+from npuhal.release import __version__ as __version__
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine

@@ -11,6 +11,7 @@ from npuhal import constants, errors, prototypes, structs
 from npuhal.api import HalApi, LibraryApi
 from npuhal.errors import check
 from npuhal.loader import HalUrl, Search, open_hal
+from npuhal.release import __version__ as __version__
 from npuhal.version import decode_version, encode_version, shake_hands
 
 __all__ = [

@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from npuhal.release import __version__ as __version__
     from runtime.api import (
         CaptureMode,
         Channel,
@@ -79,10 +80,13 @@ def __getattr__(name: str) -> Any:
             raise
         globals()[name] = value
         return value
+    if name == "__version__":
+        return importlib.import_module("npuhal.release").__version__
     if name in _PARTS:
         return importlib.import_module(f"runtime.{name}")
     raise AttributeError(f"module 'runtime' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """List the public surface and the packages below; what this module itself uses is none of it."""
+    return sorted({name for name in globals() if name.startswith("__")} | {*__all__, *_PARTS, "__version__"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("npuhal", "chips", "runtime", "fakes")
@@ -74,6 +77,20 @@ def test_the_wheel_declares_the_command_and_its_licence(site: Path) -> None:
     assert "License-Expression: Apache-2.0" in metadata
     assert "Requires-Python: >=3.10" in metadata
     assert (info / "licenses" / "LICENSE").is_file()
+
+
+def test_every_package_says_its_version_and_so_does_everything_else() -> None:
+    versions = {importlib.import_module(name).__version__ for name in PACKAGES}
+    (version,) = versions
+    assert f"\n## [{version}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == version
+
+
+def test_the_readme_shows_its_links_on_a_package_index() -> None:
+    text = re.sub(r"^```.*?^```", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 10
+    assert [link for link in links if "://" not in link and not link.startswith("#")] == []
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ class Kernel(NotCopied):
         return self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
 
     def launch_at(self, stream: Stream, blocks: int, address: int, size: int, options: LaunchOptions = PLAIN) -> None:
-        """Launch with `size` bytes of arguments that lie on the device; `blocks` is not looked at."""
+        """Launch with `size` bytes of arguments that lie on the device; `blocks` is not checked."""
         key = (self, blocks, options, "at", size)
         launch = stream.launchers.get(key)
         if launch is None:

@@ -31,7 +31,7 @@ _NS = 1000
 
 
 class LaunchLog:
-    """A sink that writes as it is told: phases 1 to 6 when a launch returns, phase 7 when a wait has seen it done."""
+    """A tracing sink that writes at once: phases 1 to 6 when a launch returns, phase 7 when a wait has seen it done."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()

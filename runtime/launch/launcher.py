@@ -57,7 +57,7 @@ def _as_set(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskI
 
 
 def _seen(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskInfo) -> Callable[..., None]:
-    """Return a launcher for whoever watches the stream now; one that watches no more has it made again."""
+    """Return a launcher for the tracer that the stream has now; it is made again when that tracer stops."""
     launch, tracer = make(), stream.tracer
     return launch if tracer is None else tracer.launcher(launch, stream, info, partial(_seen, make, stream, info))
 

@@ -35,7 +35,7 @@ _Block = tuple[int, int, bool]
 
 
 class Foreign(NamedTuple):
-    """What is told of code on a device that has other cores."""
+    """The warning about code for other cores than the device has."""
 
     size: int
     cores: str

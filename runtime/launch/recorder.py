@@ -67,7 +67,7 @@ class Recorder:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.sinks: tuple[Sink, ...] = ()
-        """Who is told; replaced as a whole, because any thread may be telling them."""
+        """The tracing sinks; replaced as a whole, because any thread may be iterating over them."""
         self.lanes: list[Lane] = []
         self._here = _Here()
         self._by_stream: dict[int, Lane] = {}
@@ -90,7 +90,7 @@ class Recorder:
                     self._add_lane(stream)  # it has its tasks, and only executes them
 
     def stop(self) -> None:
-        """Watch no more; launchers that were bound meanwhile make themselves anew when they are called."""
+        """Stop tracing; launchers that were bound meanwhile are replaced by plain ones at their next call."""
         self.stopped = True
         self.runtime.tracer = None
         for stream in self._streams():

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """One that watches: what it is told goes to a sink, from `start` to `stop`."""
+    """A tracing session: what happens from `start` to `stop` goes to a sink."""
 
     __slots__ = ("_before", "_count", "_recorder", "runtime", "sink")
 
@@ -44,7 +44,7 @@ class Watch:
             recorder.sinks = (*recorder.sinks, self.sink)
 
     def stop(self) -> None:
-        """Watch no more; launchers that nobody watches make themselves anew when they are called."""
+        """Stop; launchers without another tracer are replaced by plain ones at their next call."""
         recorder = self._recorder
         if recorder is None:
             return

@@ -132,7 +132,7 @@ class ArgumentPool:
         return self._windows.ub_copy(host, device, *self._segments) if self.way == "ub" else None
 
     def join_again(self) -> None:
-        """Describe the copies of all blocks anew: descriptors went with the card that they were made for."""
+        """Create the copy descriptors of all blocks again: they were made for another card."""
         if self.way == "dma":
             for block in self._blocks:
                 block.describe(self._join(block.source.value, block.address))
@@ -207,7 +207,7 @@ class ArgumentPools:
             raise
 
     def join_again(self) -> None:
-        """Describe the copies of all blocks anew, for another card."""
+        """Create the copy descriptors of all blocks again, for another card."""
         with self._lock:
             for pool in (*self.pools, *self._own.values()):
                 pool.join_again()

@@ -25,10 +25,10 @@ class Timeline(Protocol):
         """What counts: `submitted` and `reclaimed`."""
 
     def drain(self) -> None:
-        """Look at what has been done since."""
+        """Reclaim what has been done since."""
 
     def observed(self) -> None:
-        """Take note that somebody goes by what is known to be done."""
+        """Tell the race checker that the program goes by what is known to be done."""
 
 
 class Lifetime:
@@ -50,7 +50,7 @@ class Lifetime:
         return self._ended()
 
     def drain(self) -> None:
-        """Nothing can be looked at."""
+        """Do nothing: there is nothing to reclaim."""
 
     def observed(self) -> None:
         """Nothing is known."""

@@ -1,1 +1,1 @@
-"""Callbacks: host functions in stream order, and who is told of failures and of state changes."""
+"""Callbacks: host functions in stream order, callbacks for failures and for state changes."""

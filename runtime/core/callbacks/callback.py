@@ -157,7 +157,7 @@ class HostCallbacks:
         )
 
     def reopen(self, device: DevicePort) -> None:
-        """Make the callback queues of a device anew."""
+        """Create the callback queues of a device again."""
         with self._lock:
             for group in self._threads.values():
                 if group.device is device:

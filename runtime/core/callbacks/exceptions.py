@@ -1,4 +1,4 @@
-"""Who is told when a task fails: callbacks of the process and of single modules (core_spec 10.6, 18.4).
+"""Exception callbacks: called when a task fails, for the process and for single modules (core_spec 10.6, 18.4).
 
 A callback runs in the thread that reads the failed task's completion entry, which is the recycle thread or one that
 waits for a stream; it must not wait for the device itself. What it raises is logged and goes no further.
@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class ExceptionKind(enum.Enum):
-    """What a callback is told about."""
+    """The failure that a callback gets."""
 
     TASK_FAILURE = "a task failed"
     TASK_TIMEOUT = "a stream has been waited for very long"

@@ -1,4 +1,4 @@
-"""Named callbacks that are told of changes: device states, stream states (core_spec 18.4, end)."""
+"""Named callbacks for changes: device states, stream states (core_spec 18.4, end)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Observers", "StreamState"]
 
 
 class StreamState(IntEnum):
-    """What observers of streams are told (rt_stream.h, rtStreamState)."""
+    """What observers of streams get (rt_stream.h, rtStreamState)."""
 
     CREATE_POST = 1
     DESTROY_PRE = 2

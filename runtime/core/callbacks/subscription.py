@@ -237,7 +237,7 @@ class Group:
             self.driver.free(*self.queues)
 
     def reopen(self) -> None:
-        """Make the queue anew, on a device that was opened again; nothing is under way."""
+        """Create the queue again on a device that was opened again; no call is pending."""
         self.queues = self.driver.create(self.group_id)
         for subscription in self.streams.values():
             subscription.stream.change_environment(callback_cq_id=self.queues[1])

@@ -149,7 +149,7 @@ class Monitor:
                 self._thread.start()
 
     def forget(self, device: DevicePort) -> None:
-        """Look at a device no more; returns when no round touches it. The last one ends the thread."""
+        """Stop watching a device; returns when no round touches it. The last one ends the thread."""
         with self._round, self._changed:
             if device in self._devices:
                 self._devices.remove(device)

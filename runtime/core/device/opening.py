@@ -1,4 +1,4 @@
-"""How long the opening of a device took, phase by phase: what to look at when the first use is slow."""
+"""How long the opening of a device took, phase by phase, for programs whose first use is slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the task scheduler of a device is told when that is opened, and what it has said of itself (core_spec 2.3)."""
+"""Messages to the task scheduler when a device is opened, and the capabilities that it announces (core_spec 2.3)."""
 
 from __future__ import annotations
 

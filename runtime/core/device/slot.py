@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DeviceState(IntEnum):
-    """What observers of devices are told (rt_device.h, rtDeviceState)."""
+    """What observers of devices get (rt_device.h, rtDeviceState)."""
 
     SET_PRE = 0
     SET_POST = 1

@@ -137,7 +137,7 @@ def empty(stream: StreamPort) -> None:
 
 
 def drop(stream: StreamPort) -> None:
-    """Release a stream whatever is still in it: the way out, when its tasks were ended or cannot be waited for."""
+    """Release a stream with tasks in it: they were ended, or cannot be waited for."""
     _take_back(stream)
     release(stream)
 
@@ -177,7 +177,7 @@ def release(stream: StreamPort) -> bool:
 
 
 def _free_id(stream: StreamPort) -> None:
-    """Give the stream id back; whoever watches for exceptions is told when the driver refuses."""
+    """Give the stream id back; exception callbacks are called when the driver refuses."""
     device = stream.device
     try:
         device.ids.free(id_kinds.STREAM, stream.stream_id)

@@ -141,7 +141,7 @@ class Timeouts:
 
 
 def _told_as(time_us: int, chip: Chip) -> int:
-    """Return an operator limit in the unit that a scheduler is told it in: seconds, milliseconds on some chips."""
+    """Return an operator limit in the scheduler's unit: seconds, milliseconds on some chips."""
     unit = _US_PER_MS if chip.prop("opExecuteTimeout") else _US_PER_S
     return min(time_us // unit, _MAX_WORD)
 

@@ -1,4 +1,4 @@
-"""What to look at when a stream does not get on: where its queue stands, what is in it, what it waits for."""
+"""The hang report of a stream: head and tail of its queue, the tasks in it, what it waits for."""
 
 from __future__ import annotations
 

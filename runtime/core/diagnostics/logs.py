@@ -66,7 +66,7 @@ class LogSettings:
         stdout: whether lines go to standard output and to no file.
         folder: where the files go, otherwise.
         files: how many files are kept.
-        events: whether the lives of devices and streams are told.
+        events: whether creation and end of devices and streams are logged.
     """
 
     wanted: bool
@@ -133,7 +133,7 @@ class _Stdout(logging.StreamHandler):  # type: ignore[type-arg]  # 3.10 cannot s
     """Standard output, which a program's reader may close before the program has ended (`... | head`)."""
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Write no more once nobody reads; other mistakes are told as logging does."""
+        """Stop writing once nobody reads; other mistakes are reported as logging does."""
         if isinstance(sys.exc_info()[1], BrokenPipeError):
             self.setStream(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
         else:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SignalPort(Protocol):
-    """What a record sets and a wait looks at (runtime.core.sync.signals)."""
+    """What a record sets and a wait waits for (runtime.core.sync.signals)."""
 
     @property
     def number(self) -> int:

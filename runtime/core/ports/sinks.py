@@ -53,7 +53,7 @@ class TaskSink(Protocol):
     def record(
         self, stream: StreamPort, task: Task, info: TaskInfo, ids: TaskIds, count: int, arguments: ArgumentBlock | None
     ) -> None:
-        """Keep what was committed, for who looks at it later."""
+        """Keep what was committed, for those who list or change it later."""
 
     def spoil(self, failure: BaseException) -> None:
         """Take note that a task could not be put."""
@@ -99,7 +99,7 @@ class CaptureBranch(Protocol):
     def prepared_launch(
         self, program: Closable, task: CoreKernel, info: TaskInfo, slow: Callable[[int], object] | None = None
     ) -> Callable[[int], Any] | None:
-        """Return what puts launches into the graph by the address of their block; None where each is looked at."""
+        """Return the prepared send of captured launches, by the address of their block; None: slow path only."""
 
     def record(self, event: EventPort) -> None:
         """Record an event in the graph."""

@@ -134,7 +134,7 @@ class StreamPort(Protocol):
 
     @property
     def epoch(self) -> EpochFlag:
-        """What prepared sends look at."""
+        """The epoch of prepared sends: they take the slow path where it is blocked."""
 
     @property
     def sends(self) -> dict[Hashable, Callable[..., int]]:

@@ -1,4 +1,4 @@
-"""Which context a thread works in, and what it is told when there is none (core_spec 2.7)."""
+"""Which context a thread works in, and the errors where there is none (core_spec 2.7)."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def shutdown(*, force: bool = False) -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    """Leave without hanging: say what is open, end what still runs, and let nothing raise on the way out."""
+    """End at exit without hanging: report what is open, end what still runs, raise nothing."""
     _leaving.set()
     with contextlib.suppress(Exception):
         leaks.notify([one for one in alive if not one.closed and one.pid == os.getpid()])

@@ -28,7 +28,7 @@ LOCK_LIMIT_S = 60.0
 
 
 class ProcessLock:
-    """The one lock of a runtime. `open` is what everybody looks at first."""
+    """The one lock of a runtime. `open` is read first, without taking it."""
 
     __slots__ = ("_changed", "_rounds", "_worker", "owner", "state")
 

@@ -1,7 +1,7 @@
 """Ending tasks by force: of one stream, or of a whole device (core_spec 4.2 and 5.8).
 
-While that goes on nothing can be sent, and whoever waits is told. The task scheduler is asked by control message, and
-polled until it has ended everything; then the queues are made anew under the same ids, empty.
+While that goes on nothing can be sent, and waits are answered with an error. The task scheduler is asked by control
+message, and polled until it has ended everything; then the queues are created again under the same ids, empty.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RETRY_S = 1e-3
 
 
 class AbortPhase(IntEnum):
-    """What observers of a device abort are told (rtDeviceTaskAbort callbacks): before, and after, tasks are killed."""
+    """What observers of a device abort get (rtDeviceTaskAbort callbacks): before, and after, tasks are killed."""
 
     PRE = 0
     POST = 1

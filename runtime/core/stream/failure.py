@@ -79,7 +79,7 @@ class ContextFailure:
         return False
 
     def clear(self) -> None:
-        """Forget everything: the context starts anew."""
+        """Forget all failures of the context."""
         self.stops, self.first = False, None
 
     def check(self, stream: StreamPort, task_type: TaskType | None = None) -> None:

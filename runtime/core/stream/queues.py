@@ -1,4 +1,4 @@
-"""The queues of a stream: what the task scheduler is told of them, how they are opened (core_spec 5.2) and changed."""
+"""The queues of a stream: messages to the task scheduler about them, opening (core_spec 5.2) and changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def options_of(device: DevicePort, stream_id: int, priority: int, flags: StreamFlag, *, control: bool) -> QueueOptions:
-    """Return what the task scheduler is told of a stream."""
+    """Return the message to the task scheduler about a stream."""
     traits = device.chip.traits
     return QueueOptions(
         stream_id, priority, inf_nan=device.saturation is SaturationMode.INF_NAN,
@@ -90,7 +90,7 @@ def use(stream: StreamPort, pair: QueuePair) -> None:
 
 
 def restart(stream: StreamPort, register_base: int) -> None:
-    """Let a stream go on with queues that were made anew under the same ids; the ring is where it goes on."""
+    """Let a stream use queues that were created again under the same ids; the ring keeps its positions."""
     pair = stream.queues
     ring_base = stream.device.queues.ring_base(pair.sq_id) if pair.ring_base else 0
     stream.queues = replace(pair, ring_base=ring_base, register_base=register_base)

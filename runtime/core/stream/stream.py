@@ -112,7 +112,7 @@ class Stream(NotCopied):
         self.aborts = 0
         """How often the stream was aborted: whoever waits across an abort sees that it changed."""
         self.epoch: EpochFlag = EpochFlag()
-        """What prepared launches look at: theirs is blocked for ever once they are dropped."""
+        """The epoch of prepared launches; it is blocked for ever once they are dropped."""
         self.blocked = context.failure.first is not None
         self.tick: Callable[[], None] = (
             device.recycler.tick(self) if env.separate_recycle else partial(reclaim.try_recycle, self)

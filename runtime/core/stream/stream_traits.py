@@ -1,4 +1,4 @@
-"""What flags and chip make of a stream, worked out once: arithmetic on enumerations costs more than a look at it."""
+"""What flags and chip make of a stream, worked out once: arithmetic on enumerations is slow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.core.modes import StreamFlag
 
 @dataclass(frozen=True, slots=True)
 class StreamTraits:
-    """How a stream is looked at.
+    """What follows from flags and chip of a stream.
 
     Attributes:
         host_only: the host keeps no more than a number for it.

@@ -1,7 +1,7 @@
-"""What prepared sends look at before they take the fast path: one flag, and whether they are stale.
+"""What prepared sends check before they take the fast path: one flag, which also says that they are stale.
 
-Each send looks at its epoch anyway, so that a change of what it was made from costs it nothing: a new epoch begins, and
-the old one stays blocked for good.
+Each send reads the flag of its epoch, so that a change of what it was made from costs nothing more: a new epoch
+begins, and the old one stays blocked for good.
 """
 
 from __future__ import annotations

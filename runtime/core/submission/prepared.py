@@ -1,7 +1,7 @@
 """Prepared sends: the fast path of a task that is sent again and again, one function per shape, written from one text.
 
 A task is encoded once and cut at what differs between two of its submissions. What `prepared_send` returns takes
-positions in the ring, patches the template and rings the driver; it looks at no option, no tracer and no log. It serves
+positions in the ring, patches the template and rings the driver; it reads no option, no tracer and no log. It serves
 the plain case only: where its epoch is over, or blocked, it sends nothing, and the slow path
 (`runtime.core.submission.submit`) is right.
 

@@ -23,7 +23,7 @@ NO_TASK = 0xFFFF
 """The id that v100 never gives to a task."""
 
 TICK = 64
-"""Entries submitted between two looks at what is done, and the most that a limited look takes back (core_spec 11)."""
+"""Entries submitted between two reclaims, and the most that a limited one takes back (core_spec 11)."""
 
 class TasksInside(Protocol):
     """The tasks of a model, as those see them who wait for its end."""
@@ -183,7 +183,7 @@ class TaskRing:
         self.owners[:] = [None] * self.depth
 
     def restart(self) -> None:
-        """Go on at position 0 of a queue that was made anew; everything has been reclaimed, counts go on growing."""
+        """Go on at position 0 of a queue that was created again; everything was reclaimed, absolute counts go on."""
         self.submitted = self.reclaimed = -(-self.submitted // self.depth) * self.depth
         self.limit = self._new_limit()
 

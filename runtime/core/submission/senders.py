@@ -33,7 +33,7 @@ class Senders:
             self.ring.tail = position
 
     def restart(self, ring_base: int) -> None:
-        """Go on with a queue that was made anew, at its first position; the ring may lie elsewhere now."""
+        """Go on with a queue that was created again, at position 0; the ring may have another address."""
         if self.ring is not None:
             self.ring.move(ring_base)
 

@@ -45,7 +45,7 @@ class OwnSink:
         """Keep nothing: the task is where it belongs."""
 
     def spoil(self, failure: BaseException) -> None:
-        """Take no note: whoever submitted the task is told."""
+        """Do nothing: the caller of submit gets the error."""
 
 
 class HardwareSink(OwnSink):
@@ -86,7 +86,7 @@ class HardwareSink(OwnSink):
 
 
 class ClosedSink(OwnSink):
-    """No way out: streams that only the device feeds, or that exist on the host only."""
+    """Refuses all tasks: for streams that only the device feeds, or that exist on the host only."""
 
     __slots__ = ("_reason", "immediate", "name")
 
@@ -113,7 +113,7 @@ class ClosedSink(OwnSink):
 
 
 class AicpuSink(OwnSink):
-    """To nobody yet: the stream's model keeps what the AICPU scheduler is told when the model is loaded."""
+    """Sends nothing: the stream's model keeps the tasks, and the AICPU scheduler gets them when the model is loaded."""
 
     __slots__ = ()
     name = "a model that the AICPU schedules"

@@ -143,7 +143,7 @@ class SqPool:
             self._free.extend(queues)
 
     def find_registers(self) -> None:
-        """Ask again where the registers of the free queues are: they were made anew, and none is lent."""
+        """Ask again where the registers of the free queues are: they were created again, and none is lent."""
         device = self._device
         with self._lock:
             for queue in [self._free.popleft() for _ in range(len(self._free))]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 _TRIES_PER_CHECK = 1000
-"""Refused sends between two looks at the device's state."""
+"""Refused sends between two checks of the device's state."""
 
 _FREE_TRIES = 1000
 """Looks for space before the first pause."""

@@ -72,7 +72,7 @@ def _unprepared(_: Finished | None = None) -> int:
 
 
 def _prepared(both: TwoTaskSend, epochs: tuple[Epoch, Epoch]) -> TrySend | None:
-    """Return what sends the two; None where each of the tasks has to be looked at."""
+    """Return the prepared send of the two; None where only the slow path can."""
     stream = both.stream
     if not isinstance(stream.ring, (RingV100, RingV200)) or not prepared.sends_plainly(stream):
         return None

@@ -1,4 +1,4 @@
-"""Waiting in an asyncio program: the same looks at a stream as `sync`, with the pauses given to the event loop.
+"""Waiting in an asyncio program: the same polling as `sync`, with the pauses given to the event loop.
 
 No thread is used and nothing is left behind: `asyncio.timeout` and cancelling end such a wait at once, and what was
 waited for goes on.

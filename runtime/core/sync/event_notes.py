@@ -15,7 +15,7 @@ _LOG = logging.getLogger(__name__)
 def reused(event: EventState, stream: StreamPort) -> None:
     """Tell where an event is about to be recorded again although waits for its last record are pending.
 
-    They go on waiting for that record. A runtime whose waits looked at the newest one would let them pass too early.
+    They go on waiting for that record; waits for the newest one would be over too early.
     """
     before, latest = event.signal, event.latest
     if before is None or latest is None:

@@ -87,7 +87,7 @@ class EventIds:
             return number
 
     def _flags(self, *, device_only: bool) -> int:
-        """Return what the driver is told of an id: that device code uses it (MC2), where its driver can tell apart."""
+        """Return the driver's flag of an id that device code uses (MC2), where the driver has one."""
         known = self.kind == id_kinds.NOTIFY or self._device.chip.has("DRIVER_EVENT_MC2")
         return c.TSDRV_FLAG_REMOTE_ID if device_only and known else 0
 
@@ -217,7 +217,7 @@ class EventBytes:
         free = self._free
         try:
             self._memory.fill(self.address(number), 1, 0, 1)
-        except errors.RuntimeFault:  # whoever gave it up has done with it: the next owner is told
+        except errors.RuntimeFault:  # the former owner is gone, so the next one gets the error
             free = self._unset
         with self._lock:
             free.append(number)

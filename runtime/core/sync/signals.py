@@ -1,4 +1,4 @@
-"""What an event is made of: the thing that a record sets and a wait looks at (core_spec 10.7.2).
+"""Signals: what a record of an event sets and a wait waits for (core_spec 10.7.2).
 
 One interface, several realisations: a hardware id, a count-notify of the recording stream, a byte of device memory,
 and nothing at all where no stream can wait. (Words that processes share: `shared_event`.) A signal belongs
@@ -219,7 +219,7 @@ class ByteSignal(Signal):
 
     @classmethod
     def cleared(cls, device: DevicePort) -> ByteSignal:
-        """Return one that holds 0, so that a wait may look at it before the record."""
+        """Return one that holds 0, so that a wait may be queued before the record."""
         signal = cls(device, device.signals.bytes.take())
         try:
             device.memory.write(signal.address, b"\0")

@@ -39,7 +39,7 @@ class GraphState(enum.IntEnum):
 
 
 OF_STREAM = {GraphState.CAPTURING: CaptureStatus.ACTIVE, GraphState.INVALIDATED: CaptureStatus.INVALIDATED}
-"""What streams of a capture are told; NONE for the other states."""
+"""The status of streams of a capture; NONE for the other states."""
 NOT_READY = {
     GraphState.NEW: "nothing was captured into it", GraphState.UPDATING: "changes of its nodes wait for update()",
     GraphState.FAULT: "a change of one of its nodes failed",

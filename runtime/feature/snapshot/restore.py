@@ -1,4 +1,4 @@
-"""Bringing back: the card is opened anew and knows nothing, so everything that it was told is told again.
+"""Bringing back: the card is opened again and knows nothing, so that all set-up is sent again.
 
 The order is that of the first time: memory, ids, queues, the task scheduler's settings, models. Objects of the process
 stay what they are; they find their ids and addresses as they left them.

@@ -150,7 +150,7 @@ class Batch:
         return Kind(task, info_of(kernel, task), alone, *varied, kernel=kernel, arguments=arguments)
 
     def launch_many(self, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions = PLAIN) -> None:
-        """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are looked at now only."""
+        """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are read at once."""
         import numpy as np
 
         rows = table(arguments, kernel.program.device)

@@ -60,7 +60,7 @@ _SHORT = min(transfer.INSIDE_BYTES, transfer.PCIE_BYTES)
 
 
 def copy_now(device: Device, dst: Any, src: Any, size: int | None = None) -> None:
-    """Copy and wait; looks at no stream. Size 0 does nothing.
+    """Copy and wait, without regard to any stream. Size 0 does nothing.
 
     Raises:
         InvalidArgument 107000: an end is no memory, freed, read-only, or too small.

@@ -100,7 +100,7 @@ def directions(
 
     Args:
         memory: who knows where addresses lie.
-        queued: the copies are queued; their sizes and addresses are looked at first.
+        queued: the copies are queued; their sizes and addresses are checked first.
 
     Raises:
         BadPair: the first pair that is no copy between host and device, or lies elsewhere than claimed.

@@ -91,7 +91,7 @@ class GraphEditing:
         self._table.store(self._graph, values, first)
 
     def forget_arguments(self, node: Node) -> None:
-        """Look up anew where the arguments of a kernel lie when they are changed next."""
+        """Look up the arguments of a kernel again when they are changed next."""
         self._table = None
         self._slots.pop(node, None)
 
@@ -269,7 +269,7 @@ def words_kept(node: Node, kernel: Kernel | None) -> HostBlock:
 
 
 def _write_blocks(node: Node, task: Task) -> None:
-    """Write the program of a wait anew: it holds what is waited for."""
+    """Write the program of a wait again: the value is part of it."""
     if isinstance(task, MemWaitValue):
         for block in blocks(task, node.stream.env, node.ids):
             node.stream.device.memory.write(block.address, block.data)

@@ -44,7 +44,7 @@ def end_group(stream: Stream) -> TaskGroup:
 
     Raises:
         CaptureError 107033: none is open in it.
-        CaptureError 507903: a task has failed, so that the capture cannot end well; an interruption is told as it was.
+        CaptureError 507903: a task has failed, so that the capture cannot end well; an interruption keeps its own code.
     """
     branch = _branch(stream, "end of a task group")
     group = branch.group
@@ -68,7 +68,7 @@ def end_group(stream: Stream) -> TaskGroup:
 
 
 def begin_update(stream: Stream, group: TaskGroup) -> None:
-    """Let a stream fill a task group anew: each kernel launched in it from now on replaces the group's next one.
+    """Let a stream update a task group: each kernel launched in it from now on replaces the group's next one.
 
     The new parameters are in force for executions queued behind the stream's work; until then the old ones are.
 

@@ -1,4 +1,4 @@
-"""Executions of a model: when it is complete, what has to be ready before each, and who is told to start it."""
+"""Executions of a model: when it is complete, what has to be ready before each, and what starts it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _TRACE_BYTES = 64
 
 
 class ModelLauncher:
-    """What starts one model. The program names the queues of the head streams: it is written anew when they change."""
+    """What starts one model. The program names the queues of the head streams: it is written again when they change."""
 
     __slots__ = ("_capacity", "_function", "_model", "_sends", "_tasks", "epoch")
 
@@ -48,7 +48,7 @@ class ModelLauncher:
         """Blocked while executions have to take the slow path."""
 
     def forget(self) -> None:
-        """Prepare everything anew for the next execution: queues or the notify of the end have changed."""
+        """Prepare everything again for the next execution: queues or the notify of the end have changed."""
         self._tasks = None
         self.look()
 

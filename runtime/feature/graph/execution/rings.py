@@ -183,7 +183,7 @@ class DeviceRings:
             ring.lent = None
 
     def lose(self) -> None:
-        """Note that all queues are unbound, because they were made anew; the driver knows of no binding any more."""
+        """Note that all queues are unbound, because they were created again: the driver knows no binding."""
         self.bound = False
         for stream, ring in self._rings.items():
             if ring.lent is not None:

@@ -1,4 +1,4 @@
-"""Models that the AICPU schedules: what its scheduler is told of them, and how (core_spec 17).
+"""Models that the AICPU schedules: the description and the messages that its scheduler gets (core_spec 17).
 
 The streams with the flag CPU_SCHEDULE exist on the host only. What a model keeps of them is written to device memory
 when it is loaded, and the scheduler walks through all of it at each execution; a stream of the task scheduler takes
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runtime.feature.graph import ports
 
 EXECUTOR = 2
-"""Who executes such a model, as the task scheduler is told."""
+"""Who executes such a model, in messages to the task scheduler."""
 _NO_TASK = 0xFFFF
 _HEAD = int(StreamFlag.HEAD)
 _INFO = struct.Struct("<IIHH4xQQH6xQ")

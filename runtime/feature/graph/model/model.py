@@ -41,7 +41,7 @@ class Model(NotCopied):
         "model_id", "name", "node_list", "operators", "resources", "stream_set", "texts", "watchers")  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
-    """Who executes it, as the task scheduler is told."""
+    """Who executes it, in messages to the task scheduler."""
     captured = False
     """Whether a capture has made it."""
 

@@ -143,7 +143,7 @@ class Editing(Protocol):
     """Changes of a graph's nodes (`runtime.feature.graph.editing.update`)."""
 
     def forget_arguments(self, node: Node) -> None:
-        """Look up anew where the arguments of a kernel lie when they are changed next."""
+        """Look up the arguments of a kernel again when they are changed next."""
 
     def retire(self, block: ArgumentBlock) -> None:
         """Give an argument block back that no further execution uses, once those that run are over."""

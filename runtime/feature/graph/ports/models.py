@@ -118,7 +118,7 @@ class Launcher(Protocol):
         """Whether a stream waits for an execution."""
 
     def forget(self) -> None:
-        """Prepare everything anew for the next execution: queues or the notify of the end have changed."""
+        """Prepare everything again for the next execution: queues or the notify of the end have changed."""
 
     def look(self) -> None:
         """Let the next execution in each stream take the slow path."""
@@ -184,7 +184,7 @@ class Model(BoundModel, Protocol):
 
     @property
     def executor(self) -> int:
-        """Who executes it, as the task scheduler is told."""
+        """Who executes it, in messages to the task scheduler."""
 
     @property
     def texts(self) -> dict[Node, str]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Branch:
     """One user stream's part of a graph.
 
-    Prepared launches put tasks into the graph's stream, up to `edge` entries, unless each task has to be looked at.
+    Prepared launches put tasks into the graph's stream, up to `edge` entries, unless only the slow path may.
     """
 
     __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "sink", "streams", "user")
@@ -51,7 +51,7 @@ class Branch:
         """The task group that is being recorded in it."""
         self._lock = threading.Lock()
         self.epoch = EpochFlag()
-        """Blocked while each task has to be looked at; another one with each stream of the graph."""
+        """Blocked while launches have to take the slow path; renewed with each stream of the graph."""
         self.edge = 0
         self.settle()
 
@@ -69,7 +69,7 @@ class Branch:
     def prepared_launch(
         self, program: Closable, task: CoreKernel, info: TaskInfo, slow: Callable[[int], object] | None = None
     ) -> Callable[[int], Any] | None:
-        """Return what puts launches into the graph by the address of their block; None where each has to be looked at.
+        """Return the prepared send of captured launches, by the address of their block; None: slow path only.
 
         Args:
             slow: what it calls with the address where it puts nothing: the graph's stream is full, a task group is
@@ -95,7 +95,9 @@ class Branch:
         return self.graph.arguments.take(size_bytes)
 
     def ready(self) -> Stream:
-        """Return the graph's stream for the next task, a new one when the last is full; a failure spoils the capture.
+        """Return the graph's stream for the next task, a new one when the last is full.
+
+        A failure invalidates the capture.
 
         Raises:
             ResourceExhausted: no stream or queue is left for going on.
@@ -162,7 +164,7 @@ class Branch:
             )
 
     def reset_outside(self, event: EventPort, *, recorded: bool) -> None:
-        """Refuse a reset of an event that is not part of the graph; STARS v2 lets it pass where it changes nothing.
+        """Refuse a reset of an event that is not part of the graph; STARS v2 accepts it where it changes nothing.
 
         Raises:
             NotSupported 207000: it cannot be part of a graph.

@@ -21,7 +21,7 @@ _MAKE = "make the event with device.create_event(), in C aclrtCreateEventExWithF
 
 
 def record(stream: Stream, event: Event) -> None:
-    """Let each execution of the graph that a stream is captured into record an event for the world outside.
+    """Let each execution of the graph that a stream is captured into record an event for streams outside of it.
 
     Raises:
         NotSupported 207000: the event keeps time, is shared or keeps one signal for life, the graph has hardware queues

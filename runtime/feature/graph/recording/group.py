@@ -29,11 +29,11 @@ class TaskGroup:
         self.error: errors.RuntimeFault | None = None
         """What came in between while it was recorded."""
         self.updater: Stream | None = None
-        """The stream that fills it anew."""
+        """The stream whose launches replace its kernels."""
         self.handle = 0
 
     def check(self, label: TaskInfo) -> None:
-        """Refuse what is no kernel: 507009 (EE1006); the group is spoiled."""
+        """Refuse what is no kernel: 507009 (EE1006); the end of the group fails then."""
         fusion = label.type is TaskType.FUSION_KERNEL and self.branch.graph.device.chip.traits.fusion_in_groups
         if label.type not in KERNELS and not fusion:
             self.error = no_kernel(label, "recorded in")

@@ -1,6 +1,6 @@
 """What the streams of a model hold, in order.
 
-Captured launches only note what a node is made from, because many graphs are executed without a look at their nodes.
+Captured launches only record what a node is made from, because most graphs are executed without anybody listing nodes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NodeList:
         self.sites = os.environ.get(VARIABLE) == "1"
         """Whether nodes of a model made by hand note where they were submitted (NPUHAL_TRACE_CREATION=1)."""
         self.made: list[Node] = []
-        """The first nodes: those that were looked at."""
+        """The first nodes: those that were made."""
         self._lock = threading.Lock()
         self.later: list[Seen] = []
         """The tasks behind them; whoever submits one may append to it."""
@@ -63,7 +63,7 @@ class NodeList:
         self.add(Node(stream, stream, ids, count, info, task, arguments, origin))
 
     def spoil(self, failure: BaseException) -> None:
-        """Take no note: whoever submitted the task is told."""
+        """Do nothing: the caller of submit gets the error."""
 
     def recorder(self, user: Stream, stream: Stream, info: TaskInfo, task: CoreKernel) -> LaunchRecorder:
         """Return what records launches that differ in nothing but their arguments, and what makes their nodes."""

@@ -143,7 +143,7 @@ class GraphRecording:
 
     @property
     def unhindered(self) -> bool:
-        """Whether tasks are taken without a look at each."""
+        """Whether launches may take the fast path."""
         return self._graph.state is GraphState.CAPTURING and not self.open_groups
 
     @property
@@ -152,7 +152,7 @@ class GraphRecording:
         return [group for group in self.groups if group.recording]
 
     def settle(self) -> None:
-        """Let all branches decide again whether prepared launches may pass by."""
+        """Let all branches decide again whether launches may take the fast path."""
         for branch in self.branches:
             branch.settle()
             branch.user.launchers.clear()
@@ -187,7 +187,7 @@ class GraphRecording:
                 group.nodes.append(node)
 
     def launch_recorder(self, stream: Stream, task: CoreKernel, info: TaskInfo) -> LaunchRecorder | None:
-        """Return what records launches that differ in nothing but their arguments; None where each is looked at."""
+        """Return what records launches that differ in nothing but their arguments; None: slow path only."""
         return None if self.sites else self._graph.node_list.recorder(self._users[stream], stream, info, task)
 
     def describe_last(self, stream: Stream, kind: NodeKind, event: EventPort, *, external: bool = False) -> Node:

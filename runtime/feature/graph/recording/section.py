@@ -53,7 +53,7 @@ class DryRunSection:
 
 
 class GroupSection:
-    """`with stream.task_group() as group:` inside of a capture; kernels of the block can be launched anew later."""
+    """`with stream.task_group() as group:` inside of a capture; its kernels can get other parameters later."""
 
     __slots__ = ("_stream",)
 

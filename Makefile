@@ -8,16 +8,17 @@ PY     := $(VENV)/bin/python
 # Tests start hundreds of interpreters: each would compile all packages anew where the environment forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint ruff mypy pytest schedules docs docs-if-possible bench soak soak-long soak-machines \
-	soak-schedules test-browser test-triton clean
+.PHONY: help demo test lint ruff mypy pytest schedules docs docs-if-possible bench soak soak-stress soak-fuzz \
+	soak-sweeps-direct soak-sweeps-abi soak-machines soak-schedules soak-orders test-browser test-triton clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
 	@echo "make lint    ruff and mypy alone"
 	@echo "make docs    the documentation site, in build/site; every warning is an error"
 	@echo "make bench   what each call costs, beside a calibration row"
-	@echo "make soak    the long runs that make test leaves out: soak-long (stress, fuzz, many graphs), soak-machines"
-	@echo "             (the contract on all machines), soak-schedules (the contract in many orders)"
+	@echo "make soak    the long runs that make test leaves out, in parts of less than an hour, and their totals: soak-stress,"
+	@echo "             soak-fuzz (random programs), soak-sweeps-direct and -abi (every driver call fails once), soak-machines"
+	@echo "             (the contract on all machines), soak-schedules and soak-orders (the contract in many orders)"
 	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
 	@echo "make test-triton    @triton.jit kernels with the front end of Triton-Ascend, if its wheel is to be had"
 	@echo "make clean   remove the virtual environment and all caches"
@@ -61,22 +62,38 @@ $(VENV)/.docs: $(VENV)/.ready pyproject.toml
 bench: $(VENV)/.ready
 	$(VENV)/bin/npuhal bench
 
-soak: soak-long soak-machines soak-schedules
+# Each part ends within the hour on two quiet cores, or is ended and counted as failed; the table says what was tried.
+SOAK_PARTS := stress fuzz sweeps-direct sweeps-abi machines schedules orders
+SOAK       := timeout 3600 $(PY) -m pytest -n $(JOBS)
+soak: $(VENV)/.ready
+	@rm -rf soak; mkdir -p soak
+	@for part in $(SOAK_PARTS); do $(MAKE) --no-print-directory soak-$$part || true; done
+	@$(PY) -m tests.tools.soak_totals soak $(SOAK_PARTS)
 
-soak-long: $(VENV)/.ready
-	$(PY) -m pytest tests -m soak --ignore=tests/contract --timeout=1800 -n $(JOBS)
-	$(PY) -m pytest tests -m "hypothesis and not soak" --hypothesis-profile=soak --timeout=1800 -n $(JOBS)
+soak-stress: $(VENV)/.ready
+	$(SOAK) tests -m soak --ignore=tests/contract --ignore=tests/sweep --timeout=1800 --junitxml=soak/stress.xml
+
+soak-fuzz: $(VENV)/.ready
+	$(SOAK) tests -m "hypothesis and not soak" --hypothesis-profile=soak --timeout=1800 --junitxml=soak/fuzz.xml
+
+soak-sweeps-direct: $(VENV)/.ready
+	$(SOAK) tests/sweep -m soak -k "fake://" --timeout=1800 --junitxml=soak/sweeps-direct.xml
+
+soak-sweeps-abi: $(VENV)/.ready
+	$(SOAK) tests/sweep -m soak -k "fake-abi://" --timeout=1800 --junitxml=soak/sweeps-abi.xml
 
 soak-machines: $(VENV)/.ready
-	$(PY) -m pytest tests/contract -m soak --timeout=600 -n $(JOBS)
+	$(SOAK) tests/contract -m soak --timeout=600 --junitxml=soak/machines.xml
 
 # Every test in a few orders, on the chip, tier, seed and path that make test gives it; in many orders where the order is
 # what is tested.
 ORDERED := callbacks checkers events graphs_outside graphs_queues streams
 soak-schedules: $(VENV)/.ready
-	$(PY) -m pytest tests/contract -m "not soak" -k "fake-ascend" --npu-schedules=6 --timeout=600 -n $(JOBS)
-	$(PY) -m pytest $(ORDERED:%=tests/contract/test_%.py) -m "not soak" -k "fake-ascend" --npu-schedules=40 \
-		--npu-seed=7 --timeout=600 -n $(JOBS)
+	$(SOAK) tests/contract -m "not soak" -k "fake-ascend" --npu-schedules=6 --timeout=600 --junitxml=soak/schedules.xml
+
+soak-orders: $(VENV)/.ready
+	$(SOAK) $(ORDERED:%=tests/contract/test_%.py) -m "not soak" -k "fake-ascend" --npu-schedules=40 --npu-seed=7 \
+		--timeout=600 --junitxml=soak/orders.xml
 
 test-browser: $(VENV)/.ready
 	$(PY) -m pytest tests/browser -rs
@@ -101,4 +118,4 @@ $(VENV)/.ready: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TRITON_VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRITON_VENV) build dist soak *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

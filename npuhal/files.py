@@ -1,4 +1,7 @@
-"""Files that people name: their content at once, or why there is none; no pipe without a writer is waited for."""
+"""Files that people name: their content at once, or why there is none; no pipe without a writer is waited for.
+
+What is written is there as a whole or not at all: what was there before stays until the new content is complete.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["BadText", "load_json", "read_bytes", "read_text"]
+__all__ = ["BadText", "load_json", "read_bytes", "read_text", "write_whole"]
 
 _MOST_PIPED = 1 << 28
 """Bytes taken from what is no file, so that an endless device is refused (/dev/zero)."""
@@ -87,3 +90,21 @@ def load_json(content: bytes | str, refuse_constant: Callable[[str], Any] | None
         return json.loads(text.removeprefix("\ufeff"), parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file under another name beside it, then rename it; OSError leaves what was there as it was.
+
+    What is no ordinary file (a pipe, /dev/stdout) is written to directly.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

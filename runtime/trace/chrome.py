@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from npuhal.files import write_whole
 from runtime.launch.task_records import PHASES, REST
 from runtime.trace.device import Executed
 from runtime.trace.model import Bar, Task, Trace
@@ -169,4 +170,4 @@ def write(trace: Trace, path: Path) -> None:
     """Write the trace; open it at ui.perfetto.dev or chrome://tracing."""
     about = {"url": trace.url, "chip": trace.chip, "device clock": trace.clock, "SQEs not seen": trace.unseen}
     document = {"traceEvents": list(events(trace)), "displayTimeUnit": "ns", "otherData": about}
-    path.write_text(json.dumps(document, separators=(",", ":"), default=str), encoding="utf-8")
+    write_whole(path, json.dumps(document, separators=(",", ":"), default=str))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from runtime.testing.sweeps.sweep import sweep
@@ -12,22 +14,23 @@ SAMPLE = 4
 MAIN = ("fake://ascend910b1", "fake-abi://ascend950pr_9599")
 
 
-def check(url: str, stage: str, sample: int) -> None:
+def check(url: str, stage: str, sample: int, record: Callable[[str, object], None]) -> None:
     try:
         report = sweep(STAGES[stage], url, sample=sample)
     except Unsupported as missing:
         pytest.skip(str(missing))
+    record("cases", report.counts["cases"])
     assert report.good, f"\n{report}"
 
 
 @pytest.mark.parametrize("url", MAIN)
 @pytest.mark.parametrize("stage", STAGES)
-def test_some_failures(url: str, stage: str) -> None:
-    check(url, stage, SAMPLE)
+def test_some_failures(url: str, stage: str, record_property: Callable[[str, object], None]) -> None:
+    check(url, stage, SAMPLE, record_property)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("url", [f"{tier}://{chip}" for chip in CHIPS for tier in TIERS])
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_failure(url: str, stage: str) -> None:
-    check(url, stage, 0)
+def test_every_failure(url: str, stage: str, record_property: Callable[[str, object], None]) -> None:
+    check(url, stage, 0, record_property)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from npuhal.files import write_whole
 from runtime.testing.campaigns.jobs import Failure, Job, Result
 
 _DONE = "done.jsonl"
@@ -49,12 +50,6 @@ class Folder:
         self._counts[failure.cause] = self._counts.get(failure.cause, 0) + failure.count
         path = self.path / f"{failure.name}.py"
         if not path.exists():
-            self._write(path, failure.replay)
+            write_whole(path, failure.replay)
         said = f"found {self._counts[failure.cause]} times\ncause: {failure.cause}\n\n{failure.text}\n"
-        self._write(path.with_suffix(".txt"), said)
-
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        part = path.with_name(path.name + ".part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        write_whole(path.with_suffix(".txt"), said)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from npuhal.files import write_whole
 from runtime.testing.campaigns.jobs import Failure, Job, Result
 
 PATIENCE_S = 600.0
@@ -102,9 +103,7 @@ def main(arguments: list[str]) -> int:
     faulthandler.dump_traceback_later(max(patience_s - _LAST_WORDS_S, patience_s / 2), exit=True)
     data = json.dumps(do(kind, facts).to_data())
     faulthandler.cancel_dump_traceback_later()
-    part = answer.with_suffix(".part")
-    part.write_text(data, encoding="utf-8")
-    part.replace(answer)
+    write_whole(answer, data)
     return 0
 
 

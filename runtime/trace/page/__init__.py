@@ -15,6 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from npuhal.files import write_whole
 from runtime.launch.task_records import PHASES, REST, SEND, WAIT
 from runtime.trace import verdict
 from runtime.trace.chrome import threads_of
@@ -46,7 +47,7 @@ def render(trace: Trace) -> str:
 
 def write(trace: Trace, path: Path) -> None:
     """Write the page."""
-    path.write_text(render(trace), encoding="utf-8")
+    write_whole(path, render(trace))
 
 
 def _count(number: int, one: str, many: str) -> str:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,15 @@ class Row:
     """The id of the message, "" for none."""
     chip: str
     test: dict[str, Any] | None
+    derived: bool = False
+    """Whether the test is what its words allow, not one that the table gives."""
+    chips: tuple[str, ...] = ()
+    """The chips that get to the row."""
 
-    @property
-    def chips(self) -> list[str]:
-        """The chips that the row is for."""
-        return [name for name, family in CHIPS.items() if self.chip in ("", family, name)]
+    def __post_init__(self) -> None:
+        if not self.chips:
+            named = [name for name, family in CHIPS.items() if self.chip in ("", family, name)]
+            object.__setattr__(self, "chips", tuple(named))
 
 
 def read(path: Path) -> Iterator[Row]:
@@ -58,12 +62,20 @@ def read(path: Path) -> Iterator[Row]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     table = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
     for function, entry in table["functions"].items():
+        refused: set[str] = set()  # chips that lack what the function is about do not get to the rows behind that one
         for number, row in enumerate(entry.get("checks") or [], 1):
             test = row.get("test")
             if test is None and "reason" not in row:
                 test = derive(str(row["when"]))
             message = "" if str(row["err"]) == "none" else str(row["err"])
-            yield Row(function, number, str(row["when"]), row["ret"], message, str(row.get("chip", "")), test)
+            chip, derived = str(row.get("chip", "")), "test" not in row
+            found = Row(function, number, str(row["when"]), row["ret"], message, chip, test, derived)
+            chips = [chip for chip in found.chips if chip not in refused]
+            yield found if len(chips) == len(found.chips) else replace(
+                found, chips=tuple(chips), test=test if chips else None
+            )
+            if test is not None and "plain" in test:
+                refused.update(chips)
 
 
 def derive(when: str) -> dict[str, Any] | None:
@@ -92,7 +104,7 @@ _PATTERNS: list[tuple[str, Any]] = [
     (rf"(?:the )?(\w+) is not null and is dead, foreign or of another kind{_REMARK}", lambda m: {"dead": m[1]}),
     (rf"(?:the )?(\w+) belongs to another context than the current one{_REMARK}", lambda m: {"foreign": m[1]}),
     (rf"(\w+) == ({_NUMBER}){_REMARK}", lambda m: _value(m[1], _integer(m[2]))),
-    (rf"(\w+) (?:!=|is not) ({_NUMBER}){_REMARK}", lambda m: _value(m[1], 77)),
+    (rf"(\w+) (?:!=|is not) ({_NUMBER})(?: \([^()]*\))?", lambda m: _value(m[1], _integer(m[2]) + 1)),
     (rf"(\w+) > ({_NUMBER}){_REMARK}", lambda m: _value(m[1], _integer(m[2]) + 1)),
     (rf"(\w+) < ({_NUMBER})(?: or \w+ .*)?{_REMARK}", lambda m: _value(m[1], _integer(m[2]) - 1)),
     (rf"(\w+) is not null{_REMARK}", lambda m: _value(m[1], "set")),
@@ -102,6 +114,7 @@ _PATTERNS: list[tuple[str, Any]] = [
     (r"(deviceId) (?:is )?not in the visible list.*", lambda m: _value(m[1], 999)),
     (r"(deviceId) >= number of devices", lambda m: _value(m[1], 999)),
     (r"(\w+) (?:is not|is no|not one of|not a) (?:known|one of).*", lambda m: _value(m[1], 77)),
-    (r"chip without (?:counting notifies|cmo descriptor|SIMT).*", lambda m: {"plain": True}),
+    (r"chip without (?:counting notifies|cmo descriptor|SIMT|device groups|the inter-core sync address).*",
+     lambda m: {"plain": True}),
 ]
 """Conditions that need nothing but arguments, a thread, a context, a capture or a binding."""

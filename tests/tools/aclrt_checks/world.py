@@ -387,6 +387,7 @@ _VALUES: dict[Any, Any] = {
     ("aclrtFreeHostWithDevSync", "hostPtr"): _fresh("pinned memory"),
     ("aclrtDestroyContext", "context"): _fresh("context"),
     ("aclrtAllocatorDestroyDesc", "allocatorDesc"): _fresh("allocator"),
+    ("aclmdlRICaptureThreadExchangeMode", "mode"): lambda world: world.host,
     ("aclrtSnapShotProcessBackup", "args"): 0, ("aclrtSnapShotProcessRestore", "args"): 0,
     "deviceInfo": 0, "canAccessPeer": None, "peerDeviceId": 1, "userDevid": 0, "userDevId": 0, "logicDevId": 0,
     "phyDevId": 0, "otherDeviceId": 1, "srcDeviceId": 0, "dstDeviceId": 1, "dstDevId": 1, "index": 0, "msgLen": 1,

@@ -316,7 +316,10 @@ def _kernel(acl: Acl, call: str, handle: int) -> Kernel:
 # -- exceptions ----------------------------------------------------------------------------------------------------
 
 
-@entry(null("info", "devArgsPtr", "devArgsLen"))
+_NO_EXCEPTION = null("info", code="ACL_ERROR_INVALID_EXCEPTION_INFO")
+
+
+@entry(_NO_EXCEPTION, null("devArgsPtr", "devArgsLen"))
 def aclrtGetArgsFromExceptionInfo(
     acl: Acl, info: Info, devArgsPtr: Out[Address], devArgsLen: Out[U32]
 ) -> None:
@@ -324,7 +327,7 @@ def aclrtGetArgsFromExceptionInfo(
     devArgsPtr.value, devArgsLen.value = info.arguments
 
 
-@entry(null("info", "func"))
+@entry(_NO_EXCEPTION, null("func"))
 def aclrtGetFuncHandleFromExceptionInfo(acl: Acl, info: Info, func: Out[Handle]) -> None:
     """Return the function of the failed kernel; 107000 where it was none, or of no registered binary."""
     call = "aclrtGetFuncHandleFromExceptionInfo"

@@ -77,9 +77,7 @@ class Check:
         return errors.fault(self.code, text, ee=self.message, params=params, hint=hint)
 
 
-_ACL_CODES = (
-    "ACL_ERROR_INVALID_PARAM", "ACL_ERROR_FEATURE_UNSUPPORTED", "ACL_ERROR_INVALID_EXCEPTION_INFO", 100000, 200006,
-)  # fmt: skip
+_ACL_CODES = ("ACL_ERROR_INVALID_PARAM", "ACL_ERROR_FEATURE_UNSUPPORTED", 100000, 200006)
 
 
 def _parameters(message: str) -> tuple[str, ...]:

@@ -216,10 +216,13 @@ def object_of(acl: Acl, call: str, kind: type[Kind], **handle: int | None) -> Ki
     return found
 
 
-def wrong(call: str, value: object, name: str, expected: object, hint: str = "") -> errors.RuntimeFault:
-    """Return the acl layer's answer to a value out of its range: 100000 with EH0007."""
+def wrong(
+    call: str, value: object, name: str, expected: object, hint: str = "", message: str = "EH0007"
+) -> errors.RuntimeFault:
+    """Return the acl layer's answer to a wrong value: 100000 with EH0007, or EH0009 where others decide what is right.
+    """
     return errors.fault(
-        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}; expected {expected}", ee="EH0007",
+        "ACL_ERROR_INVALID_PARAM", f"{call}: {name} is {value}; expected {expected}", ee=message,
         params=(call, value, name, expected), hint=hint,
     )
 

@@ -36,6 +36,7 @@ class World:
         self.acl = Acl(f"fake://{SOCS[chip]}?devices=2&seed=1&kernels=noop")
         self._kept: list[Any] = []
         self._made: dict[str, Any] = {}
+        self._folders: list[tempfile.TemporaryDirectory[str]] = []
         self._named: dict[str, Any] = {}
         """What the calls before a row's have given."""
         self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -53,6 +54,8 @@ class World:
         """End the process."""
         self._work.put(None)
         self.acl.close()
+        for folder in self._folders:
+            folder.cleanup()
 
     def call(self, entry: Entry, given: dict[str, Any], *, elsewhere: bool = False) -> tuple[Any, str]:
         """Make a call, on a thread without a context if so asked; return the answer and the first message's id."""
@@ -119,8 +122,7 @@ class World:
 
     def file(self, text: str) -> str:
         """Return the path of a file with this text."""
-        folder = tempfile.TemporaryDirectory(prefix="checks")
-        self._kept.append(folder)
+        self._folders.append(folder := tempfile.TemporaryDirectory(prefix="checks"))
         path = Path(folder.name) / "file"
         path.write_text(text)
         return str(path)

@@ -316,10 +316,7 @@ def _kernel(acl: Acl, call: str, handle: int) -> Kernel:
 # -- exceptions ----------------------------------------------------------------------------------------------------
 
 
-_NO_EXCEPTION = null("info", code="ACL_ERROR_INVALID_EXCEPTION_INFO")
-
-
-@entry(_NO_EXCEPTION, null("devArgsPtr", "devArgsLen"))
+@entry(null("info", "devArgsPtr", "devArgsLen"))
 def aclrtGetArgsFromExceptionInfo(
     acl: Acl, info: Info, devArgsPtr: Out[Address], devArgsLen: Out[U32]
 ) -> None:
@@ -327,7 +324,7 @@ def aclrtGetArgsFromExceptionInfo(
     devArgsPtr.value, devArgsLen.value = info.arguments
 
 
-@entry(_NO_EXCEPTION, null("func"))
+@entry(null("info", "func"))
 def aclrtGetFuncHandleFromExceptionInfo(acl: Acl, info: Info, func: Out[Handle]) -> None:
     """Return the function of the failed kernel; 107000 where it was none, or of no registered binary."""
     call = "aclrtGetFuncHandleFromExceptionInfo"

@@ -12,6 +12,7 @@ from runtime.capi.aclrt.checks import null
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
+from runtime.driver.message_queue import NAME_BYTES
 from runtime.feature.messages import SENDABLE, Channel, Item, ItemKind
 from runtime.memory.location import Location, locate
 
@@ -58,10 +59,12 @@ def acltdtCreateDataItem(
     """Make an item and return its handle; NULL when dimensions and kind do not go together."""
     call, kind, count = "acltdtCreateDataItem", tdtType, dimNum
 
-    if bool(dims) != bool(count) or count > _MOST_DIMS:
-        raise _wrong(call, count, "dimNum", f"[1, {_MOST_DIMS}] with dims, 0 without")
+    if bool(dims) != bool(count):
+        raise wrong(call, count, "dimNum", f"[1, {_MOST_DIMS}] with dims, 0 without", message="EH0009")
+    if count > _MOST_DIMS:
+        raise wrong(call, count, "dimNum", f"[0, {_MOST_DIMS}]")
     if kind != ItemKind.TENSOR and dims:
-        raise _wrong(call, dims, "dims", "NULL for what is no tensor")
+        raise wrong(call, dims, "dims", "NULL for what is no tensor")
     if kind != ItemKind.TENSOR:
         return acl.runtime.handles.add(DataItem(kind, _UNDEFINED, (), 0, 0))
     sizes = tuple((ctypes.c_int64 * count).from_address(dims)) if dims else ()
@@ -111,7 +114,7 @@ def acltdtGetDimsFromItem(acl: Acl, dataItem: Handle, dims: Address, dimNum: Siz
     call, count = "acltdtGetDimsFromItem", dimNum
     item = _item(acl, call, dataItem)
     if bool(dims) != bool(count) or count < len(item.dims):
-        raise _wrong(call, count, "dimNum", f"{len(item.dims)} or more with dims, 0 without")
+        raise wrong(call, count, "dimNum", f"{len(item.dims)} or more with dims, 0 without", message="EH0009")
     if dims:
         ctypes.memmove(dims, (ctypes.c_int64 * count)(*item.dims), 8 * len(item.dims))
 
@@ -154,7 +157,7 @@ def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
     if item.address:
         on_device = _is_on_device(acl, item.address)
         if target.on_device not in (None, on_device):
-            raise _wrong(call, hex(item.address), "dataItem", "data on the side where that of the others is")
+            raise wrong(call, hex(item.address), "dataItem", "data where that of the others is", message="EH0009")
         target.on_device = on_device
     target.items.append(dataItem)
 
@@ -165,7 +168,7 @@ def acltdtGetDataItem(acl: Acl, dataset: Handle, index: Size) -> Handle:
     call = "acltdtGetDataItem"
     items = _dataset(acl, call, dataset).items
     if index >= len(items):
-        raise _wrong(call, index, "index", f"less than {len(items)}")
+        raise wrong(call, index, "index", f"less than {len(items)}", message="EH0009")
     return items[index]
 
 
@@ -223,7 +226,7 @@ def acltdtSendTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32) ->
     items = [_item(acl, call, each) for each in source.items]
     for item in items:
         if item.kind not in SENDABLE:
-            raise _wrong(call, item.kind, "kind of an item", "a tensor, the end of a sequence, or abnormal")
+            raise wrong(call, item.kind, "kind of an item", "a tensor, the end of a sequence, or abnormal")
     channel.send_items(
         [Item(ItemKind(item.kind), item.data_type, item.dims, _read(acl, item)) for item in items],
         timeout_ms=timeout,
@@ -236,7 +239,7 @@ def acltdtReceiveTensor(acl: Acl, handle: Handle, dataset: Handle, timeout: I32)
     call = "acltdtReceiveTensor"
     channel, target = _channel(acl, call, handle), _dataset(acl, call, dataset)
     if target.items and not target.received:
-        raise _wrong(call, len(target.items), "items of dataset", "none, or received ones")
+        raise wrong(call, len(target.items), "items of dataset", "none, or received ones")
     name, items = channel.receive_items(timeout_ms=timeout)
     _forget(acl, target)
     target.received, target.name = True, name
@@ -260,7 +263,10 @@ def acltdtQueryChannelSize(acl: Acl, handle: Handle, size: Out[Size]) -> None:
 def _create(acl: Acl, call: str, deviceId: int, name: str | None, capacity: int) -> int:
     if name is None:
         need(call, name=name)
-    return acl.runtime.handles.add(Channel(acl.runtime.device(deviceId), name or "", capacity))
+    text = name or ""
+    if len(text.encode()) > NAME_BYTES:
+        raise wrong(call, text, "name", f"at most {NAME_BYTES} bytes", message="EH0009")
+    return acl.runtime.handles.add(Channel(acl.runtime.device(deviceId), text, capacity))
 
 
 def _read(acl: Acl, item: DataItem) -> bytes:

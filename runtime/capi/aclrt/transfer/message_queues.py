@@ -10,7 +10,7 @@ import ctypes
 
 from npuhal.records import dataclass, field
 from runtime import errors
-from runtime.capi.aclrt.checks import null, zero
+from runtime.capi.aclrt.checks import null, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
@@ -52,7 +52,7 @@ def acltdtSetQueueAttr(acl: Acl, attr: Handle, type: Enum, len: Size, param: Add
     need(call, param=param)
     capacity = _size_of_kind(call, type)
     if not size or size > capacity:
-        raise wrong(call, size, "len", f"[1, {capacity}]")
+        raise wrong(call, size, "len", f"[1, {capacity}]", message="EH0009")
     data = ctypes.string_at(param, size).ljust(capacity, b"\0")
     if capacity == _WORD:
         found.depth = int.from_bytes(data, "little")
@@ -75,7 +75,7 @@ def acltdtGetQueueAttr(
     need(call, param=param, paramRetSize=paramRetSize)
     capacity = _size_of_kind(call, type)
     if len < capacity:
-        raise wrong(call, len, "len", f"{capacity} or more")
+        raise wrong(call, len, "len", f"{capacity} or more", message="EH0009")
     value = ctypes.addressof(found.name) if capacity == _POINTER else found.depth
     ctypes.memmove(param, value.to_bytes(capacity, "little"), capacity)
     paramRetSize.value = capacity
@@ -100,7 +100,10 @@ def acltdtDestroyQueue(acl: Acl, qid: U32) -> None:
     del acl.queues[queue.device.user_id, queue.number]
 
 
-@entry(null("data"), zero("dataSize"), null("dataSize"))
+@entry(
+    null("data"), zero("dataSize"),
+    refuse("userDataSize and not userData", "userData", "the bytes that userDataSize counts", "EH0008"),
+)  # fmt: skip
 def acltdtEnqueueData(
     acl: Acl, qid: U32, data: Address, dataSize: Size, userData: Address, userDataSize: Size,
     timeout: I32, rsv: U32,

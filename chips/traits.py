@@ -99,11 +99,11 @@ class SchedulerTraits:
 
     # device
     message_version: bool
-    """The AICPU is told the version of its messages when the device is opened."""
+    """The AICPU gets the version of its messages when the device is opened."""
     error_ring_elements: int
     error_ring_element_bytes: int
     error_ring_physical: bool
-    """The scheduler is told the physical address of the error ring."""
+    """The scheduler gets the physical address of the error ring."""
     stacks_by_core: bool
     """Stacks are counted by cores; otherwise the chip states the size of their pool."""
     checks_broken_memory: bool

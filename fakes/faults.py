@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fakes.executor.task import Task
 
 _EVERY = ""
-"""Stands for the name of a function where calls of all are looked at."""
+"""Stands for all functions in a rule."""
 
 
 class Effect(Enum):

@@ -73,7 +73,7 @@ NODES = (
 
 
 class NodeState(NamedTuple):
-    """What a look at one node found."""
+    """The state of one device node."""
 
     path: str
     """The path as users know it (without the root that stood for `/`)."""

@@ -18,7 +18,7 @@ LOG.addHandler(logging.NullHandler())
 CHANNEL = "/dev/hisi_hdc"
 """Node whose absence lets the driver's library wait while it is loaded (not on UB machines)."""
 SLOW_S = 3.0
-"""A load that takes longer is told about."""
+"""A load that takes longer is logged."""
 _LOCK = threading.Lock()
 
 

@@ -199,7 +199,7 @@ else:
         return _Plan(found, {"frozen": base.__dataclass_params__.frozen})
 
     def _slotted(cls, plan, added):
-        """Return the class anew with slots for its fields: `__slots__` counts only while a class is made."""
+        """Return a copy of the class with slots for its fields: `__slots__` counts only while a class is made."""
         taken = {name for base in cls.__mro__[1:-1] for name in _slots_of(base)}
         space = dict(cls.__dict__)
         space["__slots__"] = tuple(name for name in plan.fields if name not in taken)

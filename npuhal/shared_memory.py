@@ -26,7 +26,7 @@ class SharedMemory:
     """
 
     registered = True
-    """Whether host memory that was registered can be looked at: not where it is another process's."""
+    """Whether registered host memory can be read here: not where it is another process's."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, tuple[int, ctypes.Array[ctypes.c_char]]] = {}
@@ -44,7 +44,7 @@ class SharedMemory:
             self._add(start, before["size"])
 
     def forget(self, name: str, before: Mapping[str, Any]) -> None:
-        """Take note of a call that is about to end a block: it must not be looked at afterwards."""
+        """Forget a block that a call is about to end: it must not be read afterwards."""
         if name == "halMemFree":
             self._blocks.pop(before["pp"], None)
         elif name in ("halHostUnregister", "halHostUnregisterEx"):

@@ -18,7 +18,7 @@ from chips.tasks import WaitFor
 from npuhal.records import dataclass
 
 MAX_POLLS = 15
-"""Times a wait looks at the value before it gives way."""
+"""Times a wait reads the value before it lets other queues run."""
 
 _LOG_ENABLE = 0x4000  # bit 14 of a queue's profiling word in the swap buffer
 _WAIT_BYTE = 0  # awsize code of 8 bits; other sizes are read as 64 bits
@@ -62,15 +62,8 @@ _QUEUE_FROM_MEMORY = """
 
 _END = "end: nop\n"
 
-# v100, queue known: "paused" is the flag of this wait in memory
-_V100 = """
-success: ld.d   r2, [$paused]
-        setpc   r1, drain
-        beq     r2, r0, drain
-        li      r4, $paused
-        sb      r0, [r4]
-        setpc   r1, end
-        bne     r2, r0, end
+# a wait that has not paused its queue yet notes that it does, where profiling asks for it
+_PAUSE = """
 failure: ld.d   r2, [$paused]
         setpc   r1, again
         bne     r2, r0, again
@@ -80,7 +73,18 @@ failure: ld.d   r2, [$paused]
         li      r4, $paused
         li      r5, 1
         sb      r5, [r4]
+"""
+
+# v100, queue known: "paused" is the flag of this wait in memory
+_V100 = f"""
+success: ld.d   r2, [$paused]
+        setpc   r1, drain
+        beq     r2, r0, drain
+        li      r4, $paused
+        sb      r0, [r4]
         setpc   r1, end
+        bne     r2, r0, end
+{_PAUSE}        setpc   r1, end
         bne     r3, r0, end
 again:  goto    r5, $sq, $head_before
         setpc   r1, end
@@ -165,16 +169,7 @@ success: ld.d   r2, [$paused]
         {_V2_SET_LOG.format(mask=_LOG_ENABLE, op="or")}
         setpc   r1, end
         beq     r2, r2, end
-failure: ld.d   r2, [$paused]
-        setpc   r1, again
-        bne     r2, r0, again
-        ld.d    r3, [$profiling]
-        setpc   r1, again
-        beq     r3, r0, again
-        li      r4, $paused
-        li      r5, 1
-        sb      r5, [r4]
-        {_V2_SET_LOG.format(mask=0xFFFFFFFF & ~_LOG_ENABLE, op="and")}
+{_PAUSE}        {_V2_SET_LOG.format(mask=0xFFFFFFFF & ~_LOG_ENABLE, op="and")}
         setpc   r1, again
         beq     r3, r3, again
 again:  goto    r5, $sq, $head_before

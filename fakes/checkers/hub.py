@@ -70,7 +70,7 @@ class Checks:
 
     @property
     def reports(self) -> Reports:
-        """What was found until now; waits that stand still are looked at first."""
+        """What was found until now; waits that make no progress are judged first."""
         with self.machine.lock:
             if DEADLOCK in self.wanted:
                 self._waits.look()
@@ -129,7 +129,7 @@ class Checks:
         return NOTHING if block is None or block.asked or block.parts else known
 
     def remark(self, what: str, device_id: int, sq_id: int) -> None:
-        """The runtime says whether the program goes by what is read; see `HalApi.remark`."""
+        """The runtime says whether the program uses what is read; see `HalApi.remark`."""
         if what == "observed":
             sq = self.machine.devices[device_id].queues.get(sq_id)
             queue = None if sq is None else self._queues.get(sq)

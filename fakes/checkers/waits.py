@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fakes.machine.queues import SubmissionQueue
 
 PATIENCE = 8000
-"""Polls in a row without any progress after which the caller is told instead of waiting on."""
+"""Polls in a row without progress after which the caller gets an error instead of waiting on."""
 _HOST_KINDS = frozenset({"host_callback"})
 _CALL = "host function"
 

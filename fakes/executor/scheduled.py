@@ -83,7 +83,7 @@ def _walk(task: Task, model: ScheduledModel) -> bool:
 
 
 def _stop(task: Task, model: ScheduledModel) -> None:
-    """End an execution; whoever waits for it is told that it was aborted."""
+    """End an execution; tasks that wait for it fail as aborted."""
     runner = model.runner if model.running else None
     model.stop()
     task.device.models.halt(model.model_id)

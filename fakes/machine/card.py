@@ -110,7 +110,7 @@ class Device:
             table.pop(number, None)
 
     def wake(self) -> None:
-        """Something changed that a waiting queue may wait for: look at all of them again."""
+        """Something changed that a waiting queue may wait for: try all of them again."""
         self.waiting.clear()
 
     # -- work ---------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Device:
                     self.machine.executor.expire(self, sq)
 
     def activate(self, sq: SubmissionQueue) -> None:
-        """Look at a queue again after the host changed its state or pointers."""
+        """Try a queue again after the host changed its state or pointers."""
         if sq.head != sq.tail:
             self.active[sq.sq_id] = sq
         else:

@@ -88,7 +88,7 @@ class Machine:
         self.dma = DmaCalls(self)
         self.send: Callable[[int, Any], int] = lambda _device, _info: 0
         self.on_leave: list[Callable[[int], None]] = []
-        """Told the logic id of a card that the process lets go to open it anew: what is no memory is gone."""
+        """Called with the logic id of a card that is closed to be opened again: all but its memory is gone."""
         self.on_close: list[Callable[[int], None]] = []
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
         self.closing = False

@@ -185,7 +185,7 @@ class Machine(Protocol):
 
     @property
     def lock(self) -> threading.RLock:
-        """Held by whoever looks at it or changes it."""
+        """Held by whoever reads or changes it."""
 
     @property
     def changed(self) -> Changed:
@@ -241,11 +241,11 @@ class Machine(Protocol):
 
     @property
     def on_close(self) -> list[Callable[[int], None]]:
-        """Told the logic id of a card that is closed."""
+        """Called with the logic id of a card that is closed."""
 
     @property
     def on_leave(self) -> list[Callable[[int], None]]:
-        """Told the logic id of a card that is let go to be opened anew."""
+        """Called with the logic id of a card that is closed to be opened again."""
 
     @property
     def log(self) -> deque[Executed]:

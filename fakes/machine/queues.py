@@ -170,7 +170,7 @@ class SubmissionQueue:
 
     @property
     def runnable(self) -> bool:
-        """Whether the device may look at the head: enabled, not paused, not held, not hanging, not empty."""
+        """Whether the device may execute the head: enabled, not paused, not held, not hanging, not empty."""
         return self.enabled and not (self.paused or self.held or self.hung) and self.head != self.tail
 
     def drop(self) -> None:

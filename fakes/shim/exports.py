@@ -79,7 +79,7 @@ _SHORT = {"u32": ctypes.c_uint, "i32": ctypes.c_int, "u64": ctypes.c_ulong, "i32
 def exports(driver_tree: int) -> tuple[Export, ...]:
     """Return the modelled functions of a tree of the driver by name, then those of the device-side starter.
 
-    The order is that of the numbers by which calls are told apart.
+    The order is that of the numbers that identify calls.
     """
     names = sorted(name for name in modelled() if absence(name, driver_tree) is None)
     driver = tuple(_export(prototypes.prototype(name)) for name in names)

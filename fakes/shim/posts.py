@@ -32,7 +32,7 @@ class Posts:
     """The ring of posted sends of one region, and what the program knows of the machine's queues."""
 
     def __init__(self, machine: Machine, region: Region, send: Callable[[int, Any], int]) -> None:
-        """Let the program post where the machine moves at calls only, and nobody looks at each of them."""
+        """Let the program post sends: the machine moves at calls only, and no checker or rule has to see them."""
         self._machine, self._send = machine, send
         self._header = self.header = region.header
         self._ring = self._header.base + self._header.posts
@@ -86,7 +86,7 @@ class Posts:
             slot.credit, slot.tail, slot.depth, slot.epoch = sq.credit, sq.tail, sq.depth, self._header.epoch
 
     def forget(self) -> None:
-        """Let the program ask anew about each queue."""
+        """Let the program ask again about each queue."""
         self._header.epoch += 1
 
     def waiting(self, change: int) -> None:

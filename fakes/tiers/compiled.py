@@ -89,7 +89,7 @@ class CompiledNullApi(NullApi):
         return wrapped
 
     def _show(self) -> None:
-        """Tell the library of queues that are new, or were made anew."""
+        """Tell the library of queues that are new, or were created again."""
         for number, device in enumerate(self.fake.devices):
             for sq_id, sq in device.queues.items():
                 key = number << _SQ_BITS | sq_id

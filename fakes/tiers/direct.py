@@ -110,7 +110,7 @@ class FakeApi(HalApi):
                 self.fake.checks.part(address, size)
 
     def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
-        """Let the checkers know what the program goes by."""
+        """Let the checkers know which reads the program uses."""
         if (checks := self.fake.checks) is not None:
             with self.fake.lock:
                 checks.remark(what, device_id, sq_id)

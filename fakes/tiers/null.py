@@ -36,7 +36,7 @@ class NullApi(DirectApi):
 
     def __init__(self, url: str, machine: Machine) -> None:
         self._begun: list[dict[int, SubmissionQueue]] = [{} for _ in machine.devices]
-        """Per card the queues whose first task was sent; the others are looked at."""
+        """Per card the queues whose first task was sent; the others take the slow path."""
         self._delivered: set[tuple[int, int]] = set()
         """Card and number of queues that have a report, until it was asked whether they have one."""
         self._header = machine.plugin.layouts["header"]

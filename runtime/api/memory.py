@@ -176,7 +176,7 @@ class DeviceMemory(core.Device):
     def download(
         self, buffer: DeviceBuffer, dtype: DTypeLike = "u1", shape: tuple[int, ...] | None = None
     ) -> np.ndarray[Any, Any]:
-        """Return a device buffer's contents as a new array; looks at no stream, so synchronise first.
+        """Return a device buffer's contents as a new array, without regard to streams: synchronise first.
 
         Args:
             shape: of the array, -1 for one length that follows from the others; by default it has one dimension.

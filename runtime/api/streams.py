@@ -278,7 +278,7 @@ class Stream(core.Stream):
         return GroupSection(self)
 
     def update(self, group: TaskGroup) -> UpdateSection:
-        """Launch the kernels of a group anew, in the same order: `with stream.update(group): ...`.
+        """Launch the kernels of a group again with other parameters, in order: `with stream.update(group): ...`.
 
         The change is made in the stream, like a copy: an execution that reaches the kernels behind it takes the new
         parameters, also one that was queued before. Order both by an event where that matters.

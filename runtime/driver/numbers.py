@@ -1,4 +1,4 @@
-"""The numbers a device goes by, and the ways from one to the other.
+"""The numbers of a device, and how to convert between them.
 
 Three spaces hold the same small integers, and a number of one in a call of another reaches the wrong card:
 

@@ -55,7 +55,7 @@ def _location(kind: int, number: int) -> Any:
 
 
 class PoolDriver(HalCalls):
-    """halMemPool*: the driver is told what of a reserved address range is in use."""
+    """halMemPool*: tell the driver which parts of a reserved address range are in use."""
 
     def create(self, number: int, address: int, size: int, kind: PhysicalKind) -> None:
         """Make a pool over a reserved address range; `number` names it from now on."""

@@ -54,7 +54,7 @@ class IdDriver(HalCalls):
         return int(out.resourceId)
 
     def take_again(self) -> None:
-        """Take every id that is held once more, under its number: the device was opened anew and knows none."""
+        """Take every held id again, under its number, after the device was opened again."""
         for (kind, number), (priority, flags) in list(self.resource_table.ids.items()):
             self._take(kind, number, priority, flags | c.TSDRV_RES_SPECIFIED_ID)
 

@@ -1,7 +1,7 @@
 """How ASCEND_RT_VISIBLE_DEVICES is read: a comma list of driver ids, whose positions become the user's ids.
 
 core_spec 2.6: reading stops at the first word that does not begin with a digit or names no device; a word is cut at its
-first non-digit. What was read before the stop counts, but a repeated or descending id spoils the whole mask.
+first non-digit. What was read before the stop counts, but a repeated or descending id makes the whole mask invalid.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def event_reset(task: EventReset, env: EncodeEnv, ids: TaskIds) -> bytes:
 
 
 def event_wait(task: EventWait, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode the wait for an event; only whether there is a time limit is told."""
+    """Encode the wait for an event; the entry only says whether there is a time limit."""
     return _encode("notify_wait", env, ids, notify_id=task.event_id, timeout_en=task.timeout_s > 0)
 
 

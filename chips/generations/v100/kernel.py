@@ -108,7 +108,7 @@ def _stack(min_stack_size: int, env: EncodeEnv) -> tuple[int, int]:
 
 
 def _observers(task: CoreKernel, env: EncodeEnv) -> tuple[bool, bool, int]:
-    """Who looks before and after the kernel, and why (pre-pause, post-pause, feature flags)."""
+    """Stops before and after the kernel, and their reasons (pre-pause, post-pause, feature flags)."""
     dump = bool(task.flags & _DUMP_FLAG)
     flag = _FLAG_DUMP * dump | _FLAG_L2 * task.l2_cache_perf
     after = dump or watched_after(env) or task.l2_cache_perf

@@ -106,7 +106,7 @@ def complete(fields: dict[str, int], task: CoreKernel, env: EncodeEnv, alone: bo
 
 
 def _side(core: _Side, task: CoreKernel, pc: int, prefetch: int, level: int) -> dict[str, int]:
-    """What one kind of core is told: the entry point, its arguments and how it may use the caches and the bus."""
+    """The fields of one kind of core: the entry point, its arguments and how it may use the caches and the bus."""
     fields = {
         core.pc_low: pc & 0xFFFF_FFFF,
         core.pc_high: pc >> 32,

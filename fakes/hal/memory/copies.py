@@ -42,7 +42,7 @@ class CopyCalls(Chapter):
         return 0
 
     def drvMemcpy(self, dst: int, dest_max: int, src: int, byte_count: int) -> int:
-        """Copy at once, in any direction; no stream is looked at."""
+        """Copy at once, in any direction, without regard to streams."""
         if not dst or not src or not dest_max or dest_max < byte_count:
             return c.DRV_ERROR_INVALID_VALUE
         if byte_count == 0:

@@ -221,7 +221,7 @@ class QueueCalls(Chapter):
         return 0
 
     def halSqCqConfig(self, devid: int, info: Any) -> int:
-        """Change the state or the pointers of a queue; only value[0] is looked at."""
+        """Change the state or the pointers of a queue; only value[0] is read."""
         if not 0 <= devid < QUEUE_NUMBERS or info is None or info.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
         prop, value, checks = info.prop, info.value[0], self.machine.checks

@@ -299,7 +299,7 @@ class _Memory:
         return start
 
     def checked(self, builder: Any) -> dict[str, Callable[..., Any]]:
-        """Return the builder's methods that reach memory, each with a look at the addresses before."""
+        """Return the builder's methods that reach memory, each with a check of the addresses before."""
         load, store = builder.create_masked_load, builder.create_masked_store
         cas, rmw = builder.create_atomic_cas, builder.create_atomic_rmw
 

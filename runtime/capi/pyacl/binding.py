@@ -173,7 +173,7 @@ def _kind_of(value: Any) -> str:
 
 
 _UNREAD = ("any", "bytes", "array", "shape")
-"""Kinds that the function itself looks at."""
+"""Kinds that the function itself reads."""
 _KINDS: dict[str, tuple[type, type[Exception]]] = {
     "str": (str, TypeError), "dict": (dict, TypeError), "list": (list, ValueError), "rows": (list, TypeError),
 }  # fmt: skip

@@ -103,7 +103,7 @@ def _group_detail(info: int, group: int, attribute: int) -> tuple[list[int], int
 
 
 class Exceptions:
-    """The function that is told of failed tasks, and what it may ask about, by integers."""
+    """The exception callback, and the failures that it may ask about by numbers."""
 
     def __init__(self) -> None:
         self._told: dict[int, ExceptionInfo] = {}

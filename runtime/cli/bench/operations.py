@@ -20,7 +20,7 @@ _FOUR_KIB = 4096
 
 
 def kernel(device: Device, arguments: int = 4) -> Kernel:
-    """Return a kernel without a file: nobody looks at its code."""
+    """Return a kernel without a file: its code is never read."""
     name = f"bench{arguments}"
     found = device.load(image(name), name=name).only
     fake: Any = getattr(device.hal, "fake", None)

@@ -19,7 +19,7 @@ _LOADER_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 @dataclass(frozen=True)
 class Machine:
-    """What the checks may look at; tests give a folder that stands for `/` and a user of their own."""
+    """The machine that the checks read; tests give a folder that stands for `/` and a user of their own."""
 
     root: Path = Path("/")
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

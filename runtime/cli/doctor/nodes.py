@@ -36,7 +36,7 @@ def device_nodes(machine: Machine) -> list[str]:
 
 
 def check(machine: Machine) -> Iterator[Finding]:
-    """Look at /dev: devices, manager, host-device channel, and the rights on them."""
+    """Check /dev: devices, manager, host-device channel, and the rights on them."""
     devices = device_nodes(machine)
     managers = [name for name in MANAGERS if machine.exists(name)]
     container = machine.container()

@@ -22,7 +22,7 @@ _FALLBACK = "the driver then works in a mode without shared virtual memory, in w
 
 
 def check(machine: Machine) -> Iterator[Finding]:
-    """Look at limits, preloaded and foreign libraries, and the holders of the devices."""
+    """Check limits, preloaded and foreign libraries, and the holders of the devices."""
     if machine.address_limit != resource.RLIM_INFINITY:
         yield Finding(
             Level.WARNING,

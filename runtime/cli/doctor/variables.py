@@ -30,7 +30,7 @@ def table() -> dict[str, dict[str, Any]]:
 
 
 def check(machine: Machine) -> Iterator[Finding]:
-    """Look at every variable that is set and that the runtime, or a reader's expectation, knows."""
+    """Check every variable that is set and that the runtime, or a reader's expectation, knows."""
     known = table()
     for name, value in sorted(machine.environ.items()):
         row = known.get(name)

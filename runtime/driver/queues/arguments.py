@@ -48,7 +48,7 @@ class WindowDriver(HalCalls):
         return info
 
     def renew(self, segment: Any, address: int, size: int, *, host: bool) -> None:
-        """Find the segment of a block once more, for everybody who holds it: the device was opened anew."""
+        """Find the segment of a block again after the device was opened again."""
         rc = self.hal.halGetTsegInfoByVa(self.device_id, address, size, int(host), ctypes.byref(segment))
         self.check(rc, "halGetTsegInfoByVa", f"{size} bytes at {address:#x}")
 

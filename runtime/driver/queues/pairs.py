@@ -51,7 +51,7 @@ class SimtStack:
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """What the task scheduler is told of a stream when its queue is made (SQ info words 0..4)."""
+    """SQ info words 0..4: the stream of a queue, for the task scheduler."""
 
     stream_id: int
     priority: int = 0
@@ -62,7 +62,7 @@ class QueueOptions:
     control: bool = False
     sq_lock: bool = False
     simt_stack: SimtStack | None = None
-    """What queues of chips with SIMT kernels are told besides the five words."""
+    """Further SQ info of chips with SIMT kernels, behind the five words."""
 
     def words(self) -> tuple[int, int, int, int, int]:
         """Return the five words; bit 0 overflow, 1 INF/NAN mode, 3 software queue, 4..19 group, 20 control queue."""
@@ -147,7 +147,7 @@ class QueueDriver(HalCalls):
         return int(out.cqId)
 
     def create_again(self) -> None:
-        """Make every queue that is held once more, under its ids, and empty: the device was opened anew."""
+        """Create every held queue again, under its ids and empty, after the device was opened again."""
         for cq_id, (stream_id, thread_id) in list(self.resource_table.logic_queues.items()):
             self.create_logic_cq(stream_id, thread_id, keep=QueuePair(NO_ID, NO_ID, cq_id, 0, 0, 0))
         for sq_id, recipe in list(self.resource_table.queues.items()):
@@ -253,7 +253,7 @@ class QueueDriver(HalCalls):
         self._entries("halStreamBackup", sq_ids)
 
     def bring_entries_back(self, sq_ids: Sequence[int]) -> None:
-        """Let queues that were made anew hold what was kept of them (halStreamRestore)."""
+        """Restore the kept entries of queues that were created again (halStreamRestore)."""
         self._entries("halStreamRestore", sq_ids)
 
     def _entries(self, call: str, sq_ids: Sequence[int]) -> None:

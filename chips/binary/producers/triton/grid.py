@@ -22,7 +22,7 @@ _AXES: Final = 3
 
 
 class Arranged(NamedTuple):
-    """`grid` is what the kernel is told, `logical` its number of blocks, `physical` those that are launched.
+    """`grid` is what the kernel gets, `logical` its number of blocks, `physical` those that are launched.
 
     Both numbers are 0 for an empty grid: nothing is launched.
     """

@@ -253,7 +253,7 @@ def _queue_batch(
     acl: Acl, call: str, columns: _Columns, count: int, attributes: tuple[int, int], claims: int, failed: Out[int],
     stream: int,
 ) -> None:
-    """Queue; all pairs are looked at before the first one leaves."""
+    """Queue; all pairs are checked before the first one is sent."""
     failed.value = _NO_FAILURE
     batch.check_counts(call, count, claims, queued=True)
     pairs, assigned = _read(acl, call, columns, count, attributes, claims)

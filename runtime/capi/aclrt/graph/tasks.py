@@ -64,7 +64,7 @@ def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Stream, handle: Out[Handle]) -> 
     own("stream"), waits_for_snapshot=True,
 )  # fmt: skip
 def aclmdlRICaptureTaskUpdateBegin(acl: Acl, stream: Stream, handle: Handle) -> None:
-    """Let a stream fill a task group anew."""
+    """Let a stream update a task group."""
     graph.begin_update(stream, handle_of(acl, handle, TaskGroup))
 
 

@@ -40,6 +40,8 @@ class HalApi(HalCalls):
     """Whether the machine behind it moves only while a call is in progress: work in other threads gains nothing."""
     listens: bool = False
     """Whether anybody takes note of `annotate`: who tells much, and often, asks once and then does not."""
+    tries_addresses: bool = False
+    """Whether what stands above tries addresses of the program before it touches them: mistakes cost more than time."""
     fake: Any
     """The machine itself (`fakes.machine.machine.Machine`); only behind the URLs of fakes."""
 

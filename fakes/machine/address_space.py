@@ -22,9 +22,6 @@ _MAP_FIXED = 0x10
 _MAP_FIXED_NOREPLACE = 0x100000
 _MAP_NORESERVE = 0x4000
 _MADV_REMOVE = 9
-_MS_ASYNC = 1
-_ADDRESSES = 1 << 47
-"""End of the user's half of the address space."""
 _FAILED = ctypes.c_void_p(-1).value
 
 
@@ -42,17 +39,9 @@ class _Libc:
         self.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
         self.madvise = libc.madvise
         self.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        self.msync = libc.msync
-        self.msync.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
 
 _libc = _Libc()
-
-
-def mapped(address: int, size: int) -> bool:
-    """Whether a range of addresses is mapped in this process, so that touching it does not end in SIGSEGV."""
-    start = address // mmap.PAGESIZE * mmap.PAGESIZE
-    return address + size <= _ADDRESSES and not _libc.msync(start, address + size - start, _MS_ASYNC)
 
 
 def addresses_limited() -> bool:

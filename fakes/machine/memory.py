@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
-from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited, mapped
+from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited
 from fakes.machine.blocks import GIANT, HUGE, Allocation, Budget, Kind, PageKind, Usage
 from fakes.machine.lent import Lent
 from fakes.machine.window import Window
 from npuhal import constants
+from npuhal.process_memory import readable
 
 if TYPE_CHECKING:
     from fakes.shim.caller import CallerMemory
@@ -377,7 +378,7 @@ class Memory:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
         if self.caller is not None:
             return self.caller.pointer(address, size, use)
-        if not mapped(address, size):
+        if size and not readable(address, size):
             reason = "no memory of this process is there"
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         return address

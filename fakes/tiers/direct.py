@@ -71,6 +71,7 @@ class FakeApi(HalApi):
     """A backend to a fake machine; `fake` is the machine, for tests."""
 
     listens = True
+    tries_addresses = True
 
     def __init__(self, url: str, machine: Machine) -> None:
         super().__init__(url)

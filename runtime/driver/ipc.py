@@ -15,6 +15,7 @@ from runtime.driver.resource_table import ResourceTable
 
 KEY_BYTES = 65
 """Space that a key needs, its closing zero included (IPC_NAME_SIZE)."""
+_MOST_KEY_BYTES = 4096
 
 
 class ShareDriver(HalCalls):
@@ -26,6 +27,7 @@ class ShareDriver(HalCalls):
 
     def export(self, address: int, size: int, capacity: int) -> bytes:
         """Give a block of device memory a key; `capacity` is what the caller has for it, at least KEY_BYTES."""
+        capacity = min(capacity, _MOST_KEY_BYTES)  # the driver may clear all of it
         key = ctypes.create_string_buffer(max(capacity, KEY_BYTES))
         rc = self.hal.halShmemCreateHandle(address, size, ctypes.addressof(key), capacity)
         self.check(rc, "halShmemCreateHandle", f"{size} bytes at {address:#x}")

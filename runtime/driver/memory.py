@@ -159,6 +159,7 @@ class MemoryDriver(HalCalls):
 
     def usage(self, limit: int) -> list[tuple[str, int, int]]:
         """Return (name, bytes now, peak bytes) of at most `limit` components; NotSupported where it is not counted."""
+        limit = min(limit, c.MEM_MODULE_ID_MASK + 1)  # there are no more components
         rows, count = (s.mem_module_usage * limit)(), ctypes.c_uint64(0)
         rc = self.hal.halGetMemUsageInfo(self.device_id, rows, limit, ctypes.byref(count))
         self.check(rc, "halGetMemUsageInfo")

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 from npuhal.records import replace
+from npuhal.words import shown
 from runtime.capi.aclrt import predicates
 from runtime.capi.aclrt.checks import Action, Check, foreign_model
-from runtime.capi.aclrt.kinds import KINDS, Parameter
+from runtime.capi.aclrt.kinds import ARRAYS, KINDS, Parameter
 from runtime.core.process.current import foreign_stream
 from runtime.errors.arguments import whole
+from runtime.memory import caller
 
 PREDICATES = {name: value for name, value in vars(predicates).items() if not name.startswith("_")}
 """What conditions may use besides parameters."""
@@ -53,7 +56,7 @@ def plain(call: str, name: str, given: Any, kind: str) -> int:
     """Return a number as a plain int: 0 for NULL, NumPy's integers as what they are, what C makes of one below 0.
 
     Args:
-        kind: the C type, a name in `KINDS`; text stands for its own address.
+        kind: the C type, a name in `KINDS`; text stands for the address of a copy.
 
     Raises:
         InvalidArgument 107000: it is no whole number.
@@ -61,11 +64,51 @@ def plain(call: str, name: str, given: Any, kind: str) -> int:
     if given is None:
         return 0
     if kind == "Address" and isinstance(given, (str, bytes)):
-        return given  # type: ignore[return-value]
+        return caller.address_of(given)
     if isinstance(given, bool) and kind not in _NEVER_TRUE:
         return int(given)
     number, of = whole(call, name, given), KINDS[kind]
     return number if number >= 0 or of.signed else number & (1 << 8 * min(of.size_bytes, _WIDEST)) - 1
+
+
+_TYPES = {
+    "Text": ("given.__class__ is not str", "a str"),
+    "Callback": ("not callable(given)", "a function"),
+    "F32": ("given.__class__ is not float", "a number"),
+    "Dim3": ("given.__class__ is not tuple or len(given) != 3", "three ints"),
+    "Info": ("not hasattr(given, 'task_id')", "what the callback was given"),
+    "CondTaskParams": ("not hasattr(given, 'modelRIArray')", "an aclmdlRICondTaskParams"),
+}
+"""Arguments that are no numbers: when one is looked at closer, as a condition of Python, and what it must be."""
+
+
+def typed(call: str, name: str, given: Any, kind: str, output: bool) -> Any:
+    """Return an argument that is no number, or an output, as the entry expects it: None for 0.
+
+    Raises:
+        TypeError: it is of another type; no code could tell, and what C makes of it would end a process.
+    """
+    if given.__class__ is int and not given:
+        return None
+    if output:
+        if isinstance(given, int) and ARRAYS.get(call) == name:
+            return given
+        wanted = "an Out()"
+    elif kind == "F32" and isinstance(given, Real):
+        return float(given)
+    elif kind == "Dim3" and isinstance(given, Sequence) and len(given) == 3:
+        return tuple(given)
+    else:
+        wanted = _TYPES[kind][1]
+    raise TypeError(f"{call}: {name} is {shown(given)}, {type(given).__name__}; it must be {wanted}")
+
+
+def _type_line(call: str, each: Parameter) -> str:
+    refused = "not hasattr(given, 'value')" if each.output else _TYPES[each.kind][0]
+    return (
+        f"    if {each.name} is not None and ({refused.replace('given', each.name)}): {each.name} = "
+        f"typed({call!r}, {each.name!r}, {each.name}, {each.kind!r}, {each.output})"
+    )
 
 
 def source(
@@ -73,7 +116,7 @@ def source(
 ) -> tuple[str, dict[str, Any]]:
     """Return the text of an entry's function, and what its names stand for but for `body`."""
     values: dict[str, Any] = {
-        **PREDICATES, "foreign_stream": foreign_stream, "foreign_model": foreign_model, "plain": plain,
+        **PREDICATES, "foreign_stream": foreign_stream, "foreign_model": foreign_model, "plain": plain, "typed": typed,
         "__name__": __name__,
     }  # fmt: skip
     takes = ", ".join(f"{each.name}={0 if each.number else None}" for each in parameters)
@@ -85,6 +128,12 @@ def source(
         f"{each.name} = plain({name!r}, {each.name!r}, {each.name}, {each.kind!r})"
         for each in numbers
     ]
+    # What the entry alone looks at is looked at behind the checks: those refuse NULL, in the vendor's order.
+    early = {check.writes[0] for check in checks if check.writes} | {
+        each.name for each in parameters if not each.output and each.kind != "Info"
+    }
+    of_type = {each.name: _type_line(name, each) for each in parameters if each.output or each.kind in _TYPES}
+    lines += [line for key, line in of_type.items() if key in early]
     known = {"runtime": False, "context": False}
     waiting = waits
     for number, check in enumerate(checks):
@@ -94,6 +143,7 @@ def source(
         lines += _lines(name, number, _adapted(check, kinds.get(check.name, "")), values, known)
     if waiting:
         lines.append("    acl.wait_unlocked()")
+    lines += [line for key, line in of_type.items() if key not in early]
     given = ", ".join(("acl", *(f"{each.name}_" if each.object else each.name for each in parameters)))
     lines += [f"    return body({given})"] if answers else [f"    body({given})", "    return 0"]
     return "\n".join(lines) + "\n", values

@@ -89,6 +89,10 @@ OBJECTS = frozenset((
 """Classes that annotations name instead of `Handle`: the entry gets the live object in the place of its handle."""
 
 
+ARRAYS: Mapping[str, str] = MappingProxyType({"aclmdlRIGetStreams": "streams", "aclmdlRIGetTasksByStream": "tasks"})
+"""Outputs that may be an array of the caller's, given by its address: function -> parameter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter of an entry: `Out[U32]` is a pointer to a `uint32_t` that the call writes."""

@@ -15,6 +15,7 @@ from runtime.core.sync.label import Label
 from runtime.driver.memory import MemoryDriver
 from runtime.feature.graph import Model
 from runtime.launch.binary import Binary
+from runtime.memory import caller
 from runtime.memory.location import Location, locate
 
 if TYPE_CHECKING:
@@ -156,13 +157,12 @@ def is_plain(acl: Acl, address: int) -> bool:
 
 def no_bytes(sizes: int, count: int) -> bool:
     """Whether a column of sizes holds nothing but zeros."""
-    return not any((ctypes.c_uint64 * count).from_address(sizes))
+    return not any(caller.array(ctypes.c_uint64, count, sizes))
 
 
 def exceeds(sizes: int, capacities: int, count: int) -> bool:
     """Whether a size of a column is larger than the capacity beside it."""
-    column = ctypes.c_uint64 * count
-    return any(map(gt, column.from_address(sizes), column.from_address(capacities)))
+    return any(map(gt, caller.array(ctypes.c_uint64, count, sizes), caller.array(ctypes.c_uint64, count, capacities)))
 
 
 def has_reserved(attributes: int, count: int, most: int) -> bool:
@@ -172,17 +172,17 @@ def has_reserved(attributes: int, count: int, most: int) -> bool:
 
 def any_byte(address: int, count: int) -> bool:
     """Whether one of the bytes at an address is not 0."""
-    return any(ctypes.string_at(address, count))
+    return any(caller.read(address, count))
 
 
 def word_at(address: int) -> int:
     """Return the 32 bits at an address."""
-    return int(ctypes.c_uint32.from_address(address).value)
+    return int(caller.at(ctypes.c_uint32, address).value)
 
 
 def address_at(address: int) -> int:
     """Return the pointer that lies at an address."""
-    return int(ctypes.c_uint64.from_address(address).value)
+    return int(caller.at(ctypes.c_uint64, address).value)
 
 
 def has_limit(acl: Acl, limit: int) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import chips
 import npuhal.errors
+from chips.template import FieldOverflow
+from npuhal.words import shown
 from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.aclrt.entry import find
@@ -136,6 +139,11 @@ class Acl:
         except npuhal.errors.LibraryNotFound as missing:
             text = f"{name}: driver library not found: {missing}"
             return self._failed(errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,)))
+        except (OverflowError, MemoryError, struct.error, FieldOverflow):
+            if (wide := _too_wide(name, arguments)) is None:
+                raise
+            code = self._failed(wide)
+            return code if entry.failure is None else entry.failure
         except (chips.UnknownChip, npuhal.errors.LoadError) as unusable:  # the machine, at its first use
             return self._failed(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}"))
 
@@ -152,3 +160,15 @@ class Acl:
         """Leave the machine; running tasks are ended."""
         if self._runtime is not None:
             self._runtime.close(force=True)
+
+
+def _too_wide(call: str, arguments: Mapping[str, Any]) -> errors.RuntimeFault | None:
+    """Return what is wrong with a call that has ended in an overflow: the number that no memory or no word can hold."""
+    numbers = {name: value for name, value in arguments.items() if isinstance(value, int) and not 0 <= value < 1 << 31}
+    if not numbers:
+        return None
+    name = max(numbers, key=lambda each: numbers[each] if numbers[each] > 0 else 1 << 64)
+    return errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {shown(numbers[name])}, more than can be meant", ee="EE1003",
+        params=(call, shown(numbers[name]), name, "less"), hint=f"pass the {name} that the memory behind it has",
+    )

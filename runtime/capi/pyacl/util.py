@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from runtime.capi.pyacl import call_sites
+from runtime.memory import caller
 
 
 def bytes_to_ptr(data: Any) -> int:
@@ -23,7 +24,7 @@ def ptr_to_bytes(ptr: int, size: int) -> bytes:
     """Return a copy of host memory."""
     if not ptr or size < 0:
         raise ValueError(f"no bytes can be made of address {ptr:#x} and size {size}")
-    return ctypes.string_at(ptr, size)
+    return caller.read(ptr, size)
 
 
 def numpy_to_ptr(array: Any) -> int:
@@ -53,7 +54,7 @@ def ptr_to_numpy(ptr: int, shape: tuple[int, ...], numpy_type: int) -> Any:
         raise ValueError(f"NumPy has no plain type of number {numpy_type}")
     kind = kinds[numpy_type]
     size = kind.itemsize * int(np.prod(shape, dtype=np.int64))
-    return np.frombuffer(memoryview((ctypes.c_uint8 * size).from_address(ptr)), kind).reshape(shape)
+    return np.frombuffer(memoryview(caller.view(ctypes.c_uint8, size, ptr)), kind).reshape(shape)
 
 
 def _check(array: Any) -> None:

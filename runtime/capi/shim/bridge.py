@@ -21,7 +21,7 @@ from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.aclrt import Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
-from runtime.capi.aclrt.kinds import KINDS, Parameter
+from runtime.capi.aclrt.kinds import ARRAYS, KINDS, Parameter
 from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
 from runtime.capi.shim.stubs import by_value
@@ -33,8 +33,6 @@ _BRIDGE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_uint32, ctypes.c_void_p)
 _END = 0xFFFFFFFF
 _ALL_ONES = 0xFFFFFFFF
 """What functions that return a number without a code answer when they fail."""
-_ARRAYS = {"aclmdlRIGetStreams": {"streams"}, "aclmdlRIGetTasksByStream": {"tasks"}}
-"""Outputs that are arrays of the caller's: their addresses are what the entries fill."""
 _kept: list[Any] = []
 
 Reader = Callable[[Any], Any]
@@ -74,7 +72,7 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
     assert entry is not None, function.name
     rows = list(enumerate(zip(entry.arguments, function.parameters, strict=True)))
     layout = struct.Struct("<" + "".join(_format(field.type) for field in function.parameters))
-    read_in = {each.name for _, (each, _) in rows if not each.output} | _ARRAYS.get(function.name, set())
+    read_in = {each.name for _, (each, _) in rows if not each.output} | {ARRAYS.get(function.name, "")}
     readers = [(index, each.name, _reader(each, field.type)) for index, (each, field) in rows if each.name in read_in]
     outputs = [(index, each.name, _writer(field.type)) for index, (each, field) in rows if each.name not in read_in]
     answer = _answer(function.result)

@@ -40,6 +40,7 @@ from runtime.driver.numbers import DeviceNumbers
 from runtime.driver.resource_table import VirtualMemory
 from runtime.errors.arguments import whole
 from runtime.errors.not_copied import NotCopied
+from runtime.memory import caller
 from runtime.memory.ipc import OpenKeys
 from runtime.memory.registered import HostRegistry
 
@@ -91,6 +92,7 @@ class Runtime(NotCopied):
             raise
         self.numbers = DeviceNumbers(self.hal, self.visible.ids)
         """Converters between user, driver and physical ids."""
+        caller.take_care(self.hal.tries_addresses)
         self.handles: HandleTable = HandleTable()
         self.next_serial = serials()
         self.timeouts: Timeouts = Timeouts(self.open_devices)

@@ -72,8 +72,9 @@ def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, c
     stream.check_open()
     check_capacity(call, capacity, count)
     if locate(stream.device.memory, dst).location is not Location.DEVICE:
-        pattern = (word.to_bytes(4, "little") * (count // 4 + 1))[:count]
-        stream.device.memory.write(dst, pattern, capacity)
+        pattern = word.to_bytes(4, "little") * (min(count + 3, _PATTERN_BYTES) // 4)
+        for start in range(0, count, len(pattern)):
+            stream.device.memory.write(dst + start, pattern[: count - start], capacity - start)
         return
     keeper = Keeper(*keep)
     try:

@@ -21,6 +21,7 @@ from runtime.launch.copy.copy_batch import BadPair, Claim, Pair
 from runtime.launch.copy.direction import Direction
 from runtime.launch.copy.fill import fill_now, fill_words_now, queue_fill
 from runtime.launch.copy.reduce import DATA_TYPES, queue_reduce
+from runtime.memory import caller
 from runtime.memory.location import Location, MemoryLocation
 
 _NO_FAILURE = (1 << 64) - 1
@@ -270,15 +271,15 @@ def _read(
     acl: Acl, call: str, columns: _Columns, count: int, attributes: tuple[int, int], claims: int
 ) -> tuple[list[Pair], list[Claim]]:
     """Return the copies, and for each what its attributes say."""
-    read = ((ctypes.c_uint64 * count).from_address(column) for column in columns)
+    read = (caller.array(ctypes.c_uint64, count, column) for column in columns)
     pairs = [Pair(*row) for row in zip(*read, strict=True)]
-    starts = list((ctypes.c_uint64 * claims).from_address(attributes[1]))
+    starts = list(caller.array(ctypes.c_uint64, claims, attributes[1]))
     return pairs, batch.assign(call, count, _claims(acl, attributes[0], claims), starts)
 
 
 def _claims(acl: Acl, address: int, count: int) -> list[Claim]:
     ids, found = acl.runtime.visible.ids, []
-    for target_id, target, source_id, source in _CLAIM.iter_unpack(ctypes.string_at(address, _CLAIM.size * count)):
+    for target_id, target, source_id, source in _CLAIM.iter_unpack(caller.read(address, _CLAIM.size * count)):
         locations = []
         for number, kind in ((source_id, source), (target_id, target)):
             location = Location(kind) if kind in tuple(Location) else Location.UNREGISTERED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 
 from runtime import errors
@@ -12,6 +11,7 @@ from runtime.capi.aclrt.kinds import U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of, need_size
 from runtime.capi.aclrt.state import Acl
 from runtime.launch.copy import barrier, descriptor
+from runtime.memory import caller
 
 _KINDS = 8
 """Values of aclrtMemcpyKind."""
@@ -132,13 +132,13 @@ def aclrtCmoAsyncWithBarrier(acl: Acl, src: Address, size: Size, cmoType: Enum, 
 def aclrtCmoWaitBarrier(acl: Acl, taskInfo: Address, stream: Handle, flag: U32) -> None:
     """Let a stream of a model wait for invalidations by their ids; `flag` means nothing. 310B only."""
     call = "aclrtCmoWaitBarrier"
-    (count,) = _COUNT.unpack(ctypes.string_at(taskInfo, _COUNT.size))
+    (count,) = _COUNT.unpack(caller.read(taskInfo, _COUNT.size))
     if not 0 < count <= barrier.MOST:
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: barrierNum is {count}; it must be in (0, {barrier.MOST}]",
             ee="EH0007", params=(call, count, "taskInfo->barrierNum", f"(0, {barrier.MOST}]"),
         )
-    waits = list(_WAIT.iter_unpack(ctypes.string_at(taskInfo + _COUNT.size, count * _WAIT.size)))
+    waits = list(_WAIT.iter_unpack(caller.read(taskInfo + _COUNT.size, count * _WAIT.size)))
     barrier.check_waits(waits, call)
     barrier.check_supported(acl.runtime.machine.chip, call)
     barrier.queue_wait(own_stream_of(acl, call, stream), waits, call)

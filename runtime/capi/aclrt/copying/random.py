@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 
 from runtime import errors
@@ -12,6 +11,7 @@ from runtime.capi.aclrt.kinds import U32, Address, Handle
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, queue_random
+from runtime.memory import caller
 
 _OPERAND = struct.Struct("<B8sB6x")
 """aclrtRandomParaInfo: whether it is an address, the bytes, how many count."""
@@ -30,7 +30,7 @@ def aclrtRandomNumAsync(acl: Acl, taskInfo: Address, stream: Handle, reserve: Ad
     """Queue the generation of random numbers: dropout mask, uniform, normal, truncated normal."""
     call = "aclrtRandomNumAsync"
     kind, distribution, parameters, operands_at, result, counter, seed, count = _REQUEST.unpack(
-        ctypes.string_at(taskInfo, _REQUEST.size)
+        caller.read(taskInfo, _REQUEST.size)
     )
     number = _TYPES.get(kind)
     if number is None:
@@ -82,7 +82,7 @@ def aclrtTaskUpdateAsync(acl: Acl, taskStream: Handle, taskId: U32, info: Addres
         NotSupported 207000: whatever the task is.
     """
     call = "aclrtTaskUpdateAsync"
-    (data,) = struct.unpack("<Q", ctypes.string_at(info + 8, 8))
+    (data,) = struct.unpack("<Q", caller.read(info + 8, 8))
     need_rt(call, **{"info->data": data})
     target = own_stream_of(acl, call, execStream)
     raise errors.fault(

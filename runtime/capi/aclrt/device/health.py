@@ -14,6 +14,7 @@ from runtime.capi.aclrt.state import Acl
 from runtime.driver.faults import MOST_RANGES, RepairDriver
 from runtime.driver.info import DeviceInfo
 from runtime.driver.p2p import PeerDriver
+from runtime.memory import caller
 
 _COHERENT_LINKS = frozenset((c.TOPOLOGY_HCCS, c.TOPOLOGY_SIO, c.TOPOLOGY_HCCS_SW, c.TOPOLOGY_UB))
 """Links between devices over which the chip's atomic operations work."""
@@ -36,7 +37,7 @@ def aclrtGetMemUceInfo(
         )
     for number, (address, size) in enumerate(rows):
         data = FAILED_RANGE.pack(address, size, b"")
-        ctypes.memmove(memUceInfoArray + number * FAILED_RANGE.size, data, len(data))
+        caller.write(memUceInfoArray + number * FAILED_RANGE.size, data, len(data))
     retSize.value = len(rows)
 
 
@@ -51,7 +52,7 @@ def aclrtMemUceRepair(acl: Acl, deviceId: I32, memUceInfoArray: Address, arraySi
             ee="EH0009", params=(call, count, "arraySize", f"at most {MOST_RANGES} ranges go at once"),
             hint="repair in several calls",
         )
-    rows = list(FAILED_RANGE.iter_unpack(ctypes.string_at(memUceInfoArray, FAILED_RANGE.size * count)))
+    rows = list(FAILED_RANGE.iter_unpack(caller.read(memUceInfoArray, FAILED_RANGE.size * count)))
     if any(any(reserved) for _, _, reserved in rows):
         raise errors.fault(
             "ACL_ERROR_INVALID_PARAM", f"{call}: reserved words are not 0", ee="EH0012",
@@ -122,7 +123,7 @@ def _write_capabilities(
     acl: Acl, call: str, table: str, capabilities: int, operations: int, count: int, coherent: bool
 ) -> None:
     known = acl.runtime.machine.chip.prop(table)
-    asked = list((ctypes.c_int32 * count).from_address(operations))
+    asked = list(caller.array(ctypes.c_int32, count, operations))
     for number, operation in enumerate(asked):
         if not 0 <= operation < len(known):
             reason = f"operations are 0 to {len(known) - 1}"
@@ -131,4 +132,4 @@ def _write_capabilities(
                 params=(call, operation, f"operations[{number}]", reason),
             )
     found = (known[operation] if coherent else 0 for operation in asked)
-    (ctypes.c_uint32 * count).from_address(capabilities)[:] = list(found)
+    caller.write(capabilities, bytes((ctypes.c_uint32 * (count))(*found)), 4 * (count))

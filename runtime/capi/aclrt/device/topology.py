@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -16,6 +15,7 @@ from runtime.capi.aclrt.kinds import I32, I64, U32, U64, Address, Enum, Handle, 
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.info import DeviceInfo
 from runtime.driver.p2p import PeerDriver
+from runtime.memory import caller
 
 if TYPE_CHECKING:
     from chips import Chip
@@ -126,7 +126,7 @@ def aclrtDeviceGetUuid(acl: Acl, deviceId: I32, uuid: Address) -> None:
     """Write the 16 bytes that name a device among all there are."""
     slot = acl.runtime.slot(deviceId, "aclrtDeviceGetUuid")
     name = acl.runtime.ask(slot.index).unique_id()
-    ctypes.memmove(uuid, name, len(name))
+    caller.write(uuid, name, len(name))
 
 
 @entry(
@@ -143,7 +143,7 @@ def _write_text(call: str, where: int, capacity: int, text: str) -> None:
     data = text.encode() + b"\0"
     if capacity < len(data):
         raise _out_of_range(call, capacity, "len", f"at least {len(data)}")
-    ctypes.memmove(where, data, len(data))
+    caller.write(where, data, len(data))
 
 
 @entry(null("pciBusId", "deviceId"))
@@ -165,12 +165,12 @@ def aclrtGetDeviceUtilizationRate(acl: Acl, deviceId: I32, utilizationInfo: Addr
     A device that does not exist has no rates either; the vendor's call answers success then, too.
     """
     if not 0 <= deviceId < acl.runtime.device_count:
-        ctypes.memmove(utilizationInfo, struct.pack("<4i", -1, -1, -1, -1), 16)
+        caller.write(utilizationInfo, struct.pack("<4i", -1, -1, -1, -1), 16)
         return
     info = acl.runtime.ask(deviceId)
     modules = ("MODULE_TYPE_AICORE", "MODULE_TYPE_VECTOR_CORE", "MODULE_TYPE_AICPU", "MODULE_TYPE_MEMORY")
     rates = [info.get_or(module, "INFO_TYPE_UTILIZATION", -1) for module in modules]
-    ctypes.memmove(utilizationInfo, struct.pack("<4i", *rates), 16)
+    caller.write(utilizationInfo, struct.pack("<4i", *rates), 16)
 
 
 # -- peers ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Handle, 
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream import abort
 from runtime.core.stream.stream import Stream
+from runtime.memory import caller
 
 _MODULE = "acl"
 """The module that aclrtSetExceptionInfoCallback speaks for."""
@@ -153,7 +154,7 @@ def aclGetRecentErrMsg(acl: Acl) -> Text | None:
 def aclrtGetErrorVerbose(acl: Acl, deviceId: I32, errorInfo: Address) -> None:
     """Write what the device says about its errors; here always that there are none."""
     acl.runtime.slot(deviceId, "aclrtGetErrorVerbose")
-    ctypes.c_uint32.from_address(errorInfo).value = _NO_ERRORS
+    caller.at(ctypes.c_uint32, errorInfo).value = _NO_ERRORS
 
 
 @entry(null("errorInfo"))

@@ -16,6 +16,7 @@ from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I8, I32, U32, U64, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
+from runtime.memory import caller
 
 _MOST_DEVICES = 64
 _METRICS = (*range(12), 0xFF)
@@ -122,7 +123,7 @@ def aclprofCreateConfig(
     call, count = "aclprofCreateConfig", deviceNums
     if count > _MOST_DEVICES or (count and not deviceIdList):
         raise _unfit(call, f"deviceNums is {count}")
-    devices = tuple((ctypes.c_uint32 * count).from_address(deviceIdList)) if count else ()
+    devices = tuple(caller.array(ctypes.c_uint32, count, deviceIdList)) if count else ()
     known = range(len(acl.runtime.slots))
     if len(set(devices)) < count or any(each not in known for each in devices):
         raise _unfit(call, f"devices {devices}")
@@ -148,7 +149,7 @@ def _configuration(acl: Acl, call: str, handle: int) -> Configuration:
 @entry(failure=0)
 def aclprofCreateSubscribeConfig(acl: Acl, timeInfoSwitch: I8, aicoreMetrics: Enum, fd: Address) -> Handle:
     """Describe a subscription and return the handle; NULL for metrics or a file that cannot be."""
-    descriptor = ctypes.c_int32.from_address(fd).value if fd else -1
+    descriptor = caller.at(ctypes.c_int32, fd).value if fd else -1
     if descriptor < 0 or aicoreMetrics not in _METRICS:
         raise _unfit("aclprofCreateSubscribeConfig", f"metrics {aicoreMetrics}, file {descriptor}")
     return acl.runtime.handles.add(Subscription(aicoreMetrics, descriptor))
@@ -269,16 +270,16 @@ def _no_record(call: str, index: int) -> errors.RuntimeFault:
 )  # fmt: skip
 def aclrtProfTrace(acl: Acl, userdata: Address, length: I32, stream: Stream) -> None:
     """Note a moment with up to 18 bytes of the program's own, named with the stream; a trace shows it."""
-    acl.runtime.annotations.mark(f"{ctypes.string_at(userdata, length).hex()} (stream {stream.stream_id})")
+    acl.runtime.annotations.mark(f"{caller.read(userdata, length).hex()} (stream {stream.stream_id})")
 
 
 @entry(null("attr", message="", code=100000))
 def aclprofRangePushEx(acl: Acl, attr: Address) -> None:
     """Begin a range within the thread's innermost one; the name is the message of the attributes."""
-    version, size, kind, _, message = _EVENT.unpack(ctypes.string_at(attr, _EVENT_BYTES))
+    version, size, kind, _, message = _EVENT.unpack(caller.read(attr, _EVENT_BYTES))
     if (version, size) != (_EVENT_VERSION, _EVENT_BYTES):
         raise _unfit("aclprofRangePushEx", f"attributes of version {version} and {size} bytes")
-    text = ctypes.string_at(message).decode(errors="replace") if kind == _MESSAGE_TEXT and message else ""
+    text = caller.text(message).decode(errors="replace") if kind == _MESSAGE_TEXT and message else ""
     acl.runtime.annotations.push(text)
 
 

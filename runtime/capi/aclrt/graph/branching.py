@@ -16,6 +16,7 @@ from runtime.feature.graph import Graph, Model
 from runtime.feature.graph.model.links import activate, switch, switch_label
 from runtime.feature.graph.recording.condition import Condition, ConditionKind
 from runtime.feature.graph.recording.condition import Handle as ConditionHandle
+from runtime.memory import caller
 
 _INT32, _INT64 = 0, 1
 _ASSIGN_DEFAULT = 1
@@ -123,5 +124,5 @@ def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags:
     made = Condition(
         target, handle_of(acl, params.handle, ConditionHandle), ConditionKind(params.type), params.size
     )
-    handles = (ctypes.c_uint64 * len(made.branches)).from_address(params.modelRIArray)
+    handles = caller.array(ctypes.c_uint64, len(made.branches), params.modelRIArray)
     handles[:] = [branch.handle for branch in made.branches]

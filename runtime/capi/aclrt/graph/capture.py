@@ -12,6 +12,7 @@ from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.feature import graph
 from runtime.feature.graph import CaptureMode, Graph, Model
+from runtime.memory import caller
 
 
 @entry(
@@ -72,7 +73,7 @@ def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, m
 def aclmdlRICaptureThreadExchangeMode(acl: Acl, mode: Address) -> None:
     """Swap how far captures of others hinder the thread with the value at an address."""
     call = "aclmdlRICaptureThreadExchangeMode"
-    word = ctypes.c_int32.from_address(mode)
+    word = caller.at(ctypes.c_int32, mode)
     context = acl.runtime.current_context()
     word.value = int(graph.exchange_mode(context, _mode(call, word.value)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from functools import partial
 
@@ -26,6 +25,7 @@ from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Handle, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.feature.graph import Model
+from runtime.memory import caller
 
 _HEAD, _ACTIVATED = 0, 0x7FFFFFFF
 """Flags of a bound stream: it starts with the model, or is activated by a task."""
@@ -288,7 +288,7 @@ def aclmdlRIGetName(acl: Acl, modelRI: Handle, maxLen: U32, name: Address) -> No
             "ACL_ERROR_RT_INTERNAL_ERROR", f"{call}: the name takes {len(image)} bytes, maxLen is {maxLen}",
             hint="pass a larger buffer",
         )
-    ctypes.memmove(name, image, len(image))
+    caller.write(name, image, len(image))
 
 
 @entry(null("modelRI", "modelRIId"), live("modelRI", Model))

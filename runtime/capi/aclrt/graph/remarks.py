@@ -19,6 +19,7 @@ from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.feature.graph import Graph, Model, Node
 from runtime.launch.options import LaunchAttribute
+from runtime.memory import caller
 
 _MOST_OPERATOR_BYTES = 65536
 _MOST_TEXT_BYTES = 4096
@@ -46,7 +47,7 @@ def aclrtCacheLastTaskOpInfo(acl: Acl, infoPtr: Address, infoSize: Size) -> None
     model, node = _last(acl, call)
     if not isinstance(model, Graph):
         raise _nothing_captured(call)
-    model.operators[node] = ctypes.create_string_buffer(ctypes.string_at(infoPtr, size), size)
+    model.operators[node] = ctypes.create_string_buffer(caller.read(infoPtr, size), size)
 
 
 @entry(null_rt("extendInfoPtr"), zero("infoSize", message="EE1003"), context())
@@ -54,7 +55,7 @@ def aclrtCacheLastTaskExtendInfo(acl: Acl, extendInfoPtr: Address, infoSize: Siz
     """Attach a text to the last captured task, which the debug output shows; at most 4096 bytes of it are kept."""
     call = "aclrtCacheLastTaskExtendInfo"
     model, node = _last(acl, call)
-    text = ctypes.string_at(extendInfoPtr, min(infoSize, _MOST_TEXT_BYTES))
+    text = caller.read(extendInfoPtr, min(infoSize, _MOST_TEXT_BYTES))
     model.texts[node] = text.decode("utf-8", "replace")
 
 
@@ -96,7 +97,7 @@ def aclmdlRIKernelTaskGetAttribute(acl: Acl, task: Handle, attrId: Enum, attrVal
             params=(call, number, "attrId", allowed), hint=f"pass one of {allowed}",
         )
     image = _value(acl, LaunchAttribute(number), node, kernel)
-    ctypes.memmove(attrValue, image, len(image))
+    caller.write(attrValue, image, len(image))
 
 
 def _value(acl: Acl, attribute: LaunchAttribute, node: Node, kernel: CoreKernel) -> bytes:

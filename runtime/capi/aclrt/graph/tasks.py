@@ -23,6 +23,7 @@ from runtime.feature.graph import Graph, Model, Node, NodeKind, TaskGroup, view
 from runtime.feature.graph.model.model_sink import bound_model
 from runtime.launch.block import HostBlock
 from runtime.launch.kernel import Kernel
+from runtime.memory import caller
 
 _LOG = logging.getLogger(__name__)
 _COUNT = struct.Struct("<I")
@@ -118,14 +119,14 @@ def _handle(acl: Acl, node: Node) -> int:
 
 def _list(call: str, handles: Sequence[int], name: str, array: Out[int] | int | None, count: int) -> None:
     """Give a list in the two-call pattern: no array asks for the number; one that is too short is filled, 107039."""
-    (capacity,) = _COUNT.unpack(ctypes.string_at(count, _COUNT.size))
+    (capacity,) = _COUNT.unpack(caller.read(count, _COUNT.size))
     given = len(handles) if array is None else min(capacity, len(handles))
     if isinstance(array, Out):
         array.value = handles[0] if given else None
     elif array is not None:
         words = struct.pack(f"<{capacity}Q", *handles[:given], *(0,) * (capacity - given))
-        ctypes.memmove(array, words, len(words))
-    ctypes.memmove(count, _COUNT.pack(given), _COUNT.size)
+        caller.write(array, words, len(words))
+    caller.write(count, _COUNT.pack(given), _COUNT.size)
     if given < len(handles):
         raise errors.fault(
             "RT_ERROR_INSUFFICIENT_INPUT_ARRAY", f"{call}: {name} has space for {capacity}, there are {len(handles)}",
@@ -182,7 +183,7 @@ def aclmdlRITaskGetParams(acl: Acl, task: Handle, params: Address) -> None:
     said = graph.operators.get(node)
     where = (0, 0) if said is None else (ctypes.addressof(said), len(said))
     image = _TASK.pack(node.kind, 0, *where) + _union(acl, node).ljust(_UNION_BYTES, b"\0")
-    ctypes.memmove(params, image, len(image))
+    caller.write(params, image, len(image))
 
 
 def _union(acl: Acl, node: Node) -> bytes:
@@ -205,12 +206,12 @@ def aclmdlRITaskSetParams(acl: Acl, task: Handle, params: Address) -> None:
     call = "aclmdlRITaskSetParams"
     node = _node(acl, task)
     found = _graph(acl, call, node)
-    kind, group, said, said_bytes = _TASK.unpack(ctypes.string_at(params, _TASK.size))
-    union = ctypes.string_at(params + _TASK.size, _UNION_BYTES)
+    kind, group, said, said_bytes = _TASK.unpack(caller.read(params, _TASK.size))
+    union = caller.read(params + _TASK.size, _UNION_BYTES)
     if kind == NodeKind.KERNEL:
         _set_kernel(acl, call, found, node, group, union)
         if said and said_bytes:
-            found.operators[node] = ctypes.create_string_buffer(ctypes.string_at(said, said_bytes), said_bytes)
+            found.operators[node] = ctypes.create_string_buffer(caller.read(said, said_bytes), said_bytes)
     elif kind in (NodeKind.VALUE_WRITE, NodeKind.VALUE_WAIT) and (said or said_bytes):
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: opInfoPtr and opInfoSize must be 0 for a value task",
@@ -241,7 +242,7 @@ def _set_kernel(acl: Acl, call: str, found: Graph, node: Node, group: int, union
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {function.name} runs on the AICPU", hint="pass an AI-core kernel",
         )
-    data = ctypes.string_at(arguments, size) if on_host else found.device.memory.read(arguments, size)
+    data = caller.read(arguments, size) if on_host else found.device.memory.read(arguments, size)
     options = launch_options(acl, call, function, config)
     found.editing.set_kernel(node, kernel, blocks, HostBlock(bytes(data)), options)
 

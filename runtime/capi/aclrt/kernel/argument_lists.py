@@ -16,6 +16,7 @@ from chips.binary import AicpuKernel
 from runtime import errors
 from runtime.core.process.handles import dead_handle
 from runtime.launch.block import POINTER_BYTES, HostBlock
+from runtime.memory import caller
 
 if TYPE_CHECKING:
     from runtime.capi.aclrt.state import Acl
@@ -228,7 +229,7 @@ class ArgumentLists(threading.local):
 
     def start_at(self, function: Function, handle: int, address: int, size: int) -> ArgumentList:
         """Return a list in the caller's memory, known by the address of the handle memory."""
-        made = ArgumentList((ctypes.c_char * size).from_address(address), _most_parameters(function))
+        made = ArgumentList(caller.view(ctypes.c_char, size, address), _most_parameters(function))
         made.handle = handle
         made.begin(function)
         self._shared[handle] = made

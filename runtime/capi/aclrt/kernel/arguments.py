@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 from runtime import errors
 from runtime.capi.aclrt.checks import live, null, zero
 from runtime.capi.aclrt.entry import Out, entry
@@ -12,6 +10,7 @@ from runtime.capi.aclrt.kernel.binary import function_of
 from runtime.capi.aclrt.kinds import Address, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.launch.binary import Function
+from runtime.memory import caller
 
 
 def lists_of(acl: Acl) -> ArgumentLists:
@@ -30,7 +29,7 @@ def _data(call: str, param: int, size: int) -> bytes:
             "ACL_ERROR_INVALID_PARAM", f"{call}: paramSize is 0", ee="EH0007",
             params=(call, 0, "paramSize", "at least 1"), hint="a parameter has at least one byte",
         )
-    return ctypes.string_at(param, size)
+    return caller.read(param, size)
 
 
 @entry(null("funcHandle", "argsHandle"), live("funcHandle", Function))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 
 from chips.binary import BinaryError, LoadOptions
@@ -17,6 +16,7 @@ from runtime.launch import simt
 from runtime.launch.binary import Binary, Function
 from runtime.launch.kernel import Kernel
 from runtime.launch.source import fault_of
+from runtime.memory import caller
 
 _LAZY_LOAD, _MAGIC, _CPU_KERNEL_MODE = 1, 2, 3
 """aclrtBinaryLoadOptionType."""
@@ -35,13 +35,13 @@ def _options(call: str, address: int) -> LoadOptions:
     """Read loader options; unknown types and wrong values are 107000 with EE1003."""
     if not address:
         return LoadOptions()
-    first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
+    first, count = LIST.unpack(caller.read(address, LIST.size))
     if not first:
         reason = f"{call}: options->options is NULL"
         raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", reason, ee="EE1001", params=(reason,))
     words: dict[int, int] = {}
     for number in range(count):
-        kind, value, *_ = CHOICE.unpack(ctypes.string_at(first + number * CHOICE.size, CHOICE.size))
+        kind, value, *_ = CHOICE.unpack(caller.read(first + number * CHOICE.size, CHOICE.size))
         if kind not in (_LAZY_LOAD, _MAGIC, _CPU_KERNEL_MODE):
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"{call}: there is no loader option {kind}", ee="EE1003",
@@ -100,7 +100,7 @@ def aclrtBinaryLoadFromData(
 ) -> None:
     """Read a kernel image in memory; it is copied."""
     call = "aclrtBinaryLoadFromData"
-    binHandle.value = _load(acl, ctypes.string_at(data, length), _options(call, options)).handle
+    binHandle.value = _load(acl, caller.read(data, length), _options(call, options)).handle
 
 
 def _load(acl: Acl, source: str | bytes, options: LoadOptions) -> Binary:
@@ -125,7 +125,7 @@ def aclrtDestroyBinary(acl: Acl, binary: Handle) -> None:
 def aclrtBinaryLoad(acl: Acl, binary: Handle, binHandle: Out[Handle]) -> None:
     """Read a described image."""
     described = acl.runtime.handles.get(binary, _Description)
-    binHandle.value = _load(acl, ctypes.string_at(described.address, described.size), LoadOptions()).handle
+    binHandle.value = _load(acl, caller.read(described.address, described.size), LoadOptions()).handle
 
 
 @entry(null("binHandle"), live("binHandle", Binary), context(), waits_for_snapshot=True)
@@ -227,7 +227,7 @@ def aclrtGetFunctionName(acl: Acl, funcHandle: Handle, maxLen: U32, name: Addres
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: maxLen is {maxLen}, the name takes {len(text)} bytes", ee="EE1003",
             params=(call, maxLen, "maxLen", f"at least {len(text)}"), hint="there must be space for the NUL",
         )
-    ctypes.memmove(name, text, len(text))
+    caller.write(name, text, len(text))
 
 
 @entry(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from typing import Any
 
@@ -19,6 +18,7 @@ from runtime.feature.fusion.parts import CALL, MOST_MISSIONS, MOST_PARTS, Part, 
 from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.block import HostBlock
 from runtime.launch.options import LaunchOptions
+from runtime.memory import caller
 
 _HCOM_CPU, _AICPU, _AICORE, _CCU = range(4)
 """rtFusionType_t."""
@@ -52,14 +52,14 @@ def rtFusionLaunch(acl: Acl, fusionInfo: U64, stm: Handle, argsInfo: U64) -> Non
     check_supported(acl.runtime.machine.chip)
     need_rt("rtFusionLaunch", fusionInfo=fusionInfo)
     stream = own_stream_of(acl, "rtFusionLaunch", stm)
-    (count,) = _COUNT.unpack(ctypes.string_at(fusionInfo, _COUNT.size))
+    (count,) = _COUNT.unpack(caller.read(fusionInfo, _COUNT.size))
     if not 1 <= count <= MOST_PARTS:
         raise errors.fault(
             "RT_ERROR_INVALID_VALUE", f"{CALL}: {count} parts; 1 or {MOST_PARTS} can be fused", ee="EE1012",
             params=(CALL, count, "number of parts", f"allowed are 1 to {MOST_PARTS}"), hint="fuse two at most",
         )
     first = fusionInfo + _COUNT.size
-    parts = [_part(acl, stream, ctypes.string_at(first + index * _PART_BYTES, _PART_BYTES)) for index in range(count)]
+    parts = [_part(acl, stream, caller.read(first + index * _PART_BYTES, _PART_BYTES)) for index in range(count)]
     alone = count == 1 and isinstance(parts[0], fusion.Missions)
     fusion.launch_with(stream, parts, fusion.FusedArguments() if alone else _arguments(argsInfo))
 
@@ -114,9 +114,9 @@ def _core(acl: Acl, stream: Stream, handle: int, key: int, config: int, stub: in
             params=(CALL, "hdl", "it is a program of the AICPU"),
         )
     need_rt("rtFusionLaunch", config=config)
-    first, count = _CONFIG.unpack(ctypes.string_at(config, _CONFIG.size))
+    first, count = _CONFIG.unpack(caller.read(config, _CONFIG.size))
     need_rt("rtFusionLaunch", **{"config->attrs": first})
-    rows = _ATTRIBUTE.iter_unpack(ctypes.string_at(first, count * _ATTRIBUTE.size))
+    rows = _ATTRIBUTE.iter_unpack(caller.read(first, count * _ATTRIBUTE.size))
     words: dict[int, int] = {number: value for number, value, _ in rows}
     schedule = words.get(_SCHEDULE, _OWN_SCHEDULE) & 0xFF
     options = LaunchOptions(
@@ -130,7 +130,7 @@ def _core(acl: Acl, stream: Stream, handle: int, key: int, config: int, stub: in
 
 def _arguments(address: int) -> fusion.FusedArguments:
     need_rt("rtFusionLaunch", argsInfo=address)
-    data = ctypes.string_at(address, _ARGUMENTS.size)
+    data = caller.read(address, _ARGUMENTS.size)
     args, inputs, size, count, parts, on_device, form, library, function, _ = _ARGUMENTS.unpack(data)
     if not size:
         raise _out_of_range("argsSize", 0, "at least 1")
@@ -149,9 +149,9 @@ def _arguments(address: int) -> fusion.FusedArguments:
     placeholders: tuple[tuple[int, int], ...] = ()
     if count:
         need_rt("rtFusionLaunch", **{"argsInfo->hostInputInfoPtr": inputs})
-        rows = PLACEHOLDER.iter_unpack(ctypes.string_at(inputs, count * PLACEHOLDER.size))
+        rows = PLACEHOLDER.iter_unpack(caller.read(inputs, count * PLACEHOLDER.size))
         placeholders = tuple((pointer, data) for pointer, data in rows)
-    return fusion.FusedArguments(HostBlock(ctypes.string_at(args, size), placeholders), **shared)
+    return fusion.FusedArguments(HostBlock(caller.read(args, size), placeholders), **shared)
 
 
 def _out_of_range(what: str, value: int, expected: str) -> errors.RuntimeFault:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 
 from chips.binary import AicpuKernel, MixType
@@ -21,6 +20,7 @@ from runtime.launch.binary import Function
 from runtime.launch.block import HostBlock
 from runtime.launch.kernel import Kernel
 from runtime.launch.options import PLAIN, LaunchOptions, check_engine, from_attributes
+from runtime.memory import caller
 
 _LOG = logging.getLogger(__name__)
 _BLOCK_MASK = 0xFFFF
@@ -30,9 +30,9 @@ def launch_options(acl: Acl, call: str, function: Function, address: int) -> Lau
     """Return the options in an aclrtLaunchKernelCfg at an address; none for NULL."""
     options = PLAIN
     if address:
-        first, count = LIST.unpack(ctypes.string_at(address, LIST.size))
+        first, count = LIST.unpack(caller.read(address, LIST.size))
         need_rt(call, **{"cfg->attrs": first})
-        data = ctypes.string_at(first, count * CHOICE.size)
+        data = caller.read(first, count * CHOICE.size)
         options = from_attributes(call, [row[:3] for row in CHOICE.iter_unpack(data)])
     mix = MixType.NONE if isinstance(function.entry, AicpuKernel) else function.entry.mix
     return check_engine(call, acl.runtime.machine.chip, mix, options)
@@ -55,7 +55,7 @@ def _placeholders(call: str, address: int, count: int) -> tuple[tuple[int, int],
     if not count:
         return ()
     need_rt(call, placeHolderArray=address)
-    return tuple(PLACEHOLDER.iter_unpack(ctypes.string_at(address, count * PLACEHOLDER.size)))
+    return tuple(PLACEHOLDER.iter_unpack(caller.read(address, count * PLACEHOLDER.size)))
 
 
 # -- arguments on the device ---------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def aclrtLaunchKernelWithHostArgs(
 def _host_block(
     call: str, address: int, size: int, placeholders: int, count: int
 ) -> HostBlock:
-    data = ctypes.string_at(address, size)
+    data = caller.read(address, size)
     return HostBlock(data, _placeholders(call, placeholders, count)).check(call)
 
 

@@ -16,6 +16,7 @@ from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.driver.memory import MemoryDriver
 from runtime.launch.copy.cmo import queue_cache
+from runtime.memory import caller
 from runtime.memory.information import space
 from runtime.memory.location import Location, locate
 
@@ -51,9 +52,9 @@ def _attributes(call: str, cfg: int) -> dict[int, int]:
     """Read aclrtMallocConfig: an array of attributes, and how many."""
     if not cfg:
         return {}
-    rows, count = LIST.unpack(ctypes.string_at(cfg, LIST.size))
+    rows, count = LIST.unpack(caller.read(cfg, LIST.size))
     need_rt(call, **{"cfg->attrs": rows})
-    return dict(MALLOC_ATTRIBUTE.iter_unpack(ctypes.string_at(rows, MALLOC_ATTRIBUTE.size * count)))
+    return dict(MALLOC_ATTRIBUTE.iter_unpack(caller.read(rows, MALLOC_ATTRIBUTE.size * count)))
 
 
 # -- device memory -------------------------------------------------------------------------------------------------
@@ -247,7 +248,7 @@ def aclrtGetMemUsageInfo(
     rows = MemoryDriver(acl.runtime.hal, acl.runtime.visible.ids[slot.index]).usage(capacity)
     for number, (name, now, peak) in enumerate(rows):
         data = _USAGE.pack(name.encode(), now, peak)
-        ctypes.memmove(memUsageInfo + number * _USAGE.size, data, len(data))
+        caller.write(memUsageInfo + number * _USAGE.size, data, len(data))
     outputNum.value = len(rows)
 
 
@@ -263,7 +264,7 @@ def aclrtPointerGetAttributes(acl: Acl, ptr: Address, attributes: Address) -> No
     ids = runtime.visible.ids
     user = ids.index(found.device_id) if found.device_id in ids else found.device_id
     data = _POINTER_ATTRIBUTES.pack(user, found.location, found.page_bytes)
-    ctypes.memmove(attributes, data, len(data))
+    caller.write(attributes, data, len(data))
 
 
 @entry(null("ptr"))
@@ -299,7 +300,7 @@ def aclrtCheckMemType(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: memType is {memType:#x}", ee="EE1006",
             params=(call, f"memType {memType:#x}", "it is an OR of 2, 8 and 32"), hint="pass an OR of 2, 8 and 32",
         )
-    addresses = list((ctypes.c_uint64 * count).from_address(addrList))
+    addresses = list(caller.array(ctypes.c_uint64, count, addrList))
     checkResult.value = int(device_of(acl).memory.all_of_type(addresses, memType))
 
 

@@ -13,20 +13,13 @@ from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
-from runtime.memory import ipc
+from runtime.memory import caller, ipc
 
 _LAST_LINK = 3
 _ACCESS_LINK = 0
 """aclrtIpcMemAttrType: over which link accesses go."""
 _SERVER_PIDS = struct.Struct("<I4xQQ")
 """aclrtServerPid: super-pod device id, address of process ids, how many."""
-
-
-def _key(key: int | str | bytes) -> bytes:
-    """Return a key that was given as an address, or as text."""
-    if isinstance(key, int):
-        return ctypes.string_at(key)
-    return key.encode() if isinstance(key, str) else key
 
 
 def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:
@@ -45,13 +38,13 @@ def aclrtIpcMemGetExportKey(acl: Acl, devPtr: Address, size: Size, key: Address,
     call = "aclrtIpcMemGetExportKey"
     made = ipc.export(device_of(acl).shared, devPtr, size, len, flags, call)
     closed = made + b"\0"
-    ctypes.memmove(key, closed, memoryview(closed).nbytes)
+    caller.write(key, closed, memoryview(closed).nbytes)
 
 
 @entry(null("key"), waits_for_snapshot=True)
 def aclrtIpcMemClose(acl: Acl, key: Address) -> None:
     """Close a key: in an importing process what it has open, in the exporting one the key itself."""
-    text, table, driver = _key(key), acl.runtime.open_keys, device_of(acl).shared
+    text, table, driver = caller.text(key), acl.runtime.open_keys, device_of(acl).shared
     opened = table.addresses(text)
     if opened:
         for address in opened:
@@ -66,7 +59,7 @@ def aclrtIpcMemImportByKey(acl: Acl, devPtr: Out[Address], key: Address, flags: 
     call = "aclrtIpcMemImportByKey"
     if flags & ~ipc.ENABLE_PEER:
         raise _out_of_range(call, flags, "flags", "0 or 1")
-    device, text = device_of(acl), _key(key)
+    device, text = device_of(acl), caller.text(key)
     if flags:
         peers = PeerDriver(device.hal, device.device_id)
         peers.reach(device.shared.exporter(text), own=device.driver.info.physical_id())
@@ -77,8 +70,8 @@ def aclrtIpcMemImportByKey(acl: Acl, devPtr: Out[Address], key: Address, flags: 
 def aclrtIpcMemSetImportPid(acl: Acl, key: Address, pid: Address, num: Size) -> None:
     """Let processes open a key; pids are bare tgids (aclrtDeviceGetBareTgid)."""
     call = "aclrtIpcMemSetImportPid"
-    pids = list((ctypes.c_int32 * max(num, 0)).from_address(pid))
-    ipc.allow(device_of(acl).shared, _key(key), pids, call)
+    pids = list(caller.array(ctypes.c_int32, max(num, 0), pid))
+    ipc.allow(device_of(acl).shared, caller.text(key), pids, call)
 
 
 @entry(null_rt("key"))
@@ -89,21 +82,21 @@ def aclrtIpcMemSetAttr(acl: Acl, key: Address, type: Enum, attr: U64) -> None:
         raise _out_of_range(call, type, "type", "0")
     if attr > _LAST_LINK:
         raise _out_of_range(call, attr, "attr", f"[0, {_LAST_LINK}]")
-    acl.runtime.open_keys.set_attribute(device_of(acl).shared, _key(key), attr)
+    acl.runtime.open_keys.set_attribute(device_of(acl).shared, caller.text(key), attr)
 
 
 @entry(null_rt("key", "serverPids"), zero("num", message="EE1003"))
 def aclrtIpcMemImportPidInterServer(acl: Acl, key: Address, serverPids: Address, num: Size) -> None:
     """Let processes of other servers of a super-pod open a key; only forms of Ascend 910_93 are in one."""
     call = "aclrtIpcMemImportPidInterServer"
-    driver, text = device_of(acl).shared, _key(key)
+    driver, text = device_of(acl).shared, caller.text(key)
     for server, pids, count in server_pids(call, serverPids, num):
-        driver.allow_server(text, server, list((ctypes.c_int32 * count).from_address(pids)))
+        driver.allow_server(text, server, list(caller.array(ctypes.c_int32, count, pids)))
 
 
 def server_pids(call: str, address: int, count: int) -> list[tuple[int, int, int]]:
     """Read aclrtServerPid rows: (super-pod device id, address of process ids, how many); 107000 for a NULL address."""
-    rows = list(_SERVER_PIDS.iter_unpack(ctypes.string_at(address, _SERVER_PIDS.size * count)))
+    rows = list(_SERVER_PIDS.iter_unpack(caller.read(address, _SERVER_PIDS.size * count)))
     for number, (_, pids, _) in enumerate(rows):
         need_rt(call, **{f"serverPids[{number}].pid": pids})
     return rows

@@ -14,6 +14,7 @@ from runtime.capi.aclrt.memory.allocation import device_of, need_size
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.driver.pools import ManagedDriver
+from runtime.memory import caller
 
 _ATTACH_GLOBAL = 1
 _ADVICE = range(6)
@@ -28,7 +29,7 @@ def _driver(acl: Acl) -> ManagedDriver:
 
 
 def _location(location: int) -> tuple[int, int]:
-    number, kind = _LOCATION.unpack(ctypes.string_at(location, _LOCATION.size))
+    number, kind = _LOCATION.unpack(caller.read(location, _LOCATION.size))
     return kind, number
 
 
@@ -125,7 +126,7 @@ def _check_runs(call: str, ranges: list[tuple[int, int]], starts: list[int]) -> 
 
 
 def _words(address: int, count: int) -> list[int]:
-    return list((ctypes.c_uint64 * count).from_address(address))
+    return list(caller.array(ctypes.c_uint64, count, address))
 
 
 @entry(null("ptr", "data"), zero("size"))
@@ -134,8 +135,9 @@ def aclrtMemManagedGetAttr(acl: Acl, attribute: Enum, ptr: Address, size: Size, 
     call = "aclrtMemManagedGetAttr"
     asked, capacity = size, need_size(call, dataSize, "dataSize")
     _need_attribute(call, attribute)
+    caller.view(ctypes.c_char, dataSize, data)
     (value,) = _driver(acl).attributes(ptr, asked, [attribute], [capacity])
-    ctypes.memmove(data, value, len(value))
+    caller.write(data, value, len(value))
 
 
 @entry(null("ptr", "attributes", "data", "dataSizes"), zero("size"))
@@ -145,13 +147,13 @@ def aclrtMemManagedGetAttrs(
     """Write several attributes of a range: number k to the address `data[k]`, which has `dataSizes[k]`."""
     call = "aclrtMemManagedGetAttrs"
     asked, count = size, numAttributes
-    kinds = list((ctypes.c_uint32 * count).from_address(attributes))
+    kinds = list(caller.array(ctypes.c_uint32, count, attributes))
     for kind in kinds:
         _need_attribute(call, kind)
     if kinds:
         values = _driver(acl).attributes(ptr, asked, kinds, _words(dataSizes, count))
         for where, value in zip(_words(data, count), values, strict=True):
-            ctypes.memmove(where, value, memoryview(value).nbytes)
+            caller.write(where, value, memoryview(value).nbytes)
 
 
 def _need_attribute(call: str, attribute: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from functools import partial
 
@@ -13,6 +12,7 @@ from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
+from runtime.memory import caller
 from runtime.memory.ordered import OrderedPool
 
 _PROPERTIES = struct.Struct("<IIIIQ")
@@ -32,7 +32,7 @@ _FIRST_COUNT = 4
 def aclrtMemPoolCreate(acl: Acl, memPool: Out[Handle], poolProps: Address) -> None:
     """Make a pool on a device."""
     call = "aclrtMemPoolCreate"
-    _, _, number, _, maximum = _PROPERTIES.unpack(ctypes.string_at(poolProps, _PROPERTIES.size))
+    _, _, number, _, maximum = _PROPERTIES.unpack(caller.read(poolProps, _PROPERTIES.size))
     acl.runtime.slot(number, call)
     device = device_of(acl)
     if number != device.user_id:
@@ -116,7 +116,7 @@ def aclrtMemPoolSetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -
     """Set an attribute: 1 to 3 switches (int), 4 the release threshold, 6 and 8 to 0 (64 bits)."""
     call = "aclrtMemPoolSetAttr"
     size = _SWITCH_BYTES if attr < _FIRST_COUNT else _WORD.size
-    _pool(acl, call, memPool).set(attr, int.from_bytes(ctypes.string_at(value, size), "little"), call)
+    _pool(acl, call, memPool).set(attr, int.from_bytes(caller.read(value, size), "little"), call)
 
 
 @entry(null("memPool"), null_rt("value"), waits_for_snapshot=True)
@@ -125,4 +125,4 @@ def aclrtMemPoolGetAttr(acl: Acl, memPool: Handle, attr: Enum, value: Address) -
     call = "aclrtMemPoolGetAttr"
     found = _pool(acl, call, memPool).get(attr, call)
     data = found.to_bytes(_SWITCH_BYTES if attr < _FIRST_COUNT else _WORD.size, "little")
-    ctypes.memmove(value, data, len(data))
+    caller.write(value, data, len(data))

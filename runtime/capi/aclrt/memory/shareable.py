@@ -16,6 +16,7 @@ from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import VirtualDriver
+from runtime.memory import caller
 
 _ANYBODY = 0x1
 """Export flag: no list of processes."""
@@ -65,7 +66,7 @@ def aclrtMemImportFromShareableHandle(acl: Acl, shareableHandle: U64, deviceId: 
 def aclrtMemSetPidToShareableHandle(acl: Acl, shareableHandle: U64, pid: Address, pidNum: Size) -> None:
     """Let processes import a shared handle; pids are bare tgids."""
     count = pidNum
-    _driver(acl).allow(shareableHandle, list((ctypes.c_int32 * count).from_address(pid)))
+    _driver(acl).allow(shareableHandle, list(caller.array(ctypes.c_int32, count, pid)))
 
 
 def _check_flags(call: str, flags: int) -> bool:
@@ -102,7 +103,7 @@ def aclrtMemExportToShareableHandleV2(
         block = driver.export_fabric(handle, anybody=anybody)
     else:
         block = driver.export(handle, anybody=anybody).to_bytes(8, "little")
-    ctypes.memmove(shareableHandle, block, len(block))
+    caller.write(shareableHandle, block, len(block))
 
 
 @entry(
@@ -134,7 +135,7 @@ def aclrtMemSetPidToShareableHandleV2(
     fabric, driver = _is_fabric(call, shareType), _driver(acl)
     block = _block(shareableHandle, fabric)
     number = driver.fabric_number(block)[1] if fabric else int.from_bytes(block, "little")
-    driver.allow(number, list((ctypes.c_int32 * count).from_address(pid)))
+    driver.allow(number, list(caller.array(ctypes.c_int32, count, pid)))
 
 
 def _is_fabric(call: str, kind: int) -> bool:
@@ -147,4 +148,4 @@ def _is_fabric(call: str, kind: int) -> bool:
 
 
 def _block(address: int, fabric: bool) -> bytes:
-    return ctypes.string_at(address, _FABRIC_BYTES if fabric else 8)
+    return caller.read(address, _FABRIC_BYTES if fabric else 8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import struct
 
 from npuhal import constants as c
@@ -15,6 +14,7 @@ from runtime.capi.aclrt.memory.allocation import device_of
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.memory import caller
 from runtime.memory.information import attribute_of, physical_kind
 from runtime.memory.virtual import map_again
 
@@ -117,7 +117,7 @@ def aclrtMallocPhysical(acl: Acl, handle: Out[Handle], size: Size, prop: Address
 
 
 def _kind(acl: Acl, call: str, prop: int) -> PhysicalKind:
-    _, _, attribute, number, side, _ = PHYSICAL_PROPERTIES.unpack(ctypes.string_at(prop, PHYSICAL_PROPERTIES.size))
+    _, _, attribute, number, side, _ = PHYSICAL_PROPERTIES.unpack(caller.read(prop, PHYSICAL_PROPERTIES.size))
     if side == _DEVICE:
         return physical_kind(attribute, acl.runtime.visible.ids[acl.runtime.slot(number, call).index], call)
     kind = physical_kind(attribute, 0, call)
@@ -151,7 +151,7 @@ def aclrtMemGetAllocationPropertiesFromHandle(acl: Acl, handle: Handle, prop: Ad
     ids = acl.runtime.visible.ids
     number = ids.index(kind.owner) if kind.side == c.MEM_DEV_SIDE and kind.owner in ids else kind.owner
     data = PHYSICAL_PROPERTIES.pack(_HANDLE_NONE, 0, attribute_of(kind), number, int(kind.side == c.MEM_DEV_SIDE), 0)
-    ctypes.memmove(prop, data, len(data))
+    caller.write(prop, data, len(data))
 
 
 # -- mappings ------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, coun
     """Let locations read and write a mapping (flags 3); other devices need this."""
     call = "aclrtMemSetAccess"
     grants = []
-    for flags, number, kind in _GRANT.iter_unpack(ctypes.string_at(desc, _GRANT.size * count)):
+    for flags, number, kind in _GRANT.iter_unpack(caller.read(desc, _GRANT.size * count)):
         if kind == _DEVICE:
             number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
         grants.append((flags, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number))
@@ -187,7 +187,7 @@ def aclrtMemSetAccess(acl: Acl, virPtr: Address, size: Size, desc: Address, coun
 def aclrtMemGetAccess(acl: Acl, virPtr: Address, location: Address, flag: Out[U64]) -> None:
     """Return the access of a location to a mapping: 0 none, 1 read, 3 read and write."""
     call = "aclrtMemGetAccess"
-    number, kind = _LOCATION.unpack(ctypes.string_at(location, _LOCATION.size))
+    number, kind = _LOCATION.unpack(caller.read(location, _LOCATION.size))
     if kind == _DEVICE:
         number = acl.runtime.visible.ids[acl.runtime.slot(number, call).index]
     flag.value = _driver(acl).access(virPtr, c.MEM_DEV_SIDE if kind == _DEVICE else c.MEM_HOST_SIDE, number)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 from npuhal.records import dataclass
 from runtime import errors
 from runtime.capi.aclrt.checks import null
@@ -11,6 +9,7 @@ from runtime.capi.aclrt.entry import Out, entry, need, object_of, wrong
 from runtime.capi.aclrt.kinds import Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.capi.aclrt.stream.streams import create_configured
+from runtime.memory import caller
 
 _SETTINGS = {0: ("work_address", 8), 1: ("work_size", 8), 2: ("flag", 8), 3: ("priority", 4)}
 """aclrtStreamConfigAttr -> what it sets, and the bytes that its value has."""
@@ -53,7 +52,7 @@ def aclrtSetStreamConfigOpt(
     name, size = _SETTINGS[attr]
     if valueSize != size:
         raise wrong(call, valueSize, "valueSize", size)
-    value = int.from_bytes(ctypes.string_at(attrValue, size), "little")
+    value = int.from_bytes(caller.read(attrValue, size), "little")
     if name == "priority" and value > _LOWEST_PRIORITY:
         raise wrong(call, value, "priority", f"[0, {_LOWEST_PRIORITY}]")
     setattr(settings, name, value)

@@ -31,6 +31,7 @@ from runtime.core.stream.priority import scheduler_priority, set_scheduler_prior
 from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.core.submission.submit import last_task_id
 from runtime.feature.graph.model.model_sink import bound_model
+from runtime.memory import caller
 
 _FLAGS = {
     0x1: StreamFlag.FAST_LAUNCH, 0x2: StreamFlag.FAST_SYNC, 0x4: StreamFlag.PERSISTENT, 0x8: StreamFlag.HUGE,
@@ -232,7 +233,7 @@ def aclrtSetStreamFailureMode(acl: Acl, stream: Stream, mode: U64) -> None:
 )  # fmt: skip
 def aclrtSetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: Address) -> None:
     """Set an attribute: 1 failure mode, 2 overflow check, 3 user tag, 4 cache information, 5 priority."""
-    word = ctypes.c_uint32.from_address(value).value
+    word = caller.at(ctypes.c_uint32, value).value
     if stmAttrType == _FAILURE_MODE:
         stream.context.failure.set_mode(stream, word)
     elif stmAttrType == _OVERFLOW:
@@ -256,7 +257,7 @@ def aclrtGetStreamAttribute(acl: Acl, stream: Stream, stmAttrType: Enum, value: 
         _USER_TAG: lambda: stream.user_tag, _CACHE_INFO: lambda: 0, _PRIORITY: lambda: scheduler_priority(stream),
     }  # fmt: skip
     image = STREAM_VALUE.pack(int(readers[stmAttrType]()))
-    ctypes.memmove(value, image, len(image))
+    caller.write(value, image, len(image))
 
 
 

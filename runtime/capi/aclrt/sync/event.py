@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 from runtime import errors
 from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, own, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry, handle_of, need, object_of, own_stream_of
@@ -13,6 +11,7 @@ from runtime.core.stream.stream import Stream
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag, check_flags
 from runtime.feature.graph.recording import external
+from runtime.memory import caller
 
 _COMPLETE, _NOT_READY = 0, 1
 """aclrtEventStatus and aclrtEventWaitStatus; aclrtEventRecordedStatus has them the other way round."""
@@ -248,12 +247,12 @@ def aclrtIpcGetEventHandle(acl: Acl, event: Handle, handle: Address) -> None:
     call = "aclrtIpcGetEventHandle"
     found = _event(acl, call, event)
     need(call, handle=handle)
-    ctypes.memmove(handle, found.share().ljust(_IPC_HANDLE_BYTES, b"\0"), _IPC_HANDLE_BYTES)
+    caller.write(handle, found.share().ljust(_IPC_HANDLE_BYTES, b"\0"), _IPC_HANDLE_BYTES)
 
 
 @entry(null("event"), null("handle"))
 def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]) -> None:
     """Open an event of another process by its 64 bytes."""
-    name = ctypes.string_at(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")
+    name = caller.read(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")
     device = acl.runtime.current_context().device
     event.value = Event(device, EventFlag.IPC, shared=name).handle

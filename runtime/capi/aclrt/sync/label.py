@@ -10,6 +10,7 @@ from runtime.capi.aclrt.kinds import Address, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.core.sync.label import Label, LabelList
+from runtime.memory import caller
 
 
 @entry(null("label"), context())
@@ -41,7 +42,7 @@ def aclrtDestroyLabel(acl: Acl, label: Label) -> None:
 @entry(null("labels", "labelList"), refuse("not 0 < num <= 65535", "num", "[1, 65535]", "EE1003"))
 def aclrtCreateLabelList(acl: Acl, labels: Address, num: Size, labelList: Out[Handle]) -> None:
     """Put labels in the order in which a switch counts them."""
-    handles = list((ctypes.c_uint64 * num).from_address(labels))
+    handles = list(caller.array(ctypes.c_uint64, num, labels))
     members = [handle_of(acl, handle, Label) for handle in handles if handle]
     context = acl.runtime.current_context()
     if len(members) < num:

@@ -14,6 +14,7 @@ from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.core.sync import notify as core
 from runtime.core.sync.notify import CountNotify, Notify
+from runtime.memory import caller
 
 _DEVICE_ONLY = 1
 _CREATE_FLAGS = (0, 1)
@@ -86,7 +87,7 @@ def aclrtNotifyBatchReset(acl: Acl, notifies: Address, num: Size) -> None:
     """Clear the flags of several notifies, in the default stream, and wait for that; those before a NULL are cleared.
     """
     call = "aclrtNotifyBatchReset"
-    handles = list((ctypes.c_uint64 * num).from_address(notifies))
+    handles = list(caller.array(ctypes.c_uint64, num, notifies))
     members = [handle_of(acl, handle, Notify) for handle in handles if handle]
     given = handles.index(0) if 0 in handles else num
     if given:
@@ -121,7 +122,7 @@ def aclrtNotifyGetExportKey(acl: Acl, notify: Handle, key: Address, len: Size, f
             params=(call, len, "len", f"at least {_KEY_BYTES}"), hint=f"pass a buffer of {_KEY_BYTES} bytes",
         )
     name = found.export(everyone=checked == _EVERYONE) + b"\0"
-    ctypes.memmove(key, name, name.__len__())
+    caller.write(key, name, name.__len__())
 
 
 @entry(null("notify", "key"), waits_for_snapshot=True)
@@ -129,7 +130,7 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
     """Open a notify of another process."""
     call = "aclrtNotifyImportByKey"
     _check_flags(call, flags, IMPORT_FLAGS)
-    name = key.encode() if isinstance(key, str) else ctypes.string_at(key)
+    name = key.encode()
     if not name:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: the key is empty", hint="pass the key that the owner has exported",
@@ -151,7 +152,7 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
 )  # fmt: skip
 def aclrtNotifySetImportPid(acl: Acl, notify: Notify, pid: Address, num: Size) -> None:
     """Let processes open a notify that was given a key."""
-    notify.allow((ctypes.c_int32 * num).from_address(pid))
+    notify.allow(caller.array(ctypes.c_int32, num, pid))
 
 
 @entry(null_rt("notify", "serverPids"), zero("num", message="EE1003"), live("notify", Notify))
@@ -160,7 +161,7 @@ def aclrtNotifySetImportPidInterServer(acl: Acl, notify: Handle, serverPids: Add
     call = "aclrtNotifySetImportPidInterServer"
     found = _notify(acl, call, notify)
     for server, pids, count in server_pids(call, serverPids, num):
-        found.allow_server(server, (ctypes.c_int32 * count).from_address(pids))
+        found.allow_server(server, caller.array(ctypes.c_int32, count, pids))
 
 
 # -- count-notifies ----------------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ def aclrtCntNotifyDestroy(acl: Acl, cntNotify: Handle) -> None:
 def aclrtCntNotifyRecord(acl: Acl, cntNotify: Handle, stream: Handle, info: Address) -> None:
     """Change the counter: mode 0 store, 1 add, 2 set bits, 4 clear bits."""
     found = _count_notify(acl, "aclrtCntNotifyRecord", cntNotify)
-    mode, value = _RECORD_INFO.unpack(ctypes.string_at(info, _RECORD_INFO.size))
+    mode, value = _RECORD_INFO.unpack(caller.read(info, _RECORD_INFO.size))
     found.record(own_stream_of(acl, "aclrtCntNotifyRecord", stream), value, mode)
 
 
@@ -204,7 +205,7 @@ def aclrtCntNotifyRecord(acl: Acl, cntNotify: Handle, stream: Handle, info: Addr
 def aclrtCntNotifyWaitWithTimeout(acl: Acl, cntNotify: Handle, stream: Handle, info: Address) -> None:
     """Wait for the counter: mode 0 less, 1 equal, 2 greater, 3 greater or equal, 4 all bits."""
     found = _count_notify(acl, "aclrtCntNotifyWaitWithTimeout", cntNotify)
-    mode, value, timeout, clear = _WAIT_INFO.unpack(ctypes.string_at(info, _WAIT_INFO.size))
+    mode, value, timeout, clear = _WAIT_INFO.unpack(caller.read(info, _WAIT_INFO.size))
     target = own_stream_of(acl, "aclrtCntNotifyWaitWithTimeout", stream)
     found.wait(target, value, mode, timeout_s=timeout, clear=bool(clear))
 

@@ -5,14 +5,13 @@ A host without the driver's buffer service answers aclrt*Buf with 207000. acltdt
 
 from __future__ import annotations
 
-import ctypes
-
 from runtime import errors
 from runtime.capi.aclrt.checks import null, one_of, refuse, zero
 from runtime.capi.aclrt.entry import Out, entry
 from runtime.capi.aclrt.kinds import I32, U32, Address, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.mbuf import BufferDriver
+from runtime.memory import caller
 
 _PRIVATE_BYTES = 96
 """Bytes beside a buffer's data that programs may use."""
@@ -60,13 +59,13 @@ _FITS = refuse("size + offset > 96", "size", f"at most {_PRIVATE_BYTES} together
 @entry(_FITS, null("buf", "dataPtr"))
 def aclrtGetBufUserData(acl: Acl, buf: Handle, dataPtr: Address, size: Size, offset: Size) -> None:
     """Read from the 96 bytes beside a buffer's data."""
-    ctypes.memmove(dataPtr, _area(acl, "aclrtGetBufUserData", buf, size, offset), size)
+    caller.write(dataPtr, caller.read(_area(acl, "aclrtGetBufUserData", buf, size, offset), size), size)
 
 
 @entry(_FITS, null("buf", "dataPtr"))
 def aclrtSetBufUserData(acl: Acl, buf: Handle, dataPtr: Address, size: Size, offset: Size) -> None:
     """Write to the 96 bytes beside a buffer's data."""
-    ctypes.memmove(_area(acl, "aclrtSetBufUserData", buf, size, offset), dataPtr, size)
+    caller.write(_area(acl, "aclrtSetBufUserData", buf, size, offset), caller.read(dataPtr, size), size)
 
 
 def _area(acl: Acl, call: str, buffer: int, size: int, offset: int) -> int:

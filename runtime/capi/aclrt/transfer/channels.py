@@ -14,6 +14,7 @@ from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.message_queue import NAME_BYTES
 from runtime.feature.messages import SENDABLE, Channel, Item, ItemKind
+from runtime.memory import caller
 from runtime.memory.location import Location, locate
 
 Answer = TypeVar("Answer")
@@ -67,7 +68,7 @@ def acltdtCreateDataItem(
         raise wrong(call, dims, "dims", "NULL for what is no tensor")
     if kind != ItemKind.TENSOR:
         return acl.runtime.handles.add(DataItem(kind, _UNDEFINED, (), 0, 0))
-    sizes = tuple((ctypes.c_int64 * count).from_address(dims)) if dims else ()
+    sizes = tuple(caller.array(ctypes.c_int64, count, dims)) if dims else ()
     return acl.runtime.handles.add(DataItem(kind, dataType, sizes, data, size))
 
 
@@ -116,7 +117,7 @@ def acltdtGetDimsFromItem(acl: Acl, dataItem: Handle, dims: Address, dimNum: Siz
     if bool(dims) != bool(count) or count < len(item.dims):
         raise wrong(call, count, "dimNum", f"{len(item.dims)} or more with dims, 0 without", message="EH0009")
     if dims:
-        ctypes.memmove(dims, (ctypes.c_int64 * count)(*item.dims), 8 * len(item.dims))
+        caller.write(dims, (ctypes.c_int64 * count)(*item.dims), 8 * len(item.dims))
 
 
 @entry(null("dataItem", "sliceNum", "sliceId"))
@@ -274,7 +275,7 @@ def _read(acl: Acl, item: DataItem) -> bytes:
         return b""
     if _is_on_device(acl, item.address):
         return bytes(acl.runtime.current_context().device.memory.read(item.address, item.size))
-    return ctypes.string_at(item.address, item.size)
+    return caller.read(item.address, item.size)
 
 
 def _is_on_device(acl: Acl, address: int) -> bool:

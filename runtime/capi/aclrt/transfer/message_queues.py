@@ -16,6 +16,7 @@ from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
 from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES
 from runtime.feature.messages import MessageQueue
+from runtime.memory import caller
 
 _NAME, _DEPTH = 0, 1
 """acltdtQueueAttrType."""
@@ -53,13 +54,13 @@ def acltdtSetQueueAttr(acl: Acl, attr: Handle, type: Enum, len: Size, param: Add
     capacity = _size_of_kind(call, type)
     if not size or size > capacity:
         raise wrong(call, size, "len", f"[1, {capacity}]", message="EH0009")
-    data = ctypes.string_at(param, size).ljust(capacity, b"\0")
+    data = caller.read(param, size).ljust(capacity, b"\0")
     if capacity == _WORD:
         found.depth = int.from_bytes(data, "little")
         return
     text = int.from_bytes(data, "little")
     need(call, param=text)
-    name = ctypes.string_at(text)
+    name = caller.text(text)
     if name[NAME_BYTES:]:
         raise wrong(call, name.decode(errors="replace"), "name", f"one of up to {NAME_BYTES} bytes")
     found.name.value = name
@@ -77,7 +78,7 @@ def acltdtGetQueueAttr(
     if len < capacity:
         raise wrong(call, len, "len", f"{capacity} or more", message="EH0009")
     value = ctypes.addressof(found.name) if capacity == _POINTER else found.depth
-    ctypes.memmove(param, value.to_bytes(capacity, "little"), capacity)
+    caller.write(param, value.to_bytes(capacity, "little"), capacity)
     paramRetSize.value = capacity
 
 
@@ -110,8 +111,8 @@ def acltdtEnqueueData(
 ) -> None:  # fmt: skip
     """Put a copy of data and of up to 96 bytes beside it: -1 waits for space, 0 does not, else milliseconds."""
     call = "acltdtEnqueueData"
-    aside = ctypes.string_at(userData, userDataSize) if userData else b""
-    _queue(acl, call, qid).put(ctypes.string_at(data, dataSize), aside, timeout_ms=timeout)
+    aside = caller.read(userData, userDataSize) if userData else b""
+    _queue(acl, call, qid).put(caller.read(data, dataSize), aside, timeout_ms=timeout)
 
 
 @entry(null("data", "retDataSize"), zero("dataSize"), null("dataSize"))
@@ -126,9 +127,9 @@ def acltdtDequeueData(
     if size > dataSize:
         raise wrong(call, dataSize, "dataSize", f"{size} or more")
     contents, aside = queue.get(timeout_ms=0)
-    ctypes.memmove(data, contents, size)
+    caller.write(data, contents, size)
     if userData:
-        ctypes.memmove(userData, aside, min(userDataSize, CONTEXT_BYTES))
+        caller.write(userData, aside, min(userDataSize, CONTEXT_BYTES))
 
 
 def _size_of_kind(call: str, kind: int) -> int:

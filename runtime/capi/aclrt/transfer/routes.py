@@ -14,6 +14,7 @@ from runtime.capi.aclrt.checks import null, one_of, refuse
 from runtime.capi.aclrt.entry import Out, entry, object_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
+from runtime.memory import caller
 
 _SOURCE, _TARGET = 0, 1
 """acltdtQueueRouteParamType; 2 is the status."""
@@ -65,7 +66,7 @@ def acltdtGetQueueRouteParam(
     """Write the number of the source (0) or target (1), or the status (2)."""
     found = object_of(acl, "acltdtGetQueueRouteParam", Route, route=route)
     value = found.source if type == _SOURCE else found.target if type == _TARGET else found.status
-    ctypes.c_uint32.from_address(param).value = value
+    caller.at(ctypes.c_uint32, param).value = value
     paramRetSize.value = _WORD
 
 
@@ -127,7 +128,7 @@ def acltdtDestroyQueueRouteQueryInfo(acl: Acl, info: Handle) -> None:
 def acltdtSetQueueRouteQueryInfo(acl: Acl, param: Handle, type: Enum, len: Size, value: Address) -> None:
     """Set the mode (0), the source (1) or the target (2) of a question."""
     found = object_of(acl, "acltdtSetQueueRouteQueryInfo", RouteQuery, param=param)
-    found.words[type] = ctypes.c_uint32.from_address(value).value
+    found.words[type] = caller.at(ctypes.c_uint32, value).value
 
 
 @entry(null("qRouteList"))

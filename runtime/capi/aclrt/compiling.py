@@ -83,7 +83,7 @@ _TYPES = {
 
 
 def typed(call: str, name: str, given: Any, kind: str, output: bool) -> Any:
-    """Return an argument that is no number, or an output, as the entry expects it: None for 0.
+    """Return an argument that is no number, or an output, as the entry expects it: None for 0, the text at an address.
 
     Raises:
         TypeError: it is of another type; no code could tell, and what C makes of it would end a process.
@@ -94,6 +94,8 @@ def typed(call: str, name: str, given: Any, kind: str, output: bool) -> Any:
         if isinstance(given, int) and ARRAYS.get(call) == name:
             return given
         wanted = "an Out()"
+    elif kind == "Text" and isinstance(given, int) and not isinstance(given, bool):
+        return caller.text(given).decode(errors="surrogateescape")
     elif kind == "F32" and isinstance(given, Real):
         return float(given)
     elif kind == "Dim3" and isinstance(given, Sequence) and len(given) == 3:

@@ -124,7 +124,7 @@ def test_many_odd_arguments_at_once(program: Program, seed: int) -> None:
     ("an Out()", "aclrtCreateStream", {"stream": [None]}),
     ("a function", "aclrtSetExceptionInfoCallback", {"callback": 5}),
     ("what the callback was given", "aclrtGetTaskIdFromExceptionInfo", {"info": 5}),
-    ("a str", "aclrtBinaryLoadFromFile", {"binPath": 5, "binHandle": Out()}),
+    ("a str", "aclrtBinaryLoadFromFile", {"binPath": [None], "binHandle": Out()}),
 ])  # fmt: skip
 def test_the_wrong_type_is_named(kind: str, name: str, arguments: dict[str, Any]) -> None:
     acl = Acl("fake://ascend910b3")

@@ -116,10 +116,10 @@ def view(kind: Any, count: int, address: int) -> Any:
 
 def at(kind: Any, address: int) -> Any:
     """Return the object of a ctypes kind at an address in place; for faults see `read`."""
-    return view(kind, 1, address)[0] if issubclass(kind, ctypes.Structure) else _Place(kind, address)
+    return view(kind, 1, address)[0] if issubclass(kind, ctypes.Structure) else _Number(kind, address)
 
 
-class _Place:
+class _Number:
     """A number in place: `value` reads and writes it."""
 
     __slots__ = ("_address", "_kind")

@@ -6,6 +6,8 @@ is right when it has all of them in such an order; streams may overtake each oth
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +23,8 @@ from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.feature import graph
 from runtime.feature.graph import CaptureStatus, Graph, TaskGroup
+from runtime.testing.script import ATTRIBUTE
+from tests.property.capture_script import CaptureScript
 
 SHORT = ("fake://ascend910b1?seed=1", "fake://ascend910b1?seed=1&swsq=0", "fake://ascend950pr_9599?seed=1")
 LONG = tuple(
@@ -86,18 +90,38 @@ class Machine:
             self.kernel[1](1, stream=self.extra)
         self.software, self.v100 = probe.software, self.device.chip.generation == "v100"
         probe.close()
+        self.url = url
+        self.said = self.begin()
+
+    def begin(self) -> CaptureScript:
+        """Begin to write another program down."""
+        others = {"outer": self.outer, "extra": self.extra, "updater": self.updater}
+        self.said = CaptureScript(self.url, self.streams, others)
+        return self.said
 
     def launch(self, number: int, stream: Stream) -> None:
+        self.said.add(f"kernel[1]({number}, stream={self.said.name(stream)})")
         self.kernel[1](number, stream=stream)
+
+    def event(self) -> Event:
+        made = self.device.create_event()
+        self.said.add(f"{self.said.name(made, 'e')} = device.create_event()")
+        return made
+
+    def expect(self, plan: Plan, names: dict[int, int]) -> None:
+        """Compare what ran since the last time with a plan."""
+        self.said.add(f"expect({plan.before!r}, {names!r})")
+        plan.check(self.take_log(), names)
 
     def run(self, program: list[Step], *, captured: bool) -> Plan:
         """Do the steps from the first stream on; the others join when they are first used, and lead back in the end."""
-        plan, streams = Plan(), self.streams
-        events = [self.device.create_event() for _ in range(EVENTS)]
+        plan, streams, said = Plan(), self.streams, self.said
+        events = [self.event() for _ in range(EVENTS)]
         last: dict[int, dict[int, int]] = {0: {}}
         """For each stream that takes part: the last kernel of each that comes before what it does next."""
 
         def order(one: int, two: int, event: Event) -> None:
+            said.add(f"streams[{two}].wait(streams[{one}].record({said.name(event)}))")
             streams[two].wait(streams[one].record(event))
             last.setdefault(two, {})
             for stream, number in last[one].items():
@@ -111,7 +135,7 @@ class Machine:
         for at, (what, one, two) in enumerate(program, 1):
             number = at * 1000
             if one not in last:
-                order(0, one, self.device.create_event())
+                order(0, one, self.event())
             if what == "launch":
                 note(number, one)
             elif what == "burst":
@@ -122,7 +146,8 @@ class Machine:
             elif what == "group":
                 numbers = [number, number + 1]
                 if captured:
-                    with streams[one].task_group() as group:
+                    head = f"with streams[{one}].task_group() as g{number}:"
+                    with said.block(head), streams[one].task_group() as group:
                         for each in numbers:
                             note(each, one)
                     plan.groups.append((group, numbers))
@@ -130,28 +155,32 @@ class Machine:
                     for each in numbers:
                         note(each, one)
             elif what == "gate" and self.software:
-                event = self.device.create_event()
+                event = self.event()
                 plan.gates.append((number, event))
                 plan.before[number] = tuple(last[-1].values()) if -1 in last else ()
                 if captured:
+                    said.add(f"streams[{one}].wait_external({said.name(event)})")
                     streams[one].wait_external(event)
                 else:
                     self.launch(number, self.outer)
+                    said.add(f"streams[{one}].wait(outer.record({said.name(event)}))")
                     streams[one].wait(self.outer.record(event))
                 last.setdefault(-1, {})[-1] = last[one][-1] = number
             elif what == "inner" and captured:
-                with self.extra.capture() as other:
+                with said.block(f"with extra.capture() as inner{number}:"), self.extra.capture() as other:
                     self.launch(number, self.extra)
                 plan.others.append((number, other))
         for place in [place for place in last if place > 0]:
-            order(place, 0, self.device.create_event())
+            order(place, 0, self.event())
         return plan
 
     def replay(self, made: Graph, plan: Plan, stream: Stream) -> None:
         """Execute once, behind what its gates wait for."""
         for number, event in plan.gates:
             self.launch(number, self.outer)
+            self.said.add(f"outer.record({self.said.name(event)})")
             self.outer.record(event)
+        self.said.add(f"made.launch({self.said.name(stream)})")
         made.launch(stream)
 
     def take_log(self) -> list[int]:
@@ -171,17 +200,46 @@ class Machine:
                 group, numbers = plan.groups[choice % len(plan.groups)]
                 if any(names.get(each) == 0 for each in numbers):
                     continue  # one that was left out is in no group any more
-                with self.updater.update(group):
+                with self.said.block(f"with updater.update(g{numbers[0]}):"), self.updater.update(group):
                     for each in numbers:
                         names[each] = 100_000 + each
                         self.launch(names[each], self.updater)
+                self.said.add("updater.synchronize(10_000)")
                 self.updater.synchronize(10_000)
             elif what == "argument" and number and names.get(number) != 0:
                 names[number] = 200_000 + number
+                self.said.add(f"made.update(made.kernels[{own.index(number)}], [{names[number]}])")
                 made.update(nodes[number], [names[number]])
             elif what == "leave out" and number and self.software:
                 names[number] = 0
+                self.said.add(f"made.update(made.kernels[{own.index(number)}], enabled=False)")
                 made.update(nodes[number], enabled=False)
+
+
+def replay_program(machine: Machine, chosen: list[Step], changes: list[tuple[str, int]]) -> None:
+    """Run a program at once, then as a graph in three streams, changed before the last time."""
+    said = machine.said
+    machine.expect(machine.run(chosen, captured=False), {})
+    with said.block("with streams[0].capture() as made:"), machine.streams[0].capture() as made:
+        plan = machine.run(chosen, captured=True)
+    assert machine.take_log() == []
+    names: dict[int, int] = {}
+    for stream in (machine.streams[0], machine.extra):
+        machine.replay(made, plan, stream)
+        machine.expect(plan, names)
+    if machine.software or machine.v100:
+        machine.change(made, plan, changes, names)
+    machine.replay(made, plan, machine.streams[1])
+    machine.expect(plan, names)
+    for number, other in plan.others:
+        said.add(f"inner{number}.launch(extra)")
+        said.add(f"expect({{{number}: ()}})")
+        other.launch(machine.extra)
+        assert machine.take_log() == [number]
+        said.add(f"inner{number}.close()")
+        other.close()
+    said.add("made.close()")
+    made.close()
 
 
 def check_replay(url: str, program: st.SearchStrategy[list[Step]], examples: int) -> None:
@@ -190,23 +248,8 @@ def check_replay(url: str, program: st.SearchStrategy[list[Step]], examples: int
     @settings(max_examples=examples)
     @given(program, CHANGES)
     def replays(chosen: list[Step], changes: list[tuple[str, int]]) -> None:
-        machine.run(chosen, captured=False).check(machine.take_log(), {})
-        with machine.streams[0].capture() as made:
-            plan = machine.run(chosen, captured=True)
-        assert machine.take_log() == []
-        names: dict[int, int] = {}
-        for stream in (machine.streams[0], machine.extra):
-            machine.replay(made, plan, stream)
-            plan.check(machine.take_log(), names)
-        if machine.software or machine.v100:
-            machine.change(made, plan, changes, names)
-        machine.replay(made, plan, machine.streams[1])
-        plan.check(machine.take_log(), names)
-        for number, other in plan.others:
-            other.launch(machine.extra)
-            assert machine.take_log() == [number]
-            other.close()
-        made.close()
+        with machine.begin().script.written():
+            replay_program(machine, chosen, changes)
 
     replays()
     machine.runtime.close(force=True)
@@ -215,6 +258,30 @@ def check_replay(url: str, program: st.SearchStrategy[list[Step]], examples: int
 @pytest.mark.parametrize("url", SHORT)
 def test_replay_does_what_eager_execution_does(url: str) -> None:
     check_replay(url, steps(KINDS, 14), 15)
+
+
+PROGRAM: list[Step] = [
+    ("launch", 0, 0), ("order", 0, 1), ("group", 1, 0), ("gate", 1, 0), ("inner", 0, 0), ("launch", 2, 0),
+    ("order", 1, 2), ("launch", 2, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fault", "status"), [("", 0), ("&fault=task:9:LOST:kernel=mark", 1)])
+def test_a_program_as_a_script_does_what_it_has_done(fault: str, status: int) -> None:
+    machine = Machine(f"fake://ascend910b1?seed=1{fault}")
+    problem: BaseException | None = None
+    said = machine.begin()
+    try:
+        with said.script.written():
+            replay_program(machine, PROGRAM, [("argument", 0), ("group", 0), ("leave out", 3)])
+    except AssertionError as failed:
+        problem = failed
+    machine.runtime.close(force=True)
+    text = said.script.text if problem is None else getattr(problem, ATTRIBUTE)
+    assert bool(status) == (problem is not None)
+    again = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert again.returncode == status, again.stderr
+    assert not status or "AssertionError" in again.stderr
 
 
 @pytest.mark.soak

@@ -234,6 +234,13 @@ class DeviceMemory(core.Device):
             sum(pool.get(PoolAttribute.RESERVED_CURRENT, "memory_report") for pool in self.ordered_pools), components,
         )
 
+    def memory_summary(self) -> str:
+        """Return the device's memory as text for people: by owner, the pool's counters, who has asked for most."""
+        return "\n\n".join([
+            f"memory of device {self.user_id}, {self.chip.soc}", str(self.memory_report()),
+            self.pool.memory_summary(), "\n".join(self.held_memory()) or "no buffers are open",
+        ])  # fmt: skip
+
     # -- peers -----------------------------------------------------------------------------------------------------
 
     def enable_peer_access(self, other: DeviceMemory) -> None:

@@ -1,7 +1,8 @@
 """The log variables of CANN, honoured through the standard library's logging (core_spec 20).
 
 Loggers follow the packages: `runtime`, `npuhal` and what is below them. They are silent unless the program gives them a
-handler, or one of these variables is set:
+handler (logging.basicConfig(level=logging.DEBUG) shows devices, streams, loads and each launch), or one of these
+variables is set:
 
 =========================== ============================================================================================
 ASCEND_GLOBAL_LOG_LEVEL     0 debug, 1 info, 2 warning, 3 error (default), 4 nothing; 0 and 1 log each launch, by phases
@@ -94,14 +95,22 @@ class LogSettings:
         )
 
     def life(self, text: str, *values: object) -> None:
-        """Tell of a device or stream that came or went."""
-        if self.wanted and self.events:
+        """Log a device or stream that came or went: as an event where CANN's variables ask for logs, else at DEBUG."""
+        if not self.wanted:
+            _LIFE.debug(text, *values)
+        elif self.events:
             _LIFE.log(EVENT, text, *values)
 
     @property
     def launches(self) -> bool:
-        """Whether each launch is to be logged with its phases: the runtime's level is info or lower."""
-        return self.wanted and self.modules.get("RUNTIME", self.level) <= _INFO
+        """Whether each launch is to be logged with its phases.
+
+        Where CANN's variables ask for logs, their level for the runtime says so (info or lower); else the program's own
+        settings do, such as logging.basicConfig(level=logging.DEBUG), when the runtime starts.
+        """
+        if not self.wanted:
+            return logging.getLogger("runtime.launch").isEnabledFor(logging.DEBUG)
+        return self.modules.get("RUNTIME", self.level) <= _INFO
 
 
 def configure(environ: Mapping[str, str] = os.environ) -> LogSettings:

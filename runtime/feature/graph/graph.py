@@ -199,6 +199,16 @@ class Graph(Model):
 
     # -- as data ---------------------------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        name = f"{self.name!r} " if self.name else ""
+        state = "closed" if self.closed else f"{len(self.nodes)} nodes"
+        return f"<Graph {name}{state}>"
+
+    def _repr_html_(self) -> str:
+        from runtime.feature.graph import picture
+
+        return repr(self) if self.closed else picture.svg(repr(self), list(self.nodes), self.edges)
+
     @property
     def kernels(self) -> list[Node]:
         """The nodes that launch kernels."""

@@ -176,6 +176,20 @@ def test_a_dry_run_counts_what_a_capture_takes(device: Device, note: Kernel) -> 
     made.close()
 
 
+def test_a_dry_run_refuses_what_needs_a_graph(device: Device) -> None:
+    stream, event = device.create_stream(), device.create_event()
+    with stream.capture(dry_run=True):
+        for call in (
+            lambda: graph.begin_group(stream), lambda: graph.end(stream), lambda: stream.record_external(event)
+        ):  # fmt: skip
+            with pytest.raises(errors.NotSupported, match="in a dry run"):
+                call()
+        assert graph.status(stream) == (graph.CaptureStatus.NONE, None)
+    with stream.capture() as made:
+        stream.record(event)
+    made.close()
+
+
 def test_a_task_group_takes_other_parameters(changing: Device, note: Kernel, log: list[int]) -> None:
     device = changing
     stream, updater = device.create_stream(), device.create_stream()

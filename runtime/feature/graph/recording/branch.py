@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from npuhal.records import replace
 from runtime import errors
@@ -36,6 +36,9 @@ class Branch:
 
     Prepared launches put tasks into the graph's stream, up to `edge` entries, unless only the slow path may.
     """
+
+    counts_only: ClassVar[bool] = False
+    """Whether it is part of a dry run."""
 
     __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "sink", "streams", "user")
 
@@ -242,6 +245,24 @@ def _nothing() -> None:
     """The signal belongs to the graph; no task has a share in it."""
 
 
+def in_dry_run(stream: Stream) -> bool:
+    """Whether what is submitted to a stream is only counted."""
+    return isinstance(stream.branch, Branch) and stream.branch.counts_only
+
+
 def branch_of(stream: Stream) -> Branch | None:
-    """Return the branch of a graph that takes what is submitted to a stream; None where none does."""
-    return stream.branch if isinstance(stream.branch, Branch) else None
+    """Return the branch of a graph that takes what is submitted to a stream; None where none does.
+
+    Raises:
+        NotSupported 207000: the stream is in a dry run, where there is no graph.
+    """
+    branch = stream.branch
+    if not isinstance(branch, Branch):
+        return None
+    if in_dry_run(stream):
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"stream {stream.stream_id} is in a dry run, which has no graph: it "
+            "only counts launches, copies and events",
+            hint="capture without dry_run for task groups, external events, and the end of a capture",
+        )
+    return branch

@@ -9,7 +9,7 @@ from runtime import errors
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.graph import Graph
-from runtime.feature.graph.recording.branch import branch_of
+from runtime.feature.graph.recording.branch import branch_of, in_dry_run
 from runtime.feature.graph.state import CaptureStatus, GraphState
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def end(stream: Stream) -> Graph:
 
 def status(stream: Stream) -> tuple[CaptureStatus, Graph | None]:
     """Return how the capture of a stream stands, and its graph while there is one."""
-    branch = branch_of(stream)
+    branch = None if in_dry_run(stream) else branch_of(stream)
     if branch is None:
         return CaptureStatus.NONE, None
     assert isinstance(branch.graph, Graph)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, WaitFor
 from runtime import errors
 from runtime.core.stream.stream import as_stream
-from runtime.core.sync.event_flags import WAITABLE
+from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.cost import Cost, stream_capacity
 from runtime.feature.graph.recording.arguments import StagedArguments, StagedBlock
 from runtime.feature.graph.recording.branch import Branch, plain_event
 from runtime.feature.graph.recording.capture_sink import CaptureSink
+from runtime.feature.graph.recording.node import NodeKind
 from runtime.feature.graph.state import counts_hardware_events, has_software_queues
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class _CountingSink(CaptureSink):
 class _Branch(Branch):
     """A stream's part of what is counted."""
 
+    counts_only = True
     __slots__ = ("dry_run", "sqes", "tasks")
 
     def __init__(self, dry_run: DryRun, user: Stream) -> None:
@@ -149,12 +151,23 @@ class _Branch(Branch):
 
     def record(self, event: EventPort) -> None:
         """Count the record of an event; see `Branch.record`."""
+        if event.flags == EventFlag.EXTERNAL:
+            self._keep_external(event, NodeKind.EVENT_RECORD)
+            return
         if not event.renewed:
             raise plain_event(event)
         if event.flags & WAITABLE:
             self.add(self.dry_run.record_task())
             self.dry_run.records.append(event)
             event.in_graph = _DryEvent(self.dry_run)
+
+
+    def _keep_external(self, event: EventPort, kind: NodeKind) -> None:
+        """Count a record, wait or reset of an event of the kind EXTERNAL: it is a byte."""
+        if kind is NodeKind.EVENT_WAIT:
+            self.add(CaptureWait(addr=0, value=1, flag=WaitFor.EQUAL))
+        else:
+            self.add(CaptureRecord(addr=0, value=1))
 
 
 class _DryEvent:

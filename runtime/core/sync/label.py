@@ -100,8 +100,8 @@ class Label:
         if self.model is not None and self.model is not model:
             raise self._fault("RT_ERROR_LABEL_MODEL", "the stream is bound to another model than the label's")
         if self.stream is not None:
-            where = "here" if self.stream is stream else "elsewhere"
-            raise self._fault("RT_ERROR_LABEL_SET", f"it was set before, in stream {self.stream.stream_id}", where)
+            before = f"it was set before, in stream {self.stream.stream_id}"
+            raise self._fault("RT_ERROR_LABEL_SET", before, "order" if self.stream is stream else "elsewhere")
         if self.row is None:
             raise self._fault("RT_ERROR_LABEL_PHY_ADDR_NULL", "it is in no label list yet", "order")
         labels, index = self.row
@@ -117,7 +117,7 @@ class Label:
         params: dict[str, tuple[str, tuple[object, ...]]] = {
             "unbound": ("", ()) if early else ("EE1017", (call, "stream", reason)),
             "order": ("EE1018", (call, reason)) if early else ("EE1017", (call, "label", reason)),
-            "here": ("EE1018", (call, reason)), "elsewhere": ("EE1017", (call, "label", reason)),
+            "elsewhere": ("EE1017", (call, "label", reason)),
         }
         number, values = params.get(message, ("", ()))
         return errors.fault(

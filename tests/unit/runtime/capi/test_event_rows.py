@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.capi.aclrt import Out
+from runtime.capi.aclrt import Acl, Out
 from tests.unit.runtime.capi.kernel_calls import SOCS, Caller, api, soc
 
 __all__ = ["api", "soc"]
@@ -126,3 +126,43 @@ def test_counting_notifies_exist_on_the_second_generation(api: Caller, soc: str)
         api.step("aclrtCntNotifyCreate", 0, cntNotify=Out(), flag=0)
     else:
         api.step("aclrtCntNotifyCreate", 207000, "EE1001", cntNotify=Out(), flag=0)
+
+
+@pytest.mark.parametrize("machine", ["ascend910b3", "ascend950"])
+@pytest.mark.parametrize("flag", [1, 2, 8, 12])
+def test_an_event_is_recorded_in_a_stream_of_another_device_and_of_its_own_again(machine: str, flag: int) -> None:
+    acl = Acl(f"fake://{machine}?devices=2")
+    made: dict[str, int] = {}
+
+    def call(name: str, **given: Any) -> Any:
+        return acl.call(name, **given)
+
+    def stream(device: int, name: str) -> None:
+        out = Out()
+        assert call("aclrtSetDevice", deviceId=device) == 0
+        assert call("aclrtCreateStream", stream=out) == 0
+        made[name] = out.value
+
+    stream(1, "own")
+    event = Out()
+    assert call("aclrtCreateEventWithFlag", event=event, flag=flag) == 0
+    stream(0, "other")
+    for name, status in (("other", 507000), ("own", 0), ("other", 507000)):
+        assert call("aclrtSetDevice", deviceId=int(name == "own")) == 0
+        assert call("aclrtRecordEvent", event=event.value, stream=made[name]) == 0
+        assert call("aclrtSynchronizeStream", stream=made[name]) == 0
+        assert call("aclrtQueryEventStatus", event=event.value, status=Out()) == status
+    assert call("aclrtDestroyEvent", event=event.value) == 0
+    acl.close()
+
+
+def test_a_host_function_on_null_is_made_by_the_thread_that_subscribed_to_the_default_stream() -> None:
+    acl = Acl("fake://ascend910b3")
+    calls: list[int] = []
+    assert acl.call("aclrtSetDevice", deviceId=0) == 0
+    assert acl.call("aclrtSubscribeReport", threadId=threading.get_ident(), stream=0) == 0
+    assert acl.call("aclrtLaunchHostFunc", stream=0, fn=lambda data: calls.append(threading.get_ident()), args=0) == 0
+    assert acl.call("aclrtProcessReport", timeout=5000) == 0
+    assert acl.call("aclrtSynchronizeStream", stream=0) == 0
+    assert calls == [threading.get_ident()]
+    acl.close()

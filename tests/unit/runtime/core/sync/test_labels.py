@@ -73,7 +73,7 @@ def test_label_is_set_once_in_a_stream_of_its_model(device: Device) -> None:
         labels = LabelList(device, [label, foreign])
         label.set(stream)
         assert (label.stream, label.model) == (stream, model)
-        _refused(label, stream, 507000, "EE1018")
+        _refused(label, stream, 507000, early)
         row = struct.unpack("<QQ", device.memory.read(labels.address, 16))
         assert row == (label.position << 16 | stream.queues.sq_id, model.counter(stream))
         assert device.memory.read(labels.count_address, 8) == struct.pack("<Q", 2)

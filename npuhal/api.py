@@ -76,7 +76,7 @@ class HalApi(HalCalls):
         """Tell tools how calls are meant; here: ignored.
 
         Args:
-            what: "internal": until "back", what this thread reads is not for the program; the two may be nested.
+            what: "internal": until "back", what this thread reads and copies is not for the program; may be nested.
                 "observed": now the program goes by what was read of a queue between such a pair.
         """
 

@@ -181,7 +181,8 @@ class Checks:
         work = self._host_work(call, block.device)
         seen = self._seen(block, self._runtime.known)
         self.races.touch(self._host, work, block, low, low + size, WRITE if write else READ, seen)
-        self._parts.touched(block, address, size, work.tick, work)
+        if get_ident() not in self._internal:  # the runtime itself saves and restores whole pieces
+            self._parts.touched(block, address, size, work.tick, work)
 
     def _host_work(self, call: str, device: int) -> Work:
         self.serial += 1

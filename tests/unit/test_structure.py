@@ -329,7 +329,8 @@ ALIASES = {
     ("npuhal/loader.py", "places"), ("runtime/api/streams.py", "places"), ("runtime/feature/graph/graph.py", "places"),
     ("runtime/feature/graph/recording/node.py", "place"), ("runtime/feature/graph/view.py", "place"),
     ("runtime/launch/task_records.py", "place"), ("runtime/trace/model.py", "place"),
-    ("runtime/trace/phases.py", "beats_us"), ("runtime/feature/graph/graph.py", "repoint"),
+    ("runtime/feature/graph/recording/section.py", "RehearsalSection"), ("runtime/trace/phases.py", "beats_us"),
+    ("runtime/feature/graph/graph.py", "repoint"),
     ("runtime/cli/bench/operations.py", "repoint"),  # the other tree of a comparison may have this name only
 }
 """Former names of what is public, by file; and the files where a word is the right one."""

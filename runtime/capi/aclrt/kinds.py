@@ -83,7 +83,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType({
 
 
 OBJECTS = frozenset((
-    "Stream", "Event", "Notify", "CountNotify", "Model", "Captured", "Node", "TaskGroup", "Context", "Label",
+    "Stream", "Event", "Notify", "CountNotify", "Model", "Graph", "Node", "TaskGroup", "Context", "Label",
     "LabelList", "Binary", "Function", "ArgumentList", "OrderedPool", "AllocatorDescription", "DvppGroup",
 ))  # fmt: skip
 """Classes that annotations name instead of `Handle`: the entry gets the live object in the place of its handle."""

@@ -55,7 +55,7 @@ def end(stream: Stream) -> Graph:
         CaptureError 107029: the stream is not captured.
         CaptureError 107036: the capture began in another stream; it goes on.
         CaptureError 107038: it was begun by another thread, not in relaxed mode. This and what follows ends it.
-        CaptureError 507903, 107033, 107025: see `Captured.finish`.
+        CaptureError 507903, 107033, 107025: see `Graph.finish`.
     """
     stream.check_open()
     _check_stream(stream, "end of a capture")

@@ -52,6 +52,10 @@ class DryRunSection:
         self._dry_run.end()
 
 
+RehearsalSection = DryRunSection
+"""The former name of `DryRunSection`."""
+
+
 class GroupSection:
     """`with stream.task_group() as group:` inside of a capture; its kernels can get other parameters later."""
 

@@ -24,7 +24,7 @@ def check(url: str, stage: str, sample: int, record: Callable[[str, object], Non
     assert report.good, f"\n{report}"
 
 
-@pytest.mark.parametrize(("stage", "url"), zip(STAGES, itertools.cycle(MAIN), strict=False))
+@pytest.mark.parametrize(("stage", "url"), list(zip(STAGES, itertools.cycle(MAIN), strict=False)))
 def test_some_failures(url: str, stage: str, record_property: Callable[[str, object], None]) -> None:
     check(url, stage, SAMPLE, record_property)
 

@@ -55,6 +55,8 @@ class IdPool:
         self.limit = limit
         self.first = first
         self.used: set[int] = set()
+        self.reserved: set[int] = set()
+        """Ids of `used` that nothing has at the moment."""
         self._runs: dict[int, _Run] = {}
 
     @property
@@ -92,15 +94,23 @@ class IdPool:
 
     def take_this(self, number: int) -> bool:
         """Take a given id; False when it is in use or out of range."""
+        if number in self.reserved:
+            self.reserved.discard(number)
+            return True
         if number in self.used or not 0 <= number < self.limit:
             return False
         self.used.add(number)
         return True
 
+    def reserve(self, number: int) -> None:
+        """Keep an id from others although nothing has it any more: `take_this` alone gets it."""
+        self.reserved.add(number)
+
     def give(self, number: int) -> bool:
         """Return an id; False when it was not taken."""
         if number not in self.used:
             return False
+        self.reserved.discard(number)
         self.used.discard(number)
         run = self._runs.get(self.first if number >= self.first else 0)
         if run is not None and number < run.fresh:
@@ -116,4 +126,5 @@ class IdPool:
     def reset(self) -> None:
         """Forget every id, as after a device reset."""
         self.used.clear()
+        self.reserved.clear()
         self._runs.clear()

@@ -55,6 +55,9 @@ class SharedIdPool(IdPool):
         """Take a given id; False when it is in use or out of range."""
         if not 0 <= number < self.limit:
             return False
+        if number in self.reserved:
+            self.reserved.discard(number)
+            return True
         with self._table.folder.locked():
             if self.taken(number) and not (self._table.sweep() and not self.taken(number)):
                 return False
@@ -67,6 +70,7 @@ class SharedIdPool(IdPool):
         if number not in self.used:
             return False
         self.used.discard(number)
+        self.reserved.discard(number)
         self._table.disown(self._card, self.name, number)
         return True
 

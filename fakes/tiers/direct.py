@@ -197,15 +197,13 @@ class DirectApi(FakeApi):
     def _hot(self, name: str, call: Callable[[int, Any], int | None], fallback: Call | None) -> Call:
         """Return the shortest way into a function of (device, pointer to struct)."""
         machine = self.fake
-        faults = machine.faults
-        acquire, release = machine.lock.acquire, machine.lock.release
+        lock, faults = machine.lock, machine.faults
         struct = prototypes.prototype(name, self.version).args[1].ctype._type_
         convert = _pointee(struct)
 
         def hot(devid: int, pointer: Any) -> Any:
             info = pointer._obj if type(pointer) is REFERENCE else convert(pointer)
-            acquire()
-            try:
+            with lock:  # not acquire and try: Ctrl-C between the two would leave it held for ever
                 if machine.pending_error is not None:
                     machine.raise_pending()
                 if faults.calls:
@@ -213,8 +211,6 @@ class DirectApi(FakeApi):
                     if code is not None:
                         return code
                 answer = c.DRV_ERROR_INVALID_VALUE if info is None else call(devid, info)
-            finally:
-                release()
             return fallback(devid, info) if answer is None and fallback is not None else answer
 
         hot.__name__ = hot.__qualname__ = name

@@ -152,7 +152,7 @@ class QueueCalls(Chapter):
             for sq in device.queues.values():
                 if sq.logic is logic:
                     sq.logic = None
-            device.ids["cq"].give(info.cqId)
+            self._release(device, "cq", info.cqId, info.flag & c.TSDRV_FLAG_RSV_CQ_ID)
             self.machine.changed.notify_all()
             return 0
         if info.type == c.DRV_CALLBACK_TYPE:
@@ -166,10 +166,18 @@ class QueueCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if found.ring.alias:  # it is bound to the memory of a stream
             return c.DRV_ERROR_IOCRL_FAIL
-        self._destroy(device, found)
+        self._destroy(device, found, info.flag)
         return 0
 
-    def _destroy(self, device: Device, sq: SubmissionQueue) -> None:
+    @staticmethod
+    def _release(device: Device, kind: str, number: int, reserve: int) -> None:
+        """Give an id back, or keep it for who allocates it by its number."""
+        if reserve:
+            device.ids[kind].reserve(number)
+        else:
+            device.ids[kind].give(number)
+
+    def _destroy(self, device: Device, sq: SubmissionQueue, flags: int = 0) -> None:
         if self.machine.checks is not None:
             self.machine.checks.destroyed(sq)
         sq.destroyed = True
@@ -177,8 +185,8 @@ class QueueCalls(Chapter):
         device.active.pop(sq.sq_id, None)
         if device.by_stream.get(sq.stream_id) is sq:
             del device.by_stream[sq.stream_id]
-        device.ids["sq"].give(sq.sq_id)
-        device.ids["cq"].give(sq.cq_id)
+        self._release(device, "sq", sq.sq_id, flags & c.TSDRV_FLAG_RSV_SQ_ID)
+        self._release(device, "cq", sq.cq_id, flags & c.TSDRV_FLAG_RSV_CQ_ID)
         self.machine.memory.free(sq.ring.base)
         self.machine.changed.notify_all()
 

@@ -264,3 +264,22 @@ def test_the_streams_of_a_group_report_to_one_queue(rig: Rig) -> None:
         stream.drain()
     assert [cqe.sq_id for cqe in one.receive()[1]] == [one.sq_id, two.sq_id]
     assert two.receive() == (0, [])
+
+
+def test_ids_that_were_reserved_are_for_who_names_them(rig: Rig) -> None:
+    stream = rig.stream(depth=64)
+    sq_id, cq_id = stream.sq_id, rig.fake.device().queues[stream.sq_id].cq_id
+    free = s.halSqCqFreeInfo(type=c.DRV_NORMAL_TYPE, sqId=sq_id, cqId=cq_id)
+    free.flag = c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID
+    assert rig.hal.halSqCqFree(rig.dev, ctypes.byref(free)) == 0
+    assert rig.stream(depth=64).sq_id != sq_id  # who comes meanwhile gets another one
+    in_ = s.halSqCqInputInfo(type=c.DRV_NORMAL_TYPE, sqeSize=64, cqeSize=16, sqeDepth=64, cqeDepth=64)
+    out = s.halSqCqOutputInfo()
+    in_.flag = c.TSDRV_FLAG_SPECIFIED_SQ_ID | c.TSDRV_FLAG_SPECIFIED_CQ_ID
+    in_.sqId, in_.cqId, in_.info[0] = sq_id, cq_id, rig.take_id(c.DRV_STREAM_ID)
+    assert rig.hal.halSqCqAllocate(rig.dev, ctypes.byref(in_), ctypes.byref(out)) == 0
+    assert (out.sqId, out.cqId) == (sq_id, cq_id)
+    assert rig.hal.halSqCqAllocate(rig.dev, ctypes.byref(in_), ctypes.byref(out)) == c.DRV_ERROR_NO_RESOURCES
+    free.flag = 0
+    assert rig.hal.halSqCqFree(rig.dev, ctypes.byref(free)) == 0
+    assert sq_id not in rig.fake.device().ids["sq"].used

@@ -53,7 +53,7 @@ class DeviceMemory(core.Device):
         self.deferred_frees = DeferredFrees(self._fence)
         self.ledger = Ledger(creation_site, traces=runtime.trace_creation)
         """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
-        super().__init__(runtime, user_id, device_id)
+        super().__init__(runtime, user_id, device_id, dropped=self.deferred_frees.dropped)
         self.allocator = Allocator(self.memory, self.chip, self.ledger, self._free_space)
         self.pool = Pool(self)
         self.ordered_pools: list[OrderedPool] = []
@@ -95,6 +95,7 @@ class DeviceMemory(core.Device):
         """
         self.check_open()
         size = whole("alloc_managed", "size", size)
+        self.deferred_frees.sweep()
         if size < 1:
             raise errors.fault(
                 "ACL_ERROR_INVALID_PARAM", f"alloc_managed({size!r}): the size must be at least 1 byte",
@@ -124,6 +125,10 @@ class DeviceMemory(core.Device):
     def _free(self, address: int) -> None:
         if not self.closed:
             self.allocator.free(address)
+
+    def give_back_dropped(self) -> None:
+        """Give back what was dropped without `close`, as far as work that may use it is done; never waits."""
+        self.deferred_frees.sweep()
 
     def _free_space(self) -> None:
         """Give back to the driver what is only kept for later."""
@@ -215,6 +220,7 @@ class DeviceMemory(core.Device):
     def memory_info(self) -> tuple[int, int]:
         """Return (free, total) bytes of device memory as the driver counts them, for all processes together."""
         self.check_open()
+        self.deferred_frees.sweep()
         return self.memory.space()
 
     mem_get_info = memory_info
@@ -275,6 +281,7 @@ class DeviceMemory(core.Device):
             OutOfMemory 207001: there is not that much.
         """
         self.check_open()
+        self.deferred_frees.sweep()
         kind = self._physical_kind(huge)
         unit, size = self.virtual.granularity(kind), whole("create_physical", "size", size)
         if size < 1 or size % unit:

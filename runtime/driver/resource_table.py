@@ -172,6 +172,10 @@ class ResourceTable:
     refused: dict[tuple[str, str], Callable[[], object]] = field(default_factory=dict)
     """What the driver has refused to take back, by call and thing, with what asks once more; see `ask_again`."""
 
+    def count(self, kind: str) -> int:
+        """Return how many ids of a kind, or queues ("SQ"), this process holds."""
+        return len(self.queues) if kind == "SQ" else sum(each == kind for each, _ in list(self.ids))
+
     def ask_again(self) -> None:
         """Give back what the driver has refused until now, in that order; what it refuses once more goes with the card.
 

@@ -54,11 +54,10 @@ class DeferredFrees:
         self._fence = fence
         self.pending: dict[int, PendingFree] = {}
         self._numbers = itertools.count(1)
-        self._dropped: deque[PendingFree] = deque()
-        self._drop = self._dropped.append
+        self.dropped: deque[PendingFree | Release] = deque()
+        """What finalizers have left: entries of dropped buffers, and functions."""
+        self._drop = self.dropped.append
         """What the collector calls with the `PendingFree` of a dropped buffer; runs no code of ours, takes no lock."""
-        self._left: deque[Release] = deque()
-        """What other dropped objects want done."""
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
         self._sweeping = threading.RLock()  # one that an interrupt has left locked must not stop `close` by its thread
 
@@ -77,7 +76,7 @@ class DeferredFrees:
     def leave(self, release: Release) -> None:
         """Call a function when everything that is queued is done; for finalizers: this takes no lock and calls nothing.
         """
-        self._left.append(release)
+        self.dropped.append(release)
 
     def wait(self, fence: Fence, release: Release) -> None:
         """Take one that was closed while work was queued; `fence` is behind that work."""
@@ -86,12 +85,10 @@ class DeferredFrees:
 
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
-        if not (self._dropped or self._left or self._waiting) or not self._sweeping.acquire(blocking=False):
+        if not (self.dropped or self._waiting) or not self._sweeping.acquire(blocking=False):
             return
         try:
-            taken = [self._forget(self._dropped.popleft()) for _ in range(len(self._dropped))]
-            taken += [self._left.popleft() for _ in range(len(self._left))]
-            if taken:
+            if taken := self._taken():
                 self._waiting.append((self._fence(), taken))
             while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
                 self._call_all(self._waiting.popleft()[1])
@@ -103,11 +100,16 @@ class DeferredFrees:
         with self._sweeping:
             while self._waiting:
                 self._call_all(self._waiting.popleft()[1])
-            self._call_all([self._forget(self._dropped.popleft()) for _ in range(len(self._dropped))])
-            self._call_all([self._left.popleft() for _ in range(len(self._left))])
+            self._call_all(self._taken())
 
-    def _forget(self, entry: PendingFree) -> Release:
+    def _taken(self) -> list[Release]:
+        """Take out what was dropped, and return what gives it back."""
+        return [self._forget(self.dropped.popleft()) for _ in range(len(self.dropped))]
+
+    def _forget(self, entry: PendingFree | Release) -> Release:
         """Take a dropped buffer's entry out, and return what frees the block."""
+        if not isinstance(entry, PendingFree):
+            return entry
         del self.pending[entry.number]
         return entry.release
 
@@ -121,6 +123,6 @@ class DeferredFrees:
                     release()
                 except errors.RuntimeFault as fault:
                     refused.append(release)
-                    _LOG.warning("memory could not be given back, and will be tried again: %s", fault)
+                    _LOG.warning("what was dropped could not be given back, and will be tried again: %s", fault)
         finally:
-            self._left.extend(refused)
+            self.dropped.extend(refused)

@@ -314,11 +314,11 @@ def test_streams_of_many_threads(device: Device, make_kernel: MakeKernel) -> Non
 
 
 def test_stream_ids_run_out_with_a_resource_report(url: str) -> None:
-    machine = Runtime(url + "&streams=6")
+    machine, kept = Runtime(url + "&streams=6"), []
 
     def take_more_than_there_are() -> None:
         for _ in range(10):
-            device.create_stream()
+            kept.append(device.create_stream())
 
     try:
         device = machine.device(0)
@@ -326,7 +326,7 @@ def test_stream_ids_run_out_with_a_resource_report(url: str) -> None:
             take_more_than_there_are()
         assert caught.value.code == 207008
         assert "pair each create with a close" in caught.value.hint
-        next(iter(device.context.streams)).close()
+        kept.pop().close()
         device.create_stream()
     finally:
         machine.close(force=True)

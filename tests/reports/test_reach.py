@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from fakes import kernels
+from fakes.errors import MemoryFault
 from runtime import errors
 from runtime.api import Device
 from runtime.cli.sample import minimal_kernel
@@ -30,6 +31,33 @@ CALLS: dict[str, Callable[[Device, DeviceBuffer, DeviceBuffer], object]] = {
     "reduce to": lambda device, near, far: device.default_stream.reduce(far, near),
     "reduce from": lambda device, near, far: device.default_stream.reduce(near, far),
 }
+
+
+@pytest.mark.parametrize("url", URLS[:1] + URLS[2:])  # the other generation has no generator
+def test_random_numbers_need_it_too(open_machine: OpenMachine, url: str) -> None:
+    machine = open_machine(url)
+    device, other = machine.device(0), machine.device(1)
+    generator, far = device.create_generator(3), other.upload(bytes(64))
+    generator.uniform(device.default_stream, far)
+    with pytest.raises(errors.RuntimeFault, match="not reachable from device 0"):
+        device.synchronize(5000)
+    device.enable_peer_access(other)
+    generator.uniform(device.default_stream, far)
+    device.synchronize(5000)
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_programs_of_conditions_need_it_too(open_machine: OpenMachine, url: str) -> None:
+    machine = open_machine(url)
+    device, other = machine.device(0), machine.device(1)
+    registers, far = machine.hal.fake.device(0).registers, other.upload(bytes(64))
+    with pytest.raises(MemoryFault, match="store by a condition of 8 bytes"):
+        registers.store(far.address, bytes(8), False)
+    with pytest.raises(MemoryFault, match="load by a condition of 8 bytes"):
+        registers.load(far.address, 8, False)
+    device.enable_peer_access(other)
+    registers.store(far.address, bytes([1]) * 8, False)
+    assert registers.load(far.address, 8, False) == bytes([1]) * 8
 
 
 @pytest.mark.parametrize("url", URLS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from chips import registry
 from chips.env import EncodeEnv
 from runtime import errors
-from runtime.core.device import teardown
+from runtime.core.device import making_room, teardown
 from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
 from runtime.core.device.limits import CoreLimits
 from runtime.core.device.monitor import Health
@@ -62,8 +63,16 @@ class Device(NotCopied):
     stream_type: type[Stream] = Stream
     """What `create` makes; the public layer puts its own class here."""
 
-    def __init__(self, runtime: Runtime, user_id: int, device_id: int) -> None:
-        """Open the device; a failure at any step closes what was opened and raises."""
+    def __init__(
+        self, runtime: Runtime, user_id: int, device_id: int, dropped: deque[Any] | None = None
+    ) -> None:
+        """Open the device; a failure at any step closes what was opened and raises.
+
+        Args:
+            dropped: where finalizers leave what is to be given back.
+        """
+        self.dropped: deque[Any] = deque() if dropped is None else dropped
+        """What finalizers have left: given back when what is queued is done, see `give_back_dropped`."""
         self.runtime: Runtime = runtime
         self.hal: HalApi = runtime.hal
         self.user_id, self.device_id = user_id, device_id
@@ -296,6 +305,13 @@ class Device(NotCopied):
     def pooled_memory(self) -> list[tuple[int, int]]:
         """Return (address, bytes) of what is in use of pools over reserved addresses; the public layer knows them."""
         return []
+
+    def make_room(self, kind: str) -> bool:
+        """Give something of a kind back to the driver that nobody needs now; see `making_room`."""
+        return making_room.make_room(self, kind)
+
+    def give_back_dropped(self) -> None:
+        """Give back what was dropped without `close`, as far as work that may use it is done; never waits."""
 
     def _release_memory(self) -> None:
         """Free what users still hold; the public layer knows about buffers."""

@@ -136,6 +136,14 @@ def empty(stream: StreamPort) -> None:
         stream.senders.seek(0)
 
 
+def close_dropped(stream: StreamPort) -> None:
+    """Close a stream that nobody has any more; called when what was queued at its end is done."""
+    if not stream.closed:
+        close_stream(stream, force=False)
+    with contextlib.suppress(ValueError):
+        stream.context.dropped.remove(stream)
+
+
 def drop(stream: StreamPort) -> None:
     """Release a stream with tasks in it: they were ended, or cannot be waited for."""
     _take_back(stream)

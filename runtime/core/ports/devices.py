@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -189,6 +189,16 @@ class DevicePort(Protocol):
     @property
     def runtime(self) -> RuntimePort:
         """The runtime that has opened it."""
+
+    @property
+    def dropped(self) -> deque[Any]:
+        """What finalizers have left; given back by `give_back_dropped`."""
+
+    def give_back_dropped(self) -> None:
+        """Give back what was dropped without `close`, as far as work that may use it is done."""
+
+    def make_room(self, kind: str) -> bool:
+        """Give something of a kind back to the driver that nobody needs now; False where there is nothing."""
 
     @property
     def hal(self) -> HalApi:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from threading import Lock
@@ -64,6 +65,10 @@ class ContextPort(Protocol):
     @property
     def resources(self) -> ExitStack:
         """What goes with it."""
+
+    @property
+    def dropped(self) -> deque[Any]:
+        """Streams that were dropped without `close`, until their work is done."""
 
     def all_streams(self) -> Sequence[StreamPort]:
         """Return the streams that users made in it and, last, the default one."""

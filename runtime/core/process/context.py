@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+from collections import deque
 from contextlib import ExitStack
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ class Context(NotCopied):
         "__weakref__",
         "_default",
         "device",
+        "dropped",
         "failure",
         "handle",
         "models",
@@ -71,6 +73,8 @@ class Context(NotCopied):
         """Whether the context stops at failures, and the one it has stopped at."""
         self.streams: Children = Children()
         self.models = Children()
+        self.dropped: deque[Stream] = deque()
+        """Streams that were dropped without `close`; they are closed when their work is done."""
         """Models made in the context: closed before its streams, with `close(force=...)`."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the context: undone after its streams, last added first."""
@@ -193,7 +197,7 @@ class Context(NotCopied):
 
     def all_streams(self) -> tuple[Stream, ...]:
         """Return the streams that users made here and, last, the default one."""
-        return (*self.streams, *([] if self._default is None else [self._default]))
+        return (*self.streams, *self.dropped, *([] if self._default is None else [self._default]))
 
     def synchronize(self, timeout_ms: int = -1) -> None:
         """Wait for all streams, the default one last; raises the first failure after all of them are done."""

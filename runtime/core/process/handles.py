@@ -27,8 +27,14 @@ class HandleTable:
         self._free: list[int] = []
         self._lock = threading.Lock()
 
-    def add(self, item: object) -> int:
-        """Register an object and return its handle."""
+    def add(self, item: object, *, weak: bool = False) -> int:
+        """Register an object and return its handle.
+
+        Args:
+            weak: the object may go while its handle is there; see `keep`.
+        """
+        if weak:
+            item = weakref.ref(item)
         with self._lock:
             if self._free:
                 index = self._free.pop()
@@ -44,9 +50,20 @@ class HandleTable:
         index = handle & _INDEX_MASK
         if 0 < index < len(self._objects):
             item = self._objects[index]  # first the object, then its generation: both may change in between
-            if self._generations[index] == handle >> _INDEX_BITS and isinstance(item, kind):
-                return item
+            if self._generations[index] == handle >> _INDEX_BITS:
+                if isinstance(item, kind):
+                    return item
+                if type(item) is weakref.ref and isinstance(item := item(), kind):
+                    return item
         raise dead_handle(kind.__name__.lower(), f"handle {handle:#x}")
+
+    def keep(self, handle: int) -> int:
+        """Keep the object of a weak handle, which a program has that knows nothing else; returns the handle."""
+        index = handle & _INDEX_MASK
+        with self._lock:
+            if self.holds(handle) and type(item := self._objects[index]) is weakref.ref:
+                self._objects[index] = item()
+        return handle
 
     def holds(self, handle: int) -> bool:
         """Return whether a handle stands for a live object."""

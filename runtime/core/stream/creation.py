@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -11,6 +12,7 @@ from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
+from runtime.core.device.making_room import with_room
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import FailureMode, StreamFlag
 from runtime.core.stream import queues
@@ -55,6 +57,8 @@ def create_for_user(
         ResourceExhausted: no stream id (207008) or no queue (207005) left.
     """
     device = context.device
+    if device.dropped:
+        device.give_back_dropped()
     wanted = _checked(device, flags)
     stream = create(
         context, flags=wanted & ~_INTERNAL, priority=max(0, min(priority, LOWEST_PRIORITY)), name=name, group=group,
@@ -217,7 +221,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
 
 def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | None = None) -> int:
     try:
-        stream_id = device.ids.alloc(id_kinds.STREAM, priority=priority)
+        stream_id = with_room(device, id_kinds.STREAM, partial(device.ids.alloc, id_kinds.STREAM, priority=priority))
     except errors.ResourceExhausted as fault:
         posted = device.chip.traits.posts_exhausted_ids if posted is None else posted
         resource_report.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)

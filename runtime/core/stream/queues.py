@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
+from runtime.core.device.making_room import with_room
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import SaturationMode, StreamFlag
 from runtime.core.submission.senders import Senders
@@ -44,10 +46,10 @@ def open_queues(
     chip, queues, stream_id = device.chip, device.queues, options.stream_id
     traits = chip.traits
     try:
-        sq_id, cq_id = queues.create(
-            options, depth=depth, cqe_bytes=chip.limits.cqe_size, cq_depth=chip.limits.rtcq_depth or depth,
-            extended=traits.extended_queue_info, flags=flags, keep=keep,
-        )
+        sq_id, cq_id = with_room(device, id_kinds.SQ, partial(
+            queues.create, options, depth=depth, cqe_bytes=chip.limits.cqe_size,
+            cq_depth=chip.limits.rtcq_depth or depth, extended=traits.extended_queue_info, flags=flags, keep=keep,
+        ))
     except errors.ResourceExhausted as fault:
         resource_report.explain(device, id_kinds.SQ, fault, "create_stream")
         raise

@@ -123,7 +123,7 @@ class Stream(NotCopied):
         """Who watches what happens here; launchers are built for it."""
         if device.runtime.tracer is not None:
             device.runtime.tracer.attach(self)
-        self.handle = device.runtime.handles.add(self)
+        self.handle = device.runtime.handles.add(self, weak=True)
         device.hal.annotate(("stream", stream_id), self)
         device.hal.annotate(("sq", queues.sq_id), self)
 
@@ -189,6 +189,12 @@ class Stream(NotCopied):
                 hint="close the device: its default stream goes with the reset",
             )
         teardown.close_stream(self, force=force)
+
+    def __del__(self) -> None:
+        """Leave a stream that was dropped without `close` to the device, which closes it when its work is done."""
+        if not getattr(self, "closed", True):
+            self.context.dropped.append(self)
+            self.device.dropped.append(partial(teardown.close_dropped, self))
 
     def __enter__(self: SelfStream) -> SelfStream:
         self.check_open()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_QUEUES = 1024
 """Queues that the pool of a device holds at most, lent and free ones together."""
+RESERVE = 4
+"""Spare queues that are kept for the next graph when one ends."""
 _PAGE = 2 << 20
 _SMALLEST = 32 << 10
 _TRIES = 10
@@ -159,6 +161,11 @@ class SqPool:
             queue = self._free.popleft()
             self._device.queues.free(queue.sq_id, queue.cq_id)
             return True
+
+    def trim(self) -> None:
+        """Give spare queues back to the driver but for a few, so that others who share the card find some."""
+        while self.spare > RESERVE and self.release_one():
+            pass
 
     def close(self) -> None:
         """Give all free queues back to the driver."""

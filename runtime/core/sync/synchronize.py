@@ -66,6 +66,8 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
     if timeout_ms == -1 and ring.reclaimed == ring.submitted and not stream.blocked:
         completion.drain(stream)  # whoever asks whether there are reports must take them
         if not (stream.failure.first or ring.pending_callbacks or stream.reports.expected):
+            if stream.device.dropped:
+                stream.device.give_back_dropped()
             return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")
@@ -73,6 +75,7 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
     if stream.never_waited:
         return
     wait(stream, all_done(stream), timeout_ms, STREAM_TIMEOUT)
+    stream.device.give_back_dropped()
     raise_failure(stream)
 
 

@@ -112,7 +112,8 @@ def rtStreamCreateByGrp(acl: Acl, stm: Out[Handle], priority: I32, flags: U32, g
 def _create(acl: Acl, call: str, stream: Out[int], priority: int, flags: int, group: DvppGroup | None = None) -> None:
     need(call, stream=stream)
     context = acl.runtime.current_context()
-    stream.value = context.create_stream(priority=priority, flags=flags, group=group).handle
+    made = context.create_stream(priority=priority, flags=flags, group=group)
+    stream.value = acl.runtime.handles.keep(made.handle)
 
 
 @entry(null("stream"), live("stream", Stream), uncaptured("stream"), own("stream"), waits_for_snapshot=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, replace
 from runtime import errors
+from runtime.core.device import making_room
 from runtime.core.stream import queues
 from runtime.core.submission.software import DEPTH, SoftwareSink
 from runtime.driver.queues import NO_ID, SQE_BYTES
@@ -210,26 +211,15 @@ class DeviceRings:
 def _lend(device: Device, context: Context, count: int) -> list[SpareQueue]:
     """Take queues of the pool; idle graphs of the context give theirs up, busy ones are waited for."""
     pool = device.sq_pool
-    for _ in range(_LEND_TRIES):
+    for number in range(_LEND_TRIES):
         context.failure.check(context.default_stream)
         try:
             return pool.take(count)
         except errors.ResourceExhausted:
-            if not recycle(context, count):
+            if number == 0:
+                making_room.close_dropped(device)
+            elif not making_room.recycle(device, count):
                 if count > pool.size:
                     raise
                 time.sleep(_LEND_TRY_S)
     return pool.take(count)
-
-
-def recycle(context: Context, count: int) -> bool:
-    """Let idle graphs of a context give up queues until so many are free in the pool; False where none could."""
-    pool, freed = context.device.sq_pool, False
-    for stream in context.all_streams():
-        if stream.ring.pending:
-            stream.drain()
-    for model in context.models:
-        if pool.spare >= count:
-            break
-        freed |= bool(model.lend_back())
-    return freed

@@ -293,6 +293,7 @@ class Model(NotCopied):
 
     def _release(self) -> None:
         with ExitStack() as steps:
+            steps.callback(self.device.sq_pool.trim)
             steps.callback(self.device.ids.free, id_kinds.MODEL, self.model_id)
             steps.callback(self.ending.give_back)
             steps.callback(self.execution.launcher.close)

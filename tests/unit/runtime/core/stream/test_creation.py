@@ -156,7 +156,8 @@ def test_a_dvpp_group_shares_one_queue_and_every_task_reports(device: Device) ->
 def test_a_task_may_report_other_than_its_stream_does(
     device: Device, report: Report, in_group: int, alone: int
 ) -> None:
-    target, group = device.alloc(64).address, device.create_dvpp_group()
+    buffer, group = device.alloc(64), device.create_dvpp_group()
+    target = buffer.address
     plain, member = device.create_stream(), device.context.create_stream(group=group)
     for stream, asked in ((plain, alone), (member, in_group)):
         stream.submit(WriteValue(addr=target, size_code=3, data=bytes(8), report=report))

@@ -1,0 +1,82 @@
+"""What is done when something of a device runs out: what nobody needs now goes back to the driver (core_spec 5.3a).
+
+Streams that were dropped are closed, spare queues of graphs are given up, and graphs that are not being executed give
+theirs up, which they are lent again when they are executed.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from runtime import errors
+from runtime.driver import resources as id_kinds
+
+if TYPE_CHECKING:
+    from runtime.core.device.device import Device
+    from runtime.core.ports import DevicePort
+
+Made = TypeVar("Made")
+
+_TRIES = 1024
+"""Other threads, and other processes, may take what was given back; so often it is given back again."""
+
+
+def make_room(device: Device, kind: str) -> bool:
+    """Give something of a kind (`runtime.driver.resources`) back to the driver; False where all of it is needed."""
+    if getattr(device, "sq_pool", None) is None:
+        return False  # it is still being opened
+    before = device.ids.resource_table.count(kind)
+    close_dropped(device)
+    if device.ids.resource_table.count(kind) < before:
+        return True
+    if kind == id_kinds.SQ:
+        return device.sq_pool.release_one() or (recycle(device, 1) and device.sq_pool.release_one())
+    return kind == id_kinds.NOTIFY and _lend_back(device)
+
+
+def close_dropped(device: Device) -> None:
+    """Close streams that were dropped, as far as they have no work; they are parts of cycles, which are collected."""
+    gc.collect()
+    device.give_back_dropped()
+
+
+def recycle(device: Device, count: int) -> bool:
+    """Let graphs that are not being executed give up queues until so many are spare; False where none could."""
+    pool, freed = device.sq_pool, False
+    _drain(device)
+    for context in device.contexts():
+        for model in context.models:
+            if pool.spare >= count:
+                return freed
+            freed |= bool(model.lend_back())
+    return freed
+
+
+def _lend_back(device: Device) -> bool:
+    """Let one graph that is not being executed give up its queues, and with them the notify of its end."""
+    _drain(device)
+    return any(model.lend_back() for context in device.contexts() for model in context.models)
+
+
+def _drain(device: Device) -> None:
+    for context in device.contexts():
+        for stream in context.all_streams():
+            if stream.ring.pending and not stream.closed:
+                stream.drain()
+
+
+def with_room(device: DevicePort, kind: str, make: Callable[[], Made]) -> Made:
+    """Return what `make` makes; as long as it finds none of a kind left, room is made.
+
+    Raises:
+        ResourceExhausted: all of it is needed.
+    """
+    for _ in range(_TRIES):
+        try:
+            return make()
+        except errors.ResourceExhausted:
+            if not device.make_room(kind):
+                raise
+    return make()

@@ -36,6 +36,8 @@ from runtime.memory.report import MemoryReport
 from runtime.memory.virtual import AddressRange, PhysicalMemory
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import DTypeLike
 
@@ -114,13 +116,21 @@ class DeviceMemory(core.Device):
 
     def _give(self, address: int) -> None:
         """Free a block, at once if no stream has work that may use it, else when that is done."""
-        if self.closed:
-            return
+        if not self.closed:
+            self.behind_work(partial(self._free, address))
+
+    def behind_work(self, release: Callable[[], None]) -> None:
+        """Call a function at once if no stream has work, else when what is queued now is done; in order of the calls.
+
+        Raises:
+            RuntimeFault: what the function raises, where it is called at once.
+        """
         done = self._fence()
         if done():
-            self.allocator.free(address)
+            self.deferred_frees.sweep()
+            release()
         else:
-            self.deferred_frees.wait(done, partial(self._free, address))
+            self.deferred_frees.wait(done, release)
 
     def _free(self, address: int) -> None:
         if not self.closed:
@@ -354,11 +364,16 @@ class DeviceMemory(core.Device):
         table = self.runtime.host_memory
         made = table.register(self.shared, self.chip, address, view.nbytes, flags, "register_host")
 
-        def release(at: int) -> None:
+        def unregister(at: int, _kept: memoryview = view) -> None:
             if not self.closed:
                 table.unregister(at, "register_host")
 
-        return RegisteredBuffer(self, address, view.nbytes, release, view=view, device_address=made.device_address)
+        def release(at: int) -> None:
+            self.behind_work(partial(unregister, at))
+
+        buffer = RegisteredBuffer(self, address, view.nbytes, release, view=view, device_address=made.device_address)
+        self.deferred_frees.adopt(buffer, unregister)
+        return buffer
 
     def held_memory(self) -> list[str]:
         """Say in lines who holds memory, by where it lies."""

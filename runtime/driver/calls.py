@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import npuhal
@@ -12,6 +13,10 @@ from runtime import errors
 
 if TYPE_CHECKING:
     from runtime.driver.resource_table import ResourceTable
+
+
+_NOBODYS = frozenset({"halResourceIdFree", "halSqCqFree"})
+"""Calls that give back what is closed for its user, also where the driver refuses."""
 
 
 class HalCalls:
@@ -37,10 +42,17 @@ class HalCalls:
         """Raise the fault for the code of a call that gives something back.
 
         What is refused is noted in the table: it is asked for `again` when the device is closed, if nobody does before.
+        Ids and queues, which nobody can use or close any more then, are asked for at the next wait as well.
         """
         if rc:
+            if call in _NOBODYS and (call, detail) not in table.refused:
+                table.dropped.append(partial(table.ask, (call, detail)))
             table.refused[call, detail] = again
-            raise self.fault(rc, call, detail)
+            fault = self.fault(rc, call, detail)
+            if call in _NOBODYS:
+                fault.hint = f"{fault.hint or 'nothing is to be done now'}; it is asked for again at the next wait, " \
+                             "and when the device is closed"
+            raise fault
         if table.refused:
             table.refused.pop((call, detail), None)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from npuhal.records import dataclass, field
 from runtime import errors
@@ -175,6 +176,18 @@ class ResourceTable:
     def count(self, kind: str) -> int:
         """Return how many ids of a kind, or queues ("SQ"), this process holds."""
         return len(self.queues) if kind == "SQ" else sum(each == kind for each, _ in list(self.ids))
+
+    dropped: deque[Any] = field(default_factory=deque)
+    """Takes what asks once more for such things, at the next wait."""
+
+    def ask(self, key: tuple[str, str]) -> None:
+        """Give one thing back that the driver has refused, unless somebody has done so.
+
+        Raises:
+            RuntimeFault: it refuses again.
+        """
+        if (again := self.refused.get(key)) is not None:
+            again()
 
     def ask_again(self) -> None:
         """Give back what the driver has refused until now, in that order; what it refuses once more goes with the card.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from npuhal import constants as c
@@ -153,10 +154,14 @@ class AddressRange(NotCopied):
                 hint="reserve a larger range, or map at a smaller offset",
             )
         address = self.address + offset
+        self.device.give_back_dropped()  # what was mapped there before may be done with
         self._driver.map(address, physical.size, physical.handle)
-        mapping = Mapping(self.device, address, physical.size, self._unmap, physical=physical)
+        mapping = Mapping(self.device, address, physical.size, self._give, physical=physical)
         self._mappings[address] = mapping
         return mapping
+
+    def _give(self, address: int) -> None:
+        self.device.behind_work(partial(self._unmap, address))
 
     def _unmap(self, address: int) -> None:
         mapping = self._mappings.get(address)
@@ -172,13 +177,13 @@ class AddressRange(NotCopied):
         self._driver.set_access(mapping.address, mapping.size, [(c.MEM_ACCESS_TYPE_READWRITE, side, number)])
 
     def close(self) -> None:
-        """Unmap everything and give the addresses back; twice does nothing."""
+        """Unmap everything and give the addresses back, behind queued work; twice does nothing."""
         if self.closed:
             return
         with closing(self):
             for mapping in list(self._mappings.values()):
                 mapping.close()
-            self._driver.release(self.address)
+            self.device.behind_work(partial(self._driver.release, self.address))
 
     def __enter__(self) -> AddressRange:
         return self

@@ -81,3 +81,51 @@ def test_a_dropped_buffer_is_tried_again_at_the_next_chance(device: Device, capl
     other.close()
     device.alloc(64).close()
     assert holdings(device.hal.fake) == before
+
+
+def _graph(device: Device) -> Any:
+    with device.create_stream() as stream:
+        with stream.capture() as graph:
+            stream.record(device.create_event())
+    return graph
+
+
+IDS: dict[str, tuple[Callable[[Device], Any], str]] = {
+    "a stream's id": (lambda device: device.create_stream(), "halResourceIdFree"),
+    "a stream's queue": (lambda device: device.create_stream(), "halSqCqFree"),
+    "a notify": (lambda device: device.create_notify(), "halResourceIdFree"),
+    "a graph": (_graph, "halResourceIdFree"),
+}
+
+
+def _amounts(device: Device) -> dict[str, int]:
+    """Return how much of each kind the card thinks the process holds."""
+    held = holdings(device.hal.fake)
+    return {kind: len(numbers) for kind, numbers in held["ids"].items()} | {"memory": len(held["memory"])}
+
+
+@pytest.mark.parametrize("what", IDS)
+def test_ids_and_queues_are_asked_for_again_at_the_next_wait(
+    device: Device, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    make, call = IDS[what]
+    for _ in range(6):  # until the reserve of queues for graphs is full
+        make(device).close()
+    for _ in range(2):
+        device.synchronize()
+        before = _amounts(device)
+        thing = make(device)
+        device.hal.fake.faults.on_call(call, "DRV_ERROR_BUSY")
+        with pytest.raises(errors.RuntimeFault, match="asked for again at the next wait"):
+            thing.close()
+        thing.close()
+        assert thing.closed
+        del thing
+        assert _amounts(device) != before
+        device.hal.fake.faults.on_call(call, "DRV_ERROR_BUSY")
+        with caplog.at_level("WARNING"):
+            device.synchronize()
+        assert "will be tried again" in caplog.text
+        device.synchronize()
+        assert _amounts(device) == before
+        assert not device.resource_table.refused

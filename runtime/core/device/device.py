@@ -105,7 +105,7 @@ class Device(NotCopied):
         try:
             check_sends(self.chip)
             phase = self.opening.phase
-            self.resource_table = ResourceTable(runtime.lock.enter, runtime.virtual_memory)
+            self.resource_table = ResourceTable(runtime.lock.enter, runtime.virtual_memory, dropped=self.dropped)
             """What the device's drivers have taken."""
             self.driver: DeviceDriver = DeviceDriver(self.hal, runtime.machine, device_id, self.resource_table)
             self.driver.open(phase)

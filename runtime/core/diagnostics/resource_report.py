@@ -69,9 +69,11 @@ def report(device: DevicePort, kind: str, sites: Counter[str]) -> str:
     except errors.RuntimeFault:
         lines.append("the driver does not say how many there are")
     else:
-        others = max(used - held, 0)
-        lines.append(f"device {device.user_id} has {capacity}, {used} are used, {others} of them by other owners "
-                     "(graphs, libraries, other processes)")
+        own = max(device.ids.resource_table.count(kind), held)
+        line = f"device {device.user_id} has {capacity}, {used} are used, {max(used - own, 0)} of them by other owners"
+        if own > held:
+            line += f", {own - held} by graphs and the runtime of this process"
+        lines.append(line)
     lines.append(f"look at: {_WHERE[kind]}, then other processes on the device")
     return "; ".join(lines)
 

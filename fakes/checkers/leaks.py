@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fakes.machine.card import Device
 
 _SHOWN = 5
+_MEMORY = {Kind.DEVICE: "memory", Kind.HOST: "pinned memory", Kind.REGISTERED: "registered memory"}
 
 
 def look(checks: Checks, device: Device) -> None:
@@ -20,16 +21,19 @@ def look(checks: Checks, device: Device) -> None:
     held: dict[str, list[str]] = {}
     if device.queues:
         held["queues"] = [names.stream(sq.stream_id, device.index) for sq in device.queues.values()]
-    blocks = [
-        block for block in checks.machine.memory.blocks
-        if block.device == device.index and block.kind is Kind.DEVICE and not block.alias and not block.label
-    ]  # fmt: skip
-    if blocks:
-        held["memory"] = [names.block(block) for block in blocks]
+    for sort, what in _MEMORY.items():
+        held[what] = [
+            names.block(block) for block in checks.machine.memory.blocks
+            if block.device == device.index and block.kind is sort and not block.alias and not block.label
+        ]  # fmt: skip
+    for in_use in checks.machine.in_use:
+        held.update(in_use(device.index))
     for kind, pool in device.ids.items():
         if pool.used and kind not in ("sq", "cq"):
             held[f"{kind} ids"] = [f"{number}{names.name(kind, number)}" for number in sorted(pool.used)]
     for what, items in held.items():
+        if not items:
+            continue
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
         text = f"device {device.index} is closed with {what} in use: {', '.join(items[:_SHOWN])}{more}"
         checks.report(Report(LEAK, text, "Close or free them before the device", tuple(items)), (device.index, what))

@@ -73,10 +73,7 @@ class Registers:
                 card, number = event
                 values = (card.signal(card.events, number + step).value for step in range(-(-size // _EVENT_BYTES)))
                 return b"".join(value.to_bytes(_EVENT_BYTES, "little") for value in values)[:size]
-            memory = self._device.machine.memory
-            pointer = memory.device_pointer(address, size, "load by a condition")
-            self._device.check_reach(address, size, "load by a condition")
-            return ctypes.string_at(pointer, size)
+            return ctypes.string_at(self._device.reach(address, size, "load by a condition"), size)
         sq, offset = found
         page = bytearray(64)
         page[self._facts.tail_offset : self._facts.tail_offset + 4] = sq.tail.to_bytes(4, "little")
@@ -94,8 +91,7 @@ class Registers:
             return
         found = self._queue(address)
         if found is None:
-            memory = self._device.machine.memory
-            ctypes.memmove(memory.device_pointer(address, len(data), "store by a condition"), data, len(data))
+            ctypes.memmove(self._device.reach(address, len(data), "store by a condition"), data, len(data))
             return
         sq, offset = found
         if offset == ENABLE_OFFSET:

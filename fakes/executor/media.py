@@ -27,18 +27,18 @@ def generate(task: Task) -> int:
     """Write the numbers that the entry asks for."""
     import numpy as np
 
-    fields, memory = task.fields, task.machine.memory
+    fields, reach = task.fields, task.device.reach
     kind, how = fields["data_type"], fields["function_type"]
     if kind >= len(_TYPES) or how > _TRUNCATED or not fields["start"]:
         raise TaskFault(f"the generator has no type {kind}, function {how}", Effect.SQE_ERROR.value)
     count = _value(task, _COUNT_VALUE, fields["number"])
     if count > _MOST:
         raise TaskFault(f"{count} random numbers at once", Effect.EXCEPTION.value)
-    counter = memory.device_pointer(fields["state_addr"], 16, "counter of the random numbers")
+    counter = reach(fields["state_addr"], 16, "counter of the random numbers")
     generator = np.random.Generator(np.random.Philox(
         key=_value(task, _SEED_VALUE, fields["seed"]), counter=int.from_bytes(ctypes.string_at(counter, 16), "little"),
     ))  # fmt: skip
-    block = memory.device_pointer(fields["param_addr"], 16, "parameters of the random numbers")
+    block = reach(fields["param_addr"], 16, "parameters of the random numbers")
     words = [int.from_bytes(ctypes.string_at(block + at, 8), "little") for at in (0, 8)]
     first = _FIRST_VALUE[how]
     one, *rest = (_number(_value(task, first + index, word), _TYPES[kind])
@@ -47,7 +47,7 @@ def generate(task: Task) -> int:
         data = np.packbits(generator.random(count) >= one, bitorder="little").tobytes()
     else:
         data = _as_bytes(_draw(generator, how, _TYPES[kind], one, rest[0], count), _TYPES[kind])
-    target = memory.device_pointer(fields["result_addr"], max(len(data), 1), "random numbers")
+    target = reach(fields["result_addr"], max(len(data), 1), "random numbers")
     ctypes.memmove(target, data, len(data))
     task.device.wake()
     task.detail = f"{count} random numbers, {len(data)} bytes at {fields['result_addr']:#x}"
@@ -59,7 +59,7 @@ def _value(task: Task, bit: int, word: int) -> int:
     """Return an operand: the word itself, or what lies where it points to."""
     if task.fields["param_addr_valid"] >> bit & 1:
         return word
-    return int.from_bytes(ctypes.string_at(task.machine.memory.device_pointer(word, 8, "operand read"), 8), "little")
+    return int.from_bytes(ctypes.string_at(task.device.reach(word, 8, "operand read"), 8), "little")
 
 
 def _number(word: int, kind: str) -> Any:

@@ -64,11 +64,8 @@ def move(task: Task, dst: int, src: int, size: int, pieces: int = 1) -> None:
 def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
     import numpy as np
 
-    memory = task.machine.memory
     kind, operation = opcode & 0xF0, opcode & 0x0F
-    to, origin = memory.device_pointer(dst, size, "reduce to"), memory.device_pointer(src, size, "reduce from")
-    task.device.check_reach(dst, size, "reduce to")
-    task.device.check_reach(src, size, "reduce from")
+    to, origin = task.device.reach(dst, size, "reduce to"), task.device.reach(src, size, "reduce from")
     if kind == _BFP16:
         halves = [view(at, "uint16", size // 2) for at in (to, origin)]
         left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
@@ -115,7 +112,7 @@ def transfer(task: Task, opcode: int, dst: int, src: int, size: int) -> None:
 
 
 def _address_at(task: Task, address: int) -> int:
-    word = task.machine.memory.device_pointer(address, 8, "address read")
+    word = task.device.reach(address, 8, "address read")
     return int.from_bytes(ctypes.string_at(word, 8), "little")
 
 

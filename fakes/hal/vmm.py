@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from fakes.checkers.names import at, call_site
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.machine.blocks import GIANT, HUGE, Allocation, PageKind
@@ -66,7 +67,23 @@ class VmmCalls(Chapter):
         self._mapped: dict[int, Physical] = {}
         self._reserved: dict[int, int] = {}
         self._next = _HANDLE_BASE
+        self._sites: dict[int, Any] = {}
+        """Where ranges were reserved, while somebody watches."""
         machine.on_close.append(self._forget)
+        machine.in_use.append(self._in_use)
+
+    def _in_use(self, devid: int) -> dict[str, list[str]]:
+        """Say what the process has of a card, and of the address space where that is its last one."""
+        held = [
+            f"{physical.block.size} bytes under handle {physical.handle:#x}{at(physical.block.site, 'made at')}"
+            for physical in self._handles.values() if physical.block.device == devid and not physical.imported
+        ]  # fmt: skip
+        others = any(device.opened for device in self.machine.devices if device.index != devid)
+        ranges = [] if others else [
+            f"{size} addresses at {base:#x}{at(self._sites.get(base), 'reserved at')}"
+            for base, size in self._reserved.items()
+        ]  # fmt: skip
+        return {"physical memory": held, "reserved ranges": ranges}
 
     def _forget(self, devid: int) -> None:
         """Take back the physical memory of a card, and what is mapped of it."""
@@ -97,6 +114,8 @@ class VmmCalls(Chapter):
         if base is None:
             return c.DRV_ERROR_OUT_OF_MEMORY
         self._reserved[base] = size
+        if self.machine.checks is not None:
+            self._sites[base] = call_site()
         pointer.value = base
         return 0
 
@@ -108,6 +127,7 @@ class VmmCalls(Chapter):
         if any(pointer <= base < pointer + size for base in self._mapped):
             return c.DRV_ERROR_BUSY
         del self._reserved[pointer]
+        self._sites.pop(pointer, None)
         self.machine.memory.unreserve(pointer, size)
         return 0
 

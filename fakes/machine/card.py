@@ -205,6 +205,12 @@ class Device:
             f"from it to the card with the physical id {self.machine.devices[block.device].identity.physical}"
         )
 
+    def reach(self, address: int, size: int, use: str) -> int:
+        """Return the pointer for what a task of this card reads or writes; see `check_reach` for the refusal."""
+        pointer = self.machine.memory.device_pointer(address, size, use)
+        self.check_reach(address, size, use)
+        return pointer
+
     def release(self, stream: int | None = None) -> None:
         """Let the device, or one of its streams, go on."""
         with self.machine.lock:

@@ -10,7 +10,7 @@ import time
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,8 @@ class Machine:
         self.send: Callable[[int, Any], int] = lambda _device, _info: 0
         self.on_leave: list[Callable[[int], None]] = []
         """Called with the logic id of a card that is closed to be opened again: all but its memory is gone."""
+        self.in_use: list[Callable[[int], Mapping[str, list[str]]]] = []
+        """What says what else the process still has of a card that is being closed, by kind."""
         self.on_close: list[Callable[[int], None]] = []
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
         self.closing = False

@@ -6,7 +6,7 @@ what they ask.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -238,6 +238,10 @@ class Machine(Protocol):
     @property
     def imports(self) -> Imports:
         """What this process has open of other ones."""
+
+    @property
+    def in_use(self) -> list[Callable[[int], Mapping[str, list[str]]]]:
+        """What says what else the process still has of a card that is being closed, by kind."""
 
     @property
     def on_close(self) -> list[Callable[[int], None]]:

@@ -21,7 +21,7 @@ from runtime.errors.closing import each
 from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.fill import check_fill, fill_now
 from runtime.memory import ipc, registered
-from runtime.memory.allocator import HUGE_FIRST, Allocator
+from runtime.memory.allocator import HUGE_FIRST, Allocator, below
 from runtime.memory.array import DeviceArray, shape_of
 from runtime.memory.buffer import Buffer
 from runtime.memory.deferred_free import DeferredFrees
@@ -248,6 +248,7 @@ class DeviceMemory(core.Device):
             total, free, self.ledger.total(Location.DEVICE, Location.MANAGED),
             self.pool.memory_reserved() - sum(graphs.values()), graphs,
             sum(pool.get(PoolAttribute.RESERVED_CURRENT, "memory_report") for pool in self.ordered_pools), components,
+            self.allocator.physical(),
         )
 
     def memory_summary(self) -> str:
@@ -299,7 +300,27 @@ class DeviceMemory(core.Device):
                 "ACL_ERROR_RT_PARAM_INVALID", f"create_physical({size}): sizes are multiples of {unit} bytes",
                 hint=f"round the size up to {-(-size // unit) * unit}",
             )
-        return PhysicalMemory(self, self.virtual, self.virtual.create(size, kind), size, kind)
+        return PhysicalMemory(self, self.virtual, self.new_physical(size, kind), size, kind)
+
+    def new_physical(self, size: int, kind: PhysicalKind) -> int:
+        """Return the handle of new physical memory; what is only kept for later is given up for it.
+
+        Raises:
+            OutOfMemory 207001: there is not that much; the message says what is free, and who holds the rest.
+        """
+        try:
+            return self.virtual.create(size, kind)
+        except errors.OutOfMemory:
+            self._make_room()
+        try:
+            return self.virtual.create(size, kind)
+        except errors.OutOfMemory as empty:
+            raise errors.fault(
+                "ACL_ERROR_RT_MEMORY_ALLOCATION", f"device {self.user_id} has no {size} bytes of physical memory left: "
+                f"{self.allocator.shortage()}", hal=below(empty),
+                hint="close physical memory and buffers that are no longer used; `npuhal info` shows what other "
+                "processes hold",
+            ) from empty
 
     def import_physical(self, shared: int | bytes, size: int) -> PhysicalMemory:
         """Return memory that another process has exported.

@@ -111,12 +111,18 @@ class Allocator:
         parts = [f"{free} of {total} bytes of {kind} pages are free" for kind, free, total in kinds if total]
         if not parts:
             return f"the driver does not say what is free; {self._ledger.largest()}"
-        used = sum(total - free for _, free, total in kinds)
-        others = max(used - self._ledger.total(Location.DEVICE, Location.MANAGED), 0)
+        used, physical = sum(total - free for _, free, total in kinds), self.physical()
+        others = max(used - self._ledger.total(Location.DEVICE, Location.MANAGED) - physical, 0)
+        own = f"{physical} bytes are physical memory of this process; " if physical else ""
         return (
-            f"{', '.join(parts)}; {self._ledger.largest()}; "
+            f"{', '.join(parts)}; {self._ledger.largest()}; {own}"
             f"the runtime, libraries and other processes hold {others} bytes"
         )
+
+    def physical(self) -> int:
+        """Return the bytes of the device that this process has created as physical memory (`create_physical`)."""
+        table = self.memory.resource_table.virtual
+        return sum(each.size for each in table.of(self.memory.device_id) if not each.foreign)
 
     def host(self, size: int, call: str = "malloc_host", module: int | None = None) -> int:
         """Return the address of new pinned host memory; faults as in `plan`.

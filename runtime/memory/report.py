@@ -19,6 +19,7 @@ class MemoryReport:
         graphs: model id of a graph -> what was taken from the pool for it while it was captured; it is kept until the
             graph is closed.
         ordered_pools: memory behind the pools of the C API.
+        physical: what this process has created without addresses (`device.create_physical`).
         components: (name, bytes now, peak) as the driver counts by component; empty where it does not.
     """
 
@@ -29,6 +30,7 @@ class MemoryReport:
     graphs: Mapping[int, int]
     ordered_pools: int
     components: tuple[tuple[str, int, int], ...] = ()
+    physical: int = 0
 
     @property
     def used(self) -> int:
@@ -43,10 +45,11 @@ class MemoryReport:
     @property
     def rest(self) -> int:
         """What is left: queues, arguments and code of this runtime, libraries, and other processes."""
-        return self.used - self.user - self.pool - self.graph - self.ordered_pools
+        return self.used - self.user - self.pool - self.graph - self.ordered_pools - self.physical
 
     def __str__(self) -> str:
-        rows = [("user", self.user), ("pool", self.pool), ("ordered pools", self.ordered_pools)]
+        rows = [("user", self.user), ("pool", self.pool), ("ordered pools", self.ordered_pools),
+                ("physical", self.physical)]
         rows += [(f"graph {number}", size) for number, size in self.graphs.items()]
         rows += [("runtime, libraries, other processes", self.rest), ("free", self.free), ("total", self.total)]
         return "\n".join(f"{name:<36}{amount(size):>12}" for name, size in rows)

@@ -84,9 +84,8 @@ def test_a_dropped_buffer_is_tried_again_at_the_next_chance(device: Device, capl
 
 
 def _graph(device: Device) -> Any:
-    with device.create_stream() as stream:
-        with stream.capture() as graph:
-            stream.record(device.create_event())
+    with device.create_stream() as stream, stream.capture() as graph:
+        stream.record(device.create_event())
     return graph
 
 

@@ -311,7 +311,7 @@ class DeviceMemory(core.Device):
         try:
             return self.virtual.create(size, kind)
         except errors.OutOfMemory:
-            self._make_room()
+            self._free_space()
         try:
             return self.virtual.create(size, kind)
         except errors.OutOfMemory as empty:

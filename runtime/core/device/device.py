@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from chips import registry
 from chips.env import EncodeEnv
 from runtime import errors
-from runtime.core.device import making_room, teardown
+from runtime.core.device import recycling, teardown
 from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
 from runtime.core.device.limits import CoreLimits
 from runtime.core.device.monitor import Health
@@ -306,9 +306,9 @@ class Device(NotCopied):
         """Return (address, bytes) of what is in use of pools over reserved addresses; the public layer knows them."""
         return []
 
-    def make_room(self, kind: str) -> bool:
-        """Give something of a kind back to the driver that nobody needs now; see `making_room`."""
-        return making_room.make_room(self, kind)
+    def free_unused(self, kind: str) -> bool:
+        """Give something of a kind back to the driver that nobody needs now; see `recycling`."""
+        return recycling.free_unused(self, kind)
 
     def give_back_dropped(self) -> None:
         """Give back what was dropped without `close`, as far as work that may use it is done; never waits."""

@@ -197,7 +197,7 @@ class DevicePort(Protocol):
     def give_back_dropped(self) -> None:
         """Give back what was dropped without `close`, as far as work that may use it is done."""
 
-    def make_room(self, kind: str) -> bool:
+    def free_unused(self, kind: str) -> bool:
         """Give something of a kind back to the driver that nobody needs now; False where there is nothing."""
 
     @property

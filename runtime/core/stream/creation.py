@@ -12,7 +12,7 @@ from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
-from runtime.core.device.making_room import with_room
+from runtime.core.device.recycling import take_or_recycle
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import FailureMode, StreamFlag
 from runtime.core.stream import queues
@@ -221,7 +221,8 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
 
 def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | None = None) -> int:
     try:
-        stream_id = with_room(device, id_kinds.STREAM, partial(device.ids.alloc, id_kinds.STREAM, priority=priority))
+        alloc = partial(device.ids.alloc, id_kinds.STREAM, priority=priority)
+        stream_id = take_or_recycle(device, id_kinds.STREAM, alloc)
     except errors.ResourceExhausted as fault:
         posted = device.chip.traits.posts_exhausted_ids if posted is None else posted
         resource_report.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
-from runtime.core.device.making_room import with_room
+from runtime.core.device.recycling import take_or_recycle
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import SaturationMode, StreamFlag
 from runtime.core.submission.senders import Senders
@@ -46,7 +46,7 @@ def open_queues(
     chip, queues, stream_id = device.chip, device.queues, options.stream_id
     traits = chip.traits
     try:
-        sq_id, cq_id = with_room(device, id_kinds.SQ, partial(
+        sq_id, cq_id = take_or_recycle(device, id_kinds.SQ, partial(
             queues.create, options, depth=depth, cqe_bytes=chip.limits.cqe_size,
             cq_depth=chip.limits.rtcq_depth or depth, extended=traits.extended_queue_info, flags=flags, keep=keep,
         ))

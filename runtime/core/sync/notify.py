@@ -18,7 +18,7 @@ from chips.tasks import (
 )
 from npuhal import constants as c
 from runtime import errors
-from runtime.core.device.making_room import with_room
+from runtime.core.device.recycling import take_or_recycle
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import dead_handle
 from runtime.core.submission.prepared import prepare
@@ -315,7 +315,7 @@ def _take(device: Device, kind: str, flags: int = 0) -> int:
         for stream in device.streams():  # what was closed goes back with the tasks that use it
             stream.drain()
     try:
-        return with_room(device, kind, partial(device.ids.alloc, kind, flags=flags))
+        return take_or_recycle(device, kind, partial(device.ids.alloc, kind, flags=flags))
     except errors.ResourceExhausted as fault:
         resource_report.explain(device, kind, fault, "creation of a notify")
         raise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, replace
 from runtime import errors
-from runtime.core.device import making_room
+from runtime.core.device import recycling
 from runtime.core.stream import queues
 from runtime.core.submission.software import DEPTH, SoftwareSink
 from runtime.driver.queues import NO_ID, SQE_BYTES
@@ -217,8 +217,8 @@ def _lend(device: Device, context: Context, count: int) -> list[SpareQueue]:
             return pool.take(count)
         except errors.ResourceExhausted:
             if number == 0:
-                making_room.close_dropped(device)
-            elif not making_room.recycle(device, count):
+                recycling.close_dropped(device)
+            elif not recycling.recycle(device, count):
                 if count > pool.size:
                     raise
                 time.sleep(_LEND_TRY_S)

@@ -23,7 +23,7 @@ _TRIES = 1024
 """Other threads, and other processes, may take what was given back; so often it is given back again."""
 
 
-def make_room(device: Device, kind: str) -> bool:
+def free_unused(device: Device, kind: str) -> bool:
     """Give something of a kind (`runtime.driver.resources`) back to the driver; False where all of it is needed."""
     if getattr(device, "sq_pool", None) is None:
         return False  # it is still being opened
@@ -67,8 +67,8 @@ def _drain(device: Device) -> None:
                 stream.drain()
 
 
-def with_room(device: DevicePort, kind: str, make: Callable[[], Made]) -> Made:
-    """Return what `make` makes; as long as it finds none of a kind left, room is made.
+def take_or_recycle(device: DevicePort, kind: str, make: Callable[[], Made]) -> Made:
+    """Return what `make` makes; what nobody needs is given back as long as it finds none of a kind left.
 
     Raises:
         ResourceExhausted: all of it is needed.
@@ -77,6 +77,6 @@ def with_room(device: DevicePort, kind: str, make: Callable[[], Made]) -> Made:
         try:
             return make()
         except errors.ResourceExhausted:
-            if not device.make_room(kind):
+            if not device.free_unused(kind):
                 raise
     return make()

@@ -47,7 +47,7 @@ mypy: $(VENV)/.ready
 
 # The packages of the site are not those of the tests: they are installed when the site is built for the first time.
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 IPYTHONDIR=$(CURDIR)/$(VENV)/ipython $(PY) -m mkdocs build --strict --quiet
 	@echo "docs: build/site/index.html"
 
 # What continuous integration calls: a package index that has the tests' packages need not have these.
@@ -57,6 +57,8 @@ docs-if-possible: $(VENV)/.ready
 
 $(VENV)/.docs: $(VENV)/.ready pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@mkdir -p $(VENV)/ipython/profile_default  # kernels of notebooks say errors alone
+	@echo 'c.IPKernelApp.log_level = 40' > $(VENV)/ipython/profile_default/ipython_kernel_config.py
 	@touch $@
 
 bench: $(VENV)/.ready

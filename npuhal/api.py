@@ -48,6 +48,8 @@ class HalApi(HalCalls):
     def __init__(self, url: str, version: int = 0) -> None:
         self.url = url
         self.version = version
+        self.first_faults: dict[int, Callable[[], BaseException | None]] = {}
+        """By logic device id, who knows what a device has failed with first: asked where a code says too little."""
 
     @property
     def structs(self) -> Layouts:
@@ -68,8 +70,10 @@ class HalApi(HalCalls):
     def annotate(self, key: tuple[str, int], obj: object) -> None:
         """Tell tools what an id or address stands for, e.g. ("stream", 3) or ("kernel", 0x1240...); here: ignored.
 
-        A part of a larger piece of memory is a ("block", address) whose object has a `size`; None ends it. Code for
-        cores that the device has not is a ("code", address) whose object has `size` and `cores`, a text.
+        A part of a larger piece of memory is a ("block", address) whose object has a `size`, and as `graph` the model
+        id of the graph that keeps it, or -1; None ends it. ("entries", stream id) comes with (device id, position,
+        count) when entries of a graph are made or changed, which may be long before they are written to the device.
+        Code for cores that the device has not is a ("code", address) whose object has `size` and `cores`, a text.
         """
 
     def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:

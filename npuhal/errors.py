@@ -100,6 +100,8 @@ class HalError(NpuhalError):
         self.call = call
         self.detail = detail
         self.hint = HINTS.get(self.name, self.cure)
+        if call in _LISTED_CALLS and isinstance(self, PermissionDenied):
+            self.hint = _NOT_LISTED
         about = f" ({detail})" if detail else ""
         super().__init__(f"{call} answered {self.name} ({code}){about}: {self.hint}")
 
@@ -237,6 +239,16 @@ _CLASSES: tuple[tuple[type[HalError], str], ...] = (
         "SOCKET_CREATE SOCKET_CONNECT SOCKET_BIND SOCKET_LISTEN SOCKET_ACCEPT SOCKET_SET RECV_MESG SEND_MESG"
         " SERVER_CREATE_FAIL REMOTE_NOT_LISTEN REMOTE_NO_SESSION CONNECT",
     ),
+)
+
+_LISTED_CALLS = frozenset((
+    "halShmemOpenHandle", "halShmemOpenHandleByDevId", "halShrIdOpen", "halMemImportFromShareableHandle",
+    "halMemImportFromShareableHandleV2",
+))  # fmt: skip
+"""Calls that open what another process has shared with those on its list."""
+_NOT_LISTED = (
+    "this process is not on the owner's list: let the owner allow the bare process id of this one (what bare_pid() or "
+    "aclrtDeviceGetBareTgid gives here), or share with everybody (pids=None, everyone=True)"
 )
 
 HINTS: Mapping[str, str] = {

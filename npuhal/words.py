@@ -1,12 +1,16 @@
-"""Words that people write, and how messages tell of them: numbers, close names, values of any length."""
+"""Words that people write, and how messages tell of them: numbers, close names, articles, values of any length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from reprlib import Repr
 
-__all__ = ["close_names", "natural", "shown"]
+__all__ = ["a", "close_names", "count", "natural", "shown"]
 
+_VOWEL_SOUND = "aeioAEIO"
+_NO_ARTICLE = ("bytes",)
+_SPELLED = frozenset("AEFHILMNORSX")
+"""Letters whose names begin with a vowel: words in capitals are spelled out."""
 _MOST_DIGITS = 20
 _LONGEST = 64
 """Characters of a name that can be meant for another one; comparing goes with their square."""
@@ -42,3 +46,17 @@ def shown(value: object) -> str:
     """Return a value as a message shows it: as `repr`, in its beginning and end where it is long."""
     text = _BRIEF.repr(value)
     return text if len(text) <= 2 * _BRIEF.maxstring else f"{text[:_BRIEF.maxstring]}..."
+
+
+def a(noun: str) -> str:
+    """Return a noun with its indefinite article: an event, a stream, an SQE, a uint8."""
+    if not noun or noun in _NO_ARTICLE:
+        return noun
+    spelled = noun.split()[0].isupper() and len(noun.split()[0]) < len("AICPUS")
+    vowel = noun[0] in (_SPELLED if spelled else _VOWEL_SOUND)
+    return f"{'an' if vowel else 'a'} {noun}"
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its word: 1 byte, 2 bytes; 1 was, 2 were."""
+    return f"{number} {singular if number == 1 else plural or singular + 's'}"

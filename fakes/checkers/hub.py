@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fakes.checkers import leaks
 from fakes.checkers.access import ARGUMENTS, LOAD, READ, RELEASE, WRITE
+from fakes.checkers.graphs import Graphs
 from fakes.checkers.lifetime import Lifetimes
 from fakes.checkers.names import Names, at, call_site
 from fakes.checkers.order import HOST, Actor, Stamp
@@ -58,6 +59,7 @@ class Checks:
         self._handover = Handover()
         self._lifetimes = Lifetimes(self)
         self._parts = Parts(self)
+        self._graphs = Graphs(self, self._parts)
         self._sources = Sources(self)
         self._waits = Waits(self)
         self._follows = bool(self.wanted - {DEADLOCK, LEAK})
@@ -115,6 +117,18 @@ class Checks:
                     pieces = self._sources.look(task)
             queue.submitted[at_position] = Submission(stamp, where, pieces, self._runtime.known)
 
+    def recorded(self, stream: int, device: int, position: int, count: int) -> None:
+        """Entries of a graph were made or changed, on the device or not."""
+        known = Submission(self._host.stamp(), call_site(), [], self._runtime.known)
+        self._graphs.recorded(device, stream, position, count, known)
+        sq = self.machine.devices[device].by_stream.get(stream)
+        if sq is not None and sq in self.machine.devices[device].models:
+            self._queue(sq).submitted.update(dict.fromkeys(range(position, position + count), known))
+
+    def bound(self, device: Device, sq: SubmissionQueue) -> None:
+        """A queue was lent to a stream whose entries lie in memory already, or taken back from one."""
+        self._queue(sq).submitted = self._graphs.entries(device.index, sq.stream_id)
+
     def looked(self, sq: SubmissionQueue) -> None:
         """The host has read how far a queue is; no order for the program when it is the runtime's own affair."""
         queue = self._queue(sq)
@@ -168,6 +182,7 @@ class Checks:
     def filled(self, device: Device, sq: SubmissionQueue, address: int, size: int) -> None:
         """The host writes entries into the memory of a queue that is bound to a stream."""
         self.submitted(device, sq, (address - sq.ring.base) // SQE_BYTES, size // SQE_BYTES)
+        self._queue(sq).submitted.update(self._graphs.entries(device.index, sq.stream_id))
         self._host_access(address, size, True, "halStreamTaskFill")
 
     def _host_access(self, address: int, size: int, write: bool, call: str) -> None:
@@ -208,6 +223,7 @@ class Checks:
         self._waits.moved()
         self._step()
         if block.alias:
+            self._lifetimes.freed(self._host, block, call_site(), [], self._queued_on(block))
             return
         low, high = block.pointer, block.pointer + block.span
         users = self.races.users(self._host, low, high, self._seen(block, self._runtime.known))
@@ -216,14 +232,14 @@ class Checks:
         self._parts.forget(block)
         self.races.shadow.forget(low, high)
 
-    def part(self, address: int, size: int | None) -> None:
-        """The runtime has handed out a part of a piece of memory, or takes it back (None)."""
+    def part(self, address: int, size: int | None, graph: int = -1) -> None:
+        """The runtime has handed out a part of a piece of memory, perhaps for a graph, or takes it back (None)."""
         self._waits.moved()
         if (block := self.machine.memory.find(address)) is not None:
-            self._parts.told(block, address, size, self._step().tick, call_site())
+            self._parts.told(block, address, size, self._step().tick, call_site(), graph)
 
     def _queued_on(self, block: Allocation) -> list[str]:
-        """Name the queued copies that read or write a block."""
+        """Name the queued copies that read or write a block, and tasks of graphs whose execution is queued."""
         from fakes.executor import memory as copies
 
         found = []
@@ -239,7 +255,7 @@ class Checks:
                         for dst, src, size in copies.ends(task) for at in (dst, src)
                     ):
                         found.append(self.names.work(self._work(task, self._queue(sq))))
-        return found
+        return found + self._graphs.queued(block.base, block.base + block.span)
 
     def giving_up(self, sq: SubmissionQueue) -> None:
         """The host ends what a queue still has to do."""
@@ -267,6 +283,7 @@ class Checks:
         """A queue is gone."""
         self.giving_up(sq)
         self._queues.pop(sq, None)
+        self._graphs.forget(sq)
 
     def begin(self, task: Task) -> None:
         """A task is about to be tried: it comes after its submission."""
@@ -320,6 +337,7 @@ class Checks:
         work = self._work(task, queue)
         memory, races = self.machine.memory, self.races
         waits = task.layout in POLLING
+        captured = self._graphs.captured(task, known)
         for address, size, how in united(task.touched or []):
             block = memory.find(address)
             low = address if block is None else block.pointer + address - block.base
@@ -333,10 +351,12 @@ class Checks:
             seen = NOTHING if known is None else self._seen(block, known.seen)
             races.touch(queue, work, block, low, low + size, RELEASE if waits else how, seen)
             decided_late = how == RELEASE and task.layout == BY_POINTER
-            if block is not None and known is not None and not decided_late:
-                self._lifetimes.used(task, known[0], block, work)
-                if task.sq not in task.device.models:
-                    self._parts.touched(block, address, size, known[0].tick, work)
+            if block is not None and captured is not None and not decided_late:
+                self._lifetimes.used(task, captured, block, work)
+                if task.sq in task.device.models:
+                    self._graphs.executed(task, captured, block, address, work)
+                else:
+                    self._parts.touched(block, address, size, captured, work)
             if block is not None and 0 < block.asked < address + size - block.base:
                 self._lifetimes.behind(block, address, size, work)
         if task.sq in task.device.models:
@@ -348,6 +368,7 @@ class Checks:
 
     def activates(self, task: Task, sq: SubmissionQueue) -> None:
         """A task lets another queue run."""
+        self._graphs.begun(task, sq)
         self._queue(sq).join(self._queue(task.sq).stamp())
 
     def passes_on(self, sq: SubmissionQueue, runner: SubmissionQueue) -> None:
@@ -384,6 +405,22 @@ class Checks:
             self._waits.idle()
 
     # -- questions of the checkers ------------------------------------------------------------------------------------
+
+    def who(self, work: Work) -> str:
+        """Name a task; one of a graph with the graph that it is a node of."""
+        text = self.names.work(work)
+        number = None if work.stream < 0 else self.machine.devices[work.device].models.of_stream(work.stream)
+        return text if number is None else f"{text}, a node of graph {number}"
+
+    def queued(self, device: Device, sq: SubmissionQueue, position: int) -> str:
+        """Name what lies at a ring position."""
+        task = self.machine.executor.decode_at(device, sq, position)
+        return self.who(self._work(task, self._queue(sq)))
+
+    def step_of(self, sq: SubmissionQueue, position: int) -> int | None:
+        """Return the host's step in which a ring position was filled."""
+        known = self._queue(sq).submitted.get(position)
+        return None if known is None else known.stamp.tick
 
     def last_kind(self, sq: SubmissionQueue) -> str:
         """Return the kind of the task that a queue has executed last."""

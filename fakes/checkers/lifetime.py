@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.checkers.order import Actor, Stamp
+from fakes.checkers.graphs import CURE
+from fakes.checkers.order import Actor
 from fakes.checkers.report import BOUNDS, STALE, UAF, Report
 from fakes.checkers.shadow import Work
+from npuhal.words import count
 
 if TYPE_CHECKING:
     from fakes.checkers.hub import Checks
@@ -34,8 +36,11 @@ class Lifetimes:
     def freed(
         self, host: Actor, block: Allocation, where: CallSite | None, users: list[Work], waiting: list[str]
     ) -> None:
-        """The host frees a block; `users` are accesses that it has not waited for, `waiting` tasks still queued."""
+        """The host frees or unmaps a block; `users` are accesses that it has not waited for, `waiting` tasks still
+        queued, or of graphs whose execution is.
+        """
         names = self._checks.names
+        word = _ended(block)
         self._born.pop(block, None)
         self._freed[block.base] = (block, names.block(block), where)
         if len(self._freed) > _KEPT:
@@ -43,24 +48,26 @@ class Lifetimes:
         parties = tuple(waiting) or tuple(names.work(user) for user in users if user.stream >= 0)
         if parties and self._checks.on(UAF):
             state = "which is still queued" if waiting else "and nobody has waited for that task"
-            text = f"{names.block(block)} is freed{_by(where)} while it is used by {parties[0]}, {state}"
+            text = f"{names.block(block)} is {word}{_by(where)} while it is used by {parties[0]}, {state}"
             if len(parties) > 1:
                 text += f" ({len(parties)} such tasks)"
             cure = "Free it after the stream was synchronized, or use memory of a pool, which is given back in order"
+            if block.alias:
+                cure = "Unmap it after the stream was synchronized"
             self._checks.report(Report(UAF, text, cure, parties), (block.base, host.tick))
 
-    def used(self, task: Task, submitted: Stamp | None, block: Allocation, work: Work) -> None:
-        """A task touches a block: it must have been there when the task was submitted."""
+    def used(self, task: Task, submitted: int, block: Allocation, work: Work) -> None:
+        """A task touches a block: it must have been there in the host's step in which the task was submitted."""
         born = self._born.get(block, 0)
-        if submitted is None or submitted.tick >= born or block.alias:
-            return
-        names, old = self._checks.names, self._freed.get(block.base)
         check = STALE if task.sq in task.device.models else UAF
-        if not self._checks.on(check):
+        if submitted >= born or (block.alias and check is UAF) or not self._checks.on(check):
             return
-        what = "" if old is None else f"; when it was submitted, {old[1]} was there, freed{_by(old[2])}"
-        text = f"{names.work(work)} uses {names.block(block)}, which was allocated later{what}"
-        self._checks.report(Report(check, text, _STALE_CURE if check is STALE else _UAF_CURE, (names.work(work),)),
+        names, old, who = self._checks.names, self._freed.get(block.base), self._checks.who(work)
+        then = "captured" if check is STALE else "submitted"
+        what = "" if old is None else f"; when it was {then}, {old[1]} was there, {_ended(old[0])}{_by(old[2])}"
+        came = "mapped" if block.alias else "allocated"
+        text = f"{who} uses {names.block(block)}, which was {came} later{what}"
+        self._checks.report(Report(check, text, CURE if check is STALE else _UAF_CURE, (who,)),
                             (block.base, work.stream, work.position))  # fmt: skip
 
     def behind(self, block: Allocation, address: int, size: int, work: Work) -> None:
@@ -68,17 +75,19 @@ class Lifetimes:
         if self._checks.on(BOUNDS):
             names, who = self._checks.names, self._checks.names.work(work)
             over = address + size - block.base - block.asked
-            text = f"{who} touches {size} bytes at {address:#x}, {over} bytes more than {names.block(block)} has"
+            text = f"{who} touches {count(size, 'byte')} at {address:#x}, {count(over, 'byte')} more than "
+            text += f"{names.block(block)} has"
             self._checks.report(Report(BOUNDS, f"{text}: they are padding", _BOUNDS_CURE, (who,)),
                                 (work.stream, work.position, address))  # fmt: skip
 
     def fault(self, task: Task, fault: MemoryFault, work: Work) -> None:
         """A task has used an address that is no good."""
         names = self._checks.names
-        who = names.work(work)
+        who = self._checks.who(work)
         if fault.behind and fault.block is not None:
             if self._checks.on(BOUNDS):
-                text = f"{who}: {fault.use} of {fault.size} bytes at {fault.address:#x} needs {fault.behind} bytes more"
+                more = count(fault.behind, "byte")
+                text = f"{who}: {fault.use} of {count(fault.size, 'byte')} at {fault.address:#x} needs {more} more"
                 text += f" than {names.block(fault.block)} has"
                 self._checks.report(Report(BOUNDS, text, _BOUNDS_CURE, (who,)),
                                     (work.stream, work.position, fault.address))  # fmt: skip
@@ -89,14 +98,18 @@ class Lifetimes:
             return
         check = STALE if task.sq in task.device.models else UAF
         if self._checks.on(check):
-            text = f"{who}: {fault.use} of {fault.size} bytes at {fault.address:#x} in {found[1]}, freed{_by(found[2])}"
-            cure = _STALE_CURE if check is STALE else _UAF_CURE
+            text = f"{who}: {fault.use} of {count(fault.size, 'byte')} at {fault.address:#x} in {found[1]}, "
+            text += f"{_ended(found[0])}{_by(found[2])}"
+            cure = CURE if check is STALE else _UAF_CURE
             self._checks.report(Report(check, text, cure, (who,)), (work.stream, work.position, fault.address))
 
 
 _UAF_CURE = "Keep the memory until the stream was synchronized"
 _BOUNDS_CURE = "Allocate what the task touches"
-_STALE_CURE = "A graph keeps the addresses it was captured with: keep that memory, or capture again"
+
+
+def _ended(block: Allocation) -> str:
+    return "unmapped" if block.alias else "freed"
 
 
 def _by(where: CallSite | None) -> str:

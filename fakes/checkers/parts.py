@@ -26,10 +26,12 @@ NEVER = 1 << 62
 class Part:
     """One block: where, and from which step of the host to which."""
 
-    __slots__ = ("born", "died", "end", "freed", "low", "site")
+    __slots__ = ("born", "died", "end", "freed", "graph", "low", "site")
 
-    def __init__(self, low: int, size: int, born: int, site: CallSite | None) -> None:
+    def __init__(self, low: int, size: int, born: int, site: CallSite | None, graph: int) -> None:
         self.low, self.end, self.born, self.site = low, low + size, born, site
+        self.graph = graph
+        """The graph that it was taken for, which keeps it; -1: for work of a stream."""
         self.died = NEVER
         self.freed: CallSite | None = None
 
@@ -70,16 +72,26 @@ class Parts:
         self._checks = checks
         self._of: dict[Allocation, _Pieces] = {}
 
-    def told(self, block: Allocation, address: int, size: int | None, tick: int, where: CallSite | None) -> None:
-        """A block begins at a step of the host; without a size it ends."""
+    def told(
+        self, block: Allocation, address: int, size: int | None, tick: int, where: CallSite | None, graph: int = -1
+    ) -> None:
+        """A block begins at a step of the host, for a graph or not; without a size it ends."""
         pieces = self._of.get(block)
         if pieces is None:
             pieces = self._of[block] = _Pieces()
         if (old := pieces.live.get(address)) is not None:
             pieces.end(old, tick, where)
         if size is not None:
-            pieces.live[address] = Part(address, size, tick, where)
+            pieces.live[address] = Part(address, size, tick, where, graph)
             insort(pieces.starts, address)
+
+    def there(self, block: Allocation, address: int, tick: int) -> Part | None:
+        """Return the block that an address belonged to in a step of the host; None where none is known."""
+        pieces = self._of.get(block)
+        if pieces is None or tick < pieces.since:
+            return None
+        known = (*pieces.gone, *([part] if (part := pieces.around(address)) is not None else ()))
+        return next((each for each in known if each.low <= address < each.end and each.born <= tick < each.died), None)
 
     def forget(self, block: Allocation) -> None:
         """A whole piece is gone."""

@@ -20,6 +20,7 @@ from fakes.machine.lent import Lent
 from fakes.machine.window import Window
 from npuhal import constants
 from npuhal.process_memory import readable
+from npuhal.words import count
 
 if TYPE_CHECKING:
     from fakes.shim.caller import CallerMemory
@@ -363,9 +364,10 @@ class Memory:
             block = self._blocks[self._bases[index]]
             offset = address - block.base
             if offset < block.span:
-                if offset + size > block.size and (behind := offset + size - self._limit(block)) > 0:
+                if offset + size > block.size and offset + size > self._limit(block):
+                    behind = offset + size - (block.asked or block.size)  # the rest is padding or the end of a page
                     raise MemoryFault(
-                        f"{use} of {size} bytes at {address:#x} ends {behind} bytes behind {block}",
+                        f"{use} of {count(size, 'byte')} at {address:#x} ends {count(behind, 'byte')} behind {block}",
                         use, address, size, block, behind,
                     )  # fmt: skip
                 if self.caller is not None and block.kind is Kind.REGISTERED:

@@ -41,6 +41,25 @@ class Models:
         """Whether a queue is bound to a model."""
         return sq.stream_id in self._of_stream
 
+    def number_of(self, sq: SubmissionQueue) -> int | None:
+        """Return the model that a queue is bound to."""
+        return self.of_stream(sq.stream_id)
+
+    def of_stream(self, stream_id: int) -> int | None:
+        """Return the model that a stream is bound to."""
+        model = self._of_stream.get(stream_id)
+        return None if model is None else model.model_id
+
+    def numbers(self) -> list[int]:
+        """Return all models."""
+        return list(self._models)
+
+    def queues_of(self, model_id: int) -> list[SubmissionQueue]:
+        """Return the queues that a model's streams have now."""
+        model = self._models.get(model_id)
+        streams = () if model is None else sorted(model.streams)
+        return [sq for stream in streams if (sq := self._device.by_stream.get(stream)) is not None]
+
     def bind(self, model_id: int, stream_id: int) -> bool:
         """Add a stream to a model; False when the stream has no queue."""
         sq = self._device.by_stream.get(stream_id)

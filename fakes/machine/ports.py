@@ -134,6 +134,9 @@ class Checks(Protocol):
     def failed(self, task: Task, fault: TaskFault | MemoryFault) -> None:
         """A task has failed."""
 
+    def bound(self, device: Device, sq: SubmissionQueue) -> None:
+        """A queue was lent to a stream, or taken back from one."""
+
     def activates(self, task: Task, sq: SubmissionQueue) -> None:
         """A task lets another queue run."""
 

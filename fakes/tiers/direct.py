@@ -97,18 +97,22 @@ class FakeApi(HalApi):
         if key[0] == "code":
             self.fake.kernels.compiled_for(key[1], obj)
         if key[0] == "block":
-            self._part(key[1], None if obj is None else getattr(obj, "size", 0))
+            self._part(key[1], None if obj is None else getattr(obj, "size", 0), getattr(obj, "graph", -1))
         if key[0] == "mem" and (block := self.fake.memory.find(key[1])) is not None and block.base == key[1]:
             block.asked = min(getattr(obj, "size", 0), block.size)
         if self.fake.checks is not None:
+            if key[0] == "entries" and isinstance(obj, tuple):
+                with self.fake.lock:
+                    self.fake.checks.recorded(key[1], *obj)
+                return
             self.fake.checks.names.set(key, obj)
 
-    def _part(self, address: int, size: int | None) -> None:
+    def _part(self, address: int, size: int | None, graph: int) -> None:
         with self.fake.lock:
             if size and (block := self.fake.memory.find(address)) is not None:
                 block.cut(address, size)
             if self.fake.checks is not None:
-                self.fake.checks.part(address, size)
+                self.fake.checks.part(address, size, graph)
 
     def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
         """Let the checkers know which reads the program uses."""

@@ -16,7 +16,7 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag
 from runtime.core.sync.notify import CountNotify, Notify
-from runtime.errors.arguments import whole, whole_or_none, wholes
+from runtime.errors.arguments import check_instance, check_text, octets, whole, whole_or_none, wholes
 from runtime.launch.program import Program
 
 if TYPE_CHECKING:
@@ -104,6 +104,9 @@ class Device(DeviceMemory):
         """
         self.check_open()
         priority, flags = wholes("create_stream", priority=priority, flags=flags)
+        check_text("create_stream", name=name)
+        if group is not None:
+            check_instance("create_stream", "group", group, DvppGroup, "pass a group from create_dvpp_group()")
         stream = self.context.create_stream(priority=priority, flags=flags, name=name, group=group)
         assert isinstance(stream, Stream)
         return stream
@@ -130,6 +133,7 @@ class Device(DeviceMemory):
             shared: other processes may open it by what its `share` returns; it has no time stamps.
         """
         self.check_open()
+        check_text("create_event", name=name)
         if shared:
             return Event(self, EventFlag.IPC, name=name)
         flags = EventFlag.DDSYNC | (EventFlag.TIME_LINE if timing else EventFlag(0))
@@ -138,6 +142,7 @@ class Device(DeviceMemory):
     def open_event(self, key: bytes) -> Event:
         """Return the event that another process has shared; `key` is what its `Event.share` returned."""
         self.check_open()
+        key = octets("open_event", "key", key, "pass what Event.share returned in the other process")
         return Event(self, EventFlag.IPC, shared=key)
 
     def create_notify(self) -> Notify:
@@ -148,6 +153,7 @@ class Device(DeviceMemory):
     def open_notify(self, name: bytes) -> Notify:
         """Return the notify that another process has shared; `name` is what its `Notify.export` returned."""
         self.check_open()
+        name = octets("open_notify", "name", name, "pass what Notify.export returned in the other process")
         return Notify(self, name)
 
     def create_count_notify(self) -> CountNotify:
@@ -167,6 +173,7 @@ class Device(DeviceMemory):
         from runtime.feature.messages import Channel
 
         self.check_open()
+        check_text("create_channel", name=name)
         return Channel(self, name, whole("create_channel", "capacity", capacity))
 
     def create_message_queue(self, name: str = "", depth: int = 8) -> MessageQueue:
@@ -174,6 +181,7 @@ class Device(DeviceMemory):
         from runtime.feature.messages import MessageQueue
 
         self.check_open()
+        check_text("create_message_queue", name=name)
         return MessageQueue(self, name, whole("create_message_queue", "depth", depth))
 
     def load(self, source: str | Path | bytes, *, name: str = "", allow_foreign: bool = False) -> Program:
@@ -186,6 +194,7 @@ class Device(DeviceMemory):
         Raises:
             InvalidArgument 107000: see `Program`.
         """
+        check_text("load", name=name)
         return Program(self, source, name=name, allow_foreign=allow_foreign)
 
     def load_library(self, source: str | Path | bytes) -> Library:

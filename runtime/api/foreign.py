@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from npuhal.words import a
 from runtime import errors
 from runtime.api.streams import Stream
 from runtime.errors.arguments import check_stream, is_whole, whole
@@ -40,7 +41,8 @@ def _handle(foreign: Any) -> int:
             )
     if not is_whole(foreign):
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"a {type(foreign).__name__} is no stream",
+            "ACL_ERROR_RT_PARAM_INVALID",
+            f"stream_of: other is {foreign!r:.80}; {a(type(foreign).__name__)} is no stream",
             hint="pass a Stream, a handle as int, or an object with __npu_stream__",
         )
     return whole("stream_of", "stream", foreign)

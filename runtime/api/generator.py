@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from runtime import errors
-from runtime.errors.arguments import check_same_runtime
+from runtime.errors.arguments import BUFFERS, STREAMS, check_instance, check_same_runtime, number
 from runtime.errors.not_copied import NotCopied
 from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, check_generator, queue_random
 from runtime.memory.device import DeviceBuffer
@@ -49,7 +49,9 @@ class RandomGenerator(NotCopied):
             InvalidArgument 107000: there is no such type, or the bounds do not fit it.
             NotSupported 207000: the chip has no generator.
         """
-        self._draw(stream, target, Distribution.UNIFORM, _number(dtype), (low, high))
+        for name, bound in (("low", low), ("high", high)):
+            number("uniform", name, bound)
+        self._draw(stream, target, Distribution.UNIFORM, _number(dtype), (low, high))  # whole numbers stay exact
 
     def normal(self, stream: Stream, target: DeviceBuffer, mean: float = 0, deviation: float = 1,
                dtype: str = "float32", *, truncated: bool = False) -> None:
@@ -59,10 +61,12 @@ class RandomGenerator(NotCopied):
             truncated: numbers beyond two standard deviations are drawn again.
         """
         how = Distribution.TRUNCATED_NORMAL if truncated else Distribution.NORMAL
-        self._draw(stream, target, how, _number(dtype), (mean, deviation))
+        parameters = number("normal", "mean", mean), number("normal", "deviation", deviation)
+        self._draw(stream, target, how, _number(dtype), parameters)
 
     def dropout_mask(self, stream: Stream, target: DeviceBuffer, ratio: float) -> None:
         """Queue the filling of a buffer with bits, each of which is 0 with the probability `ratio`: what is dropped."""
+        ratio = number("dropout_mask", "ratio", ratio)
         self._draw(stream, target, Distribution.DROPOUT_MASK, Number.FLOAT32, (ratio,))
 
     def close(self) -> None:
@@ -81,6 +85,8 @@ class RandomGenerator(NotCopied):
     def _draw(self, stream: Stream, target: DeviceBuffer, how: Distribution, number: Number,
               parameters: tuple[float, ...]) -> None:
         counter = self._counter
+        check_instance("random numbers", "stream", stream, self.device.stream_type, STREAMS)
+        check_instance("random numbers", "target", target, DeviceBuffer, BUFFERS)
         check_same_runtime("random numbers", self.device, stream, target)
         if counter is None:
             raise errors.fault(

@@ -16,9 +16,10 @@ from runtime.core.diagnostics.resource_report import creation_site
 from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
-from runtime.errors.arguments import check_instance, check_same_runtime, whole, wholes
+from runtime.errors.arguments import BUFFERS, check_instance, check_same_runtime, octets, whole, wholes
 from runtime.errors.closing import each
 from runtime.launch.copy.copy import copy_now, size_of
+from runtime.launch.copy.endpoints import End
 from runtime.launch.copy.fill import check_fill, fill_now
 from runtime.memory import ipc, registered
 from runtime.memory.allocator import HUGE_FIRST, Allocator, below
@@ -160,7 +161,7 @@ class DeviceMemory(core.Device):
 
         What has a type of elements and a shape (arrays, tensors) becomes a `DeviceArray`, which knows them too.
         """
-        size, held = size_of(data), contents_of(data)
+        size, held = size_of(data, "data"), contents_of(data)
         buffer = self.alloc(size) if held is None else self._array(*held)
         try:
             copy_now(self, buffer, data)
@@ -183,6 +184,7 @@ class DeviceMemory(core.Device):
 
     def _array(self, dtype: np.dtype[Any], shape: tuple[int, ...], policy: int = HUGE_FIRST) -> DeviceArray:
         self.check_open()
+        policy = whole("empty", "policy", policy)
         self.deferred_frees.sweep()
         size = math.prod(shape) * dtype.itemsize
         address = self.allocator.device(size, policy)
@@ -198,22 +200,15 @@ class DeviceMemory(core.Device):
         """
         import numpy as np
 
-        check_instance("download", "buffer", buffer, Buffer, "pass a buffer from device.alloc() or device.upload()")
-        kind = np.dtype(dtype)
-        if not kind.itemsize or buffer.size % kind.itemsize:
+        check_instance("download", "buffer", buffer, Buffer, BUFFERS)
+        kind = dtype_of(dtype)
+        if buffer.size % kind.itemsize:
             raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"download: {buffer.size} bytes are no whole number of {kind} items of "
-                f"{kind.itemsize} bytes", hint="download a view of the part: buffer.view(0, size)",
+                "ACL_ERROR_RT_PARAM_INVALID", f"download: a buffer of {buffer.size} bytes holds no whole number of "
+                f"{kind} items of {kind.itemsize} bytes", hint="download a view of the part: buffer.view(0, size)",
             )
-        array = np.empty(buffer.size // kind.itemsize, kind)
-        if shape is not None:
-            try:
-                array = array.reshape(shape)
-            except ValueError:
-                raise errors.fault(
-                    "ACL_ERROR_RT_PARAM_INVALID", f"download: {array.size} items of {kind} have no shape {shape}",
-                    hint="download a view of the part: buffer.view(0, size)",
-                ) from None
+        items = buffer.size // kind.itemsize
+        array = np.empty(items if shape is None else shape_of(shape, items), kind)
         copy_now(self, array, buffer, array.nbytes)
         return array
 
@@ -223,7 +218,7 @@ class DeviceMemory(core.Device):
 
     def fill(self, buffer: DeviceBuffer, value: int, size: int | None = None) -> None:
         """Set bytes of a device buffer now."""
-        value, count = check_fill("Device.fill", self, buffer, value, size)
+        value, count = check_fill("Device.fill", self, buffer, value, size, "buffer")
         if count:
             fill_now(self.context, buffer.address, buffer.size, value, count, "fill")
 
@@ -235,6 +230,14 @@ class DeviceMemory(core.Device):
 
     mem_get_info = memory_info
     """The same under the name that users of torch.npu know."""
+
+    def _memory_counts(self) -> dict[str, int]:
+        kept = self.pool.statistics
+        requests = kept.blocks + kept.freed_blocks
+        return {
+            "allocations": self.ledger.entered, "pool_requests": requests,
+            "pool_hits": requests - kept.num_driver_allocs, "pool_retries": kept.num_alloc_retries,
+        }
 
     def memory_report(self) -> MemoryReport:
         """Return whom the device's memory belongs to: this process's buffers, pools and graphs, and the rest."""
@@ -266,6 +269,7 @@ class DeviceMemory(core.Device):
         Raises:
             NotSupported 207000: the two are not linked so that they could.
         """
+        check_instance("enable_peer_access", "other", other, DeviceMemory, "pass a device from runtime.device(index)")
         check_same_runtime("enable_peer_access", self, other)
         driver, peer = PeerDriver(self.hal, self.device_id), other.driver.info.physical_id()
         if not driver.can_access(peer):
@@ -332,8 +336,8 @@ class DeviceMemory(core.Device):
         self.check_open()
         driver = self.virtual
         size = whole("import_physical", "size", size)
-        if isinstance(shared, bytes):
-            handle = driver.import_fabric(shared)
+        if isinstance(shared, (bytes, bytearray)):
+            handle = driver.import_fabric(bytes(shared))
         else:
             handle = driver.import_(whole("import_physical", "shared", shared))
         return PhysicalMemory(self, driver, handle, size, self._physical_kind(True))
@@ -358,12 +362,14 @@ class DeviceMemory(core.Device):
         Raises:
             InvalidArgument 107000: the buffer is a part of a block, or not aligned to its pages.
         """
+        check_instance("share", "buffer", buffer, DeviceBuffer, BUFFERS)
         buffer.check_open()
         return ipc.ExportedMemory(self.shared, buffer, pids)
 
     def open_shared(self, key: bytes) -> DeviceBuffer:
         """Return the memory that another process has shared under a key; close it when done."""
         self.check_open()
+        key = octets("open_shared", "key", key, "pass the `key` of what Device.share returned in the other process")
         return ipc.open_shared(self, self.memory, self.shared, self.runtime.open_keys, key)
 
     def bare_pid(self) -> int:
@@ -379,8 +385,13 @@ class DeviceMemory(core.Device):
             NotSupported 207000: the chip cannot.
         """
         self.check_open()
-        view = memoryview(array).cast("B")
-        address = HostBuffer.address_of(view)
+        end = End.of(array, "array")
+        if not isinstance(end.keep, memoryview) or not end.writable or not end.size:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"register_host: array is {array!r:.80}; it must be writable "
+                "memory of the caller's own", hint="pass a NumPy array, a bytearray or an mmap",
+            )
+        view, address = end.keep.cast("B"), end.address
         flags = registered.MAPPED | (registered.READ_ONLY if read_only else 0)
         table = self.runtime.host_memory
         made = table.register(self.shared, self.chip, address, view.nbytes, flags, "register_host")

@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from runtime.errors.arguments import check_same_runtime, whole
+from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime, whole
 from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
 from runtime.memory.fences import Lifetime, Timeline
@@ -59,7 +59,11 @@ class Pool(CachingPool):
         deferred_frees = device.deferred_frees
         deferred_frees.sweep()
         user = device.context.default_stream if stream is None else stream
-        user.check_open()
+        try:
+            user.check_open()
+        except AttributeError:
+            check_instance("pool.alloc", "stream", stream, device.stream_type, STREAMS)
+            raise
         if user.device is not device:
             check_same_runtime("pool.alloc", device, user)
         owner: Timeline = user if user.branch is None else self._of_capture(user.branch)
@@ -81,7 +85,8 @@ class Pool(CachingPool):
             if known is not None and known[0] is branch:
                 return known[1]
             self._forget_graphs()
-            lifetime = Lifetime(next(self._homes), lambda: bool(branch.graph.closed))
+            graph = branch.graph
+            lifetime = Lifetime(next(self._homes), lambda: bool(graph.closed), getattr(graph, "model_id", -1))
             self._captures[id(branch)] = (branch, lifetime)
             return lifetime
 

@@ -12,6 +12,7 @@ from runtime.core.callbacks.observers import Observers
 from runtime.core.diagnostics.annotations import Annotations
 from runtime.core.process import lifetime
 from runtime.core.process import runtime as process
+from runtime.errors.arguments import check_text
 
 if TYPE_CHECKING:
     from runtime.feature.snapshot import Snapshot
@@ -28,6 +29,8 @@ class Runtime(process.Runtime):
 
     def __init__(self, url: str | None = None) -> None:
         """Open the backend and read the machine; see `runtime.core.process.runtime.Runtime`."""
+        if url is not None:
+            check_text("Runtime", url=url)
         super().__init__(url)
         self.annotations = Annotations(self)
         """Moments and stretches that the program names."""
@@ -58,6 +61,8 @@ class Runtime(process.Runtime):
 
 def start(url: str | None = None) -> Runtime:
     """Return the process's runtime, on the machine behind `url` if this is the first use."""
+    if url is not None:
+        check_text("start", url=url)
     found = lifetime.get(Runtime, url)
     assert isinstance(found, Runtime)
     return found
@@ -70,6 +75,8 @@ def annotate(text: str) -> Iterator[None]:
     >>> with runtime.annotate("forward"):
     ...     kernel[8](x, stream=stream)
     """
+    if type(text) is not str:
+        check_text("annotate", text=text)
     annotations = _annotations()
     if annotations is None:
         yield
@@ -83,6 +90,8 @@ def annotate(text: str) -> Iterator[None]:
 
 def mark(text: str) -> None:
     """Name a moment of the program, to be seen in traces."""
+    if type(text) is not str:
+        check_text("mark", text=text)
     annotations = _annotations()
     if annotations is not None:
         annotations.mark(text)

@@ -19,9 +19,12 @@ from runtime.core.sync.value import submit_wait
 from runtime.driver.dma import Plane
 from runtime.errors.arguments import (
     BUFFERS,
+    EVENTS,
     check_callable,
     check_instance,
     check_same_runtime,
+    check_text,
+    member,
     whole,
     whole_or_none,
     wholes,
@@ -50,8 +53,14 @@ def _check_event(call: str, event: object) -> None:
     from runtime.core.sync.event import Event
     from runtime.core.sync.notify import CountNotify, Notify
 
-    hint = "pass an event from device.create_event(), or a notify from device.create_notify()"
-    check_instance(call, "event", event, (Event, Notify, CountNotify), hint)
+    check_instance(call, "event", event, (Event, Notify, CountNotify), EVENTS)
+
+
+def _check_kernel(call: str, kernel: object) -> None:
+    """Refuse what cannot be launched; asked only where it has failed as a kernel."""
+    from runtime.launch.kernel import Kernel
+
+    check_instance(call, "kernel", kernel, Kernel, "pass a kernel from program.kernel(name)")
 
 
 class Stream(core.Stream):
@@ -185,6 +194,8 @@ class Stream(core.Stream):
         dst_pitch, src_pitch, width, height = wholes(
             "copy_rows", dst_pitch=dst_pitch, src_pitch=src_pitch, width=width, height=height
         )
+        for name, end in (("dst", dst), ("src", src)):
+            check_instance("copy_rows", name, end, Buffer, BUFFERS)
         check_same_runtime("copy_rows", self.device, dst, src)
         for end, pitch, role in ((dst, dst_pitch, "target"), (src, src_pitch, "source")):
             end.check_open()
@@ -207,14 +218,16 @@ class Stream(core.Stream):
         """
         from runtime.launch.copy.reduce import REDUCIBLE, REDUCTIONS, queue_reduce
 
-        target.check_open()
-        source.check_open()
+        for name, buffer in (("target", target), ("source", source)):
+            check_instance("reduce", name, buffer, Buffer, BUFFERS)
+            buffer.check_open()
+        check_text("reduce", operation=operation, dtype=dtype)
         check_same_runtime("reduce", self.device, target, source)
         kind, data_type = REDUCTIONS.get(operation), REDUCIBLE.get(dtype)
         if kind is None or data_type is None or source.size > target.size:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"reduce of {source.size} bytes of {dtype} into {target.size} by "
-                f"{operation!r}", hint=f"operations: {', '.join(REDUCTIONS)}; types: {', '.join(REDUCIBLE)}",
+                f"operation {operation!r}", hint=f"operations: {', '.join(REDUCTIONS)}; types: {', '.join(REDUCIBLE)}",
             )
         queue_reduce(
             self, target.address, source.address, source.size, kind, data_type, "Stream.reduce", target, source
@@ -222,7 +235,12 @@ class Stream(core.Stream):
 
     def launch(self, kernel: Kernel, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> None:
         """Launch a kernel; the same as `kernel[blocks](..., stream=self)`."""
-        kernel.launch(self, blocks, *arguments, options=options)
+        try:
+            launch = kernel.launch
+        except AttributeError:
+            _check_kernel("Stream.launch", kernel)
+            raise
+        launch(self, blocks, *arguments, options=options)
 
     def launch_many(
         self, kernel: Kernel, blocks: int, arguments: Any, options: LaunchOptions = PLAIN
@@ -234,7 +252,12 @@ class Stream(core.Stream):
                 per argument; or a sequence of rows, each of what a single launch would be given. Buffers must stay
                 open until the launches are done.
         """
-        kernel.launch_many(self, blocks, arguments, options)
+        try:
+            launch = kernel.launch_many
+        except AttributeError:
+            _check_kernel("Stream.launch_many", kernel)
+            raise
+        launch(self, blocks, arguments, options)
 
     def batch(self) -> Batch:
         """Note launches, copies, fills and events first, then send them together: `with stream.batch() as batch: ...`.
@@ -278,6 +301,7 @@ class Stream(core.Stream):
         """
         from runtime.feature.graph.recording.section import CaptureSection, DryRunSection
 
+        mode = member("Stream.capture", "mode", mode, CaptureMode)
         return DryRunSection(self, mode) if dry_run else CaptureSection(self, mode, places if sites is None else sites)
 
     def task_group(self) -> GroupSection:
@@ -292,8 +316,10 @@ class Stream(core.Stream):
         The change is made in the stream, like a copy: an execution that reaches the kernels behind it takes the new
         parameters, also one that was queued before. Order both by an event where that matters.
         """
+        from runtime.feature.graph import TaskGroup
         from runtime.feature.graph.recording.section import UpdateSection
 
+        check_instance("Stream.update", "group", group, TaskGroup, "pass what `with stream.task_group() as group` gave")
         return UpdateSection(self, group)
 
     # -- events ----------------------------------------------------------------------------------------------------
@@ -326,6 +352,7 @@ class Stream(core.Stream):
         """
         from runtime.feature.graph.recording import external
 
+        _check_event("Stream.record_external", event)
         external.record(self, event)
         return event
 
@@ -333,6 +360,7 @@ class Stream(core.Stream):
         """Let each execution of the graph that the stream is captured into wait for the record that is newest then."""
         from runtime.feature.graph.recording import external
 
+        _check_event("Stream.wait_external", event)
         external.wait(self, event)
 
     def write_value(self, target: DeviceBuffer, value: int, size_bytes: int = 8) -> None:
@@ -377,7 +405,8 @@ class Stream(core.Stream):
                 f"wait_value for {value:#x} at {target!r}: it compares 8 bytes at a multiple of 8 with 64 bits",
                 hint="take a view of the buffer that starts at such an address",
             )
-        task = MemWaitValue(addr=target.address, value=value, flag=WaitFor(test))
+        test = member("Stream.wait_value", "test", test, WaitFor)
+        task = MemWaitValue(addr=target.address, value=value, flag=test)
         submit_wait(self, task, finished=_holding(target))
 
     def host_function(self, function: Callable[..., object], *arguments: Any) -> None:

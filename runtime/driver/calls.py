@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import npuhal
 from npuhal import constants as c
-from npuhal.errors import error_class
+from npuhal.errors import (
+    ChannelError,
+    DeviceLost,
+    HalError,
+    NotInitialised,
+    OutOfMemory,
+    StateError,
+    Timeout,
+    error_class,
+)
 from runtime import errors
 
 if TYPE_CHECKING:
@@ -17,6 +26,20 @@ if TYPE_CHECKING:
 
 _NOBODYS = frozenset({"halResourceIdFree", "halSqCqFree"})
 """Calls that give back what is closed for its user, also where the driver refuses."""
+_SAY_LITTLE = frozenset((
+    HalError, OutOfMemory, DeviceLost, ChannelError, Timeout, NotInitialised, StateError,
+))  # fmt: skip
+"""What a driver also answers of a card that is down, besides what it means."""
+
+
+def _following(refused: HalError, call: str, first: errors.RuntimeFault) -> errors.RuntimeFault:
+    """Return the fault of a call that was refused because the device had failed before; it is chained to that."""
+    refused.__cause__ = first
+    fault = errors.from_hal(refused, call)
+    fault.message = f"{fault.message}, because the device has failed before: {first.message}"
+    fault.args, fault.hint = (fault.message,), first.hint
+    fault.details["first"] = first.message
+    return fault
 
 
 class HalCalls:
@@ -63,7 +86,17 @@ class HalCalls:
         """
         if not rc:
             return errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", f"{call} succeeded where a failure was expected")
-        return errors.from_hal(error_class(rc)(rc, call, detail), call)
+        kind = error_class(rc)
+        refused = kind(rc, call, detail)
+        if kind in _SAY_LITTLE and (first := self.first_fault()) is not None:
+            return _following(refused, call, first)
+        return errors.from_hal(refused, call)
+
+    def first_fault(self) -> errors.RuntimeFault | None:
+        """Return what the device has failed with first, as far as this process knows; None while it works."""
+        known = self.hal.first_faults.get(self.device_id)
+        fault = None if known is None else known()
+        return fault if isinstance(fault, errors.RuntimeFault) else None
 
     def call(self, name: str, *args: Any) -> None:
         """Call a HAL function whose first argument is the device id, and check its code."""

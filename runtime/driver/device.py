@@ -18,6 +18,7 @@ from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, platform_is_host
 from runtime.driver.memory import MemoryDriver
+from runtime.driver.patience import patiently
 from runtime.driver.resource_table import ResourceTable
 
 _OP_QUERY_STARS_REG_BASE_ADDR = 5
@@ -77,6 +78,8 @@ class DeviceDriver:
         self.memory = MemoryDriver(hal, device_id, self.resource_table)
         self._daemon = hal.daemon()
         self._opened = self._daemon_opened = self._left = False
+        self.open_retries = 0
+        """How often a busy driver was asked again."""
         self._seen: dict[str, Any] = {}
 
     def open(self, phase: Phase = lambda _name: nullcontext()) -> None:
@@ -165,10 +168,17 @@ class DeviceDriver:
             ) from error
         self._daemon_opened = True
 
-    def _open_device(self) -> None:
-        rc = self.hal.halDeviceOpen(
+    def _asked_again(self) -> None:
+        self.open_retries += 1
+
+    def _ask_open(self) -> int:
+        return int(self.hal.halDeviceOpen(
             self.device_id, ctypes.byref(s.hal_dev_open_in()), ctypes.byref(s.hal_dev_open_out())
-        )
+        ))
+
+    def _open_device(self) -> None:
+        rc = patiently(self._ask_open, "halDeviceOpen", device_id=self.device_id, stepped=self.hal.stepped,
+                       told=self._asked_again)
         if rc == c.DRV_ERROR_REPEATED_INIT:
             raise errors.fault(
                 "RT_ERROR_DEVICE_RETAIN",

@@ -4,32 +4,39 @@
 NumPy's integers among them, and goes on as a plain `int`: what is packed, hashed or compared behind the entry never
 meets another type. `bool`, `float` and text are refused, for they are mistakes.
 
-*Objects*: streams, events, buffers and functions are of the right kind, open, and of the right device or runtime.
+*Objects*: streams, events, buffers and functions are of the right kind, open, and of the right device or runtime;
+texts, bytes, real numbers and members of enumerations are what they are called. Flags (`bool`) take the truth of
+anything.
 """
 
 from __future__ import annotations
 
 import contextlib
+import enum
+import numbers
 import operator
-from typing import Any, SupportsIndex, TypeVar, overload
+from typing import Any, NoReturn, SupportsIndex, TypeVar, overload
 
-from npuhal.words import shown
+from npuhal.words import a, shown
 from runtime.errors.raising import fault
 
 __all__ = [
-    "BUFFERS", "STREAMS", "check_callable", "check_instance", "check_same_runtime", "check_stream", "is_whole", "whole",
-    "whole_or_none", "wholes",
+    "BUFFERS", "EVENTS", "STREAMS", "check_callable", "check_instance", "check_same_runtime", "check_stream",
+    "check_text", "is_whole", "member", "number", "octets", "several", "whole", "whole_or_none", "wholes",
 ]  # fmt: skip
 
 STREAMS = "pass a stream from device.create_stream(), or leave it out for the device's default stream"
 """Where streams come from."""
 BUFFERS = "pass a buffer from device.alloc() or device.upload()"
 """Where buffers come from."""
+EVENTS = "pass an event from device.create_event(), or a notify from device.create_notify()"
+"""Where events come from."""
 
 _LEAST, _MOST = -1 << 63, (1 << 64) - 1
 """What 64 bits can be taken for: nothing below is wider."""
 
 StreamKind = TypeVar("StreamKind")
+Choice = TypeVar("Choice", bound=enum.Enum)
 
 
 # -- whole numbers -------------------------------------------------------------------------------------------------
@@ -116,12 +123,78 @@ def check_callable(call: str, name: str, value: object) -> None:
         _refuse(call, name, value, "pass a function, or another object that can be called", "function")
 
 
-def _refuse(call: str, name: str, value: object, hint: str, *kinds: str) -> None:
-    needed = " or ".join(kinds)
+def check_text(call: str, **texts: object) -> None:
+    """Refuse arguments, given by their names, that are no `str`.
+
+    Raises:
+        InvalidArgument 107000: naming the first that is none.
+    """
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            _refuse(call, name, value, f"pass text for {name}", "str")
+
+
+def number(call: str, name: str, value: Any) -> float:
+    """Return an argument as a plain float; whatever is a real number fits, NumPy's among them, but `bool`.
+
+    Raises:
+        InvalidArgument 107000: it is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        _refuse(call, name, value, f"pass an int or a float for {name}", "number")
+    return float(value)
+
+
+def octets(call: str, name: str, value: Any, hint: str) -> bytes:
+    """Return an argument that holds bytes as `bytes`.
+
+    Raises:
+        InvalidArgument 107000: it has no bytes.
+    """
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        _refuse(call, name, value, hint, "bytes")
+    return bytes(value)
+
+
+def several(call: str, name: str, value: Any, kinds: type | tuple[type, ...], hint: str) -> tuple[Any, ...]:
+    """Return an argument that holds several things as a tuple; text is not taken for its letters.
+
+    Raises:
+        InvalidArgument 107000: it holds nothing, or something of another kind.
+    """
+    if isinstance(value, (str, bytes)):
+        _refuse(call, name, value, hint, "sequence")
+    try:
+        found = tuple(value)  # asked, because arrays of ctypes are no `Iterable`
+    except TypeError:
+        _refuse(call, name, value, hint, "sequence")
+    for each in found:
+        check_instance(call, f"an item of {name}", each, kinds, hint)
+    return found
+
+
+def member(call: str, name: str, value: Any, kind: type[Choice]) -> Choice:
+    """Return an argument as the member of an enumeration that it is or whose number it is.
+
+    Raises:
+        InvalidArgument 107000: it is none; the message lists all.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(f"{each.name} {each.value}" for each in kind)
+        raise fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {shown(value)}; known are {known}", ee="EE1003",
+            params=(call, value, name, known), hint=f"pass a member of {kind.__name__}",
+        ) from None
+
+
+def _refuse(call: str, name: str, value: object, hint: str, *kinds: str) -> NoReturn:
+    needed = " or ".join(map(a, kinds))
     raise fault(
         "ACL_ERROR_RT_PARAM_INVALID",
-        f"{call}: {name} is {shown(value)}, a {type(value).__name__}; it must be a {needed}",
-        ee="EE1003", params=(call, shown(value), name, f"a {needed}"), hint=hint,
+        f"{call}: {name} is {shown(value)}, {a(type(value).__name__)}; it must be {needed}",
+        ee="EE1003", params=(call, shown(value), name, needed), hint=hint,
     )
 
 

@@ -78,12 +78,8 @@ def from_hal(error: HalError, doing: str = "") -> faults.RuntimeFault:
 
 
 def user_text(problem: faults.RuntimeFault) -> str:
-    """Return the user message a fault posts (number, text, cure), or "" when it posts none."""
-    if not problem.message_id:
-        return ""
-    message = _catalogue(problem.message_id)
-    text = message.render(problem.params) if problem.params else problem.message
-    return f"{message.number}: {text}.\n        Cure: {problem.hint or message.cure}"
+    """Return what the C API says of a fault: the error's own text, behind the number of the message that it posts."""
+    return f"{problem.message_id}: {problem}" if problem.message_id else str(problem)
 
 
 def _public_row(code: int | str) -> tables.PublicCode:

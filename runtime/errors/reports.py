@@ -12,8 +12,6 @@ __all__ = ["ThreadReports"]
 
 _SUCCESS: Final = 0
 _FIRST_RUNTIME_CODE: Final = 107000
-_FIRST_DEVICE_CODE: Final = 500000
-"""From here on a code alone tells a user nothing: the text is kept even where no message number belongs to it."""
 
 
 class ThreadReports:
@@ -38,11 +36,10 @@ class ThreadReports:
         kept: RuntimeFault | None = getattr(self._local, "kept", None)
         if kept is not None:
             problem, self._local.kept = kept, None
-        text = user_text(problem) or (str(problem) if problem.code >= _FIRST_DEVICE_CODE else "")
-        if text:
-            messages = self._messages()
-            if len(messages) < self.KEPT:
-                messages.append((problem.message_id, text))
+        messages = self._messages()
+        said = problem.message_id, user_text(problem)
+        if len(messages) < self.KEPT and (said[0] or not messages or messages[-1] != said):  # a poll says it once
+            messages.append(said)
 
     def note(self, problem: RuntimeFault) -> None:
         """Keep the message of what a call met on its way and went on from: the next call that fails tells this one."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.message_queue import CONTEXT_BYTES, NAME_BYTES, MessageDriver, QueueState
-from runtime.errors.arguments import whole
+from runtime.errors.arguments import octets, several, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ class Item:
             if found.dtype == np.dtype(name):
                 return cls(ItemKind.TENSOR, code, found.shape, found.tobytes())
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"an array of {found.dtype} in a channel",
+            "ACL_ERROR_RT_PARAM_INVALID", f"Channel.send: arrays holds one of {found.dtype}, which devices do not have",
             hint=f"there are {', '.join(np.dtype(name).name for name in _NUMPY.values())}",
         )
 
@@ -164,6 +164,8 @@ class MessageQueue:
             InvalidArgument 107000: an empty message, or too long a context.
         """
         self.check_open()
+        contents = octets("MessageQueue.put", "contents", contents, "pass bytes")
+        context = octets("MessageQueue.put", "context", context, "pass bytes")
         if not contents or len(context) > CONTEXT_BYTES:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"a message of {len(contents)} bytes with {len(context)} beside it",
@@ -231,7 +233,8 @@ class Channel(MessageQueue):
 
     def send(self, arrays: Iterable[Any], *, timeout_ms: int = -1) -> None:
         """Send arrays as one message; see `put` for times and errors."""
-        self.send_items([Item.of(array) for array in arrays], timeout_ms=timeout_ms)
+        given = several("Channel.send", "arrays", arrays, object, "pass a list of arrays")
+        self.send_items([Item.of(array) for array in given], timeout_ms=timeout_ms)
 
     def receive(self, *, timeout_ms: int = -1) -> list[Any]:
         """Return the arrays of the next message; see `get` for times and errors. Signs in it are left out."""

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from npuhal.words import a
 from runtime import errors
 from runtime.core.submission.reclaim import reclaim
 from runtime.errors.arguments import check_same_runtime
@@ -62,7 +63,7 @@ def slots(argument: Any) -> list[int]:
         )
     if isinstance(argument, HostBuffer):
         raise _unfit(argument, "a kernel cannot reach it", "copy it to the device: stream.copy(buffer, pinned)")
-    raise _unfit(argument, f"a {type(argument).__name__} cannot be a kernel argument",
+    raise _unfit(argument, f"{a(type(argument).__name__)} cannot be a kernel argument",
                  "pass buffers, ints, NumPy scalars or bytes")
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from npuhal.words import count
 from runtime import errors
 from runtime.launch.args import SLOT_BYTES, all_slots
 
@@ -42,12 +43,12 @@ def check_slots(kernel: Kernel, slots: int, arguments: Sequence[Any] = ()) -> No
             if isinstance(each, (bytes, bytearray, memoryview)) and memoryview(each).nbytes > SLOT_BYTES]  # fmt: skip
     if wide == [own - 1] and len(arguments) == own:
         return
-    given = f"{slots} were given"
+    given = f"{count(slots, 'was', 'were')} given"
     if wide:
         sizes = ", ".join(f"{memoryview(arguments[index]).nbytes} bytes" for index in wide)
         given = f"{slots} slots of {SLOT_BYTES} bytes were given, several of them by {sizes}"
     raise errors.fault(
-        "ACL_ERROR_RT_PARAM_INVALID", f"kernel {kernel.name} takes {own} arguments, {given}",
+        "ACL_ERROR_RT_PARAM_INVALID", f"kernel {kernel.name} takes {count(own, 'argument')}, {given}",
         ee="EE1003", params=("launch", slots, "number of arguments", own),
         hint="`npuhal elf FILE` shows what each kernel takes",
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import AicpuKernel, Kernel, KernelAttribute, LoadOptions, MixType
+from npuhal.words import count
 from runtime import errors
 from runtime.launch.foreign import warn_of_core
 from runtime.launch.program import AnyKernel, Program
@@ -200,4 +201,4 @@ class Binary:
             program.close()
 
     def __repr__(self) -> str:
-        return f"<binary {self.name}: {len(self.content)} kernels, on {len(self._programs)} devices>"
+        return f"<binary {self.name}: {count(len(self.content), 'kernel')}, on {count(len(self._programs), 'device')}>"

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
 
 
+_PINNED = "use pinned memory (alloc_host)"
+_OUTSIDE = "make the call before or after the capture, or as work of a captured stream"
+
+
 def check_blocking(context: Context, call: str, *, asynchronous: bool = False) -> None:
     """Refuse a call that waits while a capture forbids it; the capture goes on.
 
@@ -28,8 +32,7 @@ def check_blocking(context: Context, call: str, *, asynchronous: bool = False) -
         f"RT_ERROR_{code}", f"{call} is not allowed during a capture: {why}, and a stream is being captured by "
         f"{context.open_captures.describe()}; the capture goes on", ee="EE1016",
         params=(call, f"a stream is being captured, and {why}"),
-        hint="use pinned memory (alloc_host) and a stream's copy; capture in relaxed or thread-local mode; or let this "
-        "thread exchange its own mode (aclmdlRICaptureThreadExchangeMode) for the call",
+        hint=f"{_PINNED if asynchronous else _OUTSIDE}; or {context.open_captures.cure()}",
     )
 
 

@@ -15,6 +15,7 @@ from chips.binary.placement import prefetch_counts
 from chips.tasks import AicKernel, AivKernel, CoreKernel, MixKernel, MixKind, Nop
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from npuhal.records import replace
+from npuhal.words import count as counted
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
 from runtime.core.stream.stream import Stream
@@ -196,6 +197,7 @@ class Kernel(NotCopied):
 
     def _bound(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
         """Return a launcher for so many values; whether they are as many slots as the kernel takes is up to it."""
+        _check_options(options)
         if options.empty_ok and whole("launch", "blocks", blocks) == 0:
             return _nothing
         blocks = self._check_blocks(blocks)
@@ -264,6 +266,7 @@ class Kernel(NotCopied):
 
     def _count(self, count: int | None) -> int:
         if count is not None:
+            count = whole("bind", "count", count)
             check_slots(self, count)
             return count
         own = self.argument_count
@@ -276,6 +279,7 @@ class Kernel(NotCopied):
 
     def task(self, blocks: int, options: LaunchOptions = PLAIN) -> CoreKernel:
         """Describe a launch for the SQE builder; the argument block is filled in by the launcher."""
+        _check_options(options)
         binary, chip = self.binary, self.program.device.chip
         self._warn_of_cores(blocks)
         prefetch, prefetch2 = prefetch_counts(binary, chip)
@@ -397,8 +401,12 @@ class Kernel(NotCopied):
 
     def __repr__(self) -> str:
         kind, count = self.binary.attribute.name.lower(), self.argument_count
-        takes = "any number of" if count is None else count
-        return f"<{kind} kernel {self.name} at {self.address:#x}, {takes} arguments>"
+        takes = "any number of arguments" if count is None else counted(count, "argument")
+        return f"<{kind} kernel {self.name} at {self.address:#x}, {takes}>"
+
+
+def _check_options(options: object) -> None:
+    check_instance("launch", "options", options, LaunchOptions, "pass runtime.LaunchOptions(...), or leave it out")
 
 
 def _nothing(*_: Any) -> None:

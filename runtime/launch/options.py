@@ -10,6 +10,7 @@ from chips.binary import MixType
 from chips.tasks.kernel import NEVER_TIMEOUT_US, SIMT_MEMORY_BYTES
 from npuhal.records import dataclass
 from runtime import errors
+from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     from chips import Chip
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _MICROSECONDS = 1_000_000
 _MOST_OFFSET = (1 << 32) - 1
 _FLAG = (0, 1)
+_ALWAYS = ("timeout_us", "dynamic_ub_bytes")
+"""Options whose "nothing said" is 0, not None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,15 @@ class LaunchOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that no chip takes."""
+        value: Any
         for name, value, low, high in (
             ("timeout_us", self.timeout_us, 0, NEVER_TIMEOUT_US), ("schedule", self.schedule, 0, 1),
             ("dynamic_ub_bytes", self.dynamic_ub_bytes, 0, SIMT_MEMORY_BYTES),
-            ("block_offset", self.block_offset, 0, _MOST_OFFSET),
+            ("engine", self.engine, 0, _MOST_OFFSET), ("block_offset", self.block_offset, 0, _MOST_OFFSET),
         ):
-            if value is not None and not low <= value <= high:
+            if value is None and name not in _ALWAYS:
+                continue
+            if not low <= (value if type(value) is int else whole("LaunchOptions", name, value)) <= high:
                 raise _out_of_range("LaunchOptions", f"LaunchOptions.{name}", value, f"{low} to {high}")
 
 

@@ -15,8 +15,10 @@ from chips.binary.placement import aligned_base, plan_placement
 from chips.binary.side_file import side_file_of
 from chips.memory_rules import internal_flags
 from npuhal.files import read_bytes
+from npuhal.words import count
 from runtime import errors
 from runtime.core.diagnostics.tracing import span
+from runtime.errors.arguments import check_instance, check_text
 from runtime.errors.not_copied import NotCopied
 from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.aicpu.library import send, withdraw
@@ -59,6 +61,8 @@ class Program(NotCopied):
                 other cores.
         """
         device.check_open()
+        check_instance("load", "source", source, (str, Path, bytes, bytearray, memoryview, CoreProgram, AicpuProgram),
+                       "pass the path of a kernel file, or its bytes")
         self.device = device
         self.path = Path(source).absolute() if isinstance(source, (str, Path)) else None
         """The file it was read from; None for bytes."""
@@ -136,6 +140,7 @@ class Program(NotCopied):
         Raises:
             InvalidArgument 107000: there is no such op, or the program is none for the AICPU.
         """
+        check_text("cpu_kernel", name=name, function=function)
         if function:
             self._check_open()
             with self._lock:
@@ -174,7 +179,7 @@ class Program(NotCopied):
         names = list(self.binary.kernels)
         if len(names) != 1:
             raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"{self.name} has {len(names)} kernels, not one",
+                "ACL_ERROR_RT_PARAM_INVALID", f"{self.name} has {count(len(names), 'kernel')}, not one",
                 hint=f"name one of them: {', '.join(names[:6])}",
             )
         return self.kernel(names[0])
@@ -224,6 +229,7 @@ class Program(NotCopied):
             KernelError 107042: there is none of that name; close names are suggested.
         """
         self._check_open()
+        check_text("global_variable", name=name)
         if isinstance(self.binary, AicpuProgram):
             raise errors.fault(
                 "ACL_ERROR_RT_SYMBOL_NOT_FOUND", f"{self.name} is an AICPU program: its globals are the library's own",
@@ -336,7 +342,7 @@ class Program(NotCopied):
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"at {self.address:#x}" if self._block else "not loaded yet"
-        return f"<program {self.name}: {len(self.binary)} kernels, {state}>"
+        return f"<program {self.name}: {count(len(self.binary), 'kernel')}, {state}>"
 
 
 def _give_back(device: Any, block: _Block) -> None:

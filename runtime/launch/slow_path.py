@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import AicpuKernel, CoreKernel
 from npuhal.records import replace
+from npuhal.words import count
 from runtime import errors
 from runtime.core.submission.ring import TaskInfo
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, mover, take_block
@@ -124,7 +125,7 @@ def wrong_count(kernel: Kernel, expected: int, given: int) -> errors.RuntimeFaul
     """Return the fault for another number of arguments than a launcher was made for: 107000."""
     return errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID",
-        f"kernel {kernel.name}: this launcher takes {expected} arguments, {given} were given",
+        f"kernel {kernel.name}: this launcher takes {count(expected, 'argument')}, {count(given, 'was', 'were')} given",
         ee="EE1003", params=("launch", given, "number of arguments", expected),
         hint="bind() again with another count, or use kernel[blocks](...)",
     )

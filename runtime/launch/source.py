@@ -59,7 +59,7 @@ def find(content: Content, which: str | int, name: str) -> Entry:
         if isinstance(which, str):
             return content.kernel(which)
         if isinstance(content, Program):
-            return content.kernel_by_key(whole(f"kernel of {name}", "the key", which))
+            return content.kernel_by_key(whole(f"kernel of {name}", "which (a name or a tiling key)", which))
     except BinaryError as error:
         raise fault_of(error, name) from error
     raise errors.fault(

@@ -79,6 +79,8 @@ class Allocator:
             try:
                 address = self.first(plan)
             except errors.OutOfMemory as empty:
+                if "first" in empty.details:  # not because there is none
+                    raise
                 raise self._exhausted(size, plan, empty) from empty
         return self._enter(address, plan.size_bytes, Location.DEVICE, size)
 
@@ -97,9 +99,20 @@ class Allocator:
             "ACL_ERROR_RT_MEMORY_ALLOCATION",
             f"device {self.memory.device_id} has no {size} bytes left (asked the driver for {plan.size_bytes} on "
             f"{plan.page} pages, policy {plan.policy}): {self.shortage()}",
-            hint="close buffers that are no longer used; `npuhal info` shows what other processes hold",
-            details={"asked": size, "padded": plan.size_bytes}, hal=below(empty),
+            hint=self.cure(plan.size_bytes), details={"asked": size, "padded": plan.size_bytes}, hal=below(empty),
         )
+
+    def cure(self, size: int) -> str:
+        """Say who has to give what, where the device has not so many bytes left."""
+        pages = self.memory.pages()
+        total = max(pages.total, pages.huge_total, pages.giant_total)
+        if 0 < total < size:
+            return f"ask for less: the device has {total} bytes of one kind of pages at most"
+        held = self._ledger.total(Location.DEVICE, Location.MANAGED)
+        if held >= size:
+            return "close buffers that are no longer used; `npuhal info` shows what other processes hold"
+        holds = "holds no memory that it could give" if not held else f"holds only {held} bytes"
+        return f"this process {holds}: end other processes that use the device (`npuhal info`), or ask for less"
 
     def shortage(self) -> str:
         """Say in words what the driver has left, by page kind, who in this process holds most, and what others hold."""
@@ -134,10 +147,15 @@ class Allocator:
         try:
             address = self.memory.alloc(plan.size_bytes, plan.flags)
         except errors.OutOfMemory as empty:
+            if "first" in empty.details:
+                raise
+            pinned = self._ledger.total(Location.HOST)
             raise errors.fault(
                 "ACL_ERROR_RT_MEMORY_ALLOCATION", f"no {size} bytes of host memory can be pinned for device "
                 f"{self.memory.device_id}: {self._ledger.largest(Location.HOST)}",
-                hint="close host buffers that are no longer used; the system limits what can be pinned",
+                hint="close host buffers that are no longer used; the system limits what can be pinned" if pinned else
+                "this process has pinned nothing: raise what the system lets be pinned (ulimit -l, the container's "
+                "memory), free host memory, or ask for less",
                 details={"asked": size, "padded": plan.size_bytes}, hal=below(empty),
             ) from empty
         return self._enter(address, plan.size_bytes, Location.HOST, size)
@@ -184,6 +202,6 @@ class SegmentSource:
         """Say in words what is left and who holds it."""
         return self._allocator.shortage()
 
-    def _annotate(self, address: int, size: int | None) -> None:
-        part = None if size is None else Held(size, Location.DEVICE)
+    def _annotate(self, address: int, size: int | None, graph: int = -1) -> None:
+        part = None if size is None else Held(size, Location.DEVICE, graph=graph)
         self._allocator.memory.hal.annotate(("block", address), part)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.errors.arguments import whole
+from runtime.errors.arguments import BUFFERS, check_instance, whole
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.device import DeviceBuffer
@@ -72,6 +72,7 @@ class DeviceArray(DeviceBuffer):
         Raises:
             InvalidArgument 107000: the other is larger or smaller.
         """
+        check_instance("copy_", "source", source, Buffer, BUFFERS)
         if source.size != self.size:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"copy_ of {source.size} bytes to {self.size}",
@@ -159,7 +160,7 @@ def as_array(buffer: DeviceBuffer, dtype: Any, shape: Any = None) -> DeviceArray
     kind = dtype_of(dtype)
     if buffer.size % kind.itemsize:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{buffer.size} bytes are no whole number of {kind} items of "
+            "ACL_ERROR_RT_PARAM_INVALID", f"a buffer of {buffer.size} bytes holds no whole number of {kind} items of "
             f"{kind.itemsize} bytes", hint="take a view of the part: buffer.view(0, size)",
         )
     count = buffer.size // kind.itemsize

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from npuhal.words import count
 from runtime import errors
 from runtime.errors.arguments import whole, whole_or_none
 from runtime.errors.not_copied import NotCopied
@@ -56,7 +57,8 @@ class Buffer(NotCopied):
         """Raise where the memory was given back."""
         if not self.alive:
             raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"the {self._kind} at {self.address:#x} ({self.size} bytes) was freed",
+                "ACL_ERROR_RT_PARAM_INVALID",
+                f"the {self._kind} at {self.address:#x} ({count(self.size, 'byte')}) was freed",
                 hint="keep a buffer open until the work that uses it is done",
             )
 
@@ -66,10 +68,11 @@ class Buffer(NotCopied):
             offset, size = whole("view", "offset", offset), whole_or_none("view", "size", size)
         length = self.size - offset if size is None else size
         if offset < 0 or length < 0 or offset + length > self.size:
+            part = "the rest" if size is None else f"size {size}"
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID",
-                f"a view of {length} bytes at {offset} does not fit a buffer of {self.size} bytes",
-                hint="offset and size must lie inside the buffer",
+                f"a view of {part} at offset {offset} does not fit a buffer of {count(self.size, 'byte')}",
+                hint=f"offset and size are not negative and end at {self.size} at most",
             )
         self.check_open()
         return type(self)(self.device, self.address + offset, length, owner=self.owner or self)
@@ -129,5 +132,6 @@ class Buffer(NotCopied):
         return "buffer"
 
     def __repr__(self) -> str:
-        part = "" if self.owner is None else f", part of {self.owner.size} bytes"
-        return f"<{self.size} bytes of {self._kind} at {self.address:#x}{part}{'' if self.alive else ', freed'}>"
+        part = "" if self.owner is None else f", part of {count(self.owner.size, 'byte')}"
+        state = "" if self.alive else ", freed"
+        return f"<{count(self.size, 'byte')} of {self._kind} at {self.address:#x}{part}{state}>"

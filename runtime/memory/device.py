@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
-from runtime.errors.arguments import check_same_runtime
+from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.location import Location
@@ -109,6 +109,7 @@ class PooledBuffer(DeviceBuffer):
     def record_stream(self, stream: Any) -> None:
         """Tell that a stream uses the block too, so that it is not used again before that work is done."""
         self.check_open()
+        check_instance("record_stream", "stream", stream, self.device.stream_type, STREAMS)
         check_same_runtime("record_stream", self.device, stream)
         pool = self.device.pool
         pool.record(pool.block(self.address if self.owner is None else self.owner.address), stream)

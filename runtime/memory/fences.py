@@ -34,15 +34,16 @@ class Timeline(Protocol):
 class Lifetime:
     """A timeline that is passed only as a whole, when its owner ends: what a graph uses, it uses at each execution."""
 
-    __slots__ = ("_ended", "handle", "ring")
+    __slots__ = ("_ended", "graph", "handle", "ring")
 
     class _Ring(NamedTuple):
         submitted: int = 1
         reclaimed: int = 0
 
-    def __init__(self, handle: int, ended: Callable[[], bool]) -> None:
-        """Begin; `handle` is a number that no stream has, `ended` tells whether the owner is gone."""
-        self.handle, self._ended, self.ring = handle, ended, self._Ring()
+    def __init__(self, handle: int, ended: Callable[[], bool], graph: int = -1) -> None:
+        """Begin; `handle` is a number that no stream has, `ended` tells whether the owner is gone, `graph` which it is.
+        """
+        self.handle, self._ended, self.ring, self.graph = handle, ended, self._Ring(), graph
 
     @property
     def closed(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from runtime import errors
 from runtime.memory import dlpack
 from runtime.memory.buffer import Buffer, Release
 from runtime.memory.location import Location
@@ -38,9 +39,18 @@ class HostBuffer(Buffer):
         """Return an array over the memory, without a copy."""
         import numpy as np
 
+        from runtime.memory.array import shape_of
+        from runtime.memory.elements import dtype_of
+
         self.check_open()
-        array = np.frombuffer(self.memory, dtype=dtype)
-        return array if shape is None else array.reshape(shape)
+        kind = dtype_of(dtype)
+        if self.size % kind.itemsize:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"a buffer of {self.size} bytes holds no whole number of {kind} items of "
+                f"{kind.itemsize} bytes", hint="take a view of the part: buffer.view(0, size)",
+            )
+        array = np.frombuffer(self.memory, dtype=kind)
+        return array if shape is None else array.reshape(shape_of(shape, len(array)))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

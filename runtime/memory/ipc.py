@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.driver.ipc import KEY_BYTES, ShareDriver
+from runtime.errors.arguments import several, whole
 from runtime.errors.closing import closing
 from runtime.memory.device import DeviceBuffer
 
@@ -57,6 +58,12 @@ def allow(driver: ShareDriver, key: bytes, pids: Sequence[int], call: str) -> No
     driver.allow(key, pids)
 
 
+def process_ids(call: str, pids: Iterable[int]) -> tuple[int, ...]:
+    """Return the argument `pids` as plain ints."""
+    given = several(call, "pids", pids, object, "pass the ids of processes: what `bare_pid()` returns there")
+    return tuple(whole(call, "an item of pids", each) for each in given)
+
+
 def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.RuntimeFault:
     return errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} is {value}; expected {expected}", ee="EE1003",
@@ -82,6 +89,8 @@ class OpenKeys:
         """Map the memory of a key and return its address; a fault says which link the driver would not map over."""
         try:
             address = driver.open(key)
+        except errors.PermissionDenied:
+            raise  # the owner's list is why, whatever joins the devices
         except errors.RuntimeFault as fault:
             raise _explained(driver, key, fault) from fault.__cause__
         with self._lock:
@@ -153,16 +162,16 @@ class ExportedMemory:
 
     def __init__(self, driver: ShareDriver, buffer: DeviceBuffer, pids: Iterable[int] | None) -> None:
         self._driver, self.buffer = driver, buffer
+        allowed = () if pids is None else process_ids("share", pids)
         anybody = OPEN_TO_ALL if pids is None else 0
         self.key = export(driver, buffer.address, buffer.size, KEY_BYTES, anybody, "share")
         self.closed = False
-        if pids is not None:
-            self.allow(*pids)
+        self.allow(*allowed)
 
     def allow(self, *pids: int) -> None:
         """Let further processes open the key; pids are bare tgids: `device.bare_pid()` in those processes."""
-        if pids:
-            allow(self._driver, self.key, pids, "ExportedMemory.allow")
+        if allowed := process_ids("ExportedMemory.allow", pids):
+            allow(self._driver, self.key, allowed, "ExportedMemory.allow")
 
     def close(self) -> None:
         """Take the key away; who has it open keeps the memory. Twice does nothing."""

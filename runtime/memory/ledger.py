@@ -23,6 +23,8 @@ class Held:
     size: int
     location: Location
     site: str = ""
+    graph: int = -1
+    """The graph whose capture has taken it from the pool, which keeps it; -1: none."""
 
 
 class Ledger:
@@ -40,6 +42,8 @@ class Ledger:
         self._lock = threading.Lock()
         self.traces = traces or os.environ.get(VARIABLE) == "1"
         """Whether call sites are kept; may be changed at any time."""
+        self.entered = 0
+        """How many blocks were ever asked for."""
         self.current: Counter[Location] = Counter()
         self.peak: Counter[Location] = Counter()
 
@@ -48,6 +52,7 @@ class Ledger:
         held = Held(size, location, self.call_site() if self.traces else "")
         with self._lock:
             self._held[address] = held
+            self.entered += 1
             self.current[location] += size
             self.peak[location] = max(self.peak[location], self.current[location])
         return held

@@ -24,6 +24,11 @@ class Location(enum.IntEnum):
     HOST_NUMA = 4
 
 
+_WORDS = {
+    Location.HOST: "pinned host memory", Location.UNREGISTERED: "plain host memory",
+    Location.MANAGED: "managed memory", Location.HOST_NUMA: "host memory of a NUMA node",
+}  # fmt: skip
+
 _CLASSES = {
     c.DV_MEM_LOCK_DEV: Location.DEVICE, c.DV_MEM_LOCK_DEV_DVPP: Location.DEVICE, c.DV_MEM_SOMA: Location.DEVICE,
     c.DV_MEM_SVM_DEVICE: Location.DEVICE, c.DV_MEM_LOCK_HOST: Location.HOST, c.DV_MEM_SVM_HOST: Location.HOST,
@@ -39,6 +44,11 @@ class MemoryLocation:
     location: Location
     device_id: int = 0
     page_bytes: int = 0
+
+    def __str__(self) -> str:
+        if self.location is Location.DEVICE:
+            return f"memory of device {self.device_id}"
+        return _WORDS[self.location]
 
 
 def locate(memory: MemoryDriver, address: int, *, exists: bool = False) -> MemoryLocation:

@@ -30,8 +30,9 @@ class Source(Protocol):
     """Where segments come from."""
 
     @property
-    def annotate(self) -> Callable[[int, int | None], None] | None:
-        """What tells tools that so many bytes at an address are handed out (None: taken back); None: nobody listens."""
+    def annotate(self) -> Callable[..., None] | None:
+        """What tells tools (address, bytes, graph) of what is handed out, bytes None: taken back; None: nobody listens.
+        """
 
     def take(self, size: int) -> int:
         """Return the address of new memory; raises OutOfMemory."""
@@ -114,7 +115,7 @@ class CachingPool:
         block.site = self._ledger.call_site() if self._ledger.traces else ""
         self.statistics.took(block.size, size)
         if self._annotate is not None:
-            self._annotate(block.address, size)
+            self._annotate(block.address, size, getattr(block.stream, "graph", -1))
         return block
 
     def _round(self, size: int) -> int:
@@ -222,6 +223,8 @@ class CachingPool:
             try:
                 address = self._source.take(size)
             except errors.OutOfMemory as empty:
+                if "first" in empty.details:  # the device is down
+                    raise
                 raise self._exhausted(asked, empty) from empty
         self.statistics.num_driver_allocs += 1
         self.statistics.segment.add(1)
@@ -245,10 +248,17 @@ class CachingPool:
             "ACL_ERROR_RT_MEMORY_ALLOCATION",
             f"the pool has no {asked} bytes ({amount(asked)}) left: {used} of its {held} bytes are in use"
             f"{self._holders()}{limit}; {self._source.shortage()}",
-            hint="close buffers, raise `pool.limit`, or free other memory on the device",
+            hint=self._cure(empty is None),
             details={"asked": asked, "allocated": used, "reserved": held, "limit": self._limit},
             hal=below(empty),
         )
+
+    def _cure(self, limited: bool) -> str:
+        """Say what helps where the pool cannot grow, because of its limit or because the device is full."""
+        ways = ["close buffers"] if self.statistics.bytes else []
+        ways.append("raise `pool.limit`" if limited else "free other memory on the device, of this process or others "
+                    "(`npuhal info`)")
+        return f"{', or '.join([*ways, 'ask for less'])}"
 
     def _holders(self) -> str:
         """Say where the blocks in use were asked for, the largest share first."""

@@ -7,13 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from npuhal import constants as c
+from npuhal.words import count
 from runtime import errors
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
-from runtime.errors.arguments import check_same_runtime, whole
+from runtime.errors.arguments import check_instance, check_same_runtime, whole
 from runtime.errors.closing import closing
 from runtime.errors.not_copied import NotCopied
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
+from runtime.memory.ipc import process_ids
 
 if TYPE_CHECKING:
     from runtime.driver.memory import MemoryDriver
@@ -68,8 +70,9 @@ class PhysicalMemory(NotCopied):
             pids: who may (bare tgids); None: every process of the machine.
         """
         self.check_open()
+        allowed = () if pids is None else process_ids("PhysicalMemory.export", pids)
         shared = self._driver.export(self.handle, anybody=pids is None)
-        self._allow(shared, pids)
+        self._allow(shared, allowed)
         return shared
 
     def export_fabric(self, pids: Iterable[int] | None = ()) -> bytes:
@@ -82,14 +85,14 @@ class PhysicalMemory(NotCopied):
             NotSupported 207000: the device is on no fabric.
         """
         self.check_open()
+        allowed = () if pids is None else process_ids("PhysicalMemory.export_fabric", pids)
         block = self._driver.export_fabric(self.handle, anybody=pids is None)
-        self._allow(self._driver.fabric_number(block)[1], pids)
+        self._allow(self._driver.fabric_number(block)[1], allowed)
         return block
 
-    def _allow(self, shared: int, pids: Iterable[int] | None) -> None:
-        allowed = list(pids or ())
-        if allowed:
-            self._driver.allow(shared, allowed)
+    def _allow(self, shared: int, pids: tuple[int, ...]) -> None:
+        if pids:
+            self._driver.allow(shared, list(pids))
 
     def check_open(self) -> None:
         """Raise where the handle was given up, or went with its device."""
@@ -144,6 +147,8 @@ class AddressRange(NotCopied):
         Raises:
             InvalidArgument 107000: it does not fit there, or the driver refuses the address.
         """
+        check_instance("AddressRange.map", "physical", physical, PhysicalMemory,
+                       "pass memory from device.create_physical()")
         physical.check_open()
         check_same_runtime("AddressRange.map", self.device, physical)
         offset = whole("AddressRange.map", "offset", offset)
@@ -172,6 +177,7 @@ class AddressRange(NotCopied):
 
     def set_access(self, mapping: Mapping, *, device: int | None = None, host: bool = False) -> None:
         """Let a device (the driver's number) or the host read and write a mapping."""
+        check_instance("AddressRange.set_access", "mapping", mapping, Mapping, "pass what AddressRange.map returned")
         number = 0 if host or device is None else whole("AddressRange.set_access", "device", device)
         side = c.MEM_HOST_SIDE if host else c.MEM_DEV_SIDE
         self._driver.set_access(mapping.address, mapping.size, [(c.MEM_ACCESS_TYPE_READWRITE, side, number)])
@@ -192,5 +198,5 @@ class AddressRange(NotCopied):
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{len(self._mappings)} mappings"
+        state = "closed" if self.closed else count(len(self._mappings), "mapping")
         return f"<{self.size} addresses at {self.address:#x}, {state}>"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from runtime import errors
 from runtime.api.process import start
 from runtime.core.process.runtime import Runtime
+from runtime.errors.arguments import check_instance, whole
 from runtime.launch.task_records import CAPACITY, Kept
 from runtime.launch.watching import Watch
 from runtime.trace import chrome, verdict
@@ -43,10 +44,17 @@ class Tracing:
             runtime: whose streams are watched; the process's runtime by default.
             capacity: how many tasks are kept, the newest.
         """
+        if path is not None:
+            check_instance("tracing", "path", path, (str, Path), "pass the name of a file, or leave it out")
+        if runtime is not None:
+            check_instance("tracing", "runtime", runtime, Runtime, "pass what runtime.start() returned")
         self.path = None if path is None else Path(path)
         self._runtime = runtime
-        self._capacity = capacity
-        self._kept = Kept(capacity)
+        self._capacity = whole("tracing", "capacity", capacity)
+        if self._capacity < 1:
+            raise errors.fault("ACL_ERROR_RT_PARAM_INVALID", f"tracing: capacity is {capacity}; it must be at least 1",
+                               hint="leave it out for the usual number of tasks")
+        self._kept = Kept(self._capacity)
         self._watch: Watch | None = None
         self._watching = False
         self._began_ns = 0

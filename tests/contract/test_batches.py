@@ -229,7 +229,7 @@ def test_bad_input_leaves_a_batch_unsent(device: Device, log: tuple[Kernel, list
     buffer, gone = device.alloc(64), device.alloc(64)
     gone.close()
     wrong: list[tuple[Callable[[Any], None], str]] = [
-        (lambda batch: batch.launch(kernel, 1, 1), "takes 2 arguments, 1 were given"),
+        (lambda batch: batch.launch(kernel, 1, 1), "takes 2 arguments, 1 was given"),
         (lambda batch: batch.launch(kernel, 0, 1, 2), "0 blocks"),
         (lambda batch: batch.launch(kernel, 1, 1, "text"), "cannot be a kernel argument"),
         (lambda batch: batch.launch(kernel, 1, 1, gone), "was freed"),

@@ -123,7 +123,7 @@ def test_argument_count_and_types_are_checked(device: Device, make_kernel: MakeK
     buffer = device.alloc(8)
     with device.create_stream() as stream:
         for arguments, text in (
-            ((buffer,), "takes 2 arguments, 1 were given"),
+            ((buffer,), "takes 2 arguments, 1 was given"),
             ((buffer, 1.5), r"wrap it: numpy.float32"),
             ((buffer, "x"), "a str cannot be a kernel argument"),
             ((buffer, None), "a NoneType cannot be"),

@@ -39,7 +39,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[Caller]:
 def test_a_device_that_does_not_open_names_the_true_cause_first(
     api: Caller, call: str, problem: str | int, words: tuple[str, ...]
 ) -> None:
-    api.fake.faults.on_call(call, problem)
+    api.fake.faults.on_call(call, problem, times=0)
     code = api.aclrtSetDevice(deviceId=1)
     if not code and call.startswith("Tsd"):
         pytest.skip("this chip starts its processes by the other function")
@@ -52,7 +52,7 @@ def test_a_device_that_does_not_open_names_the_true_cause_first(
 
 
 def test_asking_for_the_text_leaves_the_reason_on_top(api: Caller) -> None:
-    api.fake.faults.on_call("halDeviceOpen", "DRV_ERROR_BUSY")
+    api.fake.faults.on_call("halDeviceOpen", "DRV_ERROR_BUSY", times=0)
     api.acl.call("aclrtSetDevice", deviceId=1)
     api.acl.call("aclrtCreateStream", stream=Out())
     assert api.acl.reports.message_ids()[-1] != "EE1018" or len(api.acl.reports.message_ids()) == 1

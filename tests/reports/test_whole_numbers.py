@@ -138,7 +138,7 @@ def test_changes_of_a_graph_take_whole_numbers(machine: Machine) -> None:
     (node,) = graph.kernels
     graph.repoint([[np.int64(5)]], first=np.int64(0))  # type: ignore[arg-type]
     for values in ([[1.5]], [[True]], np.array([[1.0]])):
-        with pytest.raises(errors.InvalidArgument, match="a value"):
+        with pytest.raises(errors.InvalidArgument, match="an item of values"):
             graph.repoint(values)
     graph.update(node, [np.int64(3)], blocks=np.int32(4))  # type: ignore[arg-type]
     assert node.blocks == 4

@@ -42,7 +42,7 @@ def opened(request: pytest.FixtureRequest):
 @pytest.mark.parametrize(("call", "name"), [pytest.param(call, name, id=which) for which, call, name in CALLS])
 def test_it_is_named(opened: Device, call: Callable[[Device, Any], Any], name: str, thing: object) -> None:
     for _ in range(2):
-        told = rf"{name} is .*, a {type(thing).__name__}; it must be a "
+        told = rf"{name} is .*, an? {type(thing).__name__}; it must be an? "
         with pytest.raises(errors.InvalidArgument, match=told) as caught:
             call(opened, thing)
         assert (caught.value.code, bool(caught.value.hint)) == (107000, True)

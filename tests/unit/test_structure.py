@@ -32,7 +32,7 @@ def names_in(folder: str) -> set[str]:
 # -- HAL chapters: npuhal/tables, runtime/driver and fakes/hal use the names of npuhal.declarations.CHAPTERS ----
 
 # What a folder has beside chapters.
-DRIVER_PARTS = {"calls", "resource_table", "numbers", "visible"}
+DRIVER_PARTS = {"calls", "resource_table", "numbers", "patience", "visible"}
 FAKE_PARTS = {"absent", "chapter", "codes", "coverage", "exports"}
 
 

@@ -91,6 +91,8 @@ class StreamMemoryCalls(Chapter):
         sq.reset()
         sq.logic = device.bound.get(sq.stream_id)
         device.by_stream[sq.stream_id] = sq
+        if self.machine.checks is not None:
+            self.machine.checks.bound(device, sq)
         device.activate(sq)
 
     def _unbind(self, device: Device, sq: SubmissionQueue) -> None:
@@ -103,6 +105,8 @@ class StreamMemoryCalls(Chapter):
         sq.reset()
         sq.logic = device.bound.get(sq.stream_id)
         device.by_stream[sq.stream_id] = sq
+        if self.machine.checks is not None:
+            self.machine.checks.bound(device, sq)
         device.activate(sq)
 
     def halStreamTaskFill(self, devid: int, stream_id: int, memory: int, tasks: int, count: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from npuhal.records import dataclass
+from npuhal.records import dataclass, replace
 from runtime import errors
 
 _CODES = {"EE1005": "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "EE1006": "ACL_ERROR_RT_FEATURE_NOT_SUPPORT"}
@@ -48,6 +48,10 @@ class Check:
     """The class of a handle's object."""
     writes: tuple[str, int] | None = None
     """The output that a call which succeeds at once writes, and its value."""
+    cure: str = ""
+    """What to do; by default to pass what is expected."""
+    because: str = ""
+    """An expression, as `test`, for what more there is to say where it holds."""
 
     @property
     def acl_layer(self) -> bool:
@@ -61,8 +65,8 @@ class Check:
             return "0"
         return f"{errors.fault(self.code, self.rule).code} {self.message}".rstrip()
 
-    def fault(self, call: str, value: object) -> errors.RuntimeFault:
-        """Return the answer to a call whose parameter has this value."""
+    def fault(self, call: str, value: object, because: str = "") -> errors.RuntimeFault:
+        """Return the answer to a call whose parameter has this value; `because`: what more there is to say."""
         shown = "NULL" if value is None else value
         number = _parameters(self.message)
         facts: dict[str, object] = {
@@ -72,8 +76,14 @@ class Check:
         if self.message == "EE1001":
             facts["reason"] = f"{call}: {self.rule}"
         params = [facts.get(each, self.expected) for each in number]
-        text = f"{call}: {self.rule}" + (f", it is {shown}" if self.name and value not in (None, 0) else "")
-        hint = f"{self.name}: {self.expected}" if self.expected and self.name else ""
+        text = f"{call}: {self.rule}"
+        if because:
+            text += f": {because}"
+        elif self.name and value not in (None, 0):
+            text += f", it is {shown}"
+        if not because and self.name and self.expected and self.expected not in text:
+            text += f"; expected {self.expected}"
+        hint = self.cure or (f"{self.name}: {self.expected}" if self.expected and self.name else "")
         return errors.fault(self.code, text, ee=self.message, params=params, hint=hint)
 
 
@@ -186,17 +196,19 @@ def visible(name: str) -> Check:
 
 def uncaptured(name: str, message: str = "EE1016", code: int | str = 107027) -> Check:
     """Refuse a stream that is being captured: 107027 with EE1016."""
-    return refuse(
+    check = refuse(
         f"is_captured({name}_)", name, "a stream that is not being captured", message, code=code,
         rule=f"{name} is being captured",
     )
+    return replace(check, because=f"capture_of({name}_)", cure="end the capture first")
 
 
 def unbound(name: str, message: str = "EE1017", code: int | str = 107005) -> Check:
     """Refuse a stream that is bound to a model: 107005 with EE1017."""
-    return refuse(
+    check = refuse(
         f"is_bound({name}_)", name, "a stream of no model", message, code=code, rule=f"{name} is bound to a model",
     )
+    return replace(check, because=f"model_of({name}_)", cure="use a stream of no model, or unbind this one first")
 
 
 def own_model(name: str) -> Check:

@@ -178,7 +178,8 @@ def _lines(call: str, number: int, check: Check, values: dict[str, Any], known: 
     if check.action is Action.REFUSE:
         values[f"check{number}"] = check
         value = name if name.isidentifier() else "None"
-        lines.append(f"    if {check.test}: raise check{number}.fault({call!r}, {value})")
+        because = f", {check.because}" if check.because else ""
+        lines.append(f"    if {check.test}: raise check{number}.fault({call!r}, {value}{because})")
     elif check.action is Action.SUCCEED:
         write = f"{check.writes[0]}.value = {check.writes[1]}; " if check.writes else ""
         lines.append(f"    if {check.test}: {write}return 0")

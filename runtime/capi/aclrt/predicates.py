@@ -32,6 +32,18 @@ def is_bound(stream: Stream | None) -> bool:
     return stream is not None and stream.bound is not None
 
 
+def capture_of(stream: Stream | None) -> str:
+    """Say into what a stream is being captured, since where, and by whom."""
+    if stream is None or stream.branch is None:
+        return ""
+    return f"stream {stream.stream_id}, made at {stream.site}, into {stream.branch.told()}"
+
+
+def model_of(stream: Stream | None) -> str:
+    """Say which model a stream is bound to."""
+    return "" if stream is None else f"stream {stream.stream_id}, made at {stream.site}, to {stream.bound!r}"
+
+
 def has_flag(stream: Stream | None, flags: StreamFlag) -> bool:
     """Whether a stream was made with one of the flags."""
     return stream is not None and bool(stream.flags & flags)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
+from npuhal.words import a
 from runtime import errors
 
 __all__ = ["Observers", "StreamState"]
@@ -39,7 +40,7 @@ class Observers:
                 self._functions.pop(name, None)
             elif name in self._functions:
                 raise errors.fault(
-                    "RT_ERROR_INVALID_VALUE", f"a {self._what} callback named {name!r} exists already", ee=self._taken,
+                    "RT_ERROR_INVALID_VALUE", f"{a(self._what)} callback named {name!r} exists already", ee=self._taken,
                     params=("registration of a callback", *([name] * (self._taken == "EE1011")), "name", "it is taken"),
                     hint="remove it first by registering None, or use another name",
                 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from chips import registry
 from chips.env import EncodeEnv
+from npuhal.words import count
 from runtime import errors
 from runtime.core.device import recycling, teardown
 from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
@@ -19,6 +20,8 @@ from runtime.core.device.monitor import Health
 from runtime.core.device.opening import Opening
 from runtime.core.device.scheduler import TaskScheduler
 from runtime.core.device.stacks import Stacks, allocate
+from runtime.core.diagnostics.counters import Counters, gathered, uncounted
+from runtime.core.diagnostics.tally import Tally
 from runtime.core.modes import FailureMode, SaturationMode, StreamFlag
 from runtime.core.process.context import Context
 from runtime.core.process.handles import Children
@@ -88,6 +91,8 @@ class Device(NotCopied):
         """Mode of streams that users make from now on."""
         self.core_sync_address = 0
         """Where the cores of a mix kernel synchronise; 0 on chips without such registers."""
+        self.tally = Tally()
+        """What is counted here for `counters`."""
         self.task_pool = TaskPool(self.chip.limits.max_tasks)
         self.own_streams: list[Stream] = []
         """The primary stream, and the control stream where the chip has one; they go with the device."""
@@ -121,6 +126,7 @@ class Device(NotCopied):
                 facts = self.driver.identify()
                 self.facts: DeviceFacts = facts
                 self.health: Health = Health(self)
+                self.hal.first_faults[device_id] = self.health.first_fault
                 self.arguments: ArgumentPools = ArgumentPools(
                     self.memory, WindowDriver(self.hal, device_id, self.resource_table), self.chip,
                     bar=facts.bar_arguments, ub=facts.ub_connected, on_host=facts.on_host,
@@ -149,7 +155,8 @@ class Device(NotCopied):
                     self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
                 self.core_counts = self.driver.core_counts()
                 self.core_limits = CoreLimits(self.core_counts)
-                self.scheduler: TaskScheduler = TaskScheduler(self, undo)
+                with uncounted(self.own_streams):
+                    self.scheduler: TaskScheduler = TaskScheduler(self, undo)
         except BaseException:
             with contextlib.suppress(errors.RuntimeFault):  # what went wrong first says more
                 undo.close()
@@ -282,11 +289,30 @@ class Device(NotCopied):
             steps.callback(self._leave)
             steps.callback(self._undo.close)
             steps.callback(setattr, self, "closed", True)
+            steps.callback(self._leave_first_fault)
             steps.callback(self._release_memory)
             for program in self.programs:
                 steps.callback(program.close, with_device=True)
             for own in self.own_streams:
                 steps.callback(teardown.end_tasks, own, force=True)
+
+    def _leave_first_fault(self) -> None:
+        """Let who opens the device again know what it went down with."""
+        first = self.health.first
+        if first is None:
+            self.hal.first_faults.pop(self.device_id, None)
+        else:
+            self.hal.first_faults[self.device_id] = lambda: first
+
+    @property
+    def counters(self) -> Counters:
+        """What was done on the device since it was opened, by kind; nothing counts on the way of a launch."""
+        self.tally.open_retries = self.driver.open_retries
+        return gathered(list(self.streams()), self.tally, **self._memory_counts())
+
+    def _memory_counts(self) -> dict[str, int]:
+        """Return what memory has counted; the public layer knows about it."""
+        return {}
 
     def _leave(self) -> None:
         """Leave a device that the driver has not closed to the runtime, which tries again before it opens it anew."""
@@ -324,7 +350,8 @@ class Device(NotCopied):
         self.close(force=kind is not None)
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{len(self.context.streams)} streams, {len(self.buffers)} buffers"
+        held = f"{count(len(self.context.streams), 'stream')}, {count(len(self.buffers), 'buffer')}"
+        state = "closed" if self.closed else held
         return f"<device {self.user_id}: {self.chip.soc}, {state}>"
 
 

@@ -35,8 +35,11 @@ class Health:
         self._driver = FaultDriver(device.hal, device.device_id)
         self.lost: errors.RuntimeFault | None = None
         """Why the device can do nothing any more, once it is lost."""
+        self.first: errors.RuntimeFault | None = None
+        """What the device has failed with first: it was lost, or reported what no result survives."""
         self.faults: tuple[ReportedFault, ...] = ()
         """What the device had reported at the last look."""
+        self._looking = False
         self._acted_on = self._there_before()
 
     def begin_anew(self) -> None:
@@ -44,7 +47,8 @@ class Health:
         for context in self._device.contexts():
             if context.failure.first is not None and context.failure.first is self.lost:
                 context.failure.first = None
-        self.lost, self.faults = None, ()
+        self.lost = self.first = None
+        self.faults = ()
         self._acted_on = self._there_before()
 
     def _there_before(self) -> set[int]:
@@ -64,8 +68,20 @@ class Health:
 
         A driver that cannot be asked says nothing about the device: the next look tries again.
         """
-        if self.lost is not None:
+        if self.lost is not None or self._looking:
             return
+        self._looking = True  # what the driver refuses of this asks for the first fault
+        try:
+            self._look()
+        finally:
+            self._looking = False
+
+    def first_fault(self) -> errors.RuntimeFault | None:
+        """Look, and return what the device has failed with first; None while it works."""
+        self.look()
+        return self.first
+
+    def _look(self) -> None:
         try:
             status = self._device.driver.info.status()
             self.faults = self._driver.active()
@@ -91,6 +107,7 @@ class Health:
         self._acted_on = set(now)
 
     def _stop(self, fault: errors.RuntimeFault) -> None:
+        self.first = self.first or fault
         for context in self._device.contexts():
             context.failure.first = context.failure.first or fault
             for stream in context.all_streams():

@@ -10,6 +10,7 @@ from chips.tasks import AicpuMessageVersion, GetStarsVersion, RingBufferControl
 from npuhal.records import replace
 from runtime.core.device import aicpu_monitor
 from runtime.core.device.device_tables import ErrorRing
+from runtime.core.diagnostics.counters import uncounted
 from runtime.driver.queues.scheduler import capabilities
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ class TaskScheduler:
 
     def set_up_primary(self) -> None:
         """Do what belongs to the primary context only: agree who watches AICPU kernels, and state the time limits."""
-        self.aicpu_monitor_off = self.aicpu_monitor_off or aicpu_monitor.switch_off(self._device)
-        self._device.runtime.timeouts.announce(self._device)
+        device = self._device
+        with uncounted(device.own_streams):
+            self.aicpu_monitor_off = self.aicpu_monitor_off or aicpu_monitor.switch_off(device)
+            device.runtime.timeouts.announce(device)
 
     def _find_out(self) -> None:
         """Ask what it is, and where cores synchronise."""

@@ -166,6 +166,9 @@ def release(stream: StreamPort) -> bool:
     stream.reports.give_up(stream.ring.reclaimed)
     stream.reports.expected.clear()  # of tasks that only models execute
     stream.drop_prepared()  # kernels that only these hold end now, not with the collector
+    if not stream.keeps_tasks:
+        device.tally.closed.update(stream.counts.look())
+    device.tally.synchronizes += stream.synchronizes
     stream.ring.forget()
     with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
         if stream.flags & stream.flags.HOST_ONLY:

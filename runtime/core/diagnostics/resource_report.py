@@ -78,6 +78,19 @@ def report(device: DevicePort, kind: str, sites: Counter[str]) -> str:
     return "; ".join(lines)
 
 
+def _cure(device: DevicePort, kind: str, held: int) -> str:
+    """Say who has to give ids back: this process's own code, or whoever holds most of them."""
+    try:
+        _, used = device.ids.usage(kind)
+    except errors.RuntimeFault:
+        used = held
+    if 2 * held >= used:
+        return f"pair each create with a close; look at: {_WHERE[kind]}"
+    return f"{used - held} of {used} {WHAT[kind]} are not held by streams, events and notifies that this process has " \
+           "made: close graphs and models that are no longer executed, then end other processes on the device " \
+           "(`npuhal info`)"
+
+
 def stream_sites(device: DevicePort) -> Counter[str]:
     """Count the streams of all contexts of a device by where they were created."""
     return Counter(stream.site for stream in device.streams())
@@ -85,9 +98,10 @@ def stream_sites(device: DevicePort) -> Counter[str]:
 
 def explain(device: DevicePort, kind: str, fault: errors.RuntimeFault, call: str, *, posted: bool = True) -> None:
     """Add the report to a fault that says that ids ran out, as message EE1023 where the chip's runtime posts one."""
-    text = report(device, kind, stream_sites(device) if kind in (STREAM, SQ) else device.signals.sites(kind))
+    sites = stream_sites(device) if kind in (STREAM, SQ) else device.signals.sites(kind)
+    text = report(device, kind, sites)
     fault.message = f"{fault.message}: {text}"
     fault.args = (fault.message,)
-    fault.hint = f"pair each create with a close; look at: {_WHERE[kind]}"
+    fault.hint = _cure(device, kind, sites.total())
     if posted:
         fault.message_id, fault.params = "EE1023", (call, text)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from npuhal.api import HalApi
     from runtime import errors
     from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
+    from runtime.core.diagnostics.tally import Tally
     from runtime.core.modes import SaturationMode
     from runtime.core.ports.process import ContextPort, RuntimePort
     from runtime.core.ports.streams import StreamPort
@@ -211,6 +212,10 @@ class DevicePort(Protocol):
     @property
     def device_id(self) -> int:
         """The driver's number of it."""
+
+    @property
+    def tally(self) -> Tally:
+        """What it counts outside of streams."""
 
     @property
     def chip(self) -> Chip:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from runtime.core.ports.events import SignalPort
     from runtime.core.ports.streams import StreamPort
     from runtime.core.ports.tracer import Tracer
+    from runtime.core.process.environment import ReadOnce
     from runtime.core.process.handles import Children, HandleTable
     from runtime.core.process.process_lock import ProcessLock
 
@@ -131,6 +132,10 @@ class RuntimePort(Protocol):
     @property
     def lock(self) -> ProcessLock:
         """Who keeps calls out while a snapshot is made."""
+
+    @property
+    def read_once(self) -> ReadOnce:
+        """Variables whose changes have no effect any more."""
 
     @property
     def watch_lock(self) -> Lock:

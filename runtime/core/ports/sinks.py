@@ -90,6 +90,9 @@ class CaptureBranch(Protocol):
     def graph(self) -> CaptureGraph:
         """The graph that it is part of."""
 
+    def told(self) -> str:
+        """Return in words the graph, who captures it and how, and how the stream came into the capture."""
+
     def ready(self) -> StreamPort:
         """Return the graph's stream for the next task."""
 

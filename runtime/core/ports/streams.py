@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from chips.registry import Plugin
     from chips.tasks import Task, TaskType
     from runtime import errors
+    from runtime.core.diagnostics.counters import TaskCounts
     from runtime.core.modes import FailureMode, StreamFlag
     from runtime.core.ports.devices import DevicePort, DvppGroupPort
     from runtime.core.ports.process import ContextPort
@@ -36,6 +37,7 @@ class StreamPort(Protocol):
     closed: bool
     aborting: bool
     aborts: int
+    synchronizes: int
     failure_mode: FailureMode
     sink: TaskSink
     own_sink: TaskSink
@@ -155,6 +157,10 @@ class StreamPort(Protocol):
     @property
     def sq_word(self) -> int:
         """Address of the device word with the id of the queue that it is lent; 0 where the queue is its own."""
+
+    @property
+    def counts(self) -> TaskCounts:
+        """Its tasks by kind."""
 
     @property
     def tick(self) -> Callable[[], None]:

@@ -11,9 +11,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
+from npuhal.words import count
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.device import teardown
+from runtime.core.diagnostics.resource_report import creation_site
 from runtime.core.modes import StreamFlag
 from runtime.core.process.handles import Children, dead_handle
 from runtime.core.stream import creation
@@ -61,6 +63,7 @@ class Context(NotCopied):
         "parameters",
         "primary",
         "resources",
+        "site",
         "state",
         "streams",
     )  # fmt: skip
@@ -85,6 +88,7 @@ class Context(NotCopied):
         self.open_captures = OpenCaptures(device.runtime.current)
         """Whether captures forbid the calling thread what waits for the device."""
         self.handle = 0
+        self.site = creation_site()
         self._default: Stream | None = None
 
     @property
@@ -96,7 +100,10 @@ class Context(NotCopied):
         """Raise where the context is gone."""
         if self.closed:
             self.device.check_open()
-            raise dead_handle("context", f"the {self._kind} of device {self.device.user_id}")
+            raise dead_handle(
+                "context", f"the {self._kind} of device {self.device.user_id}",
+                self.device.runtime.handles.history(self.handle) if self.handle else "",
+            )
 
     @property
     def default_stream(self) -> Stream:
@@ -206,11 +213,12 @@ class Context(NotCopied):
             stream.check_not_captured("synchronize of a device or context", posted=False)
         first: errors.RuntimeFault | None = None
         sync.check_timeout(timeout_ms, "synchronize")
+        self.device.tally.synchronizes += 1
         deadline = time.monotonic() + timeout_ms / 1000
         for stream in self.all_streams():
             left_ms = timeout_ms if timeout_ms < 0 else max(1, math.ceil((deadline - time.monotonic()) * 1000))
             try:
-                stream.synchronize(left_ms)
+                sync.synchronize(stream, left_ms)
             except errors.Timeout:
                 raise
             except errors.RuntimeFault as fault:
@@ -225,5 +233,5 @@ class Context(NotCopied):
         return "primary context" if self.primary else "context"
 
     def __repr__(self) -> str:
-        state = f"{len(self.streams)} streams" if not self.closed else self.state.name.lower().replace("_", " ")
+        state = count(len(self.streams), "stream") if not self.closed else self.state.name.lower().replace("_", " ")
         return f"<{self._kind} of device {self.device.user_id}, {state}>"

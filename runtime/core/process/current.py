@@ -12,6 +12,7 @@ from runtime.core.sync.open_captures import CaptureMode
 if TYPE_CHECKING:
     from runtime.core.device.slot import DeviceSlot
     from runtime.core.process.context import Context
+    from runtime.core.process.threads import ThreadStates
     from runtime.core.stream.stream import Stream
 
 
@@ -22,6 +23,11 @@ class CurrentState(threading.local):
     slot: DeviceSlot | None = None
     capture_mode = CaptureMode.GLOBAL
     """How far the thread lets captures of others hinder it."""
+
+    def __init__(self, threads: ThreadStates | None = None) -> None:
+        """Begin in a thread: called in each one when it first asks for anything here."""
+        if threads is not None:
+            threads.enter(self.__dict__)
 
     def use_context(self, context: Context) -> None:
         """Work in a context from now on."""
@@ -57,11 +63,16 @@ def no_context(slots: Sequence[DeviceSlot], *, destroyed: bool) -> errors.Runtim
     others = f"the process has {', '.join(there)}" if there else "no device is in use in this process"
     return errors.fault(
         "RT_ERROR_CONTEXT_DEL" if destroyed else "ACL_ERROR_RT_CONTEXT_NULL",
-        f"thread {thread.name!r} ({thread.ident}) cannot make this call: {reason}; {others}", ee="EE1018",
-        params=("call that needs a context", "no valid context bound to the thread"),
-        hint="a new thread starts without a context: call runtime.set_device(0) in it, make a context of another "
-        "thread current, or use the methods of a Device object",
+        f"thread {thread.name!r} ({thread.ident}) cannot make this call, no valid context: {reason}; {others}",
+        ee="EE1018", params=("call that needs a context", "no valid context bound to the thread"),
+        hint=f"a new thread starts without a context: call runtime.set_device({_in_use(slots)}) in it, make a context "
+        "of another thread current, or use the methods of a Device object",
     )
+
+
+def _in_use(slots: Sequence[DeviceSlot]) -> int:
+    """Return the device that the process works on, the first of several."""
+    return next((slot.index for slot in slots if slot.primary is not None or slot.contexts), 0)
 
 
 def foreign_stream(call: str, stream: Stream, context: Context) -> errors.RuntimeFault:

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
+from npuhal.words import a
 from runtime import errors
+from runtime.core.diagnostics.resource_report import creation_site
+from runtime.memory.ledger import VARIABLE
 
 T = TypeVar("T")
 
 _INDEX_BITS = 24
 _INDEX_MASK = (1 << _INDEX_BITS) - 1
+
+
+_REMEMBERED = 1024
+"""Handles that are still known after their objects have gone, the newest."""
+_NUMBERS = ("stream_id", "notify_id", "model_id", "label_id")
+"""How objects call the number that their messages show."""
+
+
+_OTHER = "it is the handle of"
+_NEVER = "it was never given out by this process"
+
+
+class _Gone(NamedTuple):
+    """An object that was destroyed: its handle, its class, number and device, and the places where it was made and
+    ended; "" is not known.
+    """
+
+    handle: int
+    kind: type[Any]
+    number: int | None
+    device: int | None
+    made: str
+    ended: str
 
 
 class HandleTable:
@@ -25,6 +54,7 @@ class HandleTable:
         self._objects: list[Any] = [None]
         self._generations: list[int] = [0]
         self._free: list[int] = []
+        self._gone: deque[_Gone] = deque(maxlen=_REMEMBERED)
         self._lock = threading.Lock()
 
     def add(self, item: object, *, weak: bool = False) -> int:
@@ -55,7 +85,24 @@ class HandleTable:
                     return item
                 if type(item) is weakref.ref and isinstance(item := item(), kind):
                     return item
-        raise dead_handle(kind.__name__.lower(), f"handle {handle:#x}")
+        what = _called(kind)
+        raise dead_handle(what, f"handle {handle:#x}", self.history(handle))
+
+    def history(self, handle: int) -> str:
+        """Say in words what a handle that is no good stands or stood for; "" where nothing is known of it."""
+        index = handle & _INDEX_MASK
+        if self.holds(handle):
+            if (item := _behind(self._objects[index])) is None:
+                return "nobody held the object, so it was given up"
+            return f"{_OTHER} {_told(*_facts(item))}{_at(', made at', getattr(item, 'site', ''))}"
+        for gone in reversed(self._gone):
+            if gone.handle == handle:
+                where = _at(", made at", gone.made) + _at(", destroyed at", gone.ended)
+                what = _told(gone.kind, gone.number, gone.device)
+                return f"it was {what}{where}" + ("" if where else f", destroyed before; {VARIABLE}=1 tells where")
+        if 0 < index < len(self._objects) and handle >> _INDEX_BITS <= self._generations[index]:
+            return "what it stood for was destroyed long ago"
+        return _NEVER
 
     def keep(self, handle: int) -> int:
         """Keep the object of a weak handle, which a program has that knows nothing else; returns the handle."""
@@ -75,6 +122,9 @@ class HandleTable:
         index = handle & _INDEX_MASK
         with self._lock:
             if self.holds(handle):
+                if (item := _behind(self._objects[index])) is not None:
+                    made = getattr(item, "site", "")
+                    self._gone.append(_Gone(handle, *_facts(item), made, creation_site() if made else ""))
                 self._generations[index] += 1
                 self._objects[index] = None
                 self._free.append(index)
@@ -83,12 +133,59 @@ class HandleTable:
         return len(self._objects) - 1 - len(self._free)
 
 
-def dead_handle(what: str, which: str) -> errors.RuntimeFault:
-    """Return the fault for the use of something that was destroyed or never was."""
+def _behind(item: Any) -> Any:
+    """Return an object that may be held weakly; None where it is gone."""
+    return item() if type(item) is weakref.ref else item
+
+
+def _called(kind: type[Any]) -> str:
+    """Return how messages call a class: argument list, count-notify."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.__name__.strip("_")).lower()
+    return {"captured": "graph", "count notify": "count-notify"}.get(words, words)
+
+
+@cache
+def _number_of(kind: type[Any]) -> str:
+    """Return the name of the attribute that numbers the objects of a class, or ""."""
+    return next((name for name in _NUMBERS if hasattr(kind, name)), "")
+
+
+def _facts(item: Any) -> tuple[type[Any], int | None, int | None]:
+    """Return class, number and device of an object, as far as it has them."""
+    kind = type(item)
+    name = _number_of(kind)  # type: ignore[arg-type]  # classes are hashable
+    number = getattr(item, name, None) if name else None
+    return kind, number, getattr(getattr(item, "device", None), "user_id", None)
+
+
+def _told(kind: type[Any], number: int | None, device: int | None) -> str:
+    """Return what an object is, with its number and device where it has them."""
+    what = _called(kind) + ("" if number is None else f" {number}")
+    return what if device is None else f"{what} of device {device}"
+
+
+def _at(lead: str, site: str) -> str:
+    return f"{lead} {site}" if site else ""
+
+
+def dead_handle(what: str, which: str, history: str = "") -> errors.RuntimeFault:
+    """Return the fault for the use of something that was destroyed or never was.
+
+    Args:
+        what: the kind of thing that was needed.
+        which: what was given.
+        history: what is known of it, as `HandleTable.history` says.
+    """
+    known = history or "it was destroyed, or belongs to another process"
+    cure = f"do not use {a(what)} after it was closed, or after its device was reset"
+    if known.startswith(_OTHER):
+        cure = f"pass the handle of {a(what)}"
+    elif known == _NEVER:
+        cure = f"pass the handle that the call gave which made the {what}"
     return errors.fault(
-        "ACL_ERROR_RT_INVALID_HANDLE", f"{which} is no live {what}",
-        ee="EE1017", params=(f"use of a {what}", what, "it was destroyed, or belongs to another process"),
-        hint=f"do not use a {what} after it was closed, or after its device was reset",
+        "ACL_ERROR_RT_INVALID_HANDLE", f"{which} is no live {what}: {known}", ee="EE1017",
+        params=(f"use of {a(what)}", what, known),
+        hint=cure,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import npuhal
+from npuhal.words import a
 from runtime import errors
 from runtime.core.callbacks.callback import HostCallbacks
 from runtime.core.callbacks.exceptions import ExceptionCallbacks
@@ -30,15 +31,17 @@ from runtime.core.diagnostics.tracing import span
 from runtime.core.process import lifetime
 from runtime.core.process.context import Context
 from runtime.core.process.current import CurrentState, no_context
+from runtime.core.process.environment import ReadOnce
 from runtime.core.process.handles import HandleTable
 from runtime.core.process.process_lock import ProcessLock
+from runtime.core.process.threads import ThreadContext, ThreadStates
 from runtime.core.stream import blocking
 from runtime.core.sync.label import LabelIds
 from runtime.driver import visible
 from runtime.driver.info import DeviceInfo, MachineFacts, read_machine
 from runtime.driver.numbers import DeviceNumbers
 from runtime.driver.resource_table import VirtualMemory
-from runtime.errors.arguments import whole
+from runtime.errors.arguments import check_instance, whole
 from runtime.errors.not_copied import NotCopied
 from runtime.memory import caller
 from runtime.memory.ipc import OpenKeys
@@ -105,7 +108,9 @@ class Runtime(NotCopied):
         """Host memory of the user's own that devices may use."""
         self.open_keys = OpenKeys()
         """Memory of other processes that is open here."""
-        self.current = CurrentState()
+        self.threads = ThreadStates()
+        """Which thread works in which context."""
+        self.current = CurrentState(self.threads)
         self.device_observers = Observers("device state")
         """Told (user device id, DeviceState) before and after a device is set or reset."""
         self.stream_observers: Observers = Observers("stream state")
@@ -131,6 +136,8 @@ class Runtime(NotCopied):
         """Told of failed tasks, and of streams that are waited for very long."""
         self.abort_observers: Observers = Observers("device abort", taken="EE1017")
         """Told (user device id, AbortPhase) while all tasks of a device are being ended."""
+        self.read_once = ReadOnce(blocking.VARIABLE, visible.VARIABLE)
+        """Variables whose changes have no effect any more."""
         self.launch_blocking = blocking.from_environment()
         """Whether launches wait for their stream unless the stream says otherwise."""
         self.monitor = Monitor(threaded=not self.hal.stepped, around=self.lock.round)
@@ -148,11 +155,13 @@ class Runtime(NotCopied):
 
     def _open(self, index: int) -> Device:
         """Open a device, for its slot."""
+        self.read_once.look()
+        self.threads.opens(index, self.slots)
         self.opened = True
         if self.soc_name and self.soc_name != self.machine.soc_name:
             raise errors.fault(
                 "RT_ERROR_DEVICE_RETAIN",
-                f"device {index} is a {self.machine.soc_name}, but {self.soc_name} was fixed for this process",
+                f"device {index} is {a(self.machine.soc_name)}, but {self.soc_name} was fixed for this process",
                 hint="do not fix the SoC, or fix the one that the machine has",
             )
         try:
@@ -241,6 +250,7 @@ class Runtime(NotCopied):
         index = whole("set_device", "the device index", index)
         slot = self.slot(index, "set_device")
         device = slot.retain()
+        device.tally.set_device += 1
         self.current.use_device(slot)
         device.saturation = self.saturation
         self.device_observers.notify(index, DeviceState.SET_POST)
@@ -291,6 +301,7 @@ class Runtime(NotCopied):
             ContextError 507007: it was destroyed before.
         """
         self.check_process()
+        check_instance("destroy_context", "context", context, Context, "pass what create_context() returned")
         if context.primary:
             raise errors.fault(
                 "RT_ERROR_CONTEXT_NULL", f"{context!r} cannot be destroyed: it goes with the device's reset",
@@ -320,6 +331,10 @@ class Runtime(NotCopied):
         if had is None and self.default_device is not None:
             return self.set_device(self.default_device).context
         raise no_context(self.slots, destroyed=had is not None)
+
+    def contexts_by_thread(self) -> list[ThreadContext]:
+        """Return the threads that have asked for a context, each with the one it works in; the main thread first."""
+        return self.threads.listed()
 
     def wait_unlocked(self) -> None:
         """Return when the process is not locked for a snapshot; see `ProcessLock.enter`."""

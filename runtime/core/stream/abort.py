@@ -121,7 +121,9 @@ def _start_anew(stream: StreamPort) -> None:
     device, pair = stream.device, stream.queues
     with stream.lock, stream.reports.lock:
         stream.ring.reclaim(stream.ring.pending, device.release_arguments)
+        stream.counts.look()
         stream.ring.restart()
+        stream.counts.skip()
         stream.reports.give_up(stream.ring.reclaimed)
         device.ids.unbind_logic_cq(stream.stream_id)
         if stream.group is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime import errors
 from runtime.core.modes import LaunchBlocking as LaunchBlocking
+from runtime.errors.arguments import member
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -39,7 +40,7 @@ def from_environment() -> bool:
 def set_mode(stream: StreamPort, mode: LaunchBlocking) -> None:
     """Let launches in a stream wait or not, whatever the environment says; holds for launchers built later."""
     stream.check_open()
-    stream.blocking.mode = LaunchBlocking(mode)
+    stream.blocking.mode = member("set_launch_blocking", "mode", mode, LaunchBlocking)
     stream.drop_prepared()
 
 

@@ -59,6 +59,7 @@ def create_for_user(
     device = context.device
     if device.dropped:
         device.give_back_dropped()
+    device.runtime.read_once.look()
     wanted = _checked(device, flags)
     stream = create(
         context, flags=wanted & ~_INTERNAL, priority=max(0, min(priority, LOWEST_PRIORITY)), name=name, group=group,

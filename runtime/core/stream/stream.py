@@ -12,6 +12,7 @@ from chips.env import EncodeEnv, TaskIds
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.device import teardown
+from runtime.core.diagnostics.counters import TaskCounts
 from runtime.core.diagnostics.resource_report import creation_site
 from runtime.core.modes import FailureMode
 from runtime.core.modes import StreamFlag as StreamFlag
@@ -50,10 +51,11 @@ class Stream(NotCopied):
     """
 
     __slots__ = (
-        "__weakref__", "aborting", "aborts", "blocking", "bound", "branch", "closed", "context", "device", "env",
-        "epoch", "failure", "failure_mode", "flags", "group", "handle", "launchers", "lock", "lost_capture", "name",
-        "own_sink", "plugin", "priority", "queues", "read_head", "reports", "resources", "ring", "senders", "sends",
-        "sink", "sinks", "site", "sq_word", "stream_id", "tick", "tracer", "traits", "user_tag",
+        "__weakref__", "aborting", "aborts", "blocking", "bound", "branch", "closed", "context", "counts", "device",
+        "env", "epoch", "failure", "failure_mode", "flags", "group", "handle", "launchers", "lock", "lost_capture",
+        "name", "own_sink", "plugin", "priority", "queues", "read_head", "reports", "resources", "ring", "senders",
+        "sends", "sink", "sinks", "site", "sq_word", "stream_id", "synchronizes", "tick", "tracer", "traits",
+        "user_tag",
     )  # fmt: skip
 
     def __init__(
@@ -114,7 +116,11 @@ class Stream(NotCopied):
         self.epoch: EpochFlag = EpochFlag()
         """The epoch of prepared launches; it is blocked for ever once they are dropped."""
         self.blocked = context.failure.first is not None
-        self.tick: Callable[[], None] = (
+        self.counts = TaskCounts(ring)
+        """Its tasks by kind."""
+        self.synchronizes = 0
+        """How often the host has waited for it."""
+        self.tick: Callable[[], None] = self.counts.ticking(
             device.recycler.tick(self) if env.separate_recycle else partial(reclaim.try_recycle, self)
         )
         """What senders call every 64 entries."""
@@ -161,7 +167,10 @@ class Stream(NotCopied):
     def check_open(self) -> None:
         """Raise where the stream can take no call any more."""
         if self.closed:
-            raise dead_handle("stream", f"stream {self.stream_id} of device {self.device.user_id}")
+            raise dead_handle(
+                "stream", f"stream {self.stream_id} of device {self.device.user_id}",
+                self.device.runtime.handles.history(self.handle),
+            )
 
     def close(self, *, force: bool = False) -> None:
         """Wait for the tasks in it, then give queue and ids back. Closing twice does nothing.
@@ -227,6 +236,7 @@ class Stream(NotCopied):
             KernelFault, DeviceFault: a task failed; the first failure is raised once and then forgotten.
         """
         self.check_not_captured("synchronize of a stream")
+        self.synchronizes += 1
         sync.synchronize(self, timeout_ms)
 
     def settle(self, timeout_ms: int = -1) -> None:
@@ -285,7 +295,8 @@ class Stream(NotCopied):
         """
         if self.branch is not None:
             raise errors.fault(
-                "RT_ERROR_STREAM_CAPTURED", f"{call}: stream {self.stream_id} is being captured into a graph",
+                "RT_ERROR_STREAM_CAPTURED",
+                f"{call}: stream {self.stream_id} is being captured into {self.branch.told()}",
                 ee="EE1016" if posted else "", params=(call, "the stream is being captured") if posted else (),
                 hint="end the capture first",
             )

@@ -20,6 +20,7 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.exceptions import ExceptionInfo, ExceptionKind
 from runtime.core.diagnostics.fault_attribution import decide
+from runtime.core.stream.blocking import blocks
 from runtime.core.submission.reports import Halted
 from runtime.core.submission.ring import Finished, InnerTask, TaskInfo, run_callbacks
 
@@ -156,6 +157,9 @@ def _take(stream: StreamPort, cqe: Cqe, callbacks: deque[Finished]) -> None:
         _resume(stream, stream.reports.halted)
 
 
+_MAY_BE_ARGUMENTS = ("RT_ERROR_TSFW_AICORE_EXCEPTION", "RT_ERROR_TSFW_VECTOR_CORE_EXCEPTION")
+
+
 def _position(stream: StreamPort, cqe: Cqe) -> int | None:
     """Find the task: by (stream, id) on the older chips, by the reported head on v2."""
     if stream.counts_ids:
@@ -200,6 +204,9 @@ def _fault(
     known = stream.device.hal.task_failure(stream.device.device_id, stream.queues.sq_id)
     details = {"stream_id": stream.stream_id, "task_id": cqe.task_id, "position": position, "task": what,
                "error_type": cqe.error_type, "error_code": cqe.error_code, "submitted_at": site}  # fmt: skip
+    reported, cure = errors.device_code(outcome.code), known.cure if known else ""
+    if not cure and reported.internal in _MAY_BE_ARGUMENTS and (site or blocks(stream)):
+        cure = f"check buffer sizes, tiling data and block count of the launch{f' at {site}' if site else ''}"
     if inner is None:
         failed = f"{what} failed"
     else:
@@ -208,12 +215,12 @@ def _fault(
                     "captured_at": inner.captured_at, "inner_stream_id": inner.stream_id,
                     "inner_task_id": inner.task_id}  # fmt: skip
     fault = errors.fault(
-        errors.device_code(outcome.code).public,
+        reported.public,
         f"{failed} on stream {stream.stream_id} of device {stream.device.user_id} "
         f"(task id {cqe.task_id}, ring position {position}, error type {cqe.error_type:#x}, "
         f"error code {cqe.error_code:#x}){f', submitted at {site}' if site else ''}"
         f"{f': {known.what}' if known else ''}",
-        hint=known.cure if known else "", details=details,
+        hint=cure, details=details,
         family="" if owner is None or owner.inside is None else "ModelFault",
     )
     if inner is not None and inner.node is not None and not inner.captured_at:

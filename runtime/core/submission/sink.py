@@ -175,9 +175,13 @@ def group_exhausted(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeF
     )
 
 
-def group_interrupted(stream: StreamPort, info: TaskInfo | str) -> errors.RuntimeFault:
-    """Return the fault of a task that comes between two parts of a task group being recorded."""
+def group_interrupted(stream: StreamPort, info: TaskInfo | str, group: str) -> errors.RuntimeFault:
+    """Return the fault of a task that comes between two parts of a task group being recorded.
+
+    Args:
+        group: the group in words.
+    """
     return errors.fault(
-        "RT_ERROR_STREAM_TASKGRP_INTR", f"{info}: a task group is open on another stream of the capture",
+        "RT_ERROR_STREAM_TASKGRP_INTR", f"{info}: {group} is open on another stream of the capture",
         hint=f"end the task group before stream {stream.stream_id} goes on",
     )

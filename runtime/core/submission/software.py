@@ -38,6 +38,12 @@ def has_space(stream: StreamPort, count: int) -> bool:
     return stream.ring.submitted + count + reserve < DEPTH - 1
 
 
+def annotate_entries(stream: StreamPort, position: int, count: int) -> None:
+    """Tell tools that entries of a stream mean from now on what they say, whenever they reach the device."""
+    device = stream.device
+    device.hal.annotate(("entries", stream.stream_id), (device.device_id, position, count))
+
+
 class SoftwareSink(OwnSink):
     """Keeps the SQEs of one stream at their positions in `image`."""
 
@@ -65,7 +71,11 @@ class SoftwareSink(OwnSink):
 
     def commit(self, stream: StreamPort, sqes: bytes) -> None:
         """Copy the SQEs to their positions; no driver call, no doorbell."""
-        self.put(stream.ring.submitted - len(sqes) // SQE_BYTES, sqes)
+        count = len(sqes) // SQE_BYTES
+        position = stream.ring.submitted - count
+        self.put(position, sqes)
+        if stream.device.hal.listens:
+            annotate_entries(stream, position, count)
 
     def put(self, position: int, sqes: bytes) -> None:
         """Write SQEs at a position: the next, or those of a task that is there already."""

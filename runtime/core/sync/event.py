@@ -17,7 +17,7 @@ from runtime.core.sync.event_queries import EventQueries
 from runtime.core.sync.event_state import EventState
 from runtime.core.sync.recording import Recording
 from runtime.core.sync.signals import IdSignal, Signal
-from runtime.errors.arguments import check_same_runtime
+from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime
 from runtime.errors.not_copied import NotCopied
 
 if TYPE_CHECKING:
@@ -153,7 +153,11 @@ class Event(NotCopied):
         """
         state = self._state
         target = self.device.context.default_stream if stream is None else stream
-        usable = not (state.closed or target.closed) and target.device is self.device
+        try:
+            usable = not (state.closed or target.closed) and target.device is self.device
+        except AttributeError:
+            check_instance("Event.record", "stream", stream, self.device.stream_type, STREAMS)
+            raise
         if usable and state.means.short and self._try_record(target):
             return self
         state.check_open()
@@ -213,6 +217,7 @@ class Event(NotCopied):
         state = self._state
         if timeout_s is None and state.means.short and event_waits.try_wait(state, stream):
             return
+        check_instance("Event.wait", "stream", stream, self.device.stream_type, STREAMS)
         state.check_open()
         stream.check_open()
         check_same_runtime("wait for an event", stream.device, self)
@@ -243,6 +248,7 @@ class Event(NotCopied):
             NotSupported 207000: the event is renewed by each record, or only marks progress.
         """
         state = self._state
+        check_instance("Event.reset", "stream", stream, self.device.stream_type, STREAMS)
         state.check_open()
         stream.check_open()
         if state.renewed or not state.means.waitable:

@@ -116,6 +116,7 @@ class EventQueries:
         self._state.check_open()
         self._refuse_captured()
         sync.check_timeout(timeout_ms, "Event.synchronize")
+        self._state.device.tally.synchronizes += 1
         if not self.query():
             sync.wait(self.last_stream, self.reached(), timeout_ms, sync.EVENT_TIMEOUT)
 

@@ -160,7 +160,8 @@ class EventState:
     def check_open(self) -> None:
         """Raise where the event was closed, or its device was."""
         if self.closed:
-            raise dead_handle("event", f"event {self.label}")
+            history = self.device.runtime.handles.history(self.handle) if self.handle else ""
+            raise dead_handle("event", f"event {self.label}", history)
 
     def close(self) -> None:
         """Give everything up; tasks that are already queued keep the signal until they are done."""

@@ -128,7 +128,7 @@ class Label:
     def check_open(self) -> None:
         """Raise where it was closed."""
         if self.closed:
-            raise dead_handle("label", f"label {self.label_id}")
+            raise dead_handle("label", f"label {self.label_id}", self.device.runtime.handles.history(self.handle))
 
     def close(self) -> None:
         """Give the id back. Closing twice does nothing."""

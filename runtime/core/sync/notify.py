@@ -26,9 +26,10 @@ from runtime.core.sync.behind import free_behind
 from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
-from runtime.errors.arguments import check_same_runtime, whole
+from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime, member, whole
 from runtime.errors.closing import each
 from runtime.errors.not_copied import NotCopied
+from runtime.memory.ipc import process_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,10 +86,16 @@ class _Signal(NotCopied):
     def check_open(self, stream: Stream | None = None) -> None:
         """Raise where it was closed, or the stream was."""
         if self.closed:
-            raise dead_handle(self.what, f"{self.what} {self.notify_id}")
+            history = self.device.runtime.handles.history(self._handle) if self._handle else ""
+            raise dead_handle(self.what, f"{self.what} {self.notify_id}", history)
         if stream is not None:
             stream.check_open()
             check_same_runtime(self.what, stream.device, self)
+
+    def _check_stream(self, call: str, stream: Stream) -> None:
+        """Raise where it cannot be used in a stream."""
+        check_instance(call, "stream", stream, self.device.stream_type, STREAMS)
+        self.check_open(stream)
 
     def close(self) -> None:
         """Give it up; its id goes back when what is queued is done, waits for it included. Closing twice does nothing.
@@ -159,12 +166,15 @@ class Notify(_Signal):
 
     def record(self, stream: Stream) -> None:
         """Set the flag when the stream gets there."""
-        send = stream.sends.get(self._record_key)
+        try:
+            send = stream.sends.get(self._record_key)
+        except AttributeError:  # no stream
+            send = None
         if send is None or self.closed or not send():
             self._record(stream)
 
     def _record(self, stream: Stream) -> None:
-        self.check_open(stream)
+        self._check_stream("Notify.record", stream)
         task: Task = NotifyRecord(notify_id=self.notify_id)
         local = not self._import_name and stream.device is self.device
         if not local:
@@ -186,7 +196,7 @@ class Notify(_Signal):
 
     def wait(self, stream: Stream, timeout_s: int | None = None) -> None:
         """Let the stream wait for the flag and clear it; `timeout_s` None or 0 waits for ever."""
-        self.check_open(stream)
+        self._check_stream("Notify.wait", stream)
         limit_s = 0 if timeout_s is None else timeout_s
         limit_s = _word("Notify.wait", "timeout_s", limit_s)
         stream.submit(NotifyWait(notify_id=self.notify_id, timeout_s=limit_s), owner="notify wait")
@@ -223,15 +233,17 @@ class Notify(_Signal):
     def allow(self, pids: Iterable[int]) -> None:
         """Let processes open it by the name that `export` returned; their ids as the host numbers them."""
         self.check_open()
+        allowed = process_ids("Notify.allow", pids)
         name = self.export()
-        for pid in pids:
+        for pid in allowed:
             self._names(self.device).allow(name, pid)
 
     def allow_server(self, server: int, pids: Iterable[int]) -> None:
         """Let processes of another server of the super-pod open it; `server` is its super-pod device id."""
         self.check_open()
+        server, allowed = whole("Notify.allow_server", "server", server), process_ids("Notify.allow_server", pids)
         name = self.export()
-        for pid in pids:
+        for pid in allowed:
             self._names(self.device).allow_server(name, server, pid)
 
     def _give_back(self) -> None:
@@ -267,10 +279,10 @@ class CountNotify(_Signal):
 
     def record(self, stream: Stream, value: int, mode: RecordMode = RecordMode.STORE) -> None:
         """Change the counter when the stream gets there."""
-        self.check_open(stream)
+        self._check_stream("CountNotify.record", stream)
         value = _word("CountNotify.record", "value", value)
         task = CountNotifyRecord(
-            notify_id=self.notify_id, mode=_mode("CountNotify.record", RecordMode, mode), value=value
+            notify_id=self.notify_id, mode=member("CountNotify.record", "mode", mode, RecordMode), value=value
         )
         stream.submit(task, owner="count-notify record")
 
@@ -284,10 +296,10 @@ class CountNotify(_Signal):
             timeout_s: 0 waits for ever.
             clear: set the counter to 0 when the wait is over.
         """
-        self.check_open(stream)
+        self._check_stream("CountNotify.wait", stream)
         value, timeout_s = _word("CountNotify.wait", "value", value), _word("CountNotify.wait", "timeout_s", timeout_s)
         task = CountNotifyWait(
-            notify_id=self.notify_id, mode=_mode("CountNotify.wait", WaitMode, mode), value=value,
+            notify_id=self.notify_id, mode=member("CountNotify.wait", "mode", mode, WaitMode), value=value,
             timeout_s=timeout_s, clear=clear,
         )
         stream.submit(task, owner="count-notify wait")
@@ -331,13 +343,3 @@ def _word(call: str, name: str, value: int) -> int:
         )
     return value
 
-
-def _mode(call: str, kind: type[enum.IntEnum], mode: int) -> int:
-    try:
-        return kind(mode)
-    except ValueError:
-        known = ", ".join(f"{member.name} {member.value}" for member in kind)
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: mode {mode}; known are {known}", ee="EE1003",
-            params=(call, mode, "mode", known), hint=f"pass a member of {kind.__name__}",
-        ) from None

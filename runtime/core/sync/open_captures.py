@@ -66,6 +66,18 @@ class OpenCaptures:
             return anywhere is CaptureMode.GLOBAL or own is CaptureMode.THREAD_LOCAL
         return own in (CaptureMode.GLOBAL, CaptureMode.THREAD_LOCAL)
 
+    def cure(self) -> str:
+        """Say which mode would let the calling thread wait; asked where `__call__` has said that it must not."""
+        with self._lock:
+            mine = _strictest(self._threads.get(threading.get_ident(), {}))
+            others = any(modes[CaptureMode.GLOBAL] for thread, modes in self._threads.items()
+                         if thread != threading.get_ident())
+        ways = [] if mine in (None, CaptureMode.RELAXED) else ["begin this thread's capture in relaxed mode"]
+        if others and self._current.capture_mode is CaptureMode.GLOBAL:
+            ways.append("begin the other thread's capture in thread-local or relaxed mode")
+        exchange = "let this thread exchange its own mode for RELAXED (aclmdlRICaptureThreadExchangeMode) for the call"
+        return "; or ".join([*filter(None, [" and ".join(ways)]), exchange])
+
     def describe(self) -> str:
         """Return who captures, and how: for messages to those who must not wait."""
         with self._lock:

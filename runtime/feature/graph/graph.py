@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from runtime import errors
 from runtime.core.device import teardown
-from runtime.errors.arguments import whole_or_none
+from runtime.errors.arguments import check_instance, several, whole, whole_or_none
 from runtime.feature.graph import view
 from runtime.feature.graph.cost import Cost, cost_of
 from runtime.feature.graph.editing.graph_editing import GraphEditing, words_kept, words_of, wrong_kind
@@ -19,6 +19,7 @@ from runtime.feature.graph.recording.arguments import StagedArguments
 from runtime.feature.graph.recording.node import Node, NodeKind
 from runtime.feature.graph.recording.recording import GraphRecording
 from runtime.feature.graph.state import OF_STREAM, CaptureStatus, GraphState, has_software_queues
+from runtime.launch.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from runtime.core.process.context import Context
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph import ports
-    from runtime.launch.kernel import Kernel
 
 _EXECUTOR_CAPTURE = 5
 _UNCHANGED = (None, None, None, None)
@@ -234,10 +234,11 @@ class Graph(Model):
 
     def debug_json(self, flags: int = 0) -> str:
         """Return the debug form of the C API, a trace for Chrome's viewer; see `view.debug_json`."""
-        return view.debug_json(self, flags)
+        return view.debug_json(self, whole("debug_json", "flags", flags))
 
     def differences(self, other: Graph) -> list[view.Difference]:
         """Return what differs from this graph to another one, in order."""
+        check_instance("differences", "other", other, Captured, "pass another graph")
         return view.differences(self, other)
 
     def times(self, executed: Any) -> Mapping[Node, list[int]]:
@@ -269,10 +270,15 @@ class Graph(Model):
             InvalidArgument 107000: the node is of another kind. What is wrong with new values is raised before
                 anything is changed; a failure behind that makes the graph unusable.
         """
+        check_instance("graph.update", "node", node, Node, "pass one of graph.nodes")
+        if kernel is not None:
+            check_instance("graph.update", "kernel", kernel, Kernel, "pass a kernel from program.kernel(name)")
         blocks, value = whole_or_none("graph.update", "blocks", blocks), whole_or_none("graph.update", "value", value)
         editing = self.editing
         if args is not None or kernel is not None or blocks is not None:
-            given = None if args is None else tuple(args)
+            given = None
+            if args is not None:
+                given = several("graph.update", "args", args, object, "pass the kernel's arguments in a tuple")
             if given is not None and (kernel, blocks, value, enabled) == _UNCHANGED and editing.store(node, given):
                 return
             self._update_kernel(node, given, kernel, blocks)

@@ -87,7 +87,9 @@ def _go_on(stream: Stream) -> None:
     with stream.lock, stream.reports.lock:
         if not stream.keeps_tasks:
             stream.ring.reclaim(stream.ring.pending, device.release_arguments)
+            stream.counts.look()
             stream.ring.restart()
+            stream.counts.skip()
         stream.reports.give_up(stream.ring.reclaimed)
         stream.reports.expected.clear()
         stream.reports.halted = None

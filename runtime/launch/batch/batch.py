@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
-from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.prepared import sends_plainly
 from runtime.core.submission.ring import TaskInfo
+from runtime.errors.arguments import EVENTS, check_instance, whole
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES
 from runtime.launch.argument_check import check_slots, launch_words
 from runtime.launch.batch.many import table
@@ -60,6 +60,14 @@ def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -
         words = (*before, *own, *behind)
         struct.pack_into(f"<{len(words)}Q", image, at + lead, *words)
     return True
+
+
+def _check_event(call: str, event: object) -> None:
+    """Refuse what is neither an event nor a notify."""
+    from runtime.core.sync.event import Event
+    from runtime.core.sync.notify import CountNotify, Notify
+
+    check_instance(call, "event", event, (Event, Notify, CountNotify), EVENTS)
 
 
 def _none_packed(*_: Any) -> None:
@@ -130,11 +138,8 @@ class Batch:
         from runtime.launch.kernel import Kernel as Plain  # which loads this module's neighbours
 
         stream = self._stream
-        if not isinstance(kernel, Plain):
-            raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"batch: {kernel!r} is no kernel of a program",
-                hint="batches take kernels of program.kernel(name); launch others by themselves",
-            )
+        check_instance("batch", "kernel", kernel, Plain,
+                       "batches take kernels of program.kernel(name); launch others by themselves")
         kernel.check_launch(stream, blocks)
         words = sum(map(len, kernel.hidden_words())) + count
         task = replace(kernel.task(blocks, options), args_size=words * SLOT_BYTES)
@@ -153,6 +158,9 @@ class Batch:
         """Note a launch per row of arguments; see `Stream.launch_many`. Buffers in the rows are read at once."""
         import numpy as np
 
+        from runtime.launch.kernel import Kernel as Plain
+
+        check_instance("batch", "kernel", kernel, Plain, "pass a kernel from program.kernel(name)")
         rows = table(arguments, kernel.program.device)
         if not len(rows):
             return
@@ -215,6 +223,7 @@ class Batch:
 
     def record(self, event: Event | Notify) -> None:
         """Note the record of an event or notify."""
+        _check_event("Batch.record", event)
         event.check_open()
         check = getattr(event, "check_recordable", None)
         if check is not None:
@@ -223,6 +232,9 @@ class Batch:
 
     def wait(self, event: Event | Notify, timeout_s: int | None = None) -> None:
         """Note a wait; see `Stream.wait`."""
+        _check_event("Batch.wait", event)
+        if timeout_s is not None:
+            timeout_s = whole("Batch.wait", "timeout_s", timeout_s)
         event.check_open()
         check = getattr(event, "check_waitable", None)
         if check is not None:

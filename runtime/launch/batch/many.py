@@ -14,6 +14,7 @@ from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK
 from runtime.core.submission.runs import LONGEST_RUN, RunSender
+from runtime.errors.arguments import several
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, block_bytes, mover, take_block
 from runtime.launch.argument_check import check_slots
 from runtime.launch.slow_path import info_of
@@ -96,7 +97,9 @@ def table(arguments: Any, device: Any = None) -> NDArray[np.uint64]:
 def _from_rows(rows: Sequence[Sequence[Any]], device: Any) -> NDArray[np.uint64]:
     import numpy as np
 
-    words = [all_slots(row, device) for row in rows]
+    hint = "pass an array of 64-bit integers with a row per launch, or a list of rows"
+    rows = several("launch_many", "arguments", rows, object, hint)
+    words = [all_slots(several("launch_many", "a row of arguments", row, object, hint), device) for row in rows]
     if len({len(row) for row in words}) > 1:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", "launch_many: the rows take different numbers of 8-byte slots",

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chips.memory_rules import internal_flags
 from chips.tasks import CopyKind, MemcpyAsync
+from npuhal.words import count as counted
 from runtime import errors
 from runtime.core.submission.prepared import KEPT, prepare
 from runtime.driver.p2p import PeerDriver
-from runtime.errors.arguments import check_same_runtime
+from runtime.errors.arguments import check_same_runtime, whole
 from runtime.launch.capture_check import check_blocking, check_pageable, check_unbound
 from runtime.launch.copy import sync_copy as now
 from runtime.launch.copy import transfer
@@ -89,8 +90,8 @@ def check_capacity(call: str, capacity: int, count: int) -> None:
     """Refuse a copy of more bytes than the target holds: 107000 with EE1003."""
     if count > capacity:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {count} bytes do not fit a target of {capacity}", ee="EE1003",
-            params=(call, count, "count", f"(0, {capacity}]"),
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {counted(count, 'byte')} cannot go into a target of {capacity}",
+            ee="EE1003", params=(call, count, "count", f"(0, {capacity}]"),
             hint="the target must be at least as large as what is copied",
         )
 
@@ -111,7 +112,8 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     kinds = type(dst), type(src)
     send = stream.sends.get(kinds)
     if send is not None and dst.alive and src.alive and dst.device is src.device is stream.device:
-        at, to, count = src.address, dst.address, src.size if size is None else size
+        at, to = src.address, dst.address
+        count = src.size if size is None else size if type(size) is int else whole("copy", "size", size)
         fits = 0 < count <= _SHORT and count <= src.size and count <= dst.size
         if fits and at != to and send(at, to, count, (dst, src)):
             return
@@ -135,7 +137,7 @@ def plain_copy(stream: Stream, dst: Any, src: Any, size: int | None) -> tuple[_P
     plain = _PLAIN.get((type(dst), type(src)))
     if plain is None or not (dst.alive and src.alive and dst.device is src.device is stream.device):
         return None
-    count = src.size if size is None else size
+    count = src.size if size is None else whole("copy", "size", size)
     if not 0 < count <= _SHORT or count > src.size or count > dst.size or dst.address == src.address:
         return None
     return None if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream) else (plain, count)
@@ -153,8 +155,15 @@ def _check_reach(stream: Stream, end: End) -> None:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID",
             f"Stream.copy: device {mine.user_id} does not reach the memory of device {other.user_id} at "
-            f"{end.address:#x}", hint=f"call device({mine.user_id}).enable_peer_access({other.user_id}) first",
+            f"{end.address:#x}", hint=_reach(peers, mine.user_id, other),
         )
+
+
+def _reach(peers: PeerDriver, mine: int, other: Device) -> str:
+    """Say how a device comes to the memory of another one."""
+    if peers.can_access(other.driver.info.physical_id()):
+        return f"call runtime.device({mine}).enable_peer_access(runtime.device({other.user_id})) first"
+    return f"devices {mine} and {other.user_id} are not linked so that they could: copy through pinned host memory"
 
 
 def queue_copy(

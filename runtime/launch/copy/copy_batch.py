@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import CopyKind
 from npuhal import constants as c
 from npuhal.records import dataclass
+from npuhal.words import count
 from runtime import errors
 from runtime.driver.dma import CopyDriver
 from runtime.launch.copy import transfer
@@ -60,7 +61,8 @@ def check_counts(call: str, pairs: int, claims: int, *, queued: bool = False) ->
             params=(call, 0, "numAttrs", f"[1, {pairs}]"), hint="say where the ends lie",
         )
     if claims > pairs:
-        raise _disagree(call, "numAttrs", f"it is {claims} with {pairs} copies")
+        raise _disagree(call, "numAttrs", f"it is {claims} with {count(pairs, 'copy', 'copies')}",
+                        "pass no more attributes than copies")
     if pairs > MAX_PAIRS and not queued:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {pairs} pairs are more than {MAX_PAIRS}", ee="EE1003",
@@ -81,15 +83,15 @@ def assign(call: str, pairs: int, claims: Sequence[Claim], starts: Sequence[int]
         )
     for number, (earlier, later) in enumerate(pairwise(starts), 1):
         if later <= earlier or later >= pairs:
-            raise _disagree(call, f"attrsIndexes[{number}]", f"{later} is not between {earlier} and {pairs}")
+            raise _disagree(call, f"attrsIndexes[{number}]", f"{later} is not between {earlier} and {pairs}",
+                            "let the indices rise from 0: each is the first copy that its attribute is for")
     ends = (*starts[1:], pairs)
     return [claim for claim, start, end in zip(claims, starts, ends, strict=True) for _ in range(start, end)]
 
 
-def _disagree(call: str, what: str, why: str) -> errors.RuntimeFault:
+def _disagree(call: str, what: str, why: str, cure: str) -> errors.RuntimeFault:
     return errors.fault(
-        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {what}: {why}", ee="EE1017", params=(call, what, why),
-        hint="attributes rise from 0, one per run of copies",
+        "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {what}: {why}", ee="EE1017", params=(call, what, why), hint=cure,
     )
 
 
@@ -118,7 +120,8 @@ def directions(
 
 def _check_pair(call: str, pair: Pair, index: int) -> None:
     if not 0 < pair.size <= pair.capacity:
-        raise _disagree(call, "sizes", f"copy {index}: {pair.size} is not between 1 and {pair.capacity}")
+        raise _disagree(call, "sizes", f"copy {index}: {pair.size} is not between 1 and {pair.capacity}",
+                        "copy at least 1 byte, and at most what the target holds")
     for name, address in (("srcs", pair.src), ("dsts", pair.dst)):
         if not address:
             raise errors.fault(
@@ -133,7 +136,8 @@ def _direction(memory: MemoryDriver, call: str, pair: Pair, claim: Claim, index:
         found = locate(memory, address, exists=True) if memory.classifies else said
         real, claimed = _side(found), _side(said)
         if real is not claimed or (real is Location.DEVICE and found.device_id != said.device_id):
-            raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {found}, not {said}")
+            raise _disagree(call, f"copy {index}", f"its {end} {address:#x} lies in {found}, not {said}",
+                            "let the attribute say where the memory lies, or pass another address")
         sides.append(real)
     if sides[0] is sides[1]:
         raise errors.fault(

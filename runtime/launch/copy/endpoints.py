@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuhal.words import shown
 from runtime import errors
 from runtime.errors.arguments import whole
 from runtime.memory.buffer import Buffer
@@ -22,7 +23,7 @@ class End:
         self.keep, self.device, self.writable = keep, device, writable
 
     @classmethod
-    def of(cls, thing: Any, role: str) -> End:
+    def of(cls, thing: Any, name: str) -> End:
         """Return the end that an object is.
 
         Raises:
@@ -31,31 +32,31 @@ class End:
         if isinstance(thing, Buffer):
             thing.check_open()
             return cls(thing.address, thing.size, thing.location, thing, device=thing.device)
-        view = _bytes_of(thing, role)
+        view = _bytes_of(thing, name)
         return cls(_address_of(view), view.nbytes, Location.UNREGISTERED, view, writable=not view.readonly)
 
 
-def _bytes_of(thing: Any, role: str) -> memoryview:
+def _bytes_of(thing: Any, name: str) -> memoryview:
     try:
-        view = _view(_from_dlpack(thing, role) if _only_dlpack(thing) else thing)
+        view = _view(_from_dlpack(thing, name) if _only_dlpack(thing) else thing)
     except TypeError:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: cannot copy from or to {type(thing).__name__!r}; "
-            "expected a DeviceBuffer, a HostBuffer, an array or bytes",
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy: {name} is {shown(thing)}: cannot copy from or to "
+            f"{type(thing).__name__!r}; expected a DeviceBuffer, a HostBuffer, an array or bytes",
             hint="convert it with numpy.asarray(...)",
         ) from None
     except ValueError as error:  # NumPy: a dtype that the buffer protocol cannot express
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: {error}", hint="pass array.view('u1')"
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy: {name}: {error}", hint="pass array.view('u1')"
         ) from error
     if view.format == "O" or getattr(getattr(thing, "dtype", None), "hasobject", False):
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array holds Python objects, which mean nothing on a "
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy: {name}: the array holds Python objects, which mean nothing on a "
             "device", hint="convert it to numbers: array.astype('f4')",
         )
     if not view.c_contiguous:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the array is not contiguous in C order",
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy: {name}: the array is not contiguous in C order",
             hint="pass numpy.ascontiguousarray(array)",
         )
     return view
@@ -82,7 +83,7 @@ def _only_dlpack(thing: Any) -> bool:
     return False
 
 
-def _from_dlpack(tensor: Any, role: str) -> Any:
+def _from_dlpack(tensor: Any, name: str) -> Any:
     """Return a host tensor of another library as an array, without a copy."""
     import numpy as np
 
@@ -90,7 +91,7 @@ def _from_dlpack(tensor: Any, role: str) -> Any:
         return np.from_dlpack(tensor)
     except (BufferError, RuntimeError, ValueError) as error:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"copy {role}: the {type(tensor).__name__} cannot be read through DLPack: "
+            "ACL_ERROR_RT_PARAM_INVALID", f"copy: {name}: the {type(tensor).__name__} cannot be read through DLPack: "
             f"{error}", hint="pass a tensor in host memory, of a type that NumPy has: tensor.cpu()",
         ) from error
 
@@ -104,9 +105,9 @@ def _address_of(view: memoryview) -> int:
     return int(np.frombuffer(view, np.uint8).__array_interface__["data"][0])
 
 
-def size_of(source: Any) -> int:
+def size_of(source: Any, name: str = "src") -> int:
     """Return the size in bytes of what can be copied from; anything else is refused as a copy would refuse it."""
-    return End.of(source, "source").size
+    return End.of(source, name).size
 
 
 def ends(dst: Any, src: Any, size: int | None) -> tuple[End, End, int]:
@@ -115,10 +116,10 @@ def ends(dst: Any, src: Any, size: int | None) -> tuple[End, End, int]:
     Raises:
         InvalidArgument 107000: an end is no memory, freed, read-only, or too small.
     """
-    target, source = End.of(dst, "target"), End.of(src, "source")
+    target, source = End.of(dst, "dst"), End.of(src, "src")
     if not target.writable:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", "copy target: the memory is read-only", hint="copy into a writable array"
+            "ACL_ERROR_RT_PARAM_INVALID", "copy: dst is read-only memory", hint="copy into a writable array"
         )
     count = source.size if size is None else whole("copy", "size", size)
     if count < 0 or count > source.size or count > target.size:

@@ -45,19 +45,21 @@ def fill_words_now(context: Context, dst: int, word: int, count: int) -> None:
         context.device.memory.write(dst + start, word.to_bytes(4, "little") * (size // 4))
 
 
-def check_fill(call: str, device: Device, target: DeviceBuffer, value: int, size: int | None) -> tuple[int, int]:
+def check_fill(
+    call: str, device: Device, target: DeviceBuffer, value: int, size: int | None, name: str = "target"
+) -> tuple[int, int]:
     """Return the byte that a buffer is to be set to, and for how many bytes: `size`, or all.
 
     Raises:
         InvalidArgument 107000: it is no buffer, was freed, is too small or of another runtime; the value is no byte.
     """
-    check_instance(call, "target", target, Buffer, BUFFERS)
+    check_instance(call, name, target, Buffer, BUFFERS)
     target.check_open()
     check_same_runtime(call, device, target)
     byte, count = whole(call, "value", value), target.size if size is None else whole(call, "size", size)
     if not 0 <= byte <= _BYTE or not 0 <= count <= target.size:
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {count} of {target.size} bytes with {byte}",
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: size {count} of {target.size} bytes, value {byte}",
             hint="the value is one byte, the size at most the buffer's",
         )
     return byte, count

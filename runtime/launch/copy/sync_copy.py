@@ -17,6 +17,7 @@ _LEAST_BYTES = 2 << 20
 
 def copy(device: Device, dst: int, capacity: int, src: int, count: int) -> None:
     """Copy and wait; by the engine on chips whose driver leaves copies to it (property sdmaCopyMethod)."""
+    device.tally.copies_at_once += 1
     with span(device.runtime, "copy", bytes=count, device=device.user_id):
         if _by_engine(device, dst, src, count) and device.hal.has("halSdmaCopy"):
             CopyDriver(device.hal, device.device_id).by_sdma(dst, capacity, src, count)

@@ -30,6 +30,7 @@ from chips.binary.program import read_program
 from chips.binary.source import read_binary
 from npuhal.files import read_bytes
 from runtime import errors
+from runtime.errors.arguments import check_instance
 from runtime.launch.block import HostBlock
 from runtime.launch.options import PLAIN, LaunchOptions
 from runtime.launch.producers.values import REACHED, fits, misfit, pointer, unfit
@@ -159,6 +160,8 @@ class Library(Mapping[str, LibraryKernel]):
             NotSupported 207000: it has nothing for the device's chip.
         """
         device.check_open()
+        check_instance("load_library", "source", source, (str, Path, bytes, bytearray, memoryview),
+                       "pass the path of a host library, or its bytes")
         path = Path(source) if isinstance(source, (str, Path)) else None
         self.name = path.name if path is not None else "host library"
         try:

@@ -28,6 +28,7 @@ from chips.binary.producers.operators import (
 )
 from npuhal.files import read_bytes
 from runtime import errors
+from runtime.errors.arguments import several
 from runtime.launch.args import SLOT_BYTES
 from runtime.launch.block import HostBlock
 from runtime.launch.copy.fill import queue_fill
@@ -86,7 +87,7 @@ class TensorList:
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         """Take device arrays, or pairs of a buffer and a shape."""
-        self.tensors = tuple(tensors)
+        self.tensors = several("TensorList", "tensors", tensors, object, "pass a list of arrays or (buffer, shape)")
 
     def block(self, what: str, device: Any, element: str, strict: bool) -> bytes:
         """Return the description that a kernel reads."""
@@ -174,6 +175,10 @@ class Operator:
         kernel, device = self.kernel, self.kernel.program.device
         target = device.context.default_stream if stream is None else stream
         kernel.check_launch(target, blocks)
+        call, listed = f"launch of operator {self.name}", "pass a list of buffers"
+        inputs = several(call, "inputs", inputs, object, listed)
+        outputs = several(call, "outputs", outputs, object, listed)
+        contexts = several(call, "contexts", contexts, object, listed)
         with ExitStack() as held:
             try:
                 given_in = self._tensors("input", inputs, self.inputs, self.file.optional_inputs_keep_slots)

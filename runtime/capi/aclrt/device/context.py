@@ -47,7 +47,7 @@ def _live(acl: Acl, handle: int, problem: str, message: str) -> Context:
     try:
         return acl.runtime.handles.get(handle, Context)
     except errors.RuntimeFault as dead:
-        reason = "it was destroyed, or is no context"
+        reason = acl.runtime.handles.history(handle)
         params = ("use of a context", "context", reason) if message == "EE1017" else ("use of a context", reason)
         raise errors.fault(
             problem, f"context {handle:#x} cannot be used: {reason}", ee=message, params=params

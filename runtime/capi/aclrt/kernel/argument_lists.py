@@ -241,5 +241,5 @@ class ArgumentLists(threading.local):
         if own is None:
             return self._acl.runtime.handles.get(handle, ArgumentList)
         # the vendor's runtime looks among its own first, and the message of that stays for the next call that fails
-        self._acl.reports.note(dead_handle("argumentlist", f"handle {handle:#x}"))
+        self._acl.reports.note(dead_handle("argument list", f"handle {handle:#x}", "the list is one of shared memory"))
         return own

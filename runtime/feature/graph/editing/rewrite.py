@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Nop, SqeUpdate
 from runtime import errors
+from runtime.core.submission.software import annotate_entries
 from runtime.core.submission.submit import send
 from runtime.driver.queues import SQE_BYTES
 from runtime.feature.graph.execution.rings import software_sink
@@ -80,6 +81,8 @@ def write(
 ) -> None:
     """Put SQEs at a node's positions; `done` is called once nothing of the old ones will be read any more."""
     holder = node.stream
+    if holder.device.hal.listens:
+        annotate_entries(holder, node.position, node.count)
     sink = software_sink(holder)
     if sink is not None:
         address = graph.entry_address(holder, node.position)

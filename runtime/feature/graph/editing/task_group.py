@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from chips.tasks import FusionKernel
+from npuhal.words import count
 from runtime import errors
 from runtime.core.submission.ring import TaskInfo
 from runtime.core.submission.sink import Target, group_exhausted
@@ -31,7 +32,7 @@ def begin_group(stream: Stream) -> TaskGroup:
     """
     branch = _branch(stream, "begin of a task group")
     if branch.group is not None:
-        raise _status("begin of a task group", "a group is being recorded in the stream")
+        raise _status("begin of a task group", f"{branch.group.told()} is being recorded in the stream")
     graph = branch.graph
     branch.group = TaskGroup(branch)
     graph.recording.groups.append(branch.group)
@@ -49,7 +50,8 @@ def end_group(stream: Stream) -> TaskGroup:
     branch = _branch(stream, "end of a task group")
     group = branch.group
     if group is None:
-        raise _status("end of a task group", "no group is being recorded in the stream")
+        others = "".join(f"; {other.told()} is open" for other in branch.graph.recording.groups if other.recording)
+        raise _status("end of a task group", f"no group is being recorded in stream {stream.stream_id}{others}")
     branch.group, group.recording = None, False
     graph = branch.graph
     graph.recording.settle()
@@ -60,7 +62,8 @@ def end_group(stream: Stream) -> TaskGroup:
         )
     if not graph.recording.unhindered:
         raise errors.fault(
-            "RT_ERROR_STREAM_CAPTURE_INVALIDATED", "a captured task has failed, so that the group is not complete",
+            "RT_ERROR_STREAM_CAPTURE_INVALIDATED", f"{group.told()} is not complete, because a captured task has "
+            f"failed: {graph.recording.failed}",
             hint="see the error of that call, and capture again",
         )
     group.handle = graph.device.runtime.handles.add(group)
@@ -88,7 +91,7 @@ def begin_update(stream: Stream, group: TaskGroup) -> None:
     if _update_of(stream) is not None:
         raise _status(call, f"stream {stream.stream_id} is filling a group already", posted=True)
     if group.updater is not None:
-        raise _status(call, f"stream {group.updater.stream_id} is filling the group")
+        raise _status(call, f"stream {group.updater.stream_id} is filling {group.told()}")
     group.updater = stream
     stream.sinks.lay(UpdateSink(stream, group))
 
@@ -113,8 +116,9 @@ def end_update(stream: Stream, *, complete: bool = True) -> None:
     stream.sinks.lift(update)
     if complete and update.next < len(group.nodes):
         raise errors.fault(
-            "RT_ERROR_STREAM_TASKGRP_UPDATE", f"{update.next} kernels were launched for a group of "
-            f"{len(group.nodes)}", ee="EE1017",
+            "RT_ERROR_STREAM_TASKGRP_UPDATE",
+            f"{count(update.next, 'kernel was', 'kernels were')} launched in stream {stream.stream_id} for "
+            f"{group.told()}", ee="EE1017",
             params=("end of an update", "stream", "fewer tasks were launched than the group has"),
             hint="launch exactly the kernels that the group was recorded with",
         )

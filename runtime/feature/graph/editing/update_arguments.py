@@ -126,7 +126,7 @@ def _words(values: Any) -> np.ndarray[Any, Any]:
     table = np.asarray(values)
     if table.size and table.dtype.kind not in "iu":
         given = np.asarray(values, object).ravel().tolist()  # whole numbers as the caller has them
-        words = [whole("graph.update_arguments", "a value", each) % (1 << 64) for each in given]
+        words = [whole("graph.update_arguments", "an item of values", each) % (1 << 64) for each in given]
         table = np.array(words, np.uint64).reshape(table.shape)
     return table.astype(np.uint64, copy=False)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
+from npuhal.words import count
 from runtime import errors
+from runtime.core.diagnostics.resource_report import creation_site
 from runtime.core.process.handles import dead_handle
+from runtime.core.stream.stream import Stream
 from runtime.driver import resources as id_kinds
+from runtime.errors.arguments import STREAMS, check_instance
 from runtime.errors.not_copied import NotCopied
 from runtime.feature.graph.execution.model_execution import ModelExecution
 from runtime.feature.graph.model import model_streams
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
 
     from runtime.core.ports import StreamPort
     from runtime.core.process.context import Context
-    from runtime.core.stream.stream import Stream
     from runtime.core.sync.notify import Notify
     from runtime.feature.graph import ports
 
@@ -38,7 +41,8 @@ class Model(NotCopied):
 
     __slots__ = (
         "__weakref__", "_ready", "cache_ids", "closed", "context", "device", "ending", "execution", "handle",
-        "model_id", "name", "node_list", "operators", "resources", "stream_set", "texts", "watchers")  # fmt: skip
+        "model_id", "name", "node_list", "operators", "resources", "site", "stream_set", "texts",
+        "watchers")  # fmt: skip
 
     executor = _EXECUTOR_SCHEDULER
     """Who executes it, in messages to the task scheduler."""
@@ -71,6 +75,7 @@ class Model(NotCopied):
         self.ending = ModelEnd(self)
         self.execution = self._make_execution()
         self._ready = self.execution.ready
+        self.site = creation_site()
         self.handle: int = self.device.runtime.handles.add(self)
         context.models.add(self)
 
@@ -201,8 +206,12 @@ class Model(NotCopied):
             InvalidArgument 107000: the stream is itself in a model, or keeps its tasks where the chip cannot start a
                 model from such a stream.
         """
-        put = self._ready.get(stream)
+        try:
+            put = self._ready.get(stream)
+        except TypeError:  # it cannot even be a key
+            put = None
         if put is None or not put():
+            check_instance("launch of a graph", "stream", stream, Stream, STREAMS)
             self.execution.queue(stream)
 
     def execute_now(self, timeout_ms: int) -> None:
@@ -303,8 +312,9 @@ class Model(NotCopied):
     def check_open(self) -> None:
         """Raise where the model was closed."""
         if self.closed:
-            raise dead_handle("model", f"model {self.model_id}")
+            what = "graph" if self.captured else "model"
+            raise dead_handle(what, f"{what} {self.model_id}", self.device.runtime.handles.history(self.handle))
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{len(self.streams)} streams"
+        state = "closed" if self.closed else count(len(self.streams), "stream")
         return f"<model {self.name or self.model_id} of device {self.device.user_id}, {state}>"

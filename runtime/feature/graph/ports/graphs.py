@@ -87,6 +87,9 @@ class TaskGroup(Protocol):
     def handle(self) -> int:
         """The number by which the C API knows it; 0 while it is recorded."""
 
+    def told(self) -> str:
+        """Return in words which group this is: graph, stream, and where it was begun by whom."""
+
     def check(self, label: TaskInfo) -> None:
         """Refuse a task that it cannot take."""
 
@@ -113,6 +116,13 @@ class Recording(Protocol):
     @property
     def unhindered(self) -> bool:
         """Whether launches may take the fast path."""
+
+    @property
+    def failed(self) -> str:
+        """Why the capture has failed."""
+
+    def told(self) -> str:
+        """Return in words which graph is captured, from where on, by whom and how."""
 
     def settle(self) -> None:
         """Let all branches decide again whether launches may take the fast path."""

@@ -91,6 +91,11 @@ class Branch:
             recording=Recording(self.edge, record, make_node, self.graph.recording.spoil),
         )
 
+    def told(self) -> str:
+        """Return in words the graph, who captures it and how, and how the stream came into the capture."""
+        recording = self.graph.recording
+        return recording.told() + ("" if recording.origin is self else f"; the stream was {self.cause}")
+
     # -- tasks -----------------------------------------------------------------------------------------------------
 
     def take_arguments(self, size_bytes: int) -> ArgumentBlock:
@@ -161,7 +166,8 @@ class Branch:
         if recorded:
             raise errors.fault(
                 "RT_ERROR_STREAM_CAPTURE_ISOLATION",
-                f"{event!r} was recorded outside of the capture of stream {self.user.stream_id}", ee="EE1016",
+                f"{event!r} was recorded outside of the capture that stream {self.user.stream_id} is in, that of "
+                f"{self.told()}", ee="EE1016",
                 params=("wait for an event", "the event was recorded outside of the capture"),
                 hint="record it in a stream of the capture, or wait before the capture begins",
             )

@@ -7,13 +7,16 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
+from runtime.core.device.device import Device
 from runtime.core.diagnostics.resource_report import caller
+from runtime.errors.arguments import check_callable, check_instance, check_text, several, whole
 from runtime.feature.graph.recording import capture
+from runtime.launch.copy.endpoints import ends
+from runtime.launch.kernel import Kernel
 
 if TYPE_CHECKING:
     from runtime.core.sync.event import Event
     from runtime.feature.graph.graph import Graph
-    from runtime.launch.kernel import Kernel
 
 Submit = Callable[[Any], object]
 
@@ -33,6 +36,10 @@ class Step:
         return f"<step {self.name}, after {[step.name for step in self.after]}>"
 
 
+def _steps(call: str, after: Iterable[Step]) -> tuple[Step, ...]:
+    return several(call, "after", after, Step, "pass a list of steps: what add(), kernel() and copy() return")
+
+
 class GraphBuilder:
     """Collects steps; `instantiate` makes a graph of them. `steps` is a list that may be edited.
 
@@ -47,25 +54,32 @@ class GraphBuilder:
 
     def __init__(self, device: Any) -> None:
         """Collect steps for a device."""
+        check_instance("GraphBuilder", "device", device, Device, "pass a device from runtime.device(index)")
         self._device = device
         self.steps: list[Step] = []
 
     def add(self, submit: Submit, *, after: Iterable[Step] = (), name: str = "step") -> Step:
         """Add a step: a function that submits tasks to the stream that it is given."""
-        step = Step(name, submit, after)
+        check_callable("GraphBuilder.add", "submit", submit)
+        check_text("GraphBuilder.add", name=name)
+        step = Step(name, submit, _steps("GraphBuilder.add", after))
         self.steps.append(step)
         return step
 
     def kernel(self, kernel: Kernel, blocks: int, *arguments: Any, after: Iterable[Step] = ()) -> Step:
         """Add a launch."""
+        check_instance("GraphBuilder.kernel", "kernel", kernel, Kernel, "pass a kernel from program.kernel(name)")
+        blocks = whole("GraphBuilder.kernel", "blocks", blocks)
         return self.add(lambda stream: kernel.launch(stream, blocks, *arguments), after=after, name=kernel.name)
 
     def copy(self, dst: Any, src: Any, size: int | None = None, *, after: Iterable[Step] = ()) -> Step:
         """Add a copy between device buffers and pinned host buffers."""
+        ends(dst, src, size)
         return self.add(lambda stream: stream.copy(dst, src, size), after=after, name="copy")
 
     def host_function(self, function: Callable[..., object], *arguments: Any, after: Iterable[Step] = ()) -> Step:
         """Add a call of a Python function."""
+        check_callable("GraphBuilder.host_function", "function", function)
         return self.add(lambda stream: stream.host_function(function, *arguments), after=after, name="host function")
 
     def instantiate(self) -> Graph:

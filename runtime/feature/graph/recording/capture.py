@@ -72,11 +72,11 @@ def end(stream: Stream) -> Graph:
     if branch is not recording.origin:
         assert recording.origin is not None
         raise errors.fault(
-            "RT_ERROR_STREAM_CAPTURE_UNMATCHED", f"the capture began in stream {recording.origin.user.stream_id}, not "
-            f"in {stream.stream_id}", hint="end it in the stream where it began",
+            "RT_ERROR_STREAM_CAPTURE_UNMATCHED", f"end of a capture in stream {stream.stream_id}, which is captured "
+            f"into {branch.told()}", hint="end it in the stream where it began",
         )
     if recording.mode is not CaptureMode.RELAXED and recording.begun_by != threading.get_ident():
-        reason = f"thread {threading.get_ident()} tried to end a capture that thread {recording.begun_by} had begun"
+        reason = f"thread {threading.get_ident()} tried to end the capture of {recording.told()}"
         graph.abandon(reason)
         raise errors.fault(
             "RT_ERROR_STREAM_CAPTURE_WRONG_THREAD", f"{reason}; it is given up",

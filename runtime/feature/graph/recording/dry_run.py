@@ -133,6 +133,10 @@ class _Branch(Branch):
         self.group = self.last = None
         self.sqes = self.tasks = 0
 
+    def told(self) -> str:
+        """Return in words what the stream is in."""
+        return "a dry run of a capture"
+
     def ready(self) -> Stream:
         """Return the user's stream: what is submitted to it comes to `submit`."""
         return self.user

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from chips.tasks import TaskType
+from npuhal.words import count
 from runtime import errors
+from runtime.core.diagnostics.resource_report import creation_site
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -20,7 +23,7 @@ KERNELS = (TaskType.KERNEL_AICORE, TaskType.KERNEL_AIVEC)
 class TaskGroup:
     """Kernels that were captured between `begin_group` and `end_group`, in order."""
 
-    __slots__ = ("branch", "error", "handle", "nodes", "recording", "updater")
+    __slots__ = ("begun_by", "branch", "error", "handle", "nodes", "recording", "site", "updater")
 
     def __init__(self, branch: ports.Branch) -> None:
         self.branch = branch
@@ -31,6 +34,13 @@ class TaskGroup:
         self.updater: Stream | None = None
         """The stream whose launches replace its kernels."""
         self.handle = 0
+        self.site, self.begun_by = creation_site(), threading.current_thread()
+
+    def told(self) -> str:
+        """Return in words which group this is: graph, stream, and where it was begun by whom."""
+        owner, branch = self.begun_by, self.branch
+        return f"the task group of graph {branch.graph.model_id} with {count(len(self.nodes), 'kernel')}, begun in " \
+               f"stream {branch.user.stream_id} at {self.site} by thread {owner.name!r} ({owner.ident})"
 
     def check(self, label: TaskInfo) -> None:
         """Refuse what is no kernel: 507009 (EE1006); the end of the group fails then."""
@@ -40,7 +50,7 @@ class TaskGroup:
             raise self.error
 
     def __repr__(self) -> str:
-        return f"<task group of graph {self.branch.graph.model_id}, {len(self.nodes)} kernels>"
+        return f"<task group of graph {self.branch.graph.model_id}, {count(len(self.nodes), 'kernel')}>"
 
 
 def no_kernel(label: TaskInfo, what: str) -> errors.RuntimeFault:

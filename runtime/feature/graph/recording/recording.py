@@ -6,9 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from chips.tasks import TaskType
+from npuhal.words import a
 from runtime import errors
 from runtime.core.device import teardown
-from runtime.core.diagnostics.resource_report import caller
+from runtime.core.diagnostics.resource_report import caller, creation_site
 from runtime.core.stream import creation
 from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.sink import group_interrupted
@@ -51,14 +52,16 @@ class Invalidating:
 class GraphRecording:
     """The capture of one graph: its branches, and what was captured in them."""
 
-    __slots__ = ("_graph", "_users", "begun_by", "branches", "captured_events", "failed", "groups", "mode", "origin",
-                 "other_site", "sites")  # fmt: skip
+    __slots__ = ("_graph", "_users", "begun_at", "begun_by", "branches", "captured_events", "failed", "groups", "mode",
+                 "origin", "other_site", "sites")  # fmt: skip
 
     def __init__(self, graph: ports.Graph) -> None:
         self._graph = graph
         self.mode = CaptureMode.GLOBAL
         self.begun_by = 0
         """The thread that has begun the capture."""
+        self.begun_at = ""
+        """Where the program has begun it."""
         self.failed = ""
         """Why the capture has failed."""
         self.origin: Branch | None = None
@@ -78,9 +81,16 @@ class GraphRecording:
     def begin(self, stream: Stream, mode: CaptureMode) -> None:
         """Start the capture in a stream."""
         graph = self._graph
-        self.mode, graph.state = mode, GraphState.CAPTURING
+        self.mode, graph.state, self.begun_at = mode, GraphState.CAPTURING, creation_site()
         self.origin = self._join(stream, "where the capture began")
         self.begun_by = graph.context.open_captures.enter(mode)
+        graph.context.device.tally.captures += 1
+
+    def told(self) -> str:
+        """Return in words which graph is captured, from where on, by whom and how."""
+        begun = "" if self.origin is None else f", whose capture began in stream {self.origin.user.stream_id}"
+        return f"graph {self._graph.model_id}{begun} at {self.begun_at}, by thread {self.begun_by} in " \
+               f"{self.mode.name} mode"
 
     def branch_of(self, stream: Stream, call: str, event: EventPort) -> Branch:
         """Return a stream's branch of this graph, a new one if it is not captured.
@@ -98,11 +108,12 @@ class GraphRecording:
                     hint="use a stream from create_stream()",
                 )
             with self.invalidated_by_failure():
-                return self._join(stream, f"pulled into the capture by a {call}, {event!r}")
+                return self._join(stream, f"pulled into the capture by {a(call)} at {creation_site()}, {event!r}")
         if branch.graph is not self._graph:
             conflict = errors.fault(
                 "RT_ERROR_STREAM_CAPTURE_CONFLICT",
-                f"{call}: stream {stream.stream_id} is captured into another graph than the event",
+                f"{call}: stream {stream.stream_id} is captured into {branch.told()}; the event is of {self.told()}; "
+                "both captures are spoiled",
                 hint="keep the events of different captures apart",
             )
             for graph in (self._graph, branch.graph):
@@ -172,7 +183,7 @@ class GraphRecording:
                 group.check(label)
                 return
         for group in self.open_groups:
-            group.error = group_interrupted(user, label)
+            group.error = group_interrupted(user, label, group.told())
             raise group.error
 
     def note(
@@ -223,7 +234,7 @@ class GraphRecording:
             )
         if self.open_groups:
             raise errors.fault(
-                "RT_ERROR_STREAM_TASKGRP_STATUS", "a task group is still being recorded",
+                "RT_ERROR_STREAM_TASKGRP_STATUS", f"{self.open_groups[0].told()} is still being recorded",
                 hint="end the group before the capture",
             )
         assert self.origin is not None

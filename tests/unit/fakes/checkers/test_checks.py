@@ -257,7 +257,7 @@ def test_a_kernel_that_reaches_too_far(checked: Rig) -> None:
     report = only(checked)
     assert report.check == "bounds"
     assert "kernel 'copy'" in report.message
-    assert "1 bytes more" in report.message
+    assert "1 byte more" in report.message
 
 
 def test_padding_belongs_to_nobody(checked: Rig) -> None:

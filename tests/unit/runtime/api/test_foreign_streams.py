@@ -78,7 +78,7 @@ def test_arrays_in_and_out(device: Device) -> None:
 
 def test_arrays_that_do_not_fit(device: Device) -> None:
     buffer = device.upload(np.zeros(6, "f4"))
-    with pytest.raises(errors.InvalidArgument, match=r"6 items of float32 have no shape \(4, 2\)"):
+    with pytest.raises(errors.InvalidArgument, match=r"6 elements have no shape \(4, 2\)"):
         device.download(buffer, "f4", (4, 2))
     with pytest.raises(errors.InvalidArgument, match="no whole number"):
         device.download(buffer.view(0, 5), "f4")

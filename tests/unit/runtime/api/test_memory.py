@@ -133,7 +133,7 @@ def test_copies_between_cards_need_peer_access_in_the_right_direction(machine: A
     with two.create_stream() as stream:
         with pytest.raises(errors.InvalidArgument, match="device 1 does not reach the memory of device 0") as caught:
             stream.copy(target, source)
-        assert "enable_peer_access(0)" in caught.value.hint
+        assert "enable_peer_access(runtime.device(0))" in caught.value.hint
         one.enable_peer_access(two)
         with pytest.raises(errors.InvalidArgument, match="does not reach"):
             stream.copy(target, source)

@@ -154,7 +154,7 @@ def test_fixing_another_soc(api: Caller) -> None:
     ],
 )
 def test_the_reason_of_a_failed_opening_is_told_once(api: Caller, call: str, answer: str, told: str) -> None:
-    api.acl.runtime.hal.fake.faults.on_call(call, answer)
+    api.acl.runtime.hal.fake.faults.on_call(call, answer, times=0)
     assert api.acl.call("aclrtSetDevice", deviceId=1) == 507033
     first, *_ = api.acl.call("aclGetRecentErrMsg").splitlines()
     assert "device 1 cannot be opened" in first

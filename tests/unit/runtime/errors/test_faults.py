@@ -44,14 +44,16 @@ def test_a_user_message_is_the_text_when_none_is_given() -> None:
     assert errors.user_text(problem).startswith("EE1003: rtMalloc: size is 0")
 
 
-def test_an_own_text_stays_and_the_message_posts_it_when_no_parameters_are_given() -> None:
-    problem = errors.fault(107027, "stream 3 is captured", ee="EE1016")
+@pytest.mark.parametrize("params", [(), ("synchronize", "stream 3 is captured")])
+def test_the_c_api_says_what_the_error_says_behind_the_number_of_its_message(params: tuple[str, ...]) -> None:
+    problem = errors.fault(107027, "stream 3 is captured", ee="EE1016", params=params)
     assert problem.message == "stream 3 is captured"
-    assert errors.user_text(problem).startswith("EE1016: stream 3 is captured.")
+    assert errors.user_text(problem) == f"EE1016: {problem}"
 
 
-def test_without_a_message_nothing_is_posted() -> None:
-    assert errors.user_text(errors.fault(207000)) == ""
+def test_without_a_message_the_text_is_the_error() -> None:
+    problem = errors.fault(207000, "no such thing on this chip")
+    assert errors.user_text(problem) == str(problem)
 
 
 def test_an_unknown_message_number_is_refused() -> None:

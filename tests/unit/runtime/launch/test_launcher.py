@@ -365,7 +365,7 @@ def test_wrong_counts_and_arguments_are_refused_before_anything_is_taken(device:
     launch = make_kernel("strict", arguments=2).bind(stream, 1)
     before = blocks_of(device)
     for arguments, message in (
-        ((1,), "takes 2 arguments, 1 were given"), ((1, 2, 3), "takes 2 arguments, 3 were given"),
+        ((1,), "takes 2 arguments, 1 was given"), ((1, 2, 3), "takes 2 arguments, 3 were given"),
         ((1, 2.5), "no fixed size"), ((1, None), "cannot be a kernel argument"), ((1 << 65, 0), "does not fit 64 bits"),
         ((np.zeros(4), 0), "host memory"), (("x", 0), "cannot be a kernel argument"),
     ):

@@ -148,12 +148,13 @@ def test_a_reset_that_fails_leaves_the_device_usable(machine: Runtime, monkeypat
 
 
 def test_a_device_that_does_not_open_says_why_and_can_be_tried_again(machine: Runtime) -> None:
-    machine.hal.fake.faults.on_call("halDeviceOpen", "DRV_ERROR_BUSY")
+    machine.hal.fake.faults.on_call("halDeviceOpen", "DRV_ERROR_BUSY", times=0)
     with pytest.raises(errors.DeviceUnavailable, match=r"device 1 cannot be opened: .*halDeviceOpen") as caught:
         machine.set_device(1)
     assert caught.value.code == 507033
     assert machine.slots[1].references == 0
     assert machine.find_context() is None
+    machine.hal.fake.faults.clear()
     assert machine.set_device(1).user_id == 1
 
 

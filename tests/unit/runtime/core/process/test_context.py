@@ -100,7 +100,7 @@ def test_a_thread_without_a_context_is_told_who_it_is_and_what_there_is(machine:
     thread.join(10)
     assert "thread 'reader'" in messages[0]
     assert f"the primary context {machine.slots[1].primary.handle:#x} of device 1" in messages[0]
-    assert "set_device(0) in it" in messages[0]
+    assert "set_device(1) in it" in messages[0]
 
 
 def test_threads_on_one_device_share_its_context(machine: Runtime) -> None:

@@ -117,7 +117,7 @@ def test_a_change_of_the_sink_drops_prepared_launches(stream: Stream) -> None:
 
 def test_faults_of_task_groups(stream: Stream) -> None:
     assert group_exhausted(stream, "kernel k").code == 507000
-    assert group_interrupted(stream, "kernel k").code == 107034
+    assert group_interrupted(stream, "kernel k", "a group").code == 107034
 
 
 def test_the_pool_grows_to_its_limit_and_no_further() -> None:

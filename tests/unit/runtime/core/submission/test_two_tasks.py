@@ -149,7 +149,7 @@ def test_what_bars_an_execution_is_seen(device: Device, stream: Stream, graph: G
     stream.synchronize()
     assert ran == [7, 7]
     graph.close()
-    with pytest.raises(errors.InvalidArgument, match="model"):
+    with pytest.raises(errors.InvalidArgument, match="graph"):
         graph.launch(stream)
 
 

@@ -38,7 +38,7 @@ def test_anything_contiguous_can_be_copied(device: Device, source: Any) -> None:
         (5, "or to 'int'; expected"),
         (np.zeros((8, 16), "u1")[:, ::2], "not contiguous"), (np.zeros((2, 3), order="F"), "not contiguous in C order"),
         (np.array([object()]), "Python objects"), (np.array([(1, None)], [("a", "i4"), ("b", "O")]), "Python objects"),
-        (np.array(["2020"], "M8[D]"), "copy source"),
+        (np.array(["2020"], "M8[D]"), "copy: (data|src)"),
     ],
     ids=["dict", "list", "None", "int", "strided", "Fortran", "objects", "objects in records", "dates"],
 )  # fmt: skip
@@ -169,6 +169,6 @@ def test_descriptors_go_back_whether_the_copy_ran_or_not(machine: Runtime, devic
 
 
 def test_a_download_is_a_whole_number_of_items(device: Device) -> None:
-    with pytest.raises(errors.InvalidArgument, match=r"10 bytes are no whole number of float32 items"):
+    with pytest.raises(errors.InvalidArgument, match=r"a buffer of 10 bytes holds no whole number of float32 items"):
         device.download(device.alloc(10), "f4")
     assert device.download(device.upload(np.ones((2, 2), "f4")), "f4").tolist() == [1.0] * 4

@@ -525,7 +525,7 @@ def test_what_is_no_stream_is_named(load: Load, stream: Stream) -> None:
         for launch in (kernel[1], kernel.kernel[1]):
             with pytest.raises(errors.InvalidArgument, match="it must be a Stream"):
                 launch(None, None, None, 1, stream=wrong)
-    with pytest.raises(errors.InvalidArgument, match="no kernel of a program"):
+    with pytest.raises(errors.InvalidArgument, match="it must be a Kernel"):
         stream.batch().launch(kernel, 1, None, None, None, 1)  # type: ignore[arg-type]
 
 

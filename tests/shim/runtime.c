@@ -50,6 +50,7 @@ static void copies(void) {
     CHECK(aclrtFree(device));
     CHECK(aclrtDestroyStream(queue));
     printf("freed twice: %d\n", aclrtFree(device) != 0);
+    aclGetRecentErrMsg();
     aclError code = aclrtSetDevice(99);
     const char *message = aclGetRecentErrMsg(), *name = aclrtGetSocName();
     printf("%d: %.30s; the name %s\n", code, message ? message : "", name == aclrtGetSocName() ? "stays" : "moves");

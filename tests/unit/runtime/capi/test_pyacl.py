@@ -186,7 +186,7 @@ def test_npuhal_run(tmp_path: Path) -> None:
     assert ended.returncode == 3
     missing = subprocess.run([*command[:-3], "nowhere.py"], capture_output=True, text=True, timeout=250)
     assert missing.returncode == 2
-    assert "no script 'nowhere.py'" in missing.stderr
+    assert "cannot open 'nowhere.py'" in missing.stderr
 
 
 def test_described_copies_and_failed_memory(acl: Any) -> None:

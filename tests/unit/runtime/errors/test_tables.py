@@ -53,7 +53,7 @@ def test_every_family_of_the_tree_is_used_by_a_code() -> None:
         for name in errors.__all__
         if isinstance(kind := getattr(errors, name), type) and issubclass(kind, errors.RuntimeFault)
     }
-    assert used == defined
+    assert used | {"ModelFault"} == defined  # a task that fails inside a model raises that one, whatever its code
 
 
 @pytest.mark.parametrize(

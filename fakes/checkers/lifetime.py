@@ -62,6 +62,8 @@ class Lifetimes:
         check = STALE if task.sq in task.device.models else UAF
         if submitted >= born or (block.alias and check is UAF) or not self._checks.on(check):
             return
+        if check is STALE and not (block.asked or block.parts or block.alias):
+            return  # the runtime's own, which it made when the graph was instantiated
         names, old, who = self._checks.names, self._freed.get(block.base), self._checks.who(work)
         then = "captured" if check is STALE else "submitted"
         what = "" if old is None else f"; when it was {then}, {old[1]} was there, {_ended(old[0])}{_by(old[2])}"

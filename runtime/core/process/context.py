@@ -216,6 +216,8 @@ class Context(NotCopied):
         self.device.tally.synchronizes += 1
         deadline = time.monotonic() + timeout_ms / 1000
         for stream in self.all_streams():
+            if stream.closed:
+                continue  # it was dropped, and given back while another one was waited for
             left_ms = timeout_ms if timeout_ms < 0 else max(1, math.ceil((deadline - time.monotonic()) * 1000))
             try:
                 sync.synchronize(stream, left_ms)

@@ -101,7 +101,7 @@ class HandleTable:
                 what = _told(gone.kind, gone.number, gone.device)
                 return f"it was {what}{where}" + ("" if where else f", destroyed before; {VARIABLE}=1 tells where")
         if 0 < index < len(self._objects) and handle >> _INDEX_BITS <= self._generations[index]:
-            return "what it stood for was destroyed long ago"
+            return "what it stood for was destroyed or dropped before"
         return _NEVER
 
     def keep(self, handle: int) -> int:

@@ -277,7 +277,7 @@ static void apply(shim_region *shared) {
     uint64_t to = atomic_load(&shared->published);
     const shim_mapping *ring = (const shim_mapping *)((char *)shared + shared->mappings);
     for (uint64_t n = atomic_load(&shared->applied); n != to; n++) {
-        const shim_mapping *it = &ring[n % shared->room];
+        const shim_mapping *it = &ring[n % shared->most_mappings];
         char path[64];
         int file = -1;
         if (it->file >= 0) {

@@ -39,7 +39,7 @@ class Header(ctypes.Structure):
     _fields_ = (
         ("magic", ctypes.c_uint32), ("slots", ctypes.c_uint32), ("slot_bytes", ctypes.c_uint64),
         ("base", ctypes.c_uint64), ("memory", ctypes.c_uint64), ("bytes", ctypes.c_uint64),
-        ("mappings", ctypes.c_uint64), ("slots", ctypes.c_uint64), ("refused", ctypes.c_uint32),
+        ("mappings", ctypes.c_uint64), ("most_mappings", ctypes.c_uint64), ("refused", ctypes.c_uint32),
         ("server", ctypes.c_int32), ("flags", ctypes.c_uint32), ("opened", ctypes.c_uint32),
         ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64), ("posts", ctypes.c_uint64),
         ("posts_bytes", ctypes.c_uint64),
@@ -76,7 +76,7 @@ class Region:
         header.posts, header.posts_bytes = posts, POSTS_BYTES
         header.epoch = 1
         header.slots, header.slot_bytes, header.base = SLOTS, SLOT_BYTES, base
-        header.memory, header.bytes, header.mappings, header.slots = memory, size, slots, _MAPPINGS
+        header.memory, header.bytes, header.mappings, header.most_mappings = memory, size, slots, _MAPPINGS
         header.refused, header.server, header.flags = refused, os.getpid(), WANTS_SITES if wants_sites else 0
         header.magic = MAGIC
 

@@ -27,7 +27,7 @@ typedef struct {
     uint64_t slot_bytes;
     uint64_t base;             /* where the server has mapped this file */
     uint64_t memory, bytes;    /* addresses of the machine: the same in both processes */
-    uint64_t mappings, room;   /* offset of the ring of mapping changes in this file, and its entries */
+    uint64_t mappings, most_mappings;   /* offset of the ring of mapping changes in this file, and its entries */
     uint32_t refused;          /* what a call answers that cannot be made */
     int32_t server;            /* process id */
     _Atomic uint32_t flags;

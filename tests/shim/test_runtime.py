@@ -27,7 +27,7 @@ CHIPS = {"ascend910b3": "Ascend910B3", "ascend950": "Ascend950PR_9599"}
 def test_copies_events_callbacks_graphs_and_threads(run_acl: Run, soc: str) -> None:
     assert run_acl(f"fake://{soc}", "all").stdout.splitlines() == [
         f"1 cards of {CHIPS[soc]}", "from the program, from the program", "memory 1", "freed twice: 1",
-        "107001: EE1003: set_device: device is ; the name stays", "recorded 1, time 1", "called 2 in another thread",
+        "107001: EE1003: device 99: valid are 0; the name stays", "recorded 1, time 1", "called 2 in another thread",
         "called 7 in the subscribed thread", "abc 1 replayed, status 1", "threads 8",
     ]  # fmt: skip
 

@@ -153,10 +153,11 @@ class Device(NotCopied):
                 self.control_stream: Stream = self.primary_stream
                 if self.chip.has("DEVICE_CTRL_SQ"):
                     self.control_stream = self._own_stream(StreamFlag.PRIMARY_DEFAULT, "control", control=True)
-                self.core_counts = self.driver.core_counts()
-                self.core_limits = CoreLimits(self.core_counts)
                 with uncounted(self.own_streams):
-                    self.scheduler: TaskScheduler = TaskScheduler(self, undo)
+                    self.scheduler: TaskScheduler = TaskScheduler(self)
+                    self.core_counts = self.driver.core_counts()
+                    self.core_limits = CoreLimits(self.core_counts)
+                    self.scheduler.begin(undo)
         except BaseException:
             with contextlib.suppress(errors.RuntimeFault):  # what went wrong first says more
                 undo.close()

@@ -26,18 +26,24 @@ class TaskScheduler:
 
     __slots__ = ("_device", "_error_ring", "aicpu_monitor_off", "features")
 
-    def __init__(self, device: DevicePort, undo: ExitStack) -> None:
-        """Tell it what it must know: the device's own streams are there, and empty.
+    _error_ring: ErrorRing
 
-        Args:
-            undo: takes the steps that end what was begun.
-        """
+    def __init__(self, device: DevicePort) -> None:
+        """Ask what it is: the device's own streams are there, and empty."""
         self._device = device
         self.features: frozenset[str] = frozenset()
         """What it can do, by the names of `driver.queues.scheduler.CAPABILITIES`."""
         self.aicpu_monitor_off = False
         """Whether STARS alone watches how long AICPU kernels take."""
         self._find_out()
+
+    def begin(self, undo: ExitStack) -> None:
+        """Tell it what it must know, once the device's cores are counted.
+
+        Args:
+            undo: takes the steps that end what was begun.
+        """
+        device = self._device
         self._error_ring = ring = ErrorRing(device.memory, int(device.chip.prop("ringbufSize")))
         undo.callback(ring.close)
         self._announce_error_ring()

@@ -150,7 +150,7 @@ def test_leak(npu):
     kept.append(npu.alloc(4096))
 
 def test_forgotten_stream(npu):
-    npu.create_stream()
+    kept.append(npu.create_stream())
 
 def test_dropped_buffers_are_no_leak(npu):
     npu.alloc(4096)
@@ -201,7 +201,7 @@ def test_pyacl_lands_there(npu):
 
 def test_a_failure_shows_what_is_open_without_an_error_of_its_own(npu):
     held = npu.alloc(64)
-    other = npu.create_stream(name="forgotten")
+    kept.append(npu.create_stream(name="forgotten"))
     assert not held
 """
 
@@ -285,7 +285,7 @@ first = []
 def test_set_up(model, npu_module):
     kernel, ones, stream = model
     first.append(npu_module)
-    npu_module.create_stream(name="forgotten")
+    first.append(npu_module.create_stream(name="forgotten"))
     npu_module.hal.fake.faults.out_of_memory_from = 1 << 20
 
 def test_again(model, npu_module, npu, npu_reports):

@@ -226,7 +226,7 @@ def test_a_kernel_file_is_the_last_step_and_goes_through_the_runtime() -> None:
 
 
 def test_a_file_that_is_not_there_is_refused_before_anything_is_probed() -> None:
-    with pytest.raises(UsageError, match="cannot open '/nowhere/k.o'"):
+    with pytest.raises(UsageError, match=r"cannot open '/nowhere/k\.o'"):
         doctor.run(arguments(elf=Path("/nowhere/k.o")), Output(io.StringIO()))
 
 

@@ -10,6 +10,7 @@ from unittest import mock
 
 from runtime.capi import pyacl
 from runtime.capi.pyacl.binding import process
+from runtime.core.process import lifetime
 
 URLS = tuple(f"{tier}://{soc}?devices=2" for tier in ("fake", "fake-abi") for soc in ("ascend910b3", "ascend310b1"))
 
@@ -22,11 +23,13 @@ def opened(url: str, **variables: str) -> Iterator[Any]:
     """Yield the module on the machine behind `url`; nothing is initialised. The process is left afterwards."""
     with mock.patch.dict(os.environ, {"NPUHAL_URL": url, **variables}):
         _forget()
+        lifetime.shutdown(force=True)
         own = process()
         try:
             yield pyacl.module()
         finally:
             own.close()
+            lifetime.shutdown(force=True)
             _forget()
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import npuhal
-from npuhal.replay import replay
 from npuhal.trace import load
 from runtime.cli import main
 
@@ -120,6 +118,17 @@ def test_a_recording_is_replayed_until_the_machine_answers_otherwise(
 
 DEMO = "import os, sys; from runtime.cli import main; sys.exit(main(['demo', '--url', os.environ['NPUHAL_URL']]))"
 
+# A process of its own, as the recorded program was.
+REPLAY = """
+import sys, npuhal
+from npuhal.replay import replay
+from npuhal.trace import load
+hal = npuhal.open_hal(sys.argv[1])
+done = replay(load("a"), hal)
+print(done.divergence, done.replayed, done.skipped, list(hal.fake.problems))
+hal.close()
+"""
+
 
 @pytest.mark.parametrize(
     "machine",
@@ -131,15 +140,13 @@ DEMO = "import os, sys; from runtime.cli import main; sys.exit(main(['demo', '--
 def test_a_recording_of_the_demo_is_replayed_to_its_end(machine: str, tmp_path: Path) -> None:
     done = trace(tmp_path, "--url", f"fake://{machine}", "-o", "t.json", "--hal", "a", "job.py", script=DEMO)
     assert done.returncode == 0, done.stderr
-    calls = load(tmp_path / "a")
-    hal = npuhal.open_hal(f"fake://{machine}{'&' if '?' in machine else '?'}kernels=noop")
-    try:
-        outcome = replay(calls, hal)
-        said = list(hal.fake.problems)
-    finally:
-        hal.close()
-    assert outcome.divergence is None
-    assert (outcome.replayed, outcome.skipped, said) == (len(calls), [], [])
+    url = f"fake://{machine}{'&' if '?' in machine else '?'}kernels=noop"
+    again = subprocess.run(
+        [sys.executable, "-c", REPLAY, url], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[4])},
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == f"None {len(load(tmp_path / 'a'))} [] []\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["nowhere.py"], ["--diff", "nowhere", "nowhere"], ["--replay", "nowhere"]])

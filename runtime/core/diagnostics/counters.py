@@ -112,12 +112,9 @@ class TaskCounts:
         if tasks != entries:  # some take several entries, which all have their task's number
             ids = [ring.id_at((first + step) % ring.depth) for step in range(entries)]
             owners = [owner for step, owner in enumerate(owners) if not step or ids[step] != ids[step - 1]]
-        one = owners[0]
-        if owners.count(one) == len(owners):  # the usual case, and the fastest
-            self.kinds[_kind(one)] += len(owners)
-            return
-        for owner in owners:
-            self.kinds[_kind(owner)] += 1
+        known = dict(zip(map(id, owners), owners, strict=True))  # few, however many tasks: names are asked once of each
+        for number, count in Counter(map(id, owners)).items():
+            self.kinds[_kind(known[number])] += count
 
 
 def _numbers(ring: TaskRing) -> int:

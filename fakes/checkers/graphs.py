@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 CURE = "A graph keeps the addresses it was captured with: keep that memory, or capture again"
 _EXECUTE = "model_execute"
-_OF_BRANCHES = ("capture_condition", "capture_jump_back")
-"""Layouts of programs that read where the queues of branches are from memory, which the runtime fills later."""
 _ARGUMENTS = ("param", "aic_param", "aiv_param")
 """Fields of kernel entries that point to their arguments."""
 _UNIT = 64
@@ -76,8 +74,6 @@ class Graphs:
         """
         if known is None or task.sq not in task.device.models:
             return None if known is None else known.stamp.tick
-        if task.layout in _OF_BRANCHES:
-            return self._sent.get(task.sq)
         step, memory = known.stamp.tick, self._checks.machine.memory
         for address, size, how in task.touched or ():
             block = memory.find(address) if how == ARGUMENTS else None

@@ -112,11 +112,10 @@ class TaskCounts:
         if tasks != entries:  # some take several entries, which all have their task's number
             ids = [ring.id_at((first + step) % ring.depth) for step in range(entries)]
             owners = [owner for step, owner in enumerate(owners) if not step or ids[step] != ids[step - 1]]
-        halves = owners[::2], owners[1::2]
-        if all(half.count(half[0]) == len(half) for half in halves if half):  # one or two, again and again
+        halves = [half for half in (owners[::2], owners[1::2]) if half]
+        if all(half.count(half[0]) == len(half) for half in halves):  # one or two, again and again
             for half in halves:
-                if half:
-                    self.kinds[_kind(half[0])] += len(half)
+                self.kinds[_kind(half[0])] += len(half)
             return
         known = dict(zip(map(id, owners), owners, strict=True))  # few, however many tasks: names are asked once of each
         for number, count in Counter(map(id, owners)).items():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.tiers.null import NullApi
 from npuhal import constants as c
+from npuhal.api import held
 from npuhal.compiler import BuildError, compile_library
 from npuhal.errors import BadUrl
 
@@ -57,6 +58,10 @@ class CompiledNullApi(NullApi):
     def raw(self, name: str) -> Any:
         """Return the compiled function where there is one."""
         return self._library[name] if name in HOT else super().raw(name)
+
+    def raw_held(self, name: str) -> Any:
+        """Return the compiled function for a call under the interpreter's lock."""
+        return held(self._library, name) if name in HOT else super().raw_held(name)
 
     def _bind(self, prototype: Any) -> Any:
         if prototype.name == "halSqCqQuery":

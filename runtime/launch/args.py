@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from npuhal import constants as c
 from npuhal.words import a
 from runtime import errors
 from runtime.core.submission.reclaim import reclaim
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SLOT_BYTES = 8
 STORE_BYTES = 64
 """Device memory that is mapped takes stores of whole aligned units of so many bytes only."""
+SYNC: Final[int] = c.MEMCPY_SUMBIT_SYNC
+"""halMemcpySumbit waits for the copy itself: one call where submitting and waiting are two."""
 _U64 = (1 << 64) - 1
 _SCALAR_KINDS = tuple("biufcmM")
 """NumPy's letters for scalars that are plain numbers: no text, no records, no Python objects."""
@@ -116,11 +119,11 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
 
         return over_ub
     if way == "dma":
-        submit, wait = hal.raw("halMemcpySumbit"), hal.raw("halMemcpyWait")
+        submit, refused = dma_of(stream, size)
 
         def by_dma(block: ArgumentBlock) -> None:
-            if rc := submit(block.reference, 1) or wait(block.reference):
-                raise memory.fault(rc, "halMemcpySumbit", f"arguments of {size} bytes")
+            if rc := submit(block.reference, SYNC):
+                raise refused(rc)
 
         return by_dma
     if way == "bar":
@@ -132,6 +135,16 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
             raise memory.fault(rc, "drvMemcpy", f"arguments of {size} bytes")
 
     return by_copy
+
+
+def dma_of(stream: Stream, size: int) -> tuple[Callable[..., int], Callable[[int], errors.RuntimeFault]]:
+    """Return the call that runs a block's DMA chain, `submit(reference, SYNC)`, and the fault where it is refused."""
+    device = stream.device
+
+    def refused(rc: int) -> errors.RuntimeFault:
+        return device.memory.fault(rc, "halMemcpySumbit", f"arguments of {size} bytes")
+
+    return device.hal.raw("halMemcpySumbit"), refused
 
 
 def block_bytes(slots: int, unit: int = STORE_BYTES) -> int:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocking, blocks
-from runtime.core.submission.prepared import ARGUMENTS, Part, prepared_send
-from runtime.launch.args import SLOT_BYTES, STORE_BYTES, block_bytes, mover, take_block
+from runtime.core.submission.prepared import ARGUMENTS, Opening, Part, prepared_send
+from runtime.launch.args import SLOT_BYTES, STORE_BYTES, SYNC, block_bytes, dma_of, mover, take_block
 from runtime.launch.slow_path import info_of, slow_launcher, submit_at, submit_block, writer
 from runtime.launch.templates import context_packer, described, launch_template, lead_of
 from runtime.launch.unrolled import Frame, OtherTypes, packer, packer_for
@@ -62,6 +62,35 @@ def _seen(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskInf
     return launch if tracer is None else tracer.launcher(launch, stream, info, partial(_seen, make, stream, info))
 
 
+# Phases 3 and 4, in front of the send; the usual way of phase 4 is written out. Arguments of several slots or none,
+# another count, a negative number and a freed buffer are OtherTypes to every filler.
+_OPENING = """
+    nonlocal fill
+    try:
+        block = pop()
+    except IndexError:
+        block = take_block()
+        if block.pool is not pool:
+            return slow_launch(*arguments, block=block)
+    try:
+        try:
+            fill(block.view, block.offset, arguments)
+        except other_types:
+            fill = other = filler_for(arguments)
+            other(block.view, block.offset, arguments)
+        {move}
+    except other_types:
+        give_back(block)
+        return slow_launch(*arguments)
+    except BaseException:
+        give_back(block)
+        raise
+    args = block.address
+"""
+_MOVE = "move(block)"
+_MOVE_BY_DMA = f"""if rc := submit(block.reference, {SYNC}):
+            raise refused(rc)"""
+
 # -- arguments from the host ---------------------------------------------------------------------------------------
 
 
@@ -76,44 +105,26 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         return slow  # they fit only if some take several slots
     if stream.branch is not None:
         return _captured_launcher(kernel, stream, task, count, info, frame, slow)
-    send = _sender(kernel, stream, task, info)
     size = max(frame.lead + words * SLOT_BYTES, SLOT_BYTES)
     pool = stream.device.arguments.pool_for(size, stream)
-    if send is None or pool is None:
+    if pool is None:
         return slow
-    pop, give_back = pool.free.pop, pool.free.append
-    move = mover(stream, pool, size)
+    pop, move, moving = pool.free.pop, mover(stream, pool, size), _MOVE
+    submit, refused = dma_of(stream, size)
     if frame.lead:
         move = _with_context(stream, task, move)
     if stream.tracer is not None:
         pop, move = stream.tracer.arguments(pop, move)
+    elif pool.way == "dma" and not frame.lead:
+        moving = _MOVE_BY_DMA
     unit = STORE_BYTES if pool.way == "bar" else 1
-    pack = packer((DeviceBuffer,) * count, unit, frame)
-
-    def launch(*arguments: Any) -> None:
-        nonlocal pack
-        try:
-            block = pop()
-        except IndexError:
-            block = take_block(stream, pool, size)
-            if block.pool is not pool:
-                return slow(*arguments, block=block)
-        try:
-            try:
-                pack(block.view, block.offset, arguments)  # phase 3
-            except OtherTypes:
-                pack = other = packer_for(arguments, count, unit, frame)
-                other(block.view, block.offset, arguments)
-            move(block)  # phase 4
-        except OtherTypes:  # what takes several slots or none, another count, a negative number, a freed buffer
-            give_back(block)
-            return slow(*arguments)
-        except BaseException:
-            give_back(block)
-            raise
-        return send(block.address, block)  # phases 2, 5 and 6
-
-    return launch
+    opening = Opening("*arguments", _OPENING.format(move=moving), {
+        "pop": pop, "give_back": pool.free.append, "move": move, "submit": submit, "refused": refused, "pool": pool,
+        "fill": packer((DeviceBuffer,) * count, unit, frame), "other_types": OtherTypes,
+        "filler_for": lambda arguments: packer_for(arguments, count, unit, frame),
+        "take_block": partial(take_block, stream, pool, size), "slow_launch": slow,
+    })  # fmt: skip
+    return _sender(kernel, stream, task, info, opening) or slow
 
 
 def _captured_launcher(
@@ -246,8 +257,12 @@ def _led_by_context(stream: Stream, task: CoreKernel, send: Callable[..., None])
 # -- the send ------------------------------------------------------------------------------------------------------
 
 
-def _sender(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo) -> Callable[..., None] | None:
+def _sender(
+    kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, opening: Opening | None = None
+) -> Callable[..., None] | None:
     """Return `send(address, block=None)`, where the launch has a template and goes to the device at once.
+
+    With an opening it is `send(*arguments)`.
 
     `address` is that of the block, or of arguments that the caller keeps. A block is the send's from the call on: it
     goes back to its pool when the task is reclaimed, or when it was not sent.
@@ -277,5 +292,5 @@ def _sender(kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo) ->
 
     return prepared_send(
         stream, Part(template, info), epochs=(epoch,), parameters=("args",), carries=ARGUMENTS,
-        program=kernel.program, slow=slow,
+        program=kernel.program, slow=slow, opening=opening,
     )

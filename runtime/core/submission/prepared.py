@@ -45,6 +45,7 @@ _MOST_KEPT = 512
 
 _TEXT = """
                      | def try_send({parameters}):
+ opened              | {opening}
                      |     try:
                      |         acquire()
                      |         if {blocked}:
@@ -139,11 +140,16 @@ class Shape(NamedTuple):
     """Whether it calls the slow path itself; else it returns the count behind the task, and 0 where it sent nothing."""
     late: bool = False
     """Whether the value is asked for under the lock of the stream."""
+    opening: str = ""
+    """Text in front, which makes the parameters of the send (and what goes along) of what the function is given."""
+    given: str = ""
+    """Parameters of a function with an opening."""
 
     @property
     def title(self) -> str:
         """What the shape is called."""
-        traits = [name for name in ("publishes", "captured", "closable", "fallback", "late") if getattr(self, name)]
+        named = ("publishes", "captured", "closable", "fallback", "late", "opening")
+        traits = [name for name in named if getattr(self, name)]
         entries = " + ".join(",".join(words) for words in self.entries)
         return f"{self.numbering} {entries} from {','.join(self.parameters) or 'nothing'}, {self.carries}, " \
                f"{' '.join(traits) or 'plain'}"
@@ -160,6 +166,15 @@ class HasEnd(Protocol):
     """Something that knows the count behind the newest of its tasks."""
 
     end: int
+
+
+class Opening(NamedTuple):
+    """What a prepared send does before it: see `Shape.opening`."""
+
+    given: str
+    text: str
+    bound: dict[str, Any]
+    """What the text closes over."""
 
 
 class Recording(NamedTuple):
@@ -180,6 +195,8 @@ def text_of(shape: Shape) -> str:
     tags = {shape.numbering, shape.carries, *(name for name in ("captured", "fallback") if getattr(shape, name))}
     if len(shape.entries) > 1:
         tags.add("two")
+    if shape.opening:
+        tags.add("opened")
     facts = _facts(shape)
     lines = []
     for line in _TEXT.splitlines()[1:]:
@@ -194,7 +211,8 @@ def _facts(shape: Shape) -> dict[str, object]:
     count = len(shape.entries)
     extra = {ARGUMENTS: ("block",), FINISHED: ("finished",), KEPT: ("keep",), NOTHING: ()}[shape.carries]
     return {
-        "parameters": ", ".join((*shape.parameters, *(f"{name}=None" for name in extra))),
+        "parameters": shape.given or ", ".join((*shape.parameters, *(f"{name}=None" for name in extra))),
+        "opening": shape.opening.strip("\n"),
         "names": ", ".join((*shape.parameters, *extra)),
         "blocked": _blocked(shape),
         "serial": "serial()" if shape.entries[0][0] == "task_sn" else "0",
@@ -257,11 +275,16 @@ def _word(shape: Shape, entry: int, word: str, at: int) -> str:
 
 
 @lru_cache(maxsize=256)
-def _maker(shape: Shape) -> Callable[..., Callable[..., Any]]:
-    """Return the compiled text of a shape, as a function of what it closes over."""
+def _maker(shape: Shape, more: frozenset[str] = frozenset()) -> Callable[..., Callable[..., Any]]:
+    """Return the compiled text of a shape, as a function of what it closes over.
+
+    Args:
+        more: names that its opening closes over.
+    """
     body = "".join(f"    {line}\n" for line in text_of(shape).splitlines())
     words = set(re.findall(r"\b[a-z_]+(?:_\d+)?\b", body))
-    names = sorted(name for name in words if name in _NAMES or name.startswith(("run_", "bias_", "asking_")))
+    known = _NAMES | more
+    names = sorted(name for name in words if name in known or name.startswith(("run_", "bias_", "asking_")))
     source = f"def make({', '.join(names)}):\n{body}    return try_send\n"
     name = FILE.format(shape.title)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
@@ -289,6 +312,7 @@ def prepared_send(
     stream: StreamPort, *parts: Part, epochs: tuple[Epoch, ...], parameters: tuple[str, ...] = (),
     carries: str = NOTHING, program: Closable | None = None, slow: Callable[..., object] | None = None,
     value_of: Callable[[Any], int] | None = None, recording: Recording | None = None, holder: HasEnd | None = None,
+    opening: Opening | None = None,
 ) -> Callable[..., Any]:
     """Return the function that sends tasks of one SQE each, at most two, in a stream whose sink is immediate.
 
@@ -301,6 +325,7 @@ def prepared_send(
         value_of: makes the value of the parameter, under the lock of the stream.
         recording: keeps the task in a graph; `slow` is right once its edge is reached.
         holder: its `end` becomes the count behind the second task.
+        opening: makes parameters and block of what the function is given instead.
     """
     ring, device, env = stream.ring, stream.device, stream.env
     numbering = STORED
@@ -312,7 +337,7 @@ def prepared_send(
     shape = Shape(
         numbering, tuple(each.names for each in templates), parameters, carries,
         tuple(n for n, bias in enumerate(template.bias) if bias), publishes, recording is not None,
-        program is not None, slow is not None, value_of is not None,
+        program is not None, slow is not None, value_of is not None, *(opening[1::-1] if opening else ()),
     )
     bound: dict[str, Any] = {
         "stream": stream, "ring": ring, "depth": ring.depth, "program": program, "slow": slow, "value_of": value_of,
@@ -328,6 +353,8 @@ def prepared_send(
         bound.update(_asking(stream.plugin, templates))
     if recording is not None:
         bound.update(recording._asdict())
+    if opening is not None:
+        bound.update(opening.bound)
     pack = template.struct.pack_into
     if numbering == STORED:
         bound.update(take=ring.take, store=stream.own_sink.commit, pack=template.struct.pack)
@@ -342,7 +369,7 @@ def prepared_send(
             firsts=getattr(ring, "firsts", None), blocks=ring.arguments, completion_callbacks=ring.completion_callbacks,
             kept=ring.keep() if carries == KEPT else None,
         )
-    return _maker(shape)(bound)
+    return _maker(shape, frozenset(opening.bound) if opening is not None else frozenset())(bound)
 
 
 def _joined(templates: list[Template]) -> Template:

@@ -81,6 +81,6 @@ class Sender:
         info.sqe_num = count
         self._keep = staging
         self.info, self.reference = info, ctypes.byref(info)
-        self.send, self.device_id, self.sq_id = calls.hal.raw("halSqTaskSend"), calls.device_id, sq_id
+        self.send, self.device_id, self.sq_id = calls.hal.raw_held("halSqTaskSend"), calls.device_id, sq_id
         if ring is not None:
             self.send = ring.through(self.send, info, self.buffer)

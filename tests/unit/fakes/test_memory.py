@@ -197,6 +197,9 @@ def test_a_dma_chain_copies_and_is_gone_after_destroy(rig: Rig) -> None:
     assert rig.hal.halMemcpySumbit(ctypes.byref(dma), c.MEMCPY_SUMBIT_ASYNC) == 0
     assert rig.hal.halMemcpyWait(ctypes.byref(dma)) == 0
     assert rig.get(device, 100) == b"x" * 100
+    ctypes.memmove(host, b"z" * 100, 100)
+    assert rig.hal.halMemcpySumbit(ctypes.byref(dma), c.MEMCPY_SUMBIT_SYNC) == 0  # waits by itself
+    assert rig.get(device, 100) == b"z" * 100
     assert rig.hal.drvMemDestroyAddr(ctypes.byref(dma)) == 0
     assert rig.hal.halMemcpySumbit(ctypes.byref(dma), 0) == c.DRV_ERROR_INVALID_VALUE
 

@@ -322,7 +322,7 @@ def test_credit_that_only_a_failed_task_holds_back_comes(
 def test_arguments_that_cannot_be_moved_leave_nothing(device: Device, stream: Stream, make_kernel: MakeKernel) -> None:
     launch = make_kernel("moved").bind(stream, 1)
     before = blocks_of(device)
-    for failing in ("drvMemcpy",) if device.arguments.way == "copy" else ("halMemcpySumbit", "halMemcpyWait"):
+    for failing in ("drvMemcpy",) if device.arguments.way == "copy" else ("halMemcpySumbit",):
         device.hal.fake.faults.on_call(failing, "DRV_ERROR_INNER_ERR")
         with pytest.raises(errors.RuntimeFault, match="arguments of 8 bytes"):
             launch(1)

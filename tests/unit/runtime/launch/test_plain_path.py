@@ -37,5 +37,5 @@ def test_a_prepared_launch_opens_few_files(url: str, open_machine: OpenMachine) 
         finally:
             sys.settrace(before)
     ours = {name for name in opened if name.startswith("runtime/")}
-    assert 4 <= len(ours) <= MOST_FILES
+    assert 3 <= len(ours) <= MOST_FILES
     assert {name for name in ours if f"`{name}`" not in PAGE} == set()

@@ -84,7 +84,7 @@ def test_a_launch(device: Device, stream: Stream, make_kernel: MakeKernel, submi
         stream.synchronize(10_000)
 
     places = everywhere(lambda: launch(7), check)
-    assert places >= 10
+    assert places >= 7
     # Between two calls of the launcher a block belongs to nobody. The pool has it again when the device is closed.
     assert lost <= 8, lost
 

@@ -46,6 +46,8 @@ class Checks:
         self.serial = 0
         """Number of the last access."""
         self._reports = Reports()
+        self.listener: Callable[[Report], None] | None = None
+        """Hears each report when it is made."""
         self._host = Actor(HOST)
         self._queues: dict[SubmissionQueue, Queue] = {}
         self._count = 1
@@ -83,6 +85,8 @@ class Checks:
         new = self._reports.add(report, same)
         if new:
             _LOG.error("%s", report)
+            if self.listener is not None:
+                self.listener(report)
         return new
 
     def finish(self) -> None:

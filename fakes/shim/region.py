@@ -44,7 +44,7 @@ class Header(ctypes.Structure):
         ("published", ctypes.c_uint64), ("applied", ctypes.c_uint64), ("posts", ctypes.c_uint64),
         ("posts_bytes", ctypes.c_uint64),
         ("posted", ctypes.c_uint64), ("taken", ctypes.c_uint64), ("epoch", ctypes.c_uint32),
-        ("waiting", ctypes.c_uint32),
+        ("waiting", ctypes.c_uint32), ("lost", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -64,7 +64,16 @@ class Slot(ctypes.Structure):
 class Region:
     """The file and its parts. `memory` and `size` are the addresses of the machine, the same for the program."""
 
-    def __init__(self, memory: int, size: int, refused: int, wants_sites: bool) -> None:
+    def __init__(self, memory: int, size: int, refused: int, lost: int, wants_sites: bool) -> None:
+        """Lay a file out.
+
+        Args:
+            memory: first address of the machine.
+            size: bytes of its address range.
+            refused: what a call answers that cannot be made.
+            lost: what every call answers after the server has ended.
+            wants_sites: whether calls say where in the program they are made.
+        """
         slots = _HEADER + SLOTS * SLOT_BYTES
         posts = slots + _MAPPINGS * ctypes.sizeof(Mapping)
         self.size = posts + POSTS_BYTES
@@ -77,7 +86,8 @@ class Region:
         header.epoch = 1
         header.slots, header.slot_bytes, header.base = SLOTS, SLOT_BYTES, base
         header.memory, header.bytes, header.mappings, header.most_mappings = memory, size, slots, _MAPPINGS
-        header.refused, header.server, header.flags = refused, os.getpid(), WANTS_SITES if wants_sites else 0
+        header.refused, header.lost, header.server = refused, lost, os.getpid()
+        header.flags = WANTS_SITES if wants_sites else 0
         header.magic = MAGIC
 
     @property

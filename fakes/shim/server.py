@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import faulthandler
 import importlib
 import json
 import logging
@@ -13,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,7 +57,7 @@ class Server:
         machine.memory.caller = CallerMemory(self._pid)
         self.region = Region(
             machine.memory.base, machine.memory.end - machine.memory.base, c.DRV_ERROR_NOT_SUPPORT,
-            machine.checks is not None,
+            c.DRV_ERROR_BUS_DOWN, machine.checks is not None,
         )  # fmt: skip
         machine.memory.mirror(self.region.mapped)
         made = exports(machine.chip.traits.driver_tree)
@@ -63,8 +65,12 @@ class Server:
         self._serve = ctypes.CDLL(library).npuhal_shim_serve
         self._check(library, [each.prototype.name for each in made])
         self._kept: list[Any] = []
-        if (names := self._file("NPUHAL_SHIM_NAMES")) and machine.checks is not None:
-            machine.checks.names = ProgramNames(names)
+        self._report = self._file("NPUHAL_SHIM_REPORT")
+        self._reports: list[Report] = []
+        if machine.checks is not None:
+            machine.checks.listener = self._found
+            if names := self._file("NPUHAL_SHIM_NAMES"):
+                machine.checks.names = ProgramNames(names)
         if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
             _set_up(setup, machine)
 
@@ -100,28 +106,34 @@ class Server:
             reports = failed.reports
         for report in reports:
             print(f"npuhal: {report}", file=sys.stderr)
-        if path := self._file("NPUHAL_SHIM_REPORT"):
-            self._write(path, reports, killed)
+        self._write(reports, "killed" if killed else "exit")
         sys.stderr.flush()
         strict = os.environ.get("NPUHAL_SHIM_STRICT", "0") not in ("", "0")
         return _EXIT_FINDINGS if strict and (reports or self.service.errors) else 0
 
-    def _write(self, path: Path, reports: tuple[Report, ...], killed: bool) -> None:
+    def _found(self, report: Report) -> None:
+        """Write a report down when it is made: it is to survive this process, too."""
+        self._reports.append(report)
+        self._write(self._reports, "running")
+
+    def _write(self, reports: Sequence[Report], ended: str) -> None:
+        if self._report is None:
+            return
         found = [
             {"check": each.check, "message": each.message, "cure": each.cure, "parties": list(each.parties)}
             for each in reports
         ]
         text = json.dumps(
             {
-                "url": self.api.url, "pid": self._pid, "ended": "killed" if killed else "exit",
+                "url": self.api.url, "pid": self._pid, "ended": ended,
                 "cpu_s": time.process_time(), "reports": found, "errors": self.service.errors,
                 "problems": list(self.machine.problems),
             }, indent=1,
         )  # fmt: skip
         try:
-            path.write_text(text + "\n", encoding="utf-8")
+            self._report.write_text(text + "\n", encoding="utf-8")
         except OSError as problem:
-            print(f"npuhal shim: NPUHAL_SHIM_REPORT={path}: {problem.strerror}", file=sys.stderr)
+            print(f"npuhal shim: NPUHAL_SHIM_REPORT={self._report}: {problem.strerror}", file=sys.stderr)
 
     def _trace(self) -> CallTrace | None:
         path = self._file("NPUHAL_SHIM_TRACE")
@@ -181,6 +193,7 @@ def _set_up(text: str, machine: Any) -> None:
 def serve(wire: int, library: str) -> int:
     """Serve the program at the other end of a socket until it ends; returns the exit status of the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()  # an attached function may crash: the program hears of nothing but an end
     logging.basicConfig(format="npuhal: %(message)s", level=logging.WARNING)
     # what checkers have to say is said at the end
     logging.getLogger("npuhal.fake.check").addFilter(lambda record: record.levelno < logging.ERROR)

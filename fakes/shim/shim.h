@@ -14,7 +14,7 @@
 #define SHIM_SITE 480
 #define SHIM_HEADER 4096 /* of the region, and of each slot */
 
-enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4 };
+enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4, SHIM_LOST = 8 };
 
 typedef struct {
     uint64_t address, size;
@@ -39,6 +39,7 @@ typedef struct {
     _Atomic uint64_t taken;
     _Atomic uint32_t epoch;    /* what is known of queues holds while this stays the same */
     _Atomic uint32_t waiting;  /* calls in the server that wait for something to happen */
+    uint32_t lost;             /* what calls answer after the server has ended */
 } shim_region;
 
 /* A posted send: this, the struct halTaskSendInfo, then the entries. */
@@ -85,7 +86,7 @@ typedef struct {
     uint16_t first;      /* rule */
 } shim_function;
 
-_Static_assert(sizeof(shim_region) == 128 && sizeof(shim_slot) == 656, "region.py has the same layouts");
+_Static_assert(sizeof(shim_region) == 136 && sizeof(shim_slot) == 656, "region.py has the same layouts");
 
 extern const shim_function npuhal_shim_functions[];
 extern const uint32_t npuhal_shim_count;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 int drvGetDevNum(uint32_t *), drvDeviceGetBareTgid(void), halDeviceOpen(uint32_t, void *, void *);
@@ -190,6 +191,46 @@ static void waits(const char *hex, int late) {
     check(halDeviceClose(0, 0), "halDeviceClose");
 }
 
+static uint64_t milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void *wait_for_nothing(void *code) {
+    unsigned char entry[32];
+    receiving got = {0, 0, shared_queue.cq, -1, entry, 1, 0, 0, 0, {0}};
+    *(int *)code = halCqReportRecv(0, &got);
+    return 0;
+}
+
+/* One thread waits for a report, one sends and asks, when the server ends; whoever runs this ends it. */
+static void loses(const char *hex) {
+    pthread_t listener;
+    int heard_code = 0, code = 0;
+    open_card();
+    open_queue(hex); /* left open: a report while the program runs */
+    check(halDeviceClose(0, 0), "halDeviceClose");
+    open_card();
+    shared_queue = open_queue(hex);
+    queue own = open_queue(quiet);
+    pthread_create(&listener, 0, wait_for_nothing, &heard_code);
+    sending info = {0, 0, own.sq, 0, own.sqe, 1, 0, {0}};
+    query asked = {0, 0, own.sq, 0, HEAD, {0}};
+    printf("works\n");
+    uint64_t last = milliseconds();
+    while (!(code = halSqCqQuery(0, &asked))) {
+        code = halSqTaskSend(0, &info);
+        if (code && code != FULL) break;
+        last = milliseconds();
+    }
+    uint64_t main_ms = milliseconds() - last;
+    pthread_join(listener, 0);
+    uint64_t listener_ms = milliseconds() - last;
+    printf("calls answer %d, the one that waited %d, later ones %d %d\n", code, heard_code, halSqTaskSend(0, &info), halDeviceClose(0, 0));
+    printf("in time %d %d\n", main_ms < 1000, listener_ms < 1000);
+}
+
 static int child(const char *what) {
     uint32_t cards = 0;
     int code = drvGetDevNum(&cards), status = 0;
@@ -254,6 +295,7 @@ int main(int count, char **words) {
     if (!strcmp(mode, "forks")) forks();
     if (!strcmp(mode, "leaves")) leaves(hex, 0);
     if (!strcmp(mode, "crashes")) leaves(hex, 1);
+    if (!strcmp(mode, "loses")) loses(hex);
     if (!strcmp(mode, "registered")) registered(hex);
     return 0;
 }

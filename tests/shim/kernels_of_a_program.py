@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from pathlib import Path
 from typing import Any
 
 from fakes import kernels
@@ -32,3 +34,8 @@ def attach_add(machine: Any) -> None:
 def attach_broken(machine: Any) -> None:
     """Let the kernel of `runtime.cli.sample` break."""
     machine.attach(hashlib.sha512(b"add_custom").digest(), broken, name="broken")
+
+
+def tell_process(machine: Any) -> None:
+    """Write down which process the fake lives in."""
+    Path(os.environ["SERVER_PROCESS"]).write_text(str(os.getpid()))

@@ -16,6 +16,7 @@ import npuhal
 from chips import find_chip
 from chips.registry import plugin
 from npuhal import compiler, replay, trace
+from npuhal import constants as c
 from tests.shim.conftest import HERE, Run
 
 CHIPS = ("ascend910b3", "ascend950")
@@ -79,6 +80,36 @@ def test_reports_survive_a_crash(run_driver: Run, tmp_path: Path) -> None:
             break
         signal.sigtimedwait([], 0.01)
     assert json.loads(report.read_text())["ended"] == "killed"
+
+
+@pytest.mark.parametrize("options", ["?check=leak", "?free_run=1&check=leak"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_every_call_fails_when_the_server_ends(
+    run_driver: Run, folder: Path, tmp_path: Path, number: signal.Signals, options: str
+) -> None:
+    url, report, process = f"fake://ascend910b3{options}", tmp_path / "report.json", tmp_path / "process"
+    run_driver(url, "nothing")
+    environment = {
+        **os.environ, "LD_LIBRARY_PATH": str(folder / "ascend910b3"), "NPUHAL_URL": url,
+        "NPUHAL_SHIM_SETUP": "kernels_of_a_program:tell_process", "PYTHONPATH": str(HERE),
+        "SERVER_PROCESS": str(process), "NPUHAL_SHIM_REPORT": str(report), "NPUHAL_SHIM_STRICT": "1",
+    }  # fmt: skip
+    program = subprocess.Popen(
+        [folder / "driver", "loses", entry("ascend910b3"), entry("ascend910b3", reported=False)],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert program.stdout is not None
+    assert program.stdout.readline() == "works\n"
+    os.kill(int(process.read_text()), number)
+    out, told = program.communicate(timeout=60)
+    down = c.DRV_ERROR_BUS_DOWN
+    answers = f"calls answer {down}, the one that waited {down}, later ones {down} {down}"
+    assert out.splitlines() == [answers, "in time 1 1"]
+    assert told.count("the server of the fake") == 1
+    assert ("Fatal Python error" in told) == (number == signal.SIGSEGV)
+    assert program.returncode == 1, "nobody has looked at the program to its end"
+    found = json.loads(report.read_text())
+    assert (found["ended"], [each["check"] for each in found["reports"]]) == ("running", ["leak", "leak"])
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,10 @@ class StreamMemoryCalls(Chapter):
     def halSqSwitchStreamBatch(self, devid: int, info: Any, count: int) -> int:
         """Bind queues to stream memory, or unbind them; all arguments are checked before the first one is switched."""
         device = self.device(devid)
-        if device is None or info is None or not count:
+        if device is None or info is None:
             return c.DRV_ERROR_INVALID_VALUE
+        if not 0 < count <= device.ids["stream"].limit:
+            return c.DRV_ERROR_IOCRL_FAIL
         entries = list((type(info) * count).from_address(ctypes.addressof(info)))
         if not all(self._fits(device, entry) for entry in entries):
             return c.DRV_ERROR_INVALID_VALUE

@@ -53,6 +53,12 @@ def test_a_stream_is_filled_before_it_has_a_queue(rig: Rig) -> None:
     assert struct.unpack("<QQ", rig.get(data, 16)) == (5, 6)
 
 
+@pytest.mark.parametrize("count", [0, 1 << 20, 0xFFFFFFFF])
+def test_no_more_queues_are_switched_than_there_are_streams(rig: Rig, count: int) -> None:
+    one = s.sq_switch_stream_info()
+    assert rig.hal.halSqSwitchStreamBatch(0, ctypes.byref(one), count) == c.DRV_ERROR_IOCRL_FAIL
+
+
 def test_v1_may_leave_the_memory_of_a_stream_out(rig: Rig) -> None:
     stream, captured = rig.stream(), rig.take_id(c.DRV_STREAM_ID)
     memory, task = rig.alloc(2 * MiB, c.MEM_PAGE_HUGE), rig.nop(stream)

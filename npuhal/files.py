@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["BadText", "load_json", "read_bytes", "read_text", "write_whole"]
+__all__ = ["BadText", "check_writable", "load_json", "read_bytes", "read_text", "write_whole"]
 
 _MOST_PIPED = 1 << 28
 """Bytes taken from what is no file, so that an endless device is refused (/dev/zero)."""
@@ -92,6 +92,27 @@ def load_json(content: bytes | str, refuse_constant: Callable[[str], Any] | None
         raise ValueError("it is nested too deeply") from None
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the OSError that `write_whole` would end in; what is there stays as it is."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+    if target.exists() and not target.is_file():
+        return
+    try:
+        _part(target).touch()
+    except OSError as problem:
+        raise type(problem)(problem.errno, problem.strerror, str(target)) from None
+    _part(target).unlink()
+
+
+def _part(target: Path) -> Path:
+    """Return the name under which a file is written before it takes its place."""
+    return target.with_name(f"{target.name}.{os.getpid()}.part")
+
+
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file under another name beside it, then rename it; OSError leaves what was there as it was.
 
@@ -101,7 +122,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     if target.exists() and not target.is_file():
         target.write_text(text, encoding="utf-8")
         return
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    part = _part(target)
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(target)

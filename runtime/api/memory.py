@@ -34,7 +34,7 @@ from runtime.memory.ledger import Ledger, most
 from runtime.memory.location import Location
 from runtime.memory.ordered import OrderedPool, PoolAttribute
 from runtime.memory.report import MemoryReport
-from runtime.memory.virtual import AddressRange, PhysicalMemory
+from runtime.memory.virtual import AddressRange, PhysicalMemory, PhysicalPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class DeviceMemory(core.Device):
     def __init__(self, runtime: Any, user_id: int, device_id: int) -> None:
         """Open the device; see `Runtime.device`."""
         self.deferred_frees = DeferredFrees(self._fence)
-        self.ledger = Ledger(creation_site, traces=runtime.trace_creation)
+        self.ledger = Ledger(creation_site, traces=runtime.trace_creation, device=user_id)
         """Every block that users hold, and where they asked for it when that is traced (NPUHAL_TRACE_CREATION=1)."""
         super().__init__(runtime, user_id, device_id, dropped=self.deferred_frees.dropped)
         self.allocator = Allocator(self.memory, self.chip, self.ledger, self._free_space)
@@ -63,6 +63,8 @@ class DeviceMemory(core.Device):
         """Pools of the C API that are open."""
         self.shared = ShareDriver(self.hal, device_id, self.resource_table)
         self.virtual = VirtualDriver(self.hal, device_id, self.resource_table.virtual)
+        self.ledger.parts.append(PhysicalPart(self.ledger, self.resource_table.virtual, device_id))
+        runtime.memory_watchers.adopt(self.ledger)
 
     # -- buffers ---------------------------------------------------------------------------------------------------
 
@@ -431,6 +433,7 @@ class DeviceMemory(core.Device):
             ])  # fmt: skip
         finally:
             self._forget_shared()
+            self.ledger.close()
 
     def _forget_shared(self) -> None:
         self.runtime.host_memory.release(self.device_id)

@@ -8,18 +8,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from npuhal.files import read_bytes
+from npuhal.files import check_writable, read_bytes
 from runtime.cli import UsageError
 from runtime.cli.parser import Parser
 from runtime.cli.script import check_script, run_script
+from runtime.memory.statistics import amount
 
 if TYPE_CHECKING:
     from npuhal.trace import Record
     from runtime.api import Runtime
     from runtime.cli.output import Output
     from runtime.trace import Tracing
+    from runtime.trace.memory import MemoryLane
 
 HELP = (
     "Run a script (plain Python, or pyACL) and record each launch: its phases, its submission path, how full the "
@@ -30,6 +32,7 @@ HELP = (
 EXAMPLES = (
     ("npuhal trace --url fake://ascend910b3 job.py", "watch a script; job.trace.html and .json"),
     ("npuhal trace -o out.html job.py --flag", "only the page"),
+    ("npuhal trace --memory job.py", "device memory over time too: who held how much, and where they asked for it"),
     ("npuhal trace --hal good.jsonl job.py", "record the driver calls too"),
     ("npuhal trace --diff good.jsonl bad.jsonl", "first call in which two recordings differ"),
     ("npuhal trace --replay good.jsonl --url fake://ascend910b3", "make the calls again"),
@@ -37,6 +40,8 @@ EXAMPLES = (
 )
 
 _OBSERVER = "npuhal trace"
+_MOST_HOLDERS = 12
+"""Call sites that the table of memory names."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +52,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output", "-o", metavar="FILE", type=Path, action="append",
         help="where the trace goes: .html is a page, anything else JSON; may be repeated "
         "(default: SCRIPT.trace.html and SCRIPT.trace.json here)",
+    )
+    parser.add_argument(
+        "--memory", action="store_true",
+        help="also record each block of device memory that comes and goes, with owner and call site",
     )
     parser.add_argument("--hal", metavar="FILE", type=Path, help="also record every HAL call, as JSON lines")
     parser.add_argument(
@@ -141,7 +150,7 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
     traces: list[Tracing] = []
 
     def watch(runtime: Runtime) -> None:
-        traces.append(Tracing(runtime=runtime))
+        traces.append(Tracing(runtime=runtime, memory=args.memory))
         traces[-1].__enter__()
 
     paths = _paths(args)
@@ -164,14 +173,11 @@ def _paths(args: argparse.Namespace) -> list[Path]:
     stem = Path(args.script).stem
     paths: list[Path] = args.output or [Path(f"{stem}.trace.html"), Path(f"{stem}.trace.json")]
     for path in (*paths, *((args.hal,) if args.hal else ())):
-        new = not path.exists()
         try:
-            path.open("ab").close()
+            check_writable(path)
         except OSError as problem:
             why = f"cannot write {str(path)!r}: {problem.strerror}"
             raise UsageError(why, "name a file that can be written") from None
-        if new:
-            path.unlink()
     return paths
 
 
@@ -185,6 +191,7 @@ def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], 
             out.json({
                 "machine": trace.result.url, "phases": rows_of_json, "beats": rows_of_json,  # beats: the former name
                 "verdict": trace.verdict(), "files": [str(path) for path in written],
+                **({"memory": [_memory_of(lane) for lane in trace.memory]} if args.memory else {}),
             })  # fmt: skip
             continue
         rows = [
@@ -193,6 +200,8 @@ def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], 
         ]  # fmt: skip
         out.line()
         out.table(("phase", "total us", "median us", "worst us", "share"), rows)
+        for lane in trace.memory:
+            _show_memory(lane, out)
         for line in trace.verdict():
             out.line(f"* {line}")
         out.line(f"written: {', '.join(map(str, written))}")
@@ -200,6 +209,27 @@ def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], 
         out.error("the script used no device, so no trace was written", "it has to open one: see npuhal trace --help")
     if args.hal:
         _save_calls(args.hal, traces, out)
+
+
+def _memory_of(lane: MemoryLane) -> dict[str, Any]:
+    """Return a device's memory as JSON has it."""
+    when, most = lane.high_water
+    last = lane.times[-1] if lane.times else 0.0
+    return {
+        "device": lane.device, "high_water_bytes": most, "high_water_us": when, "at_high_water": dict(lane.at(when)),
+        "at_end": dict(lane.at(last)), "fragmentation": lane.fragmentation(when)._asdict(),
+        "holders": [dict(zip(("owner", "site", "bytes", "blocks"), row, strict=True)) for row in lane.by_site(when)],
+    }  # fmt: skip
+
+
+def _show_memory(lane: MemoryLane, out: Output) -> None:
+    """Write who held how much of a device when its memory was fullest."""
+    when, _ = lane.high_water
+    rows = [(owner, amount(size), count, site or "before the trace") for owner, site, size, count in lane.by_site(when)]
+    out.line()
+    out.table((f"memory of device {lane.device}", "bytes", "blocks", "asked for at"), rows[:_MOST_HOLDERS])
+    if len(rows) > _MOST_HOLDERS:
+        out.line(f"and {len(rows) - _MOST_HOLDERS} more")
 
 
 def _save_calls(path: Path, traces: list[Tracing], out: Output) -> None:

@@ -73,6 +73,8 @@ class VirtualMemory:
     def __init__(self, enter: Callable[[], None] = _nothing) -> None:
         self.enter = enter
         """Called before something is taken; waits, or raises, while the process is locked."""
+        self.told: dict[int, Callable[[bool, Physical], None]] = {}
+        """By device: who is told of memory that was made (True), or given up with its last handle and mapping."""
         self._physical: dict[int, Physical] = {}
         self._mapped: dict[int, Physical] = {}
         self._lock = threading.Lock()
@@ -91,7 +93,8 @@ class VirtualMemory:
         with self._lock:
             known = self._physical.get(handle)
             if known is None:
-                self._physical[handle] = Physical(handle, size, device, foreign)
+                known = self._physical[handle] = Physical(handle, size, device, foreign)
+                self._tell(True, known)
             else:
                 known.handles += 1
 
@@ -134,6 +137,11 @@ class VirtualMemory:
     def _drop(self, known: Physical) -> None:
         if known.handles <= 0 and not known.addresses:
             del self._physical[known.handle]
+            self._tell(False, known)
+
+    def _tell(self, made: bool, memory: Physical) -> None:
+        if (told := self.told.get(memory.device)) is not None and not memory.foreign:
+            told(made, memory)
 
     def spans(self) -> list[tuple[int, int, str]]:
         """Return (address, bytes, description) of what is mapped; memory of another process has no known size."""

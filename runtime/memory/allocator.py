@@ -172,7 +172,7 @@ class Allocator:
 
     def _enter(self, address: int, size: int, location: Location, asked: int) -> int:
         """Enter a block in the ledger, and tell tools how much of it the user has asked for."""
-        held = self._ledger.add(address, size, location)
+        held = self._ledger.add(address, size, location, asked)
         if self.memory.hal.listens:
             self.memory.hal.annotate(("mem", address), Held(asked, location, held.site))
         return address

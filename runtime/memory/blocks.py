@@ -60,3 +60,8 @@ class Snapshot(NamedTuple):
     size: int
     state: str
     """active_allocated, active_pending_free or inactive."""
+
+
+def joinable(one: int, two: int) -> bool:
+    """Whether free neighbours of two homes become one block; what is nobody's stays apart from what a graph keeps."""
+    return one == two or (NOBODY in (one, two) and min(one, two) >= NOBODY)

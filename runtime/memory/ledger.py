@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from npuhal.records import dataclass
+from runtime.memory.journal import Change, Journal
 from runtime.memory.location import Location
 
 VARIABLE = "NPUHAL_TRACE_CREATION"
@@ -27,17 +30,43 @@ class Held:
     """The graph whose capture has taken it from the pool, which keeps it; -1: none."""
 
 
+class InUse(NamedTuple):
+    """A block in use as journals have it; the fields are those of `Change`."""
+
+    owner: str
+    address: int
+    size: int
+    requested: int
+    site: str
+
+
+class Part(Protocol):
+    """Memory of a device that a ledger does not enter itself: a pool."""
+
+    def listen(self, told: bool) -> None:
+        """Somebody looks from now on (then tell the ledger's journals), or nobody does."""
+
+    def in_use(self) -> Iterable[InUse]:
+        """Return what is in use."""
+
+
+def _in_use(address: int, held: Held, requested: int = 0) -> InUse:
+    return InUse(held.location.name.lower(), address, held.size, requested or held.size, held.site)
+
+
 class Ledger:
     """Live blocks of one device by address, with totals and peaks."""
 
-    def __init__(self, site: Callable[[], str], *, traces: bool = False) -> None:
+    def __init__(self, site: Callable[[], str], *, traces: bool = False, device: int = 0) -> None:
         """Start empty.
 
         Args:
             site: names the line of the user's program that is running now.
             traces: keep call sites whatever the environment says.
+            device: number of the device as the user has it.
         """
         self.call_site = site
+        self.device = device
         self._held: dict[int, Held] = {}
         self._lock = threading.Lock()
         self.traces = traces or os.environ.get(VARIABLE) == "1"
@@ -46,15 +75,60 @@ class Ledger:
         """How many blocks were ever asked for."""
         self.current: Counter[Location] = Counter()
         self.peak: Counter[Location] = Counter()
+        self.journals: tuple[Journal, ...] = ()
+        """Who is told of everything that comes and goes."""
+        self.parts: list[Part] = []
+        """Memory of the device that is kept elsewhere, and is told to the journals too."""
+        self._traces_before = self.traces
 
-    def add(self, address: int, size: int, location: Location) -> Held:
-        """Enter a block."""
+    # -- who looks -------------------------------------------------------------------------------------------------
+
+    def tell(self, journals: tuple[Journal, ...]) -> None:
+        """Let journals, in place of those before, note what comes and goes; call sites are kept meanwhile."""
+        if journals and not self.journals:
+            self._traces_before, self.traces = self.traces, True
+        elif self.journals and not journals:
+            self.traces = self._traces_before
+        self.journals = journals
+        for part in self.parts:
+            part.listen(bool(journals))
+
+    def note(self, taken: bool, block: InUse) -> None:
+        """Tell the journals of a block that came or went."""
+        change = Change(self.device, time.perf_counter_ns(), taken, *block)
+        for journal in self.journals:
+            journal.note(change)
+
+    def in_use(self) -> Iterator[InUse]:
+        """Yield every block of the device that is in use, also those that are kept elsewhere."""
+        with self._lock:
+            held = list(self._held.items())
+        for address, block in held:
+            yield _in_use(address, block)
+        for part in self.parts:
+            yield from part.in_use()
+
+    def close(self) -> None:
+        """The device is closed: what was not given back went with it."""
+        if self.journals:
+            for block in list(self.in_use()):
+                self.note(False, block)
+        for part in self.parts:
+            part.listen(False)
+        self.parts.clear()
+
+    # -- blocks ----------------------------------------------------------------------------------------------------
+
+    def add(self, address: int, size: int, location: Location, requested: int = 0) -> Held:
+        """Enter a block of so many bytes, for a request of fewer (0: of as many)."""
         held = Held(size, location, self.call_site() if self.traces else "")
         with self._lock:
             self._held[address] = held
             self.entered += 1
             self.current[location] += size
             self.peak[location] = max(self.peak[location], self.current[location])
+        if self.journals:
+            self.note(True, _in_use(address, held, requested))
         return held
 
     def remove(self, address: int) -> Held | None:
@@ -63,7 +137,9 @@ class Ledger:
             held = self._held.pop(address, None)
             if held is not None:
                 self.current[held.location] -= held.size
-            return held
+        if held is not None and self.journals:
+            self.note(False, _in_use(address, held))
+        return held
 
     def find(self, address: int) -> Held | None:
         """Return what is known of the block that starts at an address."""

@@ -15,6 +15,8 @@ from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.pools import PoolDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
+from runtime.memory.journal import ORDERED
+from runtime.memory.ledger import InUse, Ledger
 
 UNIT = 2 << 20
 """Granularity of sizes."""
@@ -58,11 +60,13 @@ class Segment:
 class OrderedPool:
     """One pool. Sizes are multiples of 2 MiB inside; the range has `size` bytes in all."""
 
-    def __init__(self, memory: MemoryDriver, device_id: int, maximum: int, call: str) -> None:
+    def __init__(self, memory: MemoryDriver, device_id: int, maximum: int, call: str, ledger: Ledger | None = None,
+                 ) -> None:
         """Reserve the range and make the driver's pool.
 
         Args:
             maximum: bytes of the range; 0: all of the device's memory.
+            ledger: whose journals are told of the blocks.
 
         Raises:
             InvalidArgument 107000: more than the device has (EE1011).
@@ -90,7 +94,28 @@ class OrderedPool:
         self._segments = [Segment(self.address, size)]
         self._lock = threading.RLock()
         self._values = dict.fromkeys(PoolAttribute, 0)
+        self._sites: dict[int, str] = {}
+        """Call sites of the blocks that were taken while somebody looked."""
         self.closed = False
+        self._ledger = ledger
+        if ledger is not None:
+            ledger.parts.append(self)
+
+    # -- who looks -------------------------------------------------------------------------------------------------
+
+    def listen(self, told: bool) -> None:
+        """Nothing is to be done: the ledger is asked at each call."""
+
+    def in_use(self) -> list[InUse]:
+        """Return the blocks in use."""
+        return [InUse(ORDERED, address, size, size, self._sites.get(address, "")) for address, size in self.busy()]
+
+    def _note(self, taken: bool, segment: Segment) -> None:
+        if self._ledger is not None and self._ledger.journals:
+            site = self._ledger.call_site() if taken else self._sites.pop(segment.address, "")
+            if taken:
+                self._sites[segment.address] = site
+            self._ledger.note(taken, InUse(ORDERED, segment.address, segment.size, segment.size, site))
 
     # -- allocation ------------------------------------------------------------------------------------------------
 
@@ -117,6 +142,7 @@ class OrderedPool:
                 self._count(PoolAttribute.RESERVED_CURRENT, wanted)
             segment.state, segment.stream = State.BUSY, stream
             self._count(PoolAttribute.USED_CURRENT, wanted)
+            self._note(True, segment)
             return segment.address, reused
 
     def _best(self, wanted: int, state: State, stream: int) -> Segment | None:
@@ -157,6 +183,7 @@ class OrderedPool:
                     hint="free what the pool has given out, and once",
                 )
             self._count(PoolAttribute.USED_CURRENT, -segment.size)
+            self._note(False, segment)
             segment.state, segment.stream = State.CACHED, stream
             if not keep:
                 self._release(segment, segment.size)
@@ -247,6 +274,11 @@ class OrderedPool:
         if self.closed:
             return
         self.closed = True
+        if self._ledger is not None:
+            for block in self.in_use():
+                self._ledger.note(False, block)
+            if self in self._ledger.parts:
+                self._ledger.parts.remove(self)
         try:
             self._driver.destroy(self.number)
         finally:

@@ -8,7 +8,6 @@ are joined again; a segment that is free as a whole can go back to the driver.
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable
@@ -20,10 +19,12 @@ from runtime.errors.arguments import whole as whole_number
 from runtime.errors.arguments import whole_or_none
 from runtime.errors.closing import each
 from runtime.memory.allocator import below
-from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
+from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot, joinable
 from runtime.memory.fences import StreamPoint, Timeline, point_of
-from runtime.memory.ledger import Ledger, most
-from runtime.memory.statistics import Statistics, amount
+from runtime.memory.journal import POOL, SEGMENT
+from runtime.memory.ledger import InUse, Ledger, most
+from runtime.memory.pool_counters import PoolCounters
+from runtime.memory.statistics import amount
 
 
 class Source(Protocol):
@@ -49,7 +50,7 @@ _MOST_WARM = 32
 _MOST_SIZES = 4096
 
 
-class CachingPool:
+class CachingPool(PoolCounters):
     """The pool of one device; all methods may be called from any thread."""
 
     def __init__(self, source: Source, rounded: Callable[[int], int], ledger: Ledger) -> None:
@@ -59,17 +60,20 @@ class CachingPool:
             rounded: what a request becomes by the chip's rule (multiples of 32, padding).
             ledger: knows whether call sites of requests are kept, and the one that runs now.
         """
+        super().__init__()
         self._source, self._rounded, self._ledger = source, rounded, ledger
         self._annotate = source.annotate
-        self._lock = threading.RLock()
+        self._looked_at = False
         self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
         self._blocks: dict[int, Block] = {}
         self._pending: list[Block] = []
         self._warm: dict[tuple[int, int], list[Block]] = {}
         """Blocks as they were given back, by the stream they were taken for and their size: first in every search."""
         self._wanted: dict[int, int] = {}
-        self.statistics = Statistics()
         self._limit: int | None = None
+        ledger.parts.append(self)
+        if ledger.journals:
+            self.listen(True)
 
     # -- limits ----------------------------------------------------------------------------------------------------
 
@@ -229,6 +233,8 @@ class CachingPool:
         self.statistics.num_driver_allocs += 1
         self.statistics.segment.add(1)
         held.add(size)
+        if self._looked_at:
+            self._note_segment(True, address, size)
         block = Block(Segment(address, size, small), address, size)
         self._blocks[address] = block
         block.free = False
@@ -288,7 +294,7 @@ class CachingPool:
     def _put(self, block: Block) -> None:
         """Enter a free block, joined with free neighbours of the same owner, or of a stream and nobody."""
         for other in (block.before, block.after):
-            if other is not None and other.free and _joinable(other.home, block.home):
+            if other is not None and other.free and joinable(other.home, block.home):
                 self._leave(other)
                 block = self._join(*((other, block) if other.address < block.address else (block, other)))
         self._enter(block)
@@ -364,10 +370,16 @@ class CachingPool:
                 self._leave(block)
                 del self._blocks[block.address]
                 self._source.give(block.address)
+                if self._looked_at:
+                    self._note_segment(False, block.address, block.size)
                 self.statistics.num_driver_frees += 1
                 self.statistics.segment.take(1)
                 held.take(block.size)
             return before - held.current
+
+    def empty_cache(self) -> None:
+        """Give back to the driver what is not in use; the same as `trim()`, as users of torch.npu know it."""
+        self.trim()
 
     def close(self) -> None:
         """Give everything back; nothing runs any more, and blocks still in use are lost to their users."""
@@ -379,45 +391,33 @@ class CachingPool:
             self._warm.clear()
         each(partial(self._source.give, address) for address in segments)
 
-    # -- names that users of torch.npu know ------------------------------------------------------------------------
+    # -- who looks -------------------------------------------------------------------------------------------------
 
-    def memory_allocated(self) -> int:
-        """Return the bytes of blocks in use."""
-        return self.statistics.bytes
-
-    def max_memory_allocated(self) -> int:
-        """Return the most bytes that were in use since the last `reset_peak_memory_stats`."""
-        return self.statistics.peak_bytes
-
-    def memory_reserved(self) -> int:
-        """Return the bytes that the pool holds of the driver's memory."""
-        return self.statistics.reserved_bytes.current
-
-    def max_memory_reserved(self) -> int:
-        """Return the most bytes that the pool has held since the last `reset_peak_memory_stats`."""
-        return self.statistics.reserved_bytes.peak
-
-    def memory_stats(self) -> dict[str, int]:
-        """Return all counters by name: "allocated_bytes.all.current" and so on."""
-        return self.statistics.as_dict()
-
-    def memory_summary(self) -> str:
-        """Return a table of all counters for people."""
-        return self.statistics.table("memory pool")
-
-    def reset_peak_memory_stats(self) -> None:
-        """Let peaks start again at what is used now."""
+    def listen(self, told: bool) -> None:
+        """Tell the ledger's journals of blocks and segments from now on, or no more."""
         with self._lock:
-            self.statistics.reset_peaks()
+            self._looked_at = told
+            self._annotate = self._note if told else self._source.annotate
 
-    def reset_accumulated_memory_stats(self) -> None:
-        """Let totals and event counts start again at zero."""
+    def _note(self, address: int, size: int | None, graph: int = -1) -> None:
+        """Tell tools and journals of a block that was taken for a request, or given back (size None)."""
+        if self._source.annotate is not None:
+            self._source.annotate(address, size, graph)
+        self._ledger.note(size is not None, _in_use(self._blocks[address]))
+
+    def _note_segment(self, taken: bool, address: int, size: int) -> None:
+        self._ledger.note(taken, InUse(SEGMENT, address, size, size, ""))
+
+    def in_use(self) -> list[InUse]:
+        """Return the segments, and the blocks in use inside them."""
         with self._lock:
-            self.statistics.reset_accumulated()
+            idle = {id(block) for kept in (*self._warm.values(), self._pending) for block in kept}
+            segments = {block.segment for block in self._blocks.values()}
+            return [InUse(SEGMENT, one.address, one.size, one.size, "") for one in sorted(segments)] + [
+                _in_use(block) for block in self._blocks.values() if not block.free and id(block) not in idle
+            ]
 
-    def empty_cache(self) -> None:
-        """Give back to the driver what is not in use; the same as `trim()`."""
-        self.trim()
+    # -- what there is ---------------------------------------------------------------------------------------------
 
     def block(self, address: int) -> Block:
         """Return the block that begins at an address."""
@@ -443,6 +443,6 @@ class CachingPool:
         return "inactive" if block.free else "active_allocated"
 
 
-def _joinable(one: int, two: int) -> bool:
-    """Whether free neighbours of two homes become one block; what is nobody's stays apart from what a graph keeps."""
-    return one == two or (NOBODY in (one, two) and min(one, two) >= NOBODY)
+def _in_use(block: Block) -> InUse:
+    graph = getattr(block.stream, "graph", -1)
+    return InUse(POOL if graph < 0 else f"graph {graph}", block.address, block.size, block.requested, block.site)

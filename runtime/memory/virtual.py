@@ -16,9 +16,12 @@ from runtime.errors.not_copied import NotCopied
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.ipc import process_ids
+from runtime.memory.journal import PHYSICAL
+from runtime.memory.ledger import InUse, Ledger
 
 if TYPE_CHECKING:
     from runtime.driver.memory import MemoryDriver
+    from runtime.driver.resource_table import Physical, VirtualMemory
 
 HUGE_PAGES = 0x1
 """Flag of a reservation: for huge pages."""
@@ -200,3 +203,35 @@ class AddressRange(NotCopied):
     def __repr__(self) -> str:
         state = "closed" if self.closed else count(len(self._mappings), "mapping")
         return f"<{self.size} addresses at {self.address:#x}, {state}>"
+
+
+class PhysicalPart:
+    """The physical memory of one device, as its ledger's journals have it; handles stand for addresses."""
+
+    def __init__(self, ledger: Ledger, table: VirtualMemory, device_id: int) -> None:
+        """Args: device_id: the driver's number of the device."""
+        self._ledger, self._table, self._device_id = ledger, table, device_id
+        self._sites: dict[int, str] = {}
+        """Call sites of what was made while somebody looked."""
+
+    def listen(self, told: bool) -> None:
+        """Tell the journals from now on, or no more."""
+        if told:
+            self._table.told[self._device_id] = self._note
+        else:
+            self._table.told.pop(self._device_id, None)
+            self._sites.clear()
+
+    def in_use(self) -> list[InUse]:
+        """Return what this process has made."""
+        return [self._of(one) for one in self._table.of(self._device_id) if not one.foreign]
+
+    def _of(self, memory: Physical) -> InUse:
+        return InUse(PHYSICAL, memory.handle, memory.size, memory.size, self._sites.get(memory.handle, ""))
+
+    def _note(self, made: bool, memory: Physical) -> None:
+        if made:
+            self._sites[memory.handle] = self._ledger.call_site()
+        self._ledger.note(made, self._of(memory))
+        if not made:
+            self._sites.pop(memory.handle, None)

@@ -42,6 +42,17 @@ def events(trace: Trace) -> Iterator[dict[str, Any]]:
         pid = _FIRST_DEVICE + trace.tracks[replay.lane].device
         yield _slice(replay.name, "device", pid, replay.lane + 1, began, ended, {"device says": what, "of": "a graph"})
     yield from _arrows(trace, threads)
+    yield from _memory(trace)
+
+
+def _memory(trace: Trace) -> Iterator[dict[str, Any]]:
+    """Yield a counter of the bytes by owner, for each device whose memory was recorded."""
+    for lane in trace.memory:
+        pid, name = _FIRST_DEVICE + lane.device, f"memory of device {lane.device} (bytes)"
+        for when in lane.times:
+            now = lane.at(when)
+            yield {"ph": "C", "name": name, "pid": pid, "ts": round(when, 3),
+                   "args": {owner: now.get(owner, 0) for owner in lane.owners}}  # fmt: skip
 
 
 def _names(trace: Trace, threads: dict[int, int]) -> Iterator[dict[str, Any]]:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from npuhal.records import dataclass, field
 from runtime.launch.task_records import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
+from runtime.trace.memory import MemoryLane, lanes_of
 
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
+    from runtime.memory.journal import Change
 
 _NS = 1000.0
 _SIGNALS = (("event", "event_id"), ("notify", "notify_id"))
@@ -113,7 +115,7 @@ class Track(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that was seen. `edges` are (task that signals, task that waits), by number."""
+    """Everything that was seen. `edges` are (task that signals, task that waits), by number; `memory` is by device."""
 
     url: str
     chip: str
@@ -123,6 +125,7 @@ class Trace:
     edges: tuple[tuple[int, int], ...]
     replays: tuple[Replay, ...]
     clock: str
+    memory: tuple[MemoryLane, ...] = ()
 
     @property
     def launches(self) -> list[Task]:
@@ -141,7 +144,8 @@ class Trace:
 
 
 def collect(
-    runtime: Runtime, lanes: list[Lane], numbers: dict[int, int], kept: Kept, began_ns: int, last: Any
+    runtime: Runtime, lanes: list[Lane], numbers: dict[int, int], kept: Kept, began_ns: int, last: Any,
+    changes: Iterable[Change] = (),
 ) -> Trace:
     """Make a trace of what was kept; what had begun before is left out.
 
@@ -150,6 +154,7 @@ def collect(
         numbers: their indices in the list, by the id of the lane that records name.
         began_ns: when tracing began, by `time.perf_counter_ns`.
         last: the newest entry of a fake device's log then.
+        changes: what became of memory meanwhile.
     """
     ours = (one for one in map(Sent, kept.tasks) if one.began_ns >= began_ns and id(one.lane) in numbers)
     sent = sorted(ours, key=lambda one: one.began_ns)
@@ -174,6 +179,7 @@ def collect(
         runtime.url, facts.soc_name or (facts.known_chip.soc if facts.known_chip else "no device"),
         tuple(_tracks(lanes, tasks, {replay.lane for replay in replays})), tuple(tasks),
         tuple(sorted(bars, key=lambda bar: bar.began_us)), tuple(_edges(tasks)), tuple(replays), clock,
+        lanes_of(changes, began_ns),
     )
 
 

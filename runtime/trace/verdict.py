@@ -79,8 +79,9 @@ def table(trace: Trace) -> list[Row]:
 def verdict(trace: Trace) -> list[str]:
     """Return what stands out, the most important first; always at least one sentence."""
     launches = trace.launches
+    memory = [sentence for lane in trace.memory for sentence in lane.sentences()]
     if not launches:
-        return _graphs(trace) or [f"no kernel was launched while tracing was on{_unseen(trace)}"]
+        return [*(_graphs(trace) or [f"no kernel was launched while tracing was on{_unseen(trace)}"]), *memory]
     rows = table(trace)
     typical = statistics.median(task.ended_us - task.began_us for task in launches)
     count = f"{len(launches)} launches, {typical:.1f} us each at the median" if len(launches) > 1 else "1 launch"
@@ -106,6 +107,7 @@ def verdict(trace: Trace) -> list[str]:
         if not track.in_graph and (fullest := _fullest(trace, index)) > _FULL * track.depth:
             said.append(f"stream {track.stream_id}: {fullest} of {track.depth} entries of its ring were taken; "
                         f"{_CURES[SLOT]}")  # fmt: skip
+    said += memory
     if trace.unseen:
         said.append(_unseen(trace).removeprefix("; "))
     return said

@@ -45,6 +45,7 @@ from runtime.errors.arguments import check_instance, whole
 from runtime.errors.not_copied import NotCopied
 from runtime.memory import caller
 from runtime.memory.ipc import OpenKeys
+from runtime.memory.journal import MemoryWatchers
 from runtime.memory.registered import HostRegistry
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Runtime(NotCopied):
         """Seconds of waiting after which a stream is described; infinity never does."""
         self.tracer: Tracer | None = None
         """Who watches streams and devices of this runtime."""
+        self.memory_watchers = MemoryWatchers()
+        """Who is told of every block of memory that comes and goes."""
         self.watch_lock = threading.Lock()
         """Held while somebody begins or ends to watch."""
         self.hal: HalApi = npuhal.open_hal(url)

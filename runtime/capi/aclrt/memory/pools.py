@@ -42,7 +42,7 @@ def aclrtMemPoolCreate(acl: Acl, memPool: Out[Handle], poolProps: Address) -> No
             params=(call, number, "location.id", "it is not the device that the thread works on"),
             hint="set that device first",
         )
-    pool = OrderedPool(device.memory, device.device_id, maximum, call)
+    pool = OrderedPool(device.memory, device.device_id, maximum, call, device.ledger)
     device.ordered_pools.append(pool)
     memPool.value = acl.runtime.handles.add(pool)
 

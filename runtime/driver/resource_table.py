@@ -73,7 +73,7 @@ class VirtualMemory:
     def __init__(self, enter: Callable[[], None] = _nothing) -> None:
         self.enter = enter
         """Called before something is taken; waits, or raises, while the process is locked."""
-        self.told: dict[int, Callable[[bool, Physical], None]] = {}
+        self.observers: dict[int, Callable[[bool, Physical], None]] = {}
         """By device: who is told of memory that was made (True), or given up with its last handle and mapping."""
         self._physical: dict[int, Physical] = {}
         self._mapped: dict[int, Physical] = {}
@@ -94,7 +94,7 @@ class VirtualMemory:
             known = self._physical.get(handle)
             if known is None:
                 known = self._physical[handle] = Physical(handle, size, device, foreign)
-                self._tell(True, known)
+                self._notify(True, known)
             else:
                 known.handles += 1
 
@@ -137,11 +137,11 @@ class VirtualMemory:
     def _drop(self, known: Physical) -> None:
         if known.handles <= 0 and not known.addresses:
             del self._physical[known.handle]
-            self._tell(False, known)
+            self._notify(False, known)
 
-    def _tell(self, made: bool, memory: Physical) -> None:
-        if (told := self.told.get(memory.device)) is not None and not memory.foreign:
-            told(made, memory)
+    def _notify(self, made: bool, memory: Physical) -> None:
+        if (observer := self.observers.get(memory.device)) is not None and not memory.foreign:
+            observer(made, memory)
 
     def spans(self) -> list[tuple[int, int, str]]:
         """Return (address, bytes, description) of what is mapped; memory of another process has no known size."""

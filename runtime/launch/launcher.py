@@ -1,9 +1,9 @@
 """The hot path: one prepared function per (kernel, blocks, stream), with the seven launch phases in sight.
 
-(1) function address, encoded once; (2) take a slot; (3) describe; (4) arguments to the device; (5) the SQE, by
+(1) function address, encoded once; (2) describe; (3) arguments to the device; (4) take a slot; (5) the SQE, by
 patching a template; (6) advance the tail and ring the driver; (7) completion is somebody else's business, later.
 
-Phases 3 and 4 are here, 2, 5 and 6 in `runtime.core.submission.prepared`. Everything that can be decided early is
+Phases 2 and 3 are here, 4 to 6 in `runtime.core.submission.prepared`. Everything that can be decided early is
 decided in `make_launcher`; the functions it returns do not look at options, tracing or logging.
 """
 
@@ -62,7 +62,7 @@ def _seen(make: Callable[[], Callable[..., None]], stream: Stream, info: TaskInf
     return launch if tracer is None else tracer.launcher(launch, stream, info, partial(_seen, make, stream, info))
 
 
-# Phases 3 and 4, in front of the send; the usual way of phase 4 is written out. Arguments of several slots or none,
+# Phases 2 and 3, in front of the send; the usual way of phase 3 is written out. Arguments of several slots or none,
 # another count, a negative number and a freed buffer are OtherTypes to every filler.
 _OPENING = """
     nonlocal fill
@@ -173,7 +173,7 @@ def _captured_launcher(
 def _with_context(
     stream: Stream, task: CoreKernel, move: Callable[[ArgumentBlock], None]
 ) -> Callable[[ArgumentBlock], None]:
-    """Return phase 4 of a mix kernel: its context is written in front of the arguments first."""
+    """Return phase 3 of a mix kernel: its context is written in front of the arguments first."""
     context, lead = context_packer(stream, task), lead_of(stream, task)
 
     def move_both(block: ArgumentBlock) -> None:

@@ -52,13 +52,19 @@ _BETWEEN = frozenset({"contextlib", "functools", "threading", "weakref"})
 """Modules of the standard library through which this package calls itself: nobody submits a task from there."""
 _clock = time.perf_counter_ns
 
+_NAMING = threading.Lock()
+
+
 class _Here(threading.local):
     """What each thread has on its way."""
 
-    def __init__(self) -> None:
-        self.mine: list[Any] = [[0] * AT_END + [1], threading.get_ident()]
-        """Stamps of a launch or task, whose end is stamped when it is over, and the thread. Read faster than it is set.
-        """
+    def __init__(self, names: list[str]) -> None:
+        """Args: names: what threads are called, in the order in which they come; the system uses its numbers again."""
+        with _NAMING:
+            names.append(threading.current_thread().name)
+            self.mine: list[Any] = [[0] * AT_END + [1], len(names) - 1]
+        """Stamps of a launch or task, whose end is stamped when it is over, and the number of the thread. Read faster
+        than it is set."""
 
 
 class Recorder:
@@ -69,7 +75,9 @@ class Recorder:
         self.sinks: tuple[Sink, ...] = ()
         """The tracing sinks; replaced as a whole, because any thread may be iterating over them."""
         self.lanes: list[Lane] = []
-        self._here = _Here()
+        self.threads: list[str] = []
+        """Names of the threads that have done something, by the number that records have of them."""
+        self._here = _Here(self.threads)
         self._by_stream: dict[int, Lane] = {}
         self._outside: dict[int, CodeType] = {}
         """Code of the user's that has submitted something, by id: to hash a code object takes longer than a launch."""
@@ -209,7 +217,7 @@ class Recorder:
     def waited(self, stream: StreamPort, began_ns: int, what: str) -> None:
         """Note a wait that ends now."""
         lane = self._by_stream[id(stream)]
-        record = Waited(lane, what, began_ns, _clock(), threading.get_ident(), stream.ring.reclaimed)
+        record = Waited(lane, what, began_ns, _clock(), self._here.mine[1], stream.ring.reclaimed)
         for sink in self.sinks:
             sink.waited(record)
 
@@ -231,11 +239,11 @@ class Recorder:
         try:
             yield
         finally:
-            self._span(Span(name, facts, began, _clock(), threading.get_ident()))
+            self._span(Span(name, facts, began, _clock(), self._here.mine[1]))
 
     def annotated(self, name: str, began_ns: int) -> None:
         """Note a mark or stretch of the program's own."""
-        self._span(Span(name, PROGRAM, began_ns, _clock(), threading.get_ident()))
+        self._span(Span(name, PROGRAM, began_ns, _clock(), self._here.mine[1]))
 
     def _span(self, record: Span) -> None:
         for sink in self.sinks:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from runtime.core.submission.ring import TaskInfo
 
 PHASES = (
-    "function address", "task slot", "description", "arguments to the device", "build the SQE",
+    "function address", "description", "arguments to the device", "task slot", "build the SQE",
     "advance the tail, ring the driver", "wait for the SQ head",
 )  # fmt: skip
-"""The seven phases in order. Only the sixth may enter the kernel, only the seventh may block."""
+"""The seven phases as they follow each other. Only the sixth may enter the kernel, only the seventh may block."""
 
-ADDRESS, SLOT, DESCRIBE, ARGUMENTS, BUILD, SEND, WAIT = range(7)
+ADDRESS, DESCRIBE, ARGUMENTS, SLOT, BUILD, SEND, WAIT = range(7)
 REST = 7
 """Index after the phases: what a launch does when its SQE was sent."""
 

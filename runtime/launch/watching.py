@@ -53,6 +53,10 @@ class Watch:
             if not recorder.sinks and not recorder.stopped:
                 recorder.stop()
 
+    def threads(self) -> tuple[str, ...]:
+        """Return the names of the host's threads, by the numbers that records have of them."""
+        return () if self._recorder is None else tuple(self._recorder.threads)
+
     def lanes(self) -> tuple[list[Lane], dict[int, int]]:
         """Return the streams as they were when the watch began, or later when they were made; and numbers of records.
 

@@ -69,7 +69,7 @@ class MemoryWatchers:
         with self._lock:
             self._ledgers.add(ledger)
             if self.journals:
-                ledger.tell(self.journals)
+                ledger.report_to(self.journals)
 
     def begin(self, journal: Journal) -> None:
         """Note changes from now on; what is held already is noted first, as taken now."""
@@ -87,4 +87,4 @@ class MemoryWatchers:
         with self._lock:
             self.journals = journals
             for ledger in tuple(self._ledgers):
-                ledger.tell(journals)
+                ledger.report_to(journals)

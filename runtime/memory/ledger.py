@@ -28,6 +28,8 @@ class Held:
     site: str = ""
     graph: int = -1
     """The graph whose capture has taken it from the pool, which keeps it; -1: none."""
+    requested: int = 0
+    """Bytes of the request, where they are fewer; 0: as many."""
 
 
 class InUse(NamedTuple):
@@ -43,15 +45,15 @@ class InUse(NamedTuple):
 class Part(Protocol):
     """Memory of a device that a ledger does not enter itself: a pool."""
 
-    def listen(self, told: bool) -> None:
+    def listen(self, wanted: bool) -> None:
         """Somebody looks from now on (then tell the ledger's journals), or nobody does."""
 
     def in_use(self) -> Iterable[InUse]:
         """Return what is in use."""
 
 
-def _in_use(address: int, held: Held, requested: int = 0) -> InUse:
-    return InUse(held.location.name.lower(), address, held.size, requested or held.size, held.site)
+def _in_use(address: int, held: Held) -> InUse:
+    return InUse(held.location.name.lower(), address, held.size, held.requested or held.size, held.site)
 
 
 class Ledger:
@@ -83,7 +85,7 @@ class Ledger:
 
     # -- who looks -------------------------------------------------------------------------------------------------
 
-    def tell(self, journals: tuple[Journal, ...]) -> None:
+    def report_to(self, journals: tuple[Journal, ...]) -> None:
         """Let journals, in place of those before, note what comes and goes; call sites are kept meanwhile."""
         if journals and not self.journals:
             self._traces_before, self.traces = self.traces, True
@@ -121,14 +123,14 @@ class Ledger:
 
     def add(self, address: int, size: int, location: Location, requested: int = 0) -> Held:
         """Enter a block of so many bytes, for a request of fewer (0: of as many)."""
-        held = Held(size, location, self.call_site() if self.traces else "")
+        held = Held(size, location, self.call_site() if self.traces else "", requested=requested)
         with self._lock:
             self._held[address] = held
             self.entered += 1
             self.current[location] += size
             self.peak[location] = max(self.peak[location], self.current[location])
         if self.journals:
-            self.note(True, _in_use(address, held, requested))
+            self.note(True, _in_use(address, held))
         return held
 
     def remove(self, address: int) -> Held | None:

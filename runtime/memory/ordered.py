@@ -103,7 +103,7 @@ class OrderedPool:
 
     # -- who looks -------------------------------------------------------------------------------------------------
 
-    def listen(self, told: bool) -> None:
+    def listen(self, wanted: bool) -> None:
         """Nothing is to be done: the ledger is asked at each call."""
 
     def in_use(self) -> list[InUse]:

@@ -384,6 +384,8 @@ class CachingPool(PoolCounters):
     def close(self) -> None:
         """Give everything back; nothing runs any more, and blocks still in use are lost to their users."""
         with self._lock:
+            for part in reversed(self.in_use()) if self._looked_at else ():
+                self._ledger.note(False, part)
             segments = [block.address for block in self._blocks.values() if block.address == block.segment.address]
             self._blocks.clear()
             self._free.clear()
@@ -393,11 +395,11 @@ class CachingPool(PoolCounters):
 
     # -- who looks -------------------------------------------------------------------------------------------------
 
-    def listen(self, told: bool) -> None:
+    def listen(self, wanted: bool) -> None:
         """Tell the ledger's journals of blocks and segments from now on, or no more."""
         with self._lock:
-            self._looked_at = told
-            self._annotate = self._note if told else self._source.annotate
+            self._looked_at = wanted
+            self._annotate = self._note if wanted else self._source.annotate
 
     def _note(self, address: int, size: int | None, graph: int = -1) -> None:
         """Tell tools and journals of a block that was taken for a request, or given back (size None)."""

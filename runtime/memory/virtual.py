@@ -214,12 +214,12 @@ class PhysicalPart:
         self._sites: dict[int, str] = {}
         """Call sites of what was made while somebody looked."""
 
-    def listen(self, told: bool) -> None:
+    def listen(self, wanted: bool) -> None:
         """Tell the journals from now on, or no more."""
-        if told:
-            self._table.told[self._device_id] = self._note
+        if wanted:
+            self._table.observers[self._device_id] = self._note
         else:
-            self._table.told.pop(self._device_id, None)
+            self._table.observers.pop(self._device_id, None)
             self._sites.clear()
 
     def in_use(self) -> list[InUse]:

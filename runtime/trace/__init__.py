@@ -103,7 +103,8 @@ class Tracing:
     def _collect(self, watch: Watch) -> Trace:
         lanes, numbers = watch.lanes()
         changes = () if self._journal is None else tuple(self._journal.changes)
-        return collect(watch.runtime, lanes, numbers, self._kept, self._began_ns, self._last, changes)
+        return collect(watch.runtime, lanes, numbers, self._kept, self._began_ns, self._last, changes,
+                       watch.threads())
 
     @property
     def result(self) -> Trace:

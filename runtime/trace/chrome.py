@@ -59,8 +59,8 @@ def _names(trace: Trace, threads: dict[int, int]) -> Iterator[dict[str, Any]]:
     """Yield what the rows are called, the host before the devices."""
     yield _about(_HOST, "process_name", name="host")
     yield _about(_HOST, "process_sort_index", sort_index=0)
-    for number in threads.values():
-        yield _about(_HOST, "thread_name", number, name=f"thread {number}")
+    for number, name in enumerate(thread_names(trace), 1):
+        yield _about(_HOST, "thread_name", number, name=name)
     for device in sorted({track.device for track in trace.tracks}):
         name = f"device {device} ({trace.clock or 'no clock to read'})"
         yield _about(_FIRST_DEVICE + device, "process_name", name=name)
@@ -74,6 +74,15 @@ def threads_of(trace: Trace) -> dict[int, int]:
     """Number the host's threads in the order in which they first did something."""
     order = sorted((one.began_us, one.thread) for group in (trace.tasks, trace.bars) for one in group)
     return {thread: number for number, thread in enumerate(dict.fromkeys(thread for _, thread in order), 1)}
+
+
+def thread_names(trace: Trace) -> list[str]:
+    """Return what the host's threads are called, in the order of `threads_of`; who shares a name gets a number too."""
+    names: list[str] = []
+    for thread, number in threads_of(trace).items():
+        name = trace.threads[thread] if thread < len(trace.threads) else f"thread {number}"
+        names.append(f"{name} ({number})" if name in names else name)
+    return names
 
 
 def _crossing(trace: Trace) -> set[int]:

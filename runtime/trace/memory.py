@@ -89,26 +89,30 @@ class MemoryLane:
                     if one.owner != SEGMENT:
                         steps[when][one.owner] += sign * one.size
         now: Counter[str] = Counter()
-        times, totals = [], []
+        times: list[float] = []
+        totals: list[Mapping[str, int]] = []
         for when in sorted(steps):
             now.update(steps[when])
             times.append(when)
-            totals.append({name: size for name, size in now.items() if size > 0})
+            totals.append({name: now[name] for name in sorted(now, key=_rank) if now[name] > 0})
         return times, totals
 
     def at(self, when_us: float) -> Mapping[str, int]:
-        """Return the bytes by owner at a time."""
+        """Return the bytes by owner at a time; what is cached comes behind what is in use."""
         index = bisect_right(self.times, when_us) - 1
         return self._totals[index] if index >= 0 else {}
 
     @property
     def high_water(self) -> tuple[float, int]:
-        """When the device's memory was fullest with blocks of this process, and their bytes, cached ones too."""
+        """When the device's memory was fullest with blocks of this process, and their bytes, cached ones too.
+
+        Of several such times it is the first of those at which most was in use.
+        """
         sums = [sum(size for name, size in row.items() if name not in ELSEWHERE) for row in self._totals]
         if not sums:
             return 0.0, 0
-        most = max(sums)
-        return self.times[sums.index(most)], most
+        most = max(range(len(sums)), key=lambda index: (sums[index], -self._totals[index].get(CACHED, 0)))
+        return self.times[most], sums[most]
 
     def by_site(self, when_us: float) -> list[tuple[str, str, int, int]]:
         """Return (owner, call site, bytes, blocks) of what was there at a time, largest first."""
@@ -142,8 +146,7 @@ class MemoryLane:
         when, most = self.high_water
         if not most:
             return []
-        parts = [f"{name} {amount(size)}" for name, size in sorted(self.at(when).items(), key=lambda row: _rank(row[0]))
-                 if name not in ELSEWHERE]  # fmt: skip
+        parts = [f"{name} {amount(size)}" for name, size in self.at(when).items() if name not in ELSEWHERE]
         sites = [f"{site} ({amount(size)} in {count})" for owner, site, size, count in self.by_site(when)
                  if site and owner not in ELSEWHERE][:_MOST_SITES]  # fmt: skip
         most_at = f"; most from {', '.join(sites)}" if sites else ""

@@ -115,7 +115,13 @@ class Track(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that was seen. `edges` are (task that signals, task that waits), by number; `memory` is by device."""
+    """Everything that was seen.
+
+    Attributes:
+        edges: (task that signals, task that waits), by number.
+        memory: what became of each device's memory, where that was recorded.
+        threads: names of the host's threads, by the numbers that tasks and bars have.
+    """
 
     url: str
     chip: str
@@ -126,6 +132,7 @@ class Trace:
     replays: tuple[Replay, ...]
     clock: str
     memory: tuple[MemoryLane, ...] = ()
+    threads: tuple[str, ...] = ()
 
     @property
     def launches(self) -> list[Task]:
@@ -145,7 +152,7 @@ class Trace:
 
 def collect(
     runtime: Runtime, lanes: list[Lane], numbers: dict[int, int], kept: Kept, began_ns: int, last: Any,
-    changes: Iterable[Change] = (),
+    changes: Iterable[Change] = (), threads: tuple[str, ...] = (),
 ) -> Trace:
     """Make a trace of what was kept; what had begun before is left out.
 
@@ -155,6 +162,7 @@ def collect(
         began_ns: when tracing began, by `time.perf_counter_ns`.
         last: the newest entry of a fake device's log then.
         changes: what became of memory meanwhile.
+        threads: names of the host's threads.
     """
     ours = (one for one in map(Sent, kept.tasks) if one.began_ns >= began_ns and id(one.lane) in numbers)
     sent = sorted(ours, key=lambda one: one.began_ns)
@@ -179,7 +187,7 @@ def collect(
         runtime.url, facts.soc_name or (facts.known_chip.soc if facts.known_chip else "no device"),
         tuple(_tracks(lanes, tasks, {replay.lane for replay in replays})), tuple(tasks),
         tuple(sorted(bars, key=lambda bar: bar.began_us)), tuple(_edges(tasks)), tuple(replays), clock,
-        lanes_of(changes, began_ns),
+        lanes_of(changes, began_ns), threads,
     )
 
 

@@ -52,6 +52,13 @@ class Row(NamedTuple):
         return self.phase
 
 
+def duration(us: float) -> str:
+    """Return a time as people read it, in tiles and sentences alike: "7.3 us", "89.8 ms", "1.25 s"."""
+    if us >= 1e6:
+        return f"{us / 1e6:,.2f} s"
+    return f"{us / 1000:,.1f} ms" if us >= 1000 else f"{us:.1f} us"
+
+
 def table(trace: Trace) -> list[Row]:
     """Return one row per phase, and one for what comes after the send.
 
@@ -84,7 +91,7 @@ def verdict(trace: Trace) -> list[str]:
         return [*(_graphs(trace) or [f"no kernel was launched while tracing was on{_unseen(trace)}"]), *memory]
     rows = table(trace)
     typical = statistics.median(task.ended_us - task.began_us for task in launches)
-    count = f"{len(launches)} launches, {typical:.1f} us each at the median" if len(launches) > 1 else "1 launch"
+    count = f"{len(launches)} launches, {duration(typical)} each at the median" if len(launches) > 1 else "1 launch"
     said = [f"{count}; the send is {rows[SEND].share:.0%} of it"]
     slow = max(range(REST + 1), key=lambda index: rows[index].share)
     name = rows[slow].phase
@@ -98,10 +105,11 @@ def verdict(trace: Trace) -> list[str]:
     host = sum(task.ended_us - task.began_us for task in launches)
     waited = rows[WAIT].total_us
     if waited > host and not trace.on_fake:  # a fake works while the host waits
-        said.append(f"waiting: the host waited {waited:.0f} us and spent {host:.0f} us on launches; {_CURES[WAIT]}")
+        spent = f"the host waited {duration(waited)} and spent {duration(host)} on launches"
+        said.append(f"waiting: {spent}; {_CURES[WAIT]}")
     device = sum(one.executed.ended_us - one.executed.began_us for one in launches if one.executed)
     if device:
-        said.append(f"device: kernels ran {device:.1f} us by the {trace.clock}")
+        said.append(f"device: kernels ran {duration(device)} by the {trace.clock}")
     said += _graphs(trace)
     for index, track in enumerate(trace.tracks):
         if not track.in_graph and (fullest := _fullest(trace, index)) > _FULL * track.depth:
@@ -133,7 +141,7 @@ def _graphs(trace: Trace) -> list[str]:
     starts = [task for task in trace.tasks if task.kind == "MODEL_EXECUTE"]
     if not kept and not starts:
         return []
-    cost = f", {statistics.median(task.ended_us - task.began_us for task in starts):.1f} us each" if starts else ""
+    cost = f", {duration(statistics.median(task.ended_us - task.began_us for task in starts))} each" if starts else ""
     done = f"; the device executed {_plural(len(trace.replays), 'task')} for them" if trace.replays else ""
     captured, launched = _plural(kept, "launch", "es"), _plural(len(starts), "graph launch", "es")
     return [f"graphs: {captured} captured; {launched}{cost}{done}"]
@@ -145,7 +153,7 @@ def _first(launches: list[Task], trace: Trace) -> list[str]:
     if loaded := loads(trace):
         total = sum(map(_span, loaded))
         programs = "1 program" if len(loaded) == 1 else f"{len(loaded)} programs"
-        said.append(f"loading: {programs} went to the device in {total:.0f} us, before the first launch")
+        said.append(f"loading: {programs} went to the device in {duration(total)}, before the first launch")
     by_name: dict[str, list[Task]] = {}
     for task in launches:
         by_name.setdefault(task.name, []).append(task)
@@ -154,8 +162,8 @@ def _first(launches: list[Task], trace: Trace) -> list[str]:
         spans = [task.ended_us - task.began_us for task in tasks]
         later = statistics.median(spans[1:]) if len(spans) >= _FEW else 0.0
         if later and spans[0] > _SLOW_FIRST * later:
-            slow.append((spans[0] - later, f"first launch of {name}: {spans[0]:.0f} us, later ones {later:.1f} us; "
-                         "launch once to warm up"))  # fmt: skip
+            took = f"{duration(spans[0])}, later ones {duration(later)}"
+            slow.append((spans[0] - later, f"first launch of {name}: {took}; launch once to warm up"))
     slow.sort(reverse=True)
     said += [text for _, text in slow[:1]]
     if len(slow) > 1:

@@ -82,7 +82,7 @@ def test_every_scene_draws_itself_without_a_word_or_a_request(
     bars, arrows = map(int, window.run("return document.body.dataset.drawn.match(/\\d+/g)"))
     assert bars > 3
     assert arrows == window.run("return model.edges.length")
-    assert (arrows == 0) == (scene in ("loop", "threads", "stretches"))
+    assert (arrows == 0) == (scene in ("loop", "threads", "stretches", "memory"))
     assert window.run("return document.documentElement.scrollWidth <= innerWidth")
     back = window.run("return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert (sum(back) < 300) == dark
@@ -138,9 +138,9 @@ def test_pointing_at_a_bar_tells_about_it_and_leaving_it_stops_that(loop: Browse
 
 def test_a_click_selects_and_escape_lets_go(loop: Browser) -> None:
     loop.keys("n", "z")
-    loop.point(*middle(loop, "model.bars.find(bar => bar.task === model.launches[0] && bar.kind === 'k3')"), click=True)
+    loop.point(*middle(loop, "model.bars.find(bar => bar.task === model.launches[0] && bar.kind === 'k2')"), click=True)
     chosen = loop.run("return timeline.selected.name")
-    assert chosen == "4 arguments to the device"
+    assert chosen == "3 arguments to the device"
     assert loop.run("return byId('details').querySelector('h3').textContent") == chosen
     assert "phases of this launch" in loop.run("return byId('details').textContent")
     loop.keys(ESCAPE)
@@ -202,7 +202,61 @@ def test_a_graph_is_stepped_through_and_its_executions_lead_to_its_tasks(window:
     assert window.run("return model.edges.every(([from, to]) => from.began <= to.began)")
     window.keys("n")
     assert window.run("return timeline.selected.name") == "kernel first"
-    assert "a graph has kept it" in window.run("return byId('details').textContent")
+    assert "captured into a graph" in window.run("return byId('details').textContent")
+
+
+@pytest.mark.parametrize("width", [1400, 800, 420])
+def test_the_memory_lane_tells_who_held_how_much_when(window: Browser, pages: Path, width: int) -> None:
+    window.open(pages / "memory.html")
+    window.resize(width, 900)
+    window.settle()
+    lane = "const row = model.rows.find(one => one.memory), memory = row.memory;"
+    most, at = window.run(lane + "return [memory.most, memory.at]")
+    assert most >= (1 + 2 + 3 + 4) << 20
+    assert inside(window, lane + "return heldAt(memory, memory.at)") == most
+    x, y = window.run(
+        lane + "byId('view').scrollIntoView({block: 'center'}); const box = timeline.canvas.getBoundingClientRect();"
+        "return [box.left + timeline.x(memory.at) + 1, box.top + row.y + 20 - timeline.box.scrollTop]"
+    )
+    window.point(x, y)
+    tip = window.run("return byId('tip').textContent")
+    assert "memory of device 0" in tip
+    assert "pool: " in tip
+    window.point(x, y, click=True)
+    said = window.run("return byId('details').textContent")
+    assert "scenes.py:" in said
+    assert "MiB in " in said
+    window.keys(ESCAPE)
+    lit = window.run(lane + f"""
+        const pen = timeline.canvas.getContext('2d'), ratio = devicePixelRatio, y = row.y + MEMORY_HEIGHT - 6;
+        return [...pen.getImageData(Math.round((timeline.x({at}) + 1) * ratio), Math.round(y * ratio), 1, 1).data];""")
+    back = window.run("return [...timeline.canvas.getContext('2d').getImageData(timeline.width - 1, 1, 1, 1).data]")
+    assert lit[:3] != back[:3], "nothing is drawn where memory was fullest"
+
+
+def inside(page: Browser, expression: str) -> int:
+    """How many bytes of the device [owner, bytes] rows are."""
+    return sum(size for owner, size in page.run(expression) if owner != "host")
+
+
+@pytest.mark.parametrize("width", [420, 800, 1400])
+def test_names_of_rows_stand_beside_the_bars_or_above_them(window: Browser, pages: Path, width: int) -> None:
+    window.open(pages / "streams.html")
+    window.resize(width, 900)
+    window.settle()
+    rows = window.run("return model.rows.map(row => [row.y, row.height, row.titled, row.name])")
+    names = window.run("return timeline.left ? 0 : NAME")
+    ends = 24  # the ruler
+    for y, height, titled, name in rows:
+        assert y >= ends + names + (20 if titled else 0), f"{name} lies over the row above"
+        ends = y + height
+    assert len({name for *_, name in rows}) == len(rows)
+
+
+def test_each_thread_has_a_row_with_its_name(window: Browser, pages: Path) -> None:
+    window.open(pages / "threads.html")
+    names = window.run("return model.rows.filter(row => row.group === 'host').map(row => row.name)")
+    assert len([name for name in names if "(work)" in name]) == 2
 
 
 def test_many_streams_scroll_inside_the_timeline(window: Browser, pages: Path) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -17,14 +18,19 @@ from typing import Any
 
 from npuhal.files import write_whole
 from runtime.launch.task_records import PHASES, REST, SEND, WAIT
+from runtime.memory.statistics import amount
 from runtime.trace import verdict
-from runtime.trace.chrome import threads_of
+from runtime.trace.chrome import thread_names, threads_of
+from runtime.trace.memory import MemoryLane
 from runtime.trace.model import Bar, Task, Trace
+from runtime.trace.verdict import duration
 
 _MOST_DRAWN = 20_000
 """Tasks that the timeline shows, the newest; tables and verdict are about all of them."""
 _SLOWEST = 12
-_SCRIPTS = ("model.js", "timeline.js", "input.js", "page.js")
+_NUMBER = re.compile(r"(\d) (?=(us|ms|s|B|KiB|MiB|GiB|TiB)\b)")
+"""A number with its unit."""
+_SCRIPTS = ("model.js", "memory.js", "timeline.js", "input.js", "page.js")
 _WARNINGS = ("slow phase", "waiting", "first launch", "stream ")
 _KINDS = (("kernel", "KERNEL"), ("copy", "MEMCPY"), ("copy", "SDMA"), ("signal", "EVENT"), ("signal", "NOTIFY"),
           ("graph", "MODEL"))  # fmt: skip
@@ -38,9 +44,10 @@ def render(trace: Trace) -> str:
     data = json.dumps(_data(trace), separators=(",", ":")).replace("<", "\\u003c")
     return Template((folder / "page.html").read_text(encoding="utf-8")).substitute(
         title=html.escape(f"{trace.chip}, {_title(trace)}"),
-        about=html.escape(_about(trace)), tiles=_tiles(trace), verdict="".join(map(_sentence, verdict.verdict(trace))),
+        about=_whole(_about(trace)), tiles=_tiles(trace), verdict="".join(map(_sentence, verdict.verdict(trace))),
         rows="".join(map(_phase, verdict.table(trace))), slowest="".join(_slowest(trace)),
-        streams="".join(_streams(trace)), style=(folder / "page.css").read_text(encoding="utf-8"), data=data,
+        streams="".join(_streams(trace)), memory="".join(_memory(trace)),
+        style=(folder / "page.css").read_text(encoding="utf-8"), data=data,
         script="\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS),
     )  # fmt: skip
 
@@ -81,25 +88,21 @@ def _tiles(trace: Trace) -> str:
     loads = sum(bar.ended_us - bar.began_us for bar in verdict.loads(trace))
     facts = [("launches", f"{len(spans):,}")]
     if spans:
-        facts.append(("a launch, median", _time(statistics.median(spans))))
+        facts.append(("a launch, median", duration(statistics.median(spans))))
         facts.append(("share of the send", f"{rows[SEND].share:.0%}"))
     if captured:
         facts += [("captured", f"{captured:,}"), ("graph executions", f"{_executions(trace):,}")]
     facts += [
-        ("host waited", _time(rows[WAIT].total_us)),
-        ("device worked", _time(busy) if trace.clock else "-"),
-        ("loading kernels", _time(loads)),
+        ("host waited", duration(rows[WAIT].total_us)),
+        ("device worked", duration(busy) if trace.clock else "-"),
+        ("loading kernels", duration(loads)),
     ]
     return "".join(f"<div><b>{value}</b><span>{name}</span></div>" for name, value in facts)
 
 
-def _time(us: float) -> str:
-    return f"{us / 1000:,.1f} ms" if us >= 1000 else f"{us:.1f} us"
-
-
 def _sentence(text: str) -> str:
     kind = "warn" if text.startswith(_WARNINGS) else "info"
-    return f'<li class="{kind}">{html.escape(text)}</li>'
+    return f'<li class="{kind}">{_whole(text)}</li>'
 
 
 def _phase(row: verdict.Row) -> str:
@@ -157,7 +160,7 @@ def _data(trace: Trace) -> dict[str, Any]:
     return {
         "phases": [f"{number} {name}" for number, name in enumerate(PHASES, 1)] + ["after the send"],
         "clock": trace.clock,
-        "threads": len(threads),
+        "threads": thread_names(trace),
         "lanes": [
             {"device": track.device, "name": f"stream {track.stream_id} {track.name}".rstrip(), "way": track.way,
              "depth": track.depth, "graph": track.in_graph} for track in trace.tracks
@@ -175,8 +178,55 @@ def _data(trace: Trace) -> dict[str, Any]:
             for replay in trace.replays[-_MOST_DRAWN:]
         ],
         "edges": [(a - first, b - first) for a, b in trace.edges if min(a, b) >= first],
+        "memory": [_memory_data(lane, text) for lane in trace.memory],
         "texts": list(texts),
     }  # fmt: skip
+
+
+def _memory_data(lane: MemoryLane, text: Callable[[str], int]) -> dict[str, Any]:
+    """Return a device's memory as the scripts expect it: [time, bytes by owner...], and the blocks."""
+    when, most = lane.high_water
+    owners = list(lane.owners)
+    points = []
+    for time in lane.times[-_MOST_DRAWN:]:
+        now = lane.at(time)
+        points.append([round(time, 3), *(now.get(owner, 0) for owner in owners)])
+    return {
+        "device": lane.device, "owners": owners, "most": most, "at": round(when, 3), "points": points,
+        "blocks": [
+            (owners.index(one.owner), round(one.began_us, 3), None if one.ended_us is None else round(one.ended_us, 3),
+             one.size, text(one.site)) for one in lane.allocations[-_MOST_DRAWN:]
+        ],
+    }  # fmt: skip
+
+
+def _memory(trace: Trace) -> Iterator[str]:
+    """Return a section for each device whose memory was recorded: who held how much at the high-water mark."""
+    for lane in trace.memory:
+        when, most = lane.high_water
+        cut = lane.fragmentation(when)
+        free = "nothing cached"
+        if cut.pieces:
+            pieces = _count(cut.pieces, "piece", "pieces")
+            largest = f"the largest {amount(cut.largest)}: {cut.share:.0%} fragmented"
+            free = f"{amount(cut.free)} cached in {pieces}, {largest}"
+        yield (f"<section><h2>Memory of device {lane.device}</h2><p>High-water mark {_whole(amount(most))} at "
+               f"{_whole(duration(when))}; then {_whole(free)}; {len(lane.allocations):,} allocations in all.</p>"
+               '<div class="wide"><table class="memory"><thead><tr><th>owner</th><th>bytes</th><th>blocks</th>'
+               "<th>asked for at</th></tr></thead><tbody>")  # fmt: skip
+        rows = lane.by_site(when)
+        for owner, site, size, count in rows[:_SLOWEST]:
+            where = html.escape(site) if site else "before the trace"
+            yield f"<tr><td>{html.escape(owner)}</td><td>{amount(size)}</td><td>{count:,}</td><td>{where}</td></tr>"
+        yield "</tbody></table></div>"
+        if len(rows) > _SLOWEST:
+            yield f"<p>and {len(rows) - _SLOWEST:,} more</p>"
+        yield "</section>"
+
+
+def _whole(text: str) -> str:
+    """Keep numbers and their units on one line."""
+    return _NUMBER.sub("\\1\N{NO-BREAK SPACE}", html.escape(text))
 
 
 def _kind_of_bar(bar: Bar) -> int:

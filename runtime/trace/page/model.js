@@ -9,8 +9,7 @@ function makeModel(data) {
   const model = {data, rows: [], tasks: [], edges: [], clock: data.clock, phases: data.phases};
   const place = task => task.device || task.host;
   const hostRows = [];
-  for (let thread = 0; thread < data.threads; thread++)
-    hostRows.push(addRow(model, {group: "host", name: "thread " + (thread + 1), bars: []}));
+  for (const name of data.threads) hostRows.push(addRow(model, {group: "host", name, bars: []}));
   const laneRows = data.lanes.map(lane => ({group: "device " + lane.device, name: lane.name, lane, bars: [], queue: []}));
 
   for (const [thread, began, ended, kind, name, facts] of data.bars)
@@ -47,11 +46,13 @@ function makeModel(data) {
   const shown = laneRows.filter(row => row.bars.length || row.queue.length);
   shown.sort((a, b) => a.lane.device - b.lane.device);
   for (const row of shown) addRow(model, row);
+  addMemoryRows(model);
   model.rows.forEach(layOut);
   model.bars = model.rows.flatMap(row => row.bars);
   model.launches = model.tasks.filter(task => task.launch === LAUNCH);
   model.steps = model.launches.length ? model.launches : model.tasks;
-  model.end = model.bars.reduce((end, bar) => Math.max(end, bar.ended), 1);
+  const changes = data.memory.flatMap(lane => lane.points.map(point => point[0]));
+  model.end = Math.max(1, changes.reduce((a, b) => Math.max(a, b), 1), model.bars.reduce((end, bar) => Math.max(end, bar.ended), 1));
   model.begin = Math.min(model.end - 1e-3, model.bars.reduce((begin, bar) => Math.min(begin, bar.began), model.end));
   return model;
 }

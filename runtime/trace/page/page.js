@@ -11,6 +11,7 @@ const timeline = new Timeline(
 listen(timeline);
 
 function facts(bar) {
+  if (bar.memory) return memoryFacts(bar);
   const task = bar.task, found = [["took", formatTime(bar.ended - bar.began)], ["began", formatTime(bar.began)]];
   if (bar.note) found.push(["says", bar.note]);
   if (!task) return found;
@@ -61,6 +62,10 @@ function showBar(bar) {
   if (!bar) { element("p", "Nothing is selected: click a bar, or press n.", box).className = "none"; return; }
   element("h3", bar.name, box);
   box.append(list(facts(bar)));
+  if (bar.memory) {
+    element("p", "who held it", box).className = "none";
+    box.append(list(memoryHolders(bar)));
+  }
   if (bar.task && bar.task.launch === LAUNCH) {
     element("p", "phases of this launch", box).className = "none";
     box.append(split(bar.task.phases), list(bar.task.phases.map(([phase, us]) => [model.phases[phase], formatTime(us)])));
@@ -108,14 +113,18 @@ function makeLegend() {
     signal: "event, notify", graph: "graph", other: "other task"};
   model.phases.forEach((name, phase) => { names["k" + phase] = name; });
   const used = new Set(model.bars.map(bar => bar.kind));
+  const colours = {};
+  for (const name of new Set(model.data.memory.flatMap(lane => lane.owners)))
+    if (name !== "host") { used.add(name + " memory"); names[name + " memory"] = name + " memory"; colours[name + " memory"] = name; }
   for (const kind of Object.keys(names).filter(each => used.has(each))) {
     const button = element("button", "", byId("legend"));
     button.type = "button";
     button.setAttribute("aria-pressed", "false");
-    element("i", "", button).style.background = "var(--" + kind + ")";
+    const shown = colours[kind] || kind;
+    element("i", "", button).style.background = "var(--" + (colours[kind] ? ownerColour(shown) : kind) + ")";
     button.append(names[kind]);
     button.onclick = () => {
-      timeline.bright = timeline.bright === kind ? null : kind;
+      timeline.bright = timeline.bright === shown ? null : shown;
       for (const other of byId("legend").children)
         other.setAttribute("aria-pressed", String(other === button && timeline.bright !== null));
       timeline.draw();

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the part of the model that the view (a stretch of time) shows. Input is the business of input.js.
 
-const RULER = 24, LANE = 17, GAP = 7, QUEUE = 18, GROUP = 20, LEAST_US = 0.02, MOST_ARROWS = 400;
+const RULER = 24, LANE = 17, GAP = 7, QUEUE = 18, GROUP = 20, NAME = 16, LEAST_US = 0.02, MOST_ARROWS = 400;
 
 class Timeline {
   constructor(model, parts, events) {
@@ -9,16 +9,6 @@ class Timeline {
     this.selected = this.hovered = this.range = this.bright = null;
     this.found = new Set();
     this.view = [model.begin, model.end];
-    let y = RULER, group = "";
-    for (const row of model.rows) {
-      row.titled = row.group !== group;
-      group = row.group;
-      if (row.titled) y += GROUP;
-      row.y = y;
-      row.height = Math.max(row.depths.length, 1) * LANE + (row.fullest ? QUEUE : 0) + GAP;
-      y += row.height;
-    }
-    this.total = y + 4;
     this.resize();
     this.fit();
   }
@@ -53,7 +43,7 @@ class Timeline {
     const wanted = Math.min(Math.max((bar.ended - bar.began) * 4, LEAST_US), length);
     const inside = bar.began >= this.view[0] && bar.ended <= this.view[1];
     if (!inside || this.pixels(bar) < 8) this.show(middle - wanted / 2, middle + wanted / 2);
-    const top = bar.row.y - RULER - GROUP, bottom = bar.row.y + bar.row.height;
+    const top = bar.row.y - RULER - GROUP - NAME, bottom = bar.row.y + bar.row.height;
     if (top < this.box.scrollTop) this.box.scrollTop = top;
     else if (bottom > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = bottom - this.box.clientHeight;
   }
@@ -76,9 +66,25 @@ class Timeline {
 
   // -- geometry -----------------------------------------------------------------------------------------------------
 
+  // Gives each row its place. Where there is no space beside the bars, names stand above them.
+  place() {
+    let y = RULER, group = "";
+    for (const row of this.model.rows) {
+      row.titled = row.group !== group;
+      group = row.group;
+      if (row.titled) y += GROUP;
+      if (!this.left) y += NAME;
+      row.y = y;
+      row.height = (row.memory ? MEMORY_HEIGHT : Math.max(row.depths.length, 1) * LANE + (row.fullest ? QUEUE : 0)) + GAP;
+      y += row.height;
+    }
+    this.total = y + 4;
+  }
+
   resize() {
     const ratio = window.devicePixelRatio || 1;
     this.left = this.box.clientWidth < 640 ? 0 : 170;
+    this.place();
     this.width = this.box.clientWidth;
     const most = Math.max(200, Math.floor(window.innerHeight * 0.7));
     this.height = Math.min(this.total, most);
@@ -111,6 +117,7 @@ class Timeline {
     if (x < this.left || y < RULER) return null;
     const deep = y + this.box.scrollTop, time = this.time(x), near = (this.time(x + 2) - time);
     const row = this.model.rows.find(one => deep >= one.y && deep < one.y + one.height);
+    if (row && row.memory) return memorySpot(row, time);
     const bars = row && row.depths[Math.floor((deep - row.y) / LANE)];
     if (!bars) return null;
     const first = firstAfter(bars, time - near);
@@ -139,7 +146,7 @@ class Timeline {
     pen.fillStyle = this.colour("line");
     for (const [time] of ticks) pen.fillRect(this.x(time), RULER - 6, 1, this.height);
     for (const row of this.model.rows)
-      if (row.y + row.height > top + RULER - GROUP && row.y - GROUP < top + this.height) this.paintRow(pen, row, row.y - top);
+      if (row.y + row.height > top + RULER - GROUP && row.y - GROUP - NAME < top + this.height) this.paintRow(pen, row, row.y - top);
     const arrows = this.paintArrows(pen, top);
     this.paintRuler(pen, ticks);
     this.paintOverview();
@@ -149,11 +156,12 @@ class Timeline {
 
   paintRow(pen, row, y) {
     if (row.titled) {
+      const head = y - GROUP - (this.left ? 0 : NAME);
       pen.fillStyle = this.colour("hover");
-      pen.fillRect(0, y - GROUP, this.width, GROUP - 3);
+      pen.fillRect(0, head, this.width, GROUP - 3);
       pen.fillStyle = this.colour("text");
       const clock = row.lane && this.model.clock ? ", " + this.model.clock : "";
-      pen.fillText(row.group + clock, 6, y - GROUP / 2 - 1);
+      pen.fillText(row.group + clock, 6, head + GROUP / 2 - 1, this.width - 12);
     }
     pen.save();
     pen.beginPath();
@@ -161,21 +169,19 @@ class Timeline {
     pen.clip();
     row.depths.forEach((bars, depth) => this.paintBars(pen, bars, y + depth * LANE));
     if (row.fullest) this.paintQueue(pen, row, y + Math.max(row.depths.length, 1) * LANE);
+    if (row.memory) paintMemory(this, pen, row, y);
     pen.restore();
+    const about = row.memory ? "at most " + formatBytes(row.memory.most) : row.fullest ? "ring: at most " + row.fullest + " pending" : "";
     pen.fillStyle = this.colour("text");
     if (this.left) {
       pen.fillText(row.name, 12, y + LANE / 2, this.left - 18);
       pen.fillStyle = this.colour("soft");
-      if (row.fullest) pen.fillText("ring: at most " + row.fullest + " pending", 12, y + row.height - GAP - QUEUE / 2,
-        this.left - 18);
+      pen.fillText(about, 12, row.memory ? y + LANE * 1.5 : y + row.height - GAP - QUEUE / 2, this.left - 18);
     } else {
-      const wide = pen.measureText(row.name).width + 8;
-      pen.globalAlpha = 0.75;
-      pen.fillStyle = this.colour("card");
-      pen.fillRect(0, y, wide, LANE - 2);
-      pen.globalAlpha = 1;
-      pen.fillStyle = this.colour("text");
-      pen.fillText(row.name, 4, y + LANE / 2 - 1);
+      pen.fillText(row.name, 4, y - NAME / 2, this.width / 2 - 8);
+      const wide = Math.min(pen.measureText(row.name).width, this.width / 2 - 8);
+      pen.fillStyle = this.colour("soft");
+      pen.fillText(about, wide + 14, y - NAME / 2, this.width - wide - 18);
     }
     pen.fillStyle = this.colour("line");
     pen.fillRect(0, y + row.height - 4, this.width, 1);
@@ -287,7 +293,7 @@ class Timeline {
       pen.fillStyle = this.colour("line");
       pen.fillRect(x, RULER - 6, 1, 6);
       pen.fillStyle = this.colour("soft");
-      pen.fillText(name, x + 3, RULER / 2);
+      if (x + 3 + pen.measureText(name).width <= this.width) pen.fillText(name, x + 3, RULER / 2);
     }
     pen.fillStyle = this.colour("line");
     pen.fillRect(0, RULER - 1, this.width, 1);
@@ -299,7 +305,12 @@ class Timeline {
     pen.globalAlpha = 1;
     pen.fillRect(from, 0, 1, this.height);
     pen.fillRect(to, 0, 1, this.height);
-    pen.fillText(formatTime(Math.abs(this.range[1] - this.range[0])), from + 4, RULER / 2);
+    const length = formatTime(Math.abs(this.range[1] - this.range[0])), wide = pen.measureText(length).width + 8;
+    const start = Math.min(from, this.width - wide);
+    pen.fillStyle = this.colour("card");  // over the names of marks
+    pen.fillRect(start + 1, 1, wide, RULER - 3);
+    pen.fillStyle = this.colour("focus");
+    pen.fillText(length, start + 4, RULER / 2);
   }
 
   paintOverview() {
@@ -317,6 +328,7 @@ class Timeline {
         pen.fillStyle = this.colour(bar.kind === "call" ? "k7" : bar.kind);
         pen.fillRect(from, y, size, thick);
       }
+      if (row.memory) this.sketchMemory(pen, row.memory, y, thick, time => (time - begin) / span * wide);
     });
     const [from, to] = this.view.map(time => (time - begin) / span * wide);
     pen.fillStyle = this.colour("text");
@@ -327,6 +339,18 @@ class Timeline {
     pen.strokeStyle = this.colour("focus");
     pen.lineWidth = 1.5;
     pen.strokeRect(Math.max(from, 1), 1, Math.max(Math.min(to, wide - 1) - Math.max(from, 1), 3), high - 2);
+  }
+
+  // A device's memory in the overview: as dark as it is full.
+  sketchMemory(pen, memory, y, thick, x) {
+    pen.fillStyle = this.colour("kernel");
+    memory.points.forEach((point, index) => {
+      const next = memory.points[index + 1], until = next ? next[0] : this.model.end;
+      const held = memory.stacked.reduce((sum, name) => sum + point[memory.owners.indexOf(name) + 1], 0);
+      pen.globalAlpha = 0.8 * held / (memory.most || 1);
+      pen.fillRect(x(point[0]), y, Math.max(x(until) - x(point[0]), 0.5), thick);
+    });
+    pen.globalAlpha = 1;
   }
 
   // -- what input asks for ------------------------------------------------------------------------------------------

@@ -73,6 +73,17 @@ def test_a_wrong_command_line_is_said_before_anything_runs(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job.py"]
 
 
+def test_memory_is_told_in_words_and_in_json_though_the_script_prints(tmp_path: Path) -> None:
+    done = trace(tmp_path, "--memory", "--json", "job.py")
+    assert done.returncode == 3, done.stderr
+    told = json.loads(done.stdout)
+    (memory,) = told["memory"]
+    assert memory["high_water_bytes"] == memory["at_high_water"]["device"] > 0
+    assert any(row["owner"] == "device" and "job.py:6" in row["site"] for row in memory["holders"])
+    assert any(line.startswith("memory: device 0 held at most") for line in told["verdict"])
+    assert "arguments []" in done.stderr
+
+
 def test_a_pyacl_script_is_watched_too(tmp_path: Path) -> None:
     script = (
         "import acl\nacl.init(); acl.rt.set_device(0)\nstream, _ = acl.rt.create_stream()\n"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from runtime.api import Runtime
 from runtime.cli.sample import minimal_kernel
+from runtime.memory.buffer import Buffer
 from runtime.trace import Tracing, tracing
 
 
@@ -89,15 +90,33 @@ def stretches(machine: Runtime) -> None:
         marks.end(late)
 
 
+def memory(machine: Runtime) -> None:
+    """Buffers, blocks of the pool and pinned memory that come and go beside launches."""
+    device, kept = machine.device(0), list[Buffer]()
+    kernel = device.load(minimal_kernel("scale", 1)).only
+    device.hal.fake.attach(kernel.code, lambda context: None, grid=True)
+    with device.create_stream(name="work") as stream:
+        for number in range(1, 5):
+            kept.append(device.alloc(number << 20))
+            with device.pool.alloc(number << 19, stream) as scratch:
+                kernel[8](scratch, stream=stream)
+                kept.append(device.pool.alloc(1 << 19, stream))
+        stream.synchronize()
+        kept.append(device.alloc_host(1 << 16))
+        for buffer in kept:
+            buffer.close()
+        device.pool.trim()
+
+
 SCENES: dict[str, Callable[[Runtime], None]] = {
     "loop": loop, "streams": streams, "graph": graph, "threads": threads,
-    "stretches": stretches,
+    "stretches": stretches, "memory": memory,
 }
 
 
 def traced(scene: str, machine: Runtime) -> Tracing:
     """Trace a scene, on a device that is open already."""
     machine.device(0)
-    with tracing(runtime=machine) as trace:
+    with tracing(runtime=machine, memory=scene == "memory") as trace:
         SCENES[scene](machine)
     return trace

@@ -118,10 +118,10 @@ def slow_in(phase: int, url: str) -> Trace:
         (SEND, "hal://", "slow phase: 6 advance the tail, ring the driver takes 89%; the driver call is the cost"),
         (SEND, "fake-abi://x", "largest phase: 6 advance the tail, ring the driver takes 89%, but here it is the "
          "fake device's own work: trace on a box, or on null://ascend910b3, before you act on it"),
-        (ARGUMENTS, "trace+hal://", "largest phase: 4 arguments to the device takes 89%, but recording the HAL calls "
+        (ARGUMENTS, "trace+hal://", "largest phase: 3 arguments to the device takes 89%, but recording the HAL calls "
          "is part of it: trace without --hal, before you act on it"),
-        (SLOT, "fake://x", "slow phase: 2 task slot takes 89%; the ring is full"),
-        (ARGUMENTS, "null://x", "slow phase: 4 arguments to the device takes 89%; arguments are copied per launch"),
+        (SLOT, "fake://x", "slow phase: 4 task slot takes 89%; the ring is full"),
+        (ARGUMENTS, "null://x", "slow phase: 3 arguments to the device takes 89%; arguments are copied per launch"),
     ],
 )  # fmt: skip
 def test_the_verdict_names_the_slow_phase_and_a_fake_is_not_the_users_mistake(phase: int, url: str, said: str) -> None:

@@ -10,11 +10,13 @@ from fakes.hal.dma import AsyncDmaCalls, DmaCalls
 from fakes.hal.faults import FaultCalls
 from fakes.hal.info import InfoCalls
 from fakes.hal.ipc import IpcCalls
+from fakes.hal.mbuf.buffers import BufferCalls
+from fakes.hal.mbuf.groups import GroupCalls
 from fakes.hal.memory.allocation import MemoryCalls
 from fakes.hal.memory.controls import ControlCalls
 from fakes.hal.memory.copies import CopyCalls
 from fakes.hal.memory.registration import RegistrationCalls
-from fakes.hal.message_queue import MessageQueueCalls
+from fakes.hal.message_queue.client import MessageQueueCalls
 from fakes.hal.p2p import PeerCalls
 from fakes.hal.pools import PoolCalls
 from fakes.hal.process import ProcessCalls
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
 CHAPTERS = (
     DeviceCalls, ProcessCalls, InfoCalls, MemoryCalls, ControlCalls, CopyCalls, RegistrationCalls, DmaCalls,
     AsyncDmaCalls, QueueCalls, StreamMemoryCalls, CallbackCalls, ArgumentCalls, SchedulerCalls, ResourceCalls,
-    FaultCalls, PeerCalls, VmmCalls, IpcCalls, SharedIdCalls, SnapshotCalls, PoolCalls, MessageQueueCalls,
+    FaultCalls, PeerCalls, VmmCalls, IpcCalls, SharedIdCalls, SnapshotCalls, PoolCalls, MessageQueueCalls, GroupCalls,
+    BufferCalls,
 )  # fmt: skip
 """What is modelled; a module, or a folder of several, has the name of its chapter in `npuhal.tables`."""
 

@@ -21,12 +21,11 @@ class Absence:
 
 
 _CHAPTERS = {
-    "mbuf": "shared buffers of message queues",
     "esched": "the event scheduler serves processes on the device; a runtime on a host gets its reports from queues",
     "hdc": "host-device sessions are the profiler's and the log's",
 }
 """Chapters that are absent as a whole."""
-_MESSAGES = "message queues of one host process alone: no mbufs, no other processes, no processes on the device"
+_MESSAGES = "queues that join devices over UB, or that the hardware of some chips serves"
 _JETTIES = "made ahead of time only by drivers with a work-queue cache; copies over UB go through halAsyncDmaCreate"
 _SUPER_POD = "there is one host: no super-pod, and one route between any two cards"
 _BINDING = "processes on the device are bound by their starter (TSD), not by a host process"
@@ -39,10 +38,11 @@ _ABSENT: Mapping[str, Absence] = {
          "halAsyncDmaWqeConvert"), Absence(_JETTIES),
     ),
     **dict.fromkeys(
-        ("halQueueGrant", "halQueueAttach", "halQueueEnQueue", "halQueueDeQueue", "halQueueSubscribe",
-         "halQueueSubF2NFEvent", "halQueueQuery", "halQueueSet", "halQueueExport", "halQueueUnexport", "halQueueImport",
-         "halQueueUnimport", "halQueueGetDqsQueInfo"), Absence(_MESSAGES),
+        ("halQueueExport", "halQueueUnexport", "halQueueImport", "halQueueUnimport", "halQueueGetDqsQueInfo",
+         "halBuffGetDQSPoolInfoById"), Absence(_MESSAGES),
     ),
+    "halGrpCacheAlloc": Absence("groups of shared memory have no cache"),
+    "halBufEventReport": Absence("groups of shared memory do not grow and shrink"),
     **dict.fromkeys(
         ("halParseSDID", "halShmemSetPodPid", "halShrIdSetPodPid", "halShmemMapRouteCheck"), Absence(_SUPER_POD),
     ),

@@ -19,6 +19,12 @@ class Lent:
         made = ctypes.create_string_buffer(data, max(len(data), 1))
         return cls(ctypes.addressof(made), lambda: made)
 
+    @classmethod
+    def space(cls, size: int) -> Lent:
+        """Lend so many zero bytes of this process's memory; pages that nobody touches cost nothing."""
+        made = (ctypes.c_char * max(size, 1))()
+        return cls(ctypes.addressof(made), lambda: made)
+
     def close(self) -> None:
         """Take it back."""
         self._give_back()

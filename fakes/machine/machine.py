@@ -43,6 +43,7 @@ from npuhal.records import replace
 if TYPE_CHECKING:
     from fakes.checkers import Checks, Reports
     from fakes.executor import Executor
+    from fakes.machine.shared_buffers import SharedBuffers
     from fakes.shared.card import Shared
 
 _LOG = logging.getLogger("npuhal.fake")
@@ -123,6 +124,13 @@ class Machine:
         from fakes.executor import Executor
 
         return Executor(self)
+
+    @cached_property
+    def buffers(self) -> SharedBuffers:
+        """Message buffers and the group they come from; made for the first call about them."""
+        from fakes.machine.shared_buffers import SharedBuffers
+
+        return SharedBuffers(self.memory)
 
     def _join(self, sizes: dict[str, int]) -> Shared:
         from fakes.shared.card import Shared

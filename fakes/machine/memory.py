@@ -256,6 +256,13 @@ class Memory:
         ctypes.memmove(block.pointer, data, len(data))
         return Lent(block.base, lambda: self.free(block.base))
 
+    def lend_space(self, size: int, label: str) -> Lent:
+        """Give the program so many zero bytes of host memory."""
+        if self.caller is None:
+            return Lent.space(size)
+        block = self.allocate_host(max(size, 1), label=label)
+        return Lent(block.base, lambda: self.free(block.base))
+
     def register_host(self, pointer: int, size: int, device: int, at: int | None = None) -> Allocation:
         """Make plain host memory known to the devices; `at` is the device address, by default the host address."""
         span = -(-size // HOST_PAGE) * HOST_PAGE

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fakes.machine.journal import Executed
     from fakes.machine.memory import Memory
     from fakes.machine.queues import SubmissionQueue
+    from fakes.machine.shared_buffers import SharedBuffers
     from fakes.machine.signal import Signal
     from fakes.shared.card import Shared
     from fakes.shared.imports import Imports
@@ -209,6 +210,10 @@ class Machine(Protocol):
     @property
     def memory(self) -> Memory:
         """All memory."""
+
+    @property
+    def buffers(self) -> SharedBuffers:
+        """Message buffers and the group they come from."""
 
     @property
     def dma(self) -> DmaCalls:

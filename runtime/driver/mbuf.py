@@ -3,12 +3,57 @@
 from __future__ import annotations
 
 import ctypes
+import os
 
+from npuhal import constants as c
+from npuhal import structs as s
+from runtime import errors
 from runtime.driver.calls import HalCalls
+
+_ATTACH_MS = 10_000
+"""How long a process may wait for its group; the longest that the driver takes."""
 
 
 class BufferDriver(HalCalls):
     """Shared buffers by the driver's own addresses, opaque to everybody else."""
+
+    __slots__ = ()
+
+    def join(self) -> None:
+        """Let this process take part in a group with shared memory: its own, or one that was made before.
+
+        Raises:
+            NotSupported 207000: the driver has no buffer service.
+        """
+        if not self.hal.has("halGrpCreate"):
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "the driver's library has no shared buffers",
+                hint="use a driver that has halGrpCreate and halMbufAlloc",
+            )
+        own = self._group()
+        name = ctypes.create_string_buffer(own or f"npuhal{os.getpid()}".encode())
+        address = ctypes.addressof(name)
+        if not own:
+            rights = s.GroupShareAttr(admin=1, read=1, write=1, alloc=1)
+            rc = self.hal.halGrpCreate(address, ctypes.byref(s.GroupCfg()))
+            if rc != c.DRV_ERROR_REPEATED_INIT:
+                self.check(rc, "halGrpCreate", "the process's group")
+            self.check(self.hal.halGrpAddProc(address, os.getpid(), rights), "halGrpAddProc", f"process {os.getpid()}")
+        rc = self.hal.halGrpAttach(address, _ATTACH_MS)
+        if not (own and rc == c.DRV_ERROR_INVALID_VALUE):  # whoever has made the group has attached as well
+            self.check(rc, "halGrpAttach", f"{_ATTACH_MS} ms")
+        self.check(self.hal.halBuffInit(ctypes.byref(s.BuffCfg())), "halBuffInit", "with the driver's zones")
+
+    def _group(self) -> bytes:
+        """Return the name of the process's group, or nothing."""
+        asked, told = ctypes.c_int32(os.getpid()), s.GroupQueryOutput()
+        size = ctypes.c_uint32(ctypes.sizeof(told))
+        rc = self.hal.halGrpQuery(
+            c.GRP_QUERY_GROUPS_OF_PROCESS, ctypes.addressof(asked), ctypes.sizeof(asked), ctypes.addressof(told),
+            ctypes.byref(size),
+        )  # fmt: skip
+        self.check(rc, "halGrpQuery", f"process {os.getpid()}")
+        return bytes(told.grpQueryGroupsOfProcInfo[0].groupName) if size.value else b""
 
     def alloc(self, size: int) -> int:
         """Return a buffer of a size."""

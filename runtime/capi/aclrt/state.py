@@ -20,6 +20,7 @@ from runtime.capi.aclrt.memory.user_allocators import StreamAllocators
 from runtime.core.process.handles import HandleTable
 from runtime.errors.reports import ThreadReports
 from runtime.feature.messages import MessageQueue
+from runtime.feature.shared_buffers import SharedBuffers
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
@@ -83,6 +84,7 @@ class Acl:
         self.last = LastTask()
         self.queues: dict[tuple[int, int], MessageQueue] = {}
         """Message queues by device and number."""
+        self._buffers: SharedBuffers | None = None
         self.data_buffers = HandleTable()
         """Memory of the caller's under a handle; needs no machine."""
         self.init_hooks, self.end_hooks = Hooks(), Hooks()
@@ -111,6 +113,15 @@ class Acl:
             if self._runtime is None:
                 self._runtime = self._make(self._url)
             return self._runtime
+
+    @property
+    def buffers(self) -> SharedBuffers:
+        """Buffers in shared memory, made on first use."""
+        runtime = self.runtime
+        with self._lock:
+            if self._buffers is None:
+                self._buffers = SharedBuffers(runtime.hal)
+            return self._buffers
 
     @property
     def started(self) -> bool:

@@ -1,7 +1,6 @@
 """Message queues by name (acl_tdt_queue.h), as a host has them: attributes, queues, data put and taken by copy.
 
-What the header has besides is not here: buffers and rights of other processes, which a host refuses, and routes between
-queues, which a process on the device serves.
+Rights of other processes and buffers in queues are refused on a host (`routes`, `buffers`).
 """
 
 from __future__ import annotations
@@ -52,14 +51,15 @@ def acltdtSetQueueAttr(acl: Acl, attr: Handle, type: Enum, len: Size, param: Add
     found = _attributes(acl, call, attr)
     need(call, param=param)
     capacity = _size_of_kind(call, type)
-    if not size or size > capacity:
-        raise wrong(call, size, "len", f"[1, {capacity}]", message="EH0009")
-    data = caller.read(param, size).ljust(capacity, b"\0")
+    if size > capacity:
+        raise wrong(call, size, "len", f"[0, {capacity}]", message="EH0009")
+    given = caller.read(param, size) if size else b""
     if capacity == _WORD:
-        found.depth = int.from_bytes(data, "little")
+        found.depth = int.from_bytes(given + found.depth.to_bytes(_WORD, "little")[size:], "little")
         return
-    text = int.from_bytes(data, "little")
-    need(call, param=text)
+    text = int.from_bytes(given, "little")
+    if not text:
+        raise errors.fault("ACL_ERROR_INVALID_PARAM", f"{call}: the name is NULL", hint="let param point to a pointer")
     name = caller.text(text)
     if name[NAME_BYTES:]:
         raise wrong(call, name.decode(errors="replace"), "name", f"one of up to {NAME_BYTES} bytes")

@@ -1,7 +1,7 @@
 """Routes between message queues by name (acl_tdt_queue.h): descriptions and lists.
 
-Routes are served by a process on the device, and rights on queues by the driver's buffer service. Neither is there for
-the queues of a host process: what asks for them answers 207000, as the driver does.
+Routes are served by a process on the device, which is not there for the queues of a host process: what asks for it
+answers 207000. Rights on queues are a matter of processes on the device.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import ctypes
 from npuhal.records import dataclass, field
 from runtime import errors
 from runtime.capi.aclrt.checks import null, one_of, refuse
-from runtime.capi.aclrt.entry import Out, entry, object_of
+from runtime.capi.aclrt.entry import Out, entry, object_of, wrong
 from runtime.capi.aclrt.kinds import I32, U32, Address, Enum, Handle, Size
 from runtime.capi.aclrt.state import Acl
+from runtime.capi.aclrt.transfer.buffers import ON_HOST
 from runtime.memory import caller
 
 _SOURCE, _TARGET = 0, 1
 """acltdtQueueRouteParamType; 2 is the status."""
 _WORD = ctypes.sizeof(ctypes.c_uint32)
+_MODE, _OF_SOURCE, _OF_TARGET = 0, 1, 2
+"""acltdtQueueRouteQueryInfoParamType."""
+_NEEDS = {0: (_OF_SOURCE,), 1: (_OF_TARGET,), 2: (_OF_SOURCE, _OF_TARGET), 100: ()}
+"""acltdtQueueRouteQueryMode, and what a question of that mode must say; 100 asks for routes whose queue has failed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +63,7 @@ def acltdtDestroyQueueRoute(acl: Acl, route: Handle) -> None:
 
 
 @entry(
-    null("route", "param", "paramRetSize"), refuse("len < 4", "len", "at least 4", "EH0009"), one_of("type", 0, 1, 2)
+    null("route", "param", "paramRetSize"), one_of("type", 0, 1, 2), refuse("len < 4", "len", "at least 4", "EH0009")
 )
 def acltdtGetQueueRouteParam(
     acl: Acl, route: Handle, type: Enum, len: Size, paramRetSize: Out[Size], param: Address
@@ -124,11 +129,13 @@ def acltdtDestroyQueueRouteQueryInfo(acl: Acl, info: Handle) -> None:
     acl.runtime.handles.remove(info)
 
 
-@entry(null("param", "value"), refuse("len != 4", "len", "4", "EH0009"), one_of("type", 0, 1, 2))
+@entry(null("param", "value"), one_of("type", 0, 1, 2), refuse("len > 4", "len", "at most 4", "EH0009"))
 def acltdtSetQueueRouteQueryInfo(acl: Acl, param: Handle, type: Enum, len: Size, value: Address) -> None:
-    """Set the mode (0), the source (1) or the target (2) of a question."""
+    """Set the mode (0), the source (1) or the target (2) of a question; fewer than 4 bytes are its low ones."""
     found = object_of(acl, "acltdtSetQueueRouteQueryInfo", RouteQuery, param=param)
-    found.words[type] = caller.at(ctypes.c_uint32, value).value
+    before = found.words.get(type, 0).to_bytes(_WORD, "little")
+    given = caller.read(value, len) if len else b""
+    found.words[type] = int.from_bytes(given + before[len:], "little")
 
 
 @entry(null("qRouteList"))
@@ -149,21 +156,30 @@ def acltdtUnbindQueueRoutes(acl: Acl, qRouteList: Handle) -> None:
 def acltdtQueryQueueRoutes(acl: Acl, queryInfo: Handle, qRouteList: Handle) -> None:
     """Refuse, as `acltdtBindQueueRoutes` does."""
     call = "acltdtQueryQueueRoutes"
-    _routes(acl, call, qRouteList)
-    object_of(acl, call, RouteQuery, queryInfo=queryInfo)
+    _routes(acl, call, qRouteList).members.clear()
+    _whole(call, object_of(acl, call, RouteQuery, queryInfo=queryInfo))
     raise _not_served(call)
 
 
-@entry()
+@entry(ON_HOST)
 def acltdtGrantQueue(acl: Acl, qid: U32, pid: I32, permission: U32, timeout: I32) -> None:
-    """Refuse: the queues of a host process are its own."""
-    raise _not_served("acltdtGrantQueue")
+    """Refuse: a process on the host gives no rights on its queues."""
 
 
-@entry(null("permission"))
+@entry(null("permission"), ON_HOST)
 def acltdtAttachQueue(acl: Acl, qid: U32, timeout: I32, permission: Out[U32]) -> None:
     """Refuse, as `acltdtGrantQueue` does."""
-    raise _not_served("acltdtAttachQueue")
+
+
+def _whole(call: str, question: RouteQuery) -> None:
+    """Refuse a question without its mode, or without the numbers that its mode needs."""
+    mode = question.words.get(_MODE)
+    if mode is not None and mode not in _NEEDS:
+        raise wrong(call, mode, "mode", "0 (source), 1 (target), 2 (both) or 100 (failed)")
+    missing = [_MODE] if mode is None else [each for each in _NEEDS[mode] if each not in question.words]
+    if missing:
+        names = " and ".join(("mode", "source", "target")[each] for each in missing)
+        raise wrong(call, "not set", names, "a value", "set it with acltdtSetQueueRouteQueryInfo", message="EH0009")
 
 
 def _routes(acl: Acl, call: str, routes: int) -> Routes:

@@ -1,0 +1,1 @@
+"""HAL chapter "mbuf": groups of processes with shared memory, and message buffers in it."""

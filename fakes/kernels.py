@@ -100,6 +100,22 @@ class Arguments:
             self._device.check_reach(pointer, max(size, 1), use)
         return array if self._task is None else self._watched(self._task, array, slot, pointer)
 
+    def memory(self, pointer: int, size: int, name: str, *, reads: bool, writes: bool) -> int:
+        """Return the host address of memory that a function hands to other code, which reads or writes it there.
+
+        `size` bytes from `pointer` on, at least 1. A pointer that is not device, pinned or registered memory fails the
+        kernel, with the reason; `name` says what of the kernel it is.
+        """
+        use = f"{name} of a kernel"
+        host = self._memory.device_pointer(pointer, size, use)
+        if self._device is not None:
+            self._device.check_reach(pointer, size, use)
+        if self._task is not None:
+            for done, how in ((reads, READ), (writes, WRITE)):
+                if done:
+                    self._task.touch(pointer, size, how)
+        return host
+
     def _watched(self, task: Task, array: Array, slot: int, pointer: int) -> Array:
         """Take note of what the kernel says that it does with an argument, or let the view tell what is done to it."""
         kernel = self._kernel

@@ -45,7 +45,7 @@ def start(address: int, own: bool) -> None:
     def call(number: int, args: int | None) -> int:
         function = bound.get(number)
         if function is None:
-            function = bound[number] = bind(c.functions()[number])
+            function = bound[number] = _bind(number)
         return function(args or 0)
 
     pointer = _BRIDGE(call)
@@ -64,6 +64,14 @@ def _answer_in_c(opened: Runtime) -> None:
     """Let a fake fail tasks instead of raising what functions attached to it have raised."""
     if (machine := getattr(opened.hal, "fake", None)) is not None:
         machine.raises = False
+
+
+def _bind(number: int) -> Callable[[int], int]:
+    if number < len(c.functions()):
+        return bind(c.functions()[number])
+    from runtime.capi.shim.torch import calls
+
+    return calls.bind(number)
 
 
 def bind(function: c.CFunction) -> Callable[[int], int]:

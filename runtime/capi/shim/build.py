@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from npuhal.compiler import BuildError, c_text, compile_library
@@ -25,20 +26,38 @@ def write(out: Path) -> list[Path]:
     Raises:
         BuildError: there is no compiler, it fails, or this Python has no shared libpython.
     """
+    python = libpython()
+    library = compile_with(out, python=str(python))
+    alias = out / ALIAS
+    alias.unlink(missing_ok=True)
+    alias.symlink_to(LIBRARY)
+    return [library, alias]
+
+
+def compile_with(
+    out: Path, more: Sequence[Path] = (), *options: str, python: str = "", without: Collection[str] = ()
+) -> Path:
+    """Write the library into a folder, with more C sources in it; returns it.
+
+    Args:
+        without: functions that those sources have instead.
+        python: the shared libpython for programs in C; "": it serves Python programs alone.
+
+    Raises:
+        BuildError: there is no compiler, or it fails.
+    """
     out.mkdir(parents=True, exist_ok=True)
     paths = list(dict.fromkeys([str(_HERE.parents[2]), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]))
     settings = (
-        f"-DSHIM_LIBPYTHON={c_text(str(libpython()))}", f"-DSHIM_PATHS={c_text(repr(paths))}",
+        f"-DSHIM_LIBPYTHON={c_text(python)}", f"-DSHIM_PATHS={c_text(repr(paths))}",
         f"-DSHIM_PYTHON=L{c_text(sys.executable)}",
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="npuhal-shim-") as folder:
         text = Path(folder) / "functions.c"
-        text.write_text(stubs.source(), encoding="ascii")
-        compile_library(out / LIBRARY, [text, _HERE / "library.c"], *settings, "-ldl", "-lpthread")
-    alias = out / ALIAS
-    alias.unlink(missing_ok=True)
-    alias.symlink_to(LIBRARY)
-    return [out / LIBRARY, alias]
+        text.write_text(stubs.source(without), encoding="ascii")
+        sources = [text, _HERE / "library.c", *more]
+        compile_library(out / LIBRARY, sources, *settings, "-ldl", "-lpthread", *options)
+    return out / LIBRARY
 
 
 def libpython() -> Path:

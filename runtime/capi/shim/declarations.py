@@ -57,14 +57,15 @@ def _load(name: str) -> Any:
 @cache
 def functions() -> tuple[CFunction, ...]:
     """Return all functions, header by header; the position of one is its number at the boundary."""
-    made = []
-    for header, rows in _load("functions").items():
-        for row in rows:
-            match = _ROW.match(row)
-            if match is None:
-                raise ValueError(f"functions.yaml: {row!r} is no function")
-            made.append(CFunction(match[1], header, _fields(match[2]), match[3] or "aclError"))
-    return tuple(made)
+    return tuple(parse(row, header) for header, rows in _load("functions").items() for row in rows)
+
+
+def parse(row: str, header: str = "") -> CFunction:
+    """Return the function of a row: `name(type parameter, ...) -> result`; ValueError where it is none."""
+    match = _ROW.match(row)
+    if match is None:
+        raise ValueError(f"{row!r} is no function")
+    return CFunction(match[1], header, _fields(match[2]), match[3] or "aclError")
 
 
 def enumerations() -> dict[str, dict[str, int]]:

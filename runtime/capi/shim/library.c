@@ -13,9 +13,17 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#ifndef SHIM_START
+#define SHIM_START "" /* Python text that runs at the first call */
+#endif
+
+#ifdef SHIM_BEFORE
+void SHIM_BEFORE(void); /* what is done before the first call */
+#endif
+
 typedef int64_t (*bridge)(uint32_t function, uint64_t *args);
 
-enum { THE_END = UINT32_MAX };
+enum { THE_END = UINT32_MAX, UNINITIALIZED = 100001 };
 
 static bridge call;
 static int own; /* the interpreter was started here */
@@ -74,6 +82,9 @@ static void start_interpreter(void) {
 }
 
 static void begin(void) {
+#ifdef SHIM_BEFORE
+    SHIM_BEFORE();
+#endif
     char code[sizeof SHIM_PATHS + 512];
     int state = 0;
     pthread_key_create(&leaving, thread_ends);
@@ -84,7 +95,7 @@ static void begin(void) {
              "import sys\n"
              "sys.path += [path for path in %s if path not in sys.path]\n"
              "import runtime.capi.shim.bridge as bridge\n"
-             "bridge.start(%llu, %s)\n", SHIM_PATHS, (unsigned long long)(uintptr_t)&call, own ? "True" : "False");
+             "bridge.start(%llu, %s)\n" SHIM_START, SHIM_PATHS, (unsigned long long)(uintptr_t)&call, own ? "True" : "False");
     if (python.run(code) || !call) give_up("npuhal cannot be imported, see above", 0);
     if (own) {
         python.save();
@@ -96,6 +107,7 @@ static void begin(void) {
 
 int64_t npuhal_acl_call(uint32_t function, uint64_t *args) {
     pthread_once(&first, begin);
+    if (!python.initialized()) return UNINITIALIZED; /* destructors that run after the interpreter's end */
     if (!attached) attach();
     return call(function, args);
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from runtime.capi.shim import declarations as c
 
@@ -28,11 +28,12 @@ static inline float float_of(int64_t word) {
 """
 
 
-def source() -> str:
-    """Return the C text."""
+def source(without: Collection[str] = ()) -> str:
+    """Return the C text, without functions of some names."""
     lines = [_HEAD]
     for number, function in enumerate(c.functions()):
-        lines += _stub(number, function)
+        if function.name not in without:
+            lines += stub(number, function)
     return "\n".join(lines) + "\n"
 
 
@@ -42,7 +43,8 @@ def by_value(kind: str) -> bool:
     return isinstance(made, type) and issubclass(made, (ctypes.Structure, ctypes.Union))
 
 
-def _stub(number: int, function: c.CFunction) -> Iterator[str]:
+def stub(number: int, function: c.CFunction) -> Iterator[str]:
+    """Iterate over the lines of a function that is called by a number."""
     kinds, words = [], []
     for index, field in enumerate(function.parameters):
         made = c.ctype(field.type)

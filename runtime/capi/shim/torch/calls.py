@@ -1,0 +1,170 @@
+"""Functions beside the C API that torch_npu calls: options of the operator compiler, set-up of collectives, profiling.
+
+What is here has sense without a device; of what is not, `absent` says the name, and the call fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache
+
+from runtime import errors
+from runtime.capi.pyacl.binding import process
+from runtime.capi.shim import declarations as c
+from runtime.errors import tables
+
+_LOG = logging.getLogger(__name__)
+
+FIRST = 0x10000
+"""The number of the first of these functions at the boundary."""
+PREPARE, RUN, RUN_BY_NAME, ABSENT = range(0x20000, 0x20004)
+"""Numbers of what objects.c calls."""
+
+_JIT = 10
+"""ACL_OP_JIT_COMPILE of aclCompileOpt."""
+_ATTRIBUTES = {0: 1, 1: 1, 2: 1}
+"""Features of CANN (aclCannAttr) that torch_npu asks for: infinities and NaN as IEEE 754 has them, BF16, and no
+compiling of operators at their first call."""
+_attribute_list = (ctypes.c_int32 * len(_ATTRIBUTES))(*_ATTRIBUTES)
+_options: dict[int, str] = {}
+_said: set[str] = set()
+_lock = threading.Lock()
+
+Words = tuple[int, ...]
+
+
+def _set_option(words: Words) -> int:
+    option, value = words
+    _options[option] = ctypes.string_at(value).decode()
+    return 0
+
+
+def _option(number: int) -> str | None:
+    """Return an option of the operator compiler: as set, or the default; generations with STARS do not compile ahead.
+    """
+    if number == _JIT and number not in _options:
+        return "disable"
+    return _options.get(number)
+
+
+def _option_size(words: Words) -> int:
+    value = _option(words[0])
+    return 0 if value is None else len(value.encode()) + 1
+
+
+def _get_option(words: Words) -> int:
+    option, buffer, size = words
+    value = _option(option)
+    if value is None or not buffer or size <= len(value.encode()):
+        return tables.public_names()["ACL_ERROR_INVALID_PARAM"]
+    ctypes.memmove(buffer, value.encode() + b"\0", len(value.encode()) + 1)
+    return 0
+
+
+def _attribute(words: Words) -> int:
+    number, value = words
+    if number not in _ATTRIBUTES or not value:
+        return tables.public_names()["ACL_ERROR_INVALID_PARAM"]
+    ctypes.c_int32.from_address(value).value = _ATTRIBUTES[number]
+    return 0
+
+
+def _attributes(words: Words) -> int:
+    array, count = words
+    ctypes.c_void_p.from_address(array).value = ctypes.addressof(_attribute_list)
+    ctypes.c_size_t.from_address(count).value = len(_attribute_list)
+    return 0
+
+
+def _nothing(words: Words) -> int:
+    """Do nothing, with success."""
+    return 0
+
+
+_ROWS: dict[str, Callable[[Words], int]] = {
+    "aclSetCompileopt(int opt, const char* value)": _set_option,
+    "aclGetCompileopt(int opt, char* value, size_t length)": _get_option,
+    "aclGetCompileoptSize(int opt) -> size_t": _option_size,
+    "aclGetCannAttribute(aclCannAttr attribute, int32_t* value)": _attribute,
+    "aclGetCannAttributeList(const aclCannAttr** attributes, size_t* count)": _attributes,
+    # collectives are not there; that their determinism may be set is asked for at the start
+    "HcclSetConfig(int config, uint64_t value)": _nothing,
+    # nobody profiles
+    "MsprofRegisterCallback(uint32_t module, void* handle)": _nothing,
+    "MsprofReportApi(uint32_t aging, const void* api)": _nothing,
+    "MsprofReportCompactInfo(uint32_t aging, const void* data, uint32_t length)": _nothing,
+    "MsprofReportAdditionalInfo(uint32_t aging, const void* data, uint32_t length)": _nothing,
+    "MsprofGetHashId(const char* text, size_t length) -> uint64_t": _nothing,
+    "MsprofSysCycleTime() -> uint64_t": _nothing,
+    # the log of an installation is not kept
+    "aclAppLog(int level, const char* function, const char* file, uint32_t line, const char* format) -> void": _nothing,
+}
+
+
+@cache
+def functions() -> tuple[c.CFunction, ...]:
+    """Return these functions; the position of one, counted from FIRST, is its number at the boundary."""
+    return tuple(c.parse(row) for row in _ROWS)
+
+
+def bind(number: int) -> Callable[[int], int]:
+    """Return what carries the call of a number, given the address of its words."""
+    if number in _INNER:
+        count, function = _INNER[number]
+    else:
+        row = list(_ROWS)[number - FIRST]
+        count, function = len(functions()[number - FIRST].parameters), _ROWS[row]
+    kind = ctypes.c_uint64 * count
+    failed = tables.public_names()["ACL_ERROR_INTERNAL_ERROR"]
+
+    def call(address: int) -> int:
+        try:
+            return function(tuple(kind.from_address(address)) if count else ())
+        except errors.RuntimeFault as fault:
+            process().reports.post(fault)
+            return fault.code
+        except Exception as problem:
+            _LOG.exception("call %#x failed in npuhal itself", number)
+            process().reports.post(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{type(problem).__name__}: {problem}"))
+            return failed
+
+    return call
+
+
+def absent(name: str) -> errors.RuntimeFault:
+    """Return what a function that is not there fails with; the first time its name is logged as well."""
+    operator = name.startswith(("aclnn", "aclop "))
+    what = "operator" if operator else "function"
+    hint = "`npuhal shim torch --operators` lists what is computed" if operator else "docs/torch.md says what there is"
+    text = f"{name}: npuhal has no such {what} of CANN"
+    with _lock:
+        first = name not in _said
+        _said.add(name)
+    if first:
+        _LOG.warning("%s; %s", text, hint)
+    return errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", text, ee="EE1006", params=(name, name, text), hint=hint)
+
+
+def _absent(words: Words) -> int:
+    raise absent(ctypes.string_at(words[0]).decode())
+
+
+def _launching(name: str) -> Callable[[Words], int]:
+    """Return a function of `launching`, which imports torch, when it is called."""
+
+    def call(words: Words) -> int:
+        from runtime.capi.shim.torch import launching
+
+        done: int = getattr(launching, name)(*words)
+        return done
+
+    return call
+
+
+_INNER: dict[int, tuple[int, Callable[[Words], int]]] = {
+    PREPARE: (2, _launching("prepare")), RUN: (5, _launching("run")), RUN_BY_NAME: (5, _launching("run_by_name")),
+    ABSENT: (1, _absent),
+}  # fmt: skip

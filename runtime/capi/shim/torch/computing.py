@@ -1,0 +1,65 @@
+"""Computes an operator when the device gets to it: CPU tensors over the fake's memory, and torch's own functions."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from typing import Any
+
+from runtime.capi.shim.torch.composed import Tensor, torch
+from runtime.capi.shim.torch.forms import DTYPES, Form, TensorForm
+
+
+def run(form: Form, context: Any) -> None:
+    """Compute a call of a form; `context` is the fake's, its argument block has a number and the call's values."""
+    block = context.args.bytes(8, 8 * form.values) if form.values else b""
+    values = struct.unpack(f"<{form.values}q", block)
+    tensors = [_tensor(context, each, values[each.index]) for each in form.tensors]
+    operator = form.operator
+    given = {name: form.arguments[name](values, tensors) for name in form.arguments}
+    try:
+        with torch.no_grad():
+            results = operator.compiled()(**{name: given[name] for name in given if name not in _unread(form)})
+            _store(form, [given[name] for name in operator.outputs], results)
+    except Exception as problem:
+        failed: Any = sys.modules[type(context).__module__]  # runtime imports no fakes; the context comes from there
+        raise failed.Fail(f"{form.describe()}: {type(problem).__name__}: {problem}") from problem
+
+
+def _unread(form: Form) -> frozenset[str]:
+    return frozenset(form.operator.outputs) - form.operator.reads
+
+
+def _tensor(context: Any, form: TensorForm, address: int) -> Tensor:
+    dtype = getattr(torch, DTYPES[form.dtype])
+    size = form.span
+    if not size:
+        return torch.empty(form.shape, dtype=dtype)
+    host = context.args.memory(address, size, form.argument, reads=form.reads, writes=form.writes)
+    flat = torch.frombuffer((ctypes.c_uint8 * size).from_address(host), dtype=dtype)
+    return flat.as_strided(form.shape, form.strides)
+
+
+def _store(form: Form, outputs: list[Any], results: Any) -> None:
+    """Write what was computed; an output that is not wanted is None, and so is a result that is there already."""
+    rows = list(results) if len(outputs) > 1 or isinstance(results, (tuple, list)) else [results]
+    if len(outputs) == 1 and isinstance(outputs[0], list):
+        outputs = outputs[0]
+    if len(rows) != len(outputs):
+        raise ValueError(f"{len(rows)} results for {len(outputs)} outputs")
+    for target, result in zip(outputs, rows, strict=True):
+        if isinstance(target, list):
+            for each, value in zip(target, result, strict=True):
+                _put(each, value)
+        elif target is not None and result is not None:
+            _put(target, result)
+
+
+def _put(target: Tensor, result: Tensor) -> None:
+    if result.shape != target.shape:
+        if result.numel() != target.numel():
+            raise ValueError(f"the result has the shape {list(result.shape)}, its output {list(target.shape)}")
+        result = result.reshape(target.shape)
+    if result.data_ptr() != target.data_ptr() or result.stride() != target.stride():
+        target.copy_(result)

@@ -1,0 +1,114 @@
+"""Calls of operators as tasks: each is launched as a kernel, and computed when the device gets there.
+
+The argument block of such a kernel has the number of a form, and the values of the call: what a graph replays, and what
+a checker sees, is a launch like any other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import struct
+import threading
+from typing import TYPE_CHECKING, Any
+
+from chips.binary.cores import flags_of
+from chips.binary.writer import KernelText, write_elf
+from runtime.capi.aclrt.entry import own_stream_of
+from runtime.capi.pyacl.binding import process
+from runtime.capi.shim.torch import computing, operators
+from runtime.capi.shim.torch.calls import absent
+from runtime.capi.shim.torch.forms import Form, read_described, read_form
+from runtime.launch.binary import Binary
+from runtime.launch.block import HostBlock
+
+if TYPE_CHECKING:
+    from runtime.api.process import Runtime
+    from runtime.core.stream.stream import Stream
+    from runtime.launch.kernel import Kernel
+
+_NUMBER = struct.Struct("<Q")
+
+
+class Operators:
+    """The operators of a process: their forms, and their kernels on its machine."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers: dict[bytes, Form] = {}
+        self.forms: list[Form] = []
+        self._binary: Binary | None = None
+        self._runtime: Runtime | None = None
+
+    def form(self, data: bytes, by_name: bool) -> Form:
+        """Return the form of a call, read when it is new.
+
+        Raises:
+            NotSupported 207000: an operator, a type or a layout that is not computed.
+        """
+        found = self._numbers.get(data)
+        if found is not None:
+            return found
+        with self._lock:
+            number = len(self.forms)
+            made = read_described(number, data, absent) if by_name else read_form(number, data)
+            if (found := self._numbers.setdefault(data, made)) is made:
+                self.forms.append(made)
+            return found
+
+    def kernel(self, runtime: Runtime, stream: Stream, name: str) -> Kernel:
+        """Return an operator's kernel on the device of a stream."""
+        binary = self._binary
+        if binary is None or self._runtime is not runtime or binary.closed:
+            binary = self._load(runtime)
+        program = binary.program_on(stream.device) or binary.load(stream.device)
+        return program.kernel(name)
+
+    def _load(self, runtime: Runtime) -> Binary:
+        with self._lock:
+            if self._binary is None or self._runtime is not runtime or self._binary.closed:
+                names = dict.fromkeys(each.name for each in (*operators.aclnn(), *operators.aclop()))
+                texts = [KernelText(name, hashlib.sha512(f"operator {name}".encode()).digest()) for name in names]
+                machine = runtime.hal.fake
+                for text in texts:
+                    machine.attach(text.code, self._compute, name=text.symbol, grid=True, reads=(), writes=())
+                elf = write_elf(texts, flags=flags_of(runtime.machine.chip))
+                self._binary, self._runtime = Binary(runtime, elf, name="operators"), runtime
+            return self._binary
+
+    def _compute(self, context: Any) -> None:
+        (number,) = _NUMBER.unpack(context.args.bytes(0, _NUMBER.size))
+        computing.run(self.forms[number], context)
+
+
+_operators = Operators()
+
+
+def prepare(words: int, count: int) -> int:
+    """Look at a call before it is launched; 0.
+
+    Raises:
+        NotSupported 207000: an operator, a type or a layout that is not computed.
+    """
+    _operators.form(ctypes.string_at(words, 8 * count), by_name=False)
+    return 0
+
+
+def run(words: int, count: int, values: int, values_count: int, stream: int) -> int:
+    """Launch a call that was prepared."""
+    form = _operators.form(ctypes.string_at(words, 8 * count), by_name=False)
+    return _launch(form, ctypes.string_at(values, 8 * values_count) if values_count else b"", stream)
+
+
+def run_by_name(words: int, count: int, values: int, values_count: int, stream: int) -> int:
+    """Launch a call of aclop."""
+    form = _operators.form(ctypes.string_at(words, 8 * count), by_name=True)
+    return _launch(form, ctypes.string_at(values, 8 * values_count) if values_count else b"", stream)
+
+
+def _launch(form: Form, values: bytes, handle: int) -> int:
+    acl = process()
+    stream = own_stream_of(acl, form.operator.name, handle)
+    kernel = _operators.kernel(acl.runtime, stream, form.operator.name)
+    kernel.launch_block(stream, 1, HostBlock(_NUMBER.pack(form.number) + values))
+    return 0

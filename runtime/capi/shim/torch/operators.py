@@ -1,0 +1,93 @@
+"""Operators that are computed on the host: one table for both ways in which torch_npu calls them.
+
+A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
+`torch` and the functions of `composed`; an input that is given as the output, too, is changed in place.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from chips import yaml_file
+from npuhal.records import dataclass
+
+_ROW = re.compile(r"(\w+)\(([^)]*)\) -> (.+)\Z")
+_LETTERS = "oidfs"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: its name, its arguments, and what computes it."""
+
+    name: str
+    parameters: tuple[str, ...]
+    """Names of all arguments in the order of the call; of an aclop, inputs and then outputs."""
+    kinds: str
+    """A letter for each of them: o object, i integer, d double, f float, s text."""
+    outputs: tuple[str, ...]
+    """Names of those that are written."""
+    reads: frozenset[str]
+    """Names of those that are read."""
+    attributes: dict[str, Any]
+    """Of an aclop: attributes and their defaults."""
+    expression: str
+
+    def compiled(self) -> Callable[..., Any]:
+        """Return the function of the expression; it takes what is read, by name."""
+        return _compiled(self.expression, (*(each for each in self.parameters if each in self.reads), *self.attributes))
+
+
+@cache
+def _compiled(expression: str, names: tuple[str, ...]) -> Callable[..., Any]:
+    from runtime.capi.shim.torch import composed
+
+    space = {"aten": composed.torch.ops.aten, **vars(composed)}
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: ({expression})", space)
+    return made
+
+
+def parse(text: str, expression: str) -> Operator:
+    """Read a row; ValueError where it is none."""
+    match = _ROW.match(text)
+    if match is None:
+        raise ValueError(f"operators.yaml: {text!r} is no operator")
+    given, _, attributes = match[2].partition("; ")
+    rows = [each.partition(":") for each in given.split(", ") if each]
+    inputs = {name: kind or "o" for name, _, kind in rows}
+    outputs = tuple(match[3].split(", "))
+    everything = {**inputs, **{name: "o" for name in outputs if name not in inputs}}
+    kinds = "".join(everything.values())
+    if set(kinds) - set(_LETTERS):
+        raise ValueError(f"operators.yaml: {text!r} has an argument of no kind of {_LETTERS}")
+    defaults = dict(each.split("=") for each in attributes.split(", ") if each)
+    return Operator(
+        match[1], tuple(everything), kinds, outputs, frozenset(inputs),
+        {name: ast.literal_eval(value) for name, value in defaults.items()}, expression,
+    )  # fmt: skip
+
+
+@cache
+def _table() -> dict[str, tuple[Operator, ...]]:
+    ways = yaml_file.load(Path(__file__).with_name("operators.yaml"))
+    return {way: tuple(parse(*row) for rows in topics.values() for row in rows.items()) for way, topics in ways.items()}
+
+
+def aclnn() -> tuple[Operator, ...]:
+    """Return the operators with two calls, in the order of their numbers."""
+    return _table()["aclnn"]
+
+
+def aclop() -> tuple[Operator, ...]:
+    """Return the operators that are called by a name and descriptions."""
+    return _table()["aclop"]
+
+
+@cache
+def named() -> dict[str, Operator]:
+    """Return the operators of aclop by name."""
+    return {each.name: each for each in aclop()}

@@ -93,6 +93,8 @@ class Acl:
         """Texts that marks name by number."""
         self.profiling = False
         """Whether aclprofInit was called."""
+        self.dumping = False
+        """Whether aclmdlInitDump was called."""
         self.argument_lists = ArgumentLists(self, {})
         """Kernel arguments that are being put together."""
         self.symbols = SymbolTable()

@@ -12,7 +12,8 @@ from chips import yaml_file
 from npuhal.records import dataclass
 
 _ROW = re.compile(r"(\w+)\((.*)\)(?: -> (.+))?\Z")
-_FIELD = re.compile(r"(?P<type>(?:const )?\w+\**) (?P<name>\w+)(?:\[(?P<count>\d+)\])?\Z")
+_FIELD = re.compile(r"(?P<type>(?:const )?\w+\**) (?P<name>\w+)(?:\[(?P<count>\d*)\])?\Z")
+_OPEN = ", ..."
 _SCALARS: dict[str, Any] = {
     "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "int16_t": ctypes.c_int16, "uint16_t": ctypes.c_uint16,
     "int32_t": ctypes.c_int32, "int": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
@@ -28,7 +29,7 @@ class Field:
     type: str
     name: str
     count: int = 0
-    """Elements, where it is an array."""
+    """Elements, where it is an array; -1 for the open array at a struct's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,19 @@ class CFunction:
     header: str
     parameters: tuple[Field, ...]
     result: str
+    formats: bool = False
+    """Whether the last parameter is a format, and what goes into it comes behind."""
 
 
 def _fields(text: str) -> tuple[Field, ...]:
     made = []
     for piece in filter(None, text.split(", ")):
         match = _FIELD.match(piece)
-        made.append(Field(match["type"], match["name"], int(match["count"] or 0)) if match else Field(piece, ""))
+        if match is None:
+            made.append(Field(piece, ""))
+            continue
+        count = match["count"]
+        made.append(Field(match["type"], match["name"], -1 if count == "" else int(count or 0)))
     return tuple(made)
 
 
@@ -65,7 +72,8 @@ def parse(row: str, header: str = "") -> CFunction:
     match = _ROW.match(row)
     if match is None:
         raise ValueError(f"{row!r} is no function")
-    return CFunction(match[1], header, _fields(match[2]), match[3] or "aclError")
+    parameters = match[2].removesuffix(_OPEN)
+    return CFunction(match[1], header, _fields(parameters), match[3] or "aclError", parameters != match[2])
 
 
 def enumerations() -> dict[str, dict[str, int]]:
@@ -128,8 +136,10 @@ def ctype(text: str) -> Any:
     if text in enumerations():
         return ctypes.c_int32
     union, fields = structs()[text]
-    members = [(field.name or "_anonymous", ctype(field.type) * field.count if field.count else ctype(field.type))
-               for field in fields]  # fmt: skip
+    members = [
+        (field.name or "_anonymous", ctype(field.type) * max(field.count, 0) if field.count else ctype(field.type))
+        for field in fields
+    ]
     content: dict[str, Any] = {"_fields_": members}
     if any(not field.name for field in fields):
         content["_anonymous_"] = ["_anonymous"]

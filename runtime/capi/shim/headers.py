@@ -78,7 +78,7 @@ def _struct(name: str, union: bool, fields: Iterable[c.Field]) -> str:
     listed = ""
     for field in fields:
         if field.name:
-            count = f"[{field.count}]" if field.count else ""
+            count = "[]" if field.count < 0 else f"[{field.count}]" if field.count else ""
             listed += f"    {_spaced(field.type)}{field.name}{count};\n"
         else:  # an anonymous union: its fields are those of the struct
             listed += "    union {\n"
@@ -98,7 +98,8 @@ def _functions(part: str) -> Iterator[str]:
             entry = find(function.name)
             text = (entry.function.__doc__ or "").partition("\n")[0] if entry is not None else ""
             yield f"/* {text} */" if text else ""
-            yield f"{_spaced(function.result)}{function.name}({_parameters(function.parameters)});\n"
+            behind = ", ..." if function.formats else ""
+            yield f"{_spaced(function.result)}{function.name}({_parameters(function.parameters)}{behind});\n"
     yield _CLOSE
 
 

@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator
 
 from runtime.capi.shim import declarations as c
 
-_HEAD = """#include <stddef.h>
+_HEAD = """#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 int64_t npuhal_acl_call(uint32_t function, uint64_t *args);
@@ -26,6 +28,9 @@ static inline float float_of(int64_t word) {
     return value;
 }
 """
+
+_TEXT_BYTES = 4096
+"""What a text of a format and its arguments has space for."""
 
 
 def source(without: Collection[str] = ()) -> str:
@@ -63,7 +68,10 @@ def stub(number: int, function: c.CFunction) -> Iterator[str]:
     result = c.ctype(function.result)
     call = f"npuhal_acl_call({number}, {'args' if words else '0'})"
     head = "void" if result is None else "float" if result is ctypes.c_float else _integer(result)
-    yield f"{head} {function.name}({parameters}) {{"
+    yield f"{head} {function.name}({parameters}{', ...' if function.formats else ''}) {{"
+    if function.formats:
+        yield from _put_together(len(words) - 1)
+        words[-1] = "(uint64_t)(uintptr_t)text"
     if words:
         yield f"    uint64_t args[] = {{{', '.join(words)}}};"
     if result is None:
@@ -71,6 +79,15 @@ def stub(number: int, function: c.CFunction) -> Iterator[str]:
     else:
         yield f"    return {'float_of(' + call + ')' if result is ctypes.c_float else f'({head}){call}'};"
     yield "}"
+
+
+def _put_together(last: int) -> Iterator[str]:
+    """Yield what makes the text of a format and of the arguments behind it."""
+    yield f"    char text[{_TEXT_BYTES}] = \"\";"
+    yield "    va_list behind;"
+    yield f"    va_start(behind, a{last});"
+    yield f"    if (a{last}) vsnprintf(text, sizeof text, (const char *)(uintptr_t)a{last}, behind);"
+    yield "    va_end(behind);"
 
 
 def _integer(made: type) -> str:

@@ -6,37 +6,52 @@ call that would start it fails. Kernels on a fake are Python functions, and a tr
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from runtime import errors
-from runtime.capi.aclrt.checks import refuse
+from runtime.capi.aclrt.checks import null, refuse
 from runtime.capi.aclrt.entry import entry
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Size, Text
 from runtime.capi.aclrt.state import Acl
+from runtime.capi.aclrt.system import configuration
 
 _INITIALISED = refuse(
     "not acl.initialised", "", "aclInit first", "", code=100001, rule="aclInit has not been called"
 )
-_STARTED = refuse("True", "", "aclmdlInitDump first", "", code=100045, rule="no dump is initialised")
-"""Nothing ever initialises one here."""
+_STARTED = refuse(
+    "not acl.dumping", "", "aclmdlInitDump first", "", code=100045, rule="no dump is initialised"
+)
 _ARGUMENTS = 1
 """Bit of a dump type: arguments of operators."""
 
 
-@entry(_INITIALISED)
+@entry(
+    _INITIALISED,
+    refuse("acl.dumping", "", "aclmdlFinalizeDump first", "", code=100002, rule="a dump is initialised already"),
+)
 def aclmdlInitDump(acl: Acl) -> None:
-    """Refuse: there is no dump (500000)."""
+    """Let a configuration be given; nothing is dumped yet."""
+    acl.dumping = True
+
+
+@entry(_INITIALISED, _STARTED, null("dumpCfgPath"))
+def aclmdlSetDump(acl: Acl, dumpCfgPath: Text | None) -> None:
+    """Read a configuration, and refuse it: there is no dump (500000).
+
+    A file that cannot be read is 100003 with EH0003, one that is no JSON object 100006 with EH0004.
+    """
+    if not configuration.read(Path(dumpCfgPath or "")):
+        raise errors.fault("ACL_ERROR_PARSE_FILE", f"aclmdlSetDump: {dumpCfgPath} is empty", ee="EH0004",
+                           params=(dumpCfgPath, "it is empty"), hint="pass a file with a JSON object")  # fmt: skip
     raise errors.fault(
-        "ACL_ERROR_INTERNAL_ERROR", "aclmdlInitDump: this runtime dumps no operators", hint="record a trace instead",
+        "ACL_ERROR_INTERNAL_ERROR", "aclmdlSetDump: this runtime dumps no operators", hint="record a trace instead",
     )
 
 
 @entry(_INITIALISED, _STARTED)
-def aclmdlSetDump(acl: Acl, dumpCfgPath: Text | None) -> None:
-    """Refuse: no dump is initialised (100045)."""
-
-
-@entry(_INITIALISED, _STARTED)
 def aclmdlFinalizeDump(acl: Acl) -> None:
-    """Refuse, as `aclmdlSetDump` does."""
+    """End what `aclmdlInitDump` has begun."""
+    acl.dumping = False
 
 
 @entry()

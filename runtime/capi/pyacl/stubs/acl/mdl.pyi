@@ -118,7 +118,7 @@ def get_tensor_real_name(desc: int, name: str, /) -> str | None:
 def init_dump(*given: object) -> int:
     """aclmdlInitDump.
 
-    Refuses: aclInit has not been called (100001).
+    Refuses: aclInit has not been called (100001); a dump is initialised already (100002).
     """
 def load_from_file(path: str, /) -> tuple[int, int]:
     """acl.mdl.load_from_file; gives (model_id, ret); not supported here: warns and answers 200001."""
@@ -217,7 +217,8 @@ def set_dataset_tensor_desc(dataset: int, tensor_desc: int, index: int, /) -> tu
 def set_dump(dump_cfg_path: str = ..., /) -> int:
     """aclmdlSetDump.
 
-    Refuses: aclInit has not been called (100001); no dump is initialised (100045).
+    Refuses: aclInit has not been called (100001); no dump is initialised (100045); dumpCfgPath is NULL (100000
+    EH0008).
     """
 def set_dynamic_batch_size(model_id: int, dataset: int, index: int, batch_size: int, /) -> int:
     """acl.mdl.set_dynamic_batch_size; not supported here: warns and answers 200001."""

@@ -394,6 +394,7 @@ class DeviceMemory(core.Device):
                 "memory of the caller's own", hint="pass a NumPy array, a bytearray or an mmap",
             )
         view, address = end.keep.cast("B"), end.address
+        registered.check_page("register_host", "array", address)
         flags = registered.MAPPED | (registered.READ_ONLY if read_only else 0)
         table = self.runtime.host_memory
         made = table.register(self.shared, self.chip, address, view.nbytes, flags, "register_host")

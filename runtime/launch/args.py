@@ -44,7 +44,7 @@ def slots(argument: Any) -> list[int]:
     if isinstance(argument, (DeviceBuffer, ManagedBuffer, RegisteredBuffer)):
         argument.check_open()
         assert argument.word is not None
-        return [argument.word]
+        return [argument.word & _U64]
     if isinstance(argument, bool):
         return [int(argument)]
     if isinstance(argument, int):
@@ -70,8 +70,11 @@ def slots(argument: Any) -> list[int]:
                  "pass buffers, ints, NumPy scalars or bytes")
 
 
-def single_slot(argument: Any) -> int | None:
+def single_slot(argument: Any, owner_tag: int = 0) -> int | None:
     """Return the word of an argument that plainly takes one slot; nothing is checked that the packing checks.
+
+    Args:
+        owner_tag: that of the device; a buffer of another Runtime gives a number that fits no slot.
 
     Raises:
         ValueError: `slots` must decide.
@@ -79,7 +82,7 @@ def single_slot(argument: Any) -> int | None:
     if type(argument) is int:
         return argument
     if isinstance(argument, (DeviceBuffer, ManagedBuffer, RegisteredBuffer)):
-        return argument.word
+        return argument.word if not owner_tag or argument.word is None else argument.word - owner_tag
     kind = getattr(argument, "dtype", None)
     if kind is not None and kind.kind in _SCALAR_KINDS and kind.itemsize <= SLOT_BYTES and argument.ndim == 0:
         return int.from_bytes(argument.tobytes(), "little")

@@ -99,7 +99,7 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
     words = len(before) + count + len(behind)
     task = replace(task, args_size=words * SLOT_BYTES)
     info = info_of(kernel, task)
-    frame = Frame(lead_of(stream, task), before, behind)
+    frame = Frame(lead_of(stream, task), before, behind, stream.device.owner_tag)
     slow = slow_launcher(kernel, stream, task, info, count, frame)
     if kernel.argument_count not in (None, count):
         return slow  # they fit only if some take several slots

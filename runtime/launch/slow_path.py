@@ -28,7 +28,7 @@ def slow_launcher(
     kernel: Kernel, stream: Stream, task: CoreKernel, info: TaskInfo, count: int, frame: Frame
 ) -> Callable[..., None]:
     """Return a launcher for what templates do not cover: arguments of several slots, streams that record."""
-    _, before, behind = frame
+    before, behind = frame.before, frame.behind
 
     def launch(*arguments: Any, block: ArgumentBlock | None = None) -> None:
         if len(arguments) != count:

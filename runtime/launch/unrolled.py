@@ -30,11 +30,15 @@ Pack = Callable[[Any, int, "tuple[Any, ...]"], None]
 
 
 class Frame(NamedTuple):
-    """What stands around the arguments: bytes in front that somebody else writes, and words of the runtime's own."""
+    """What stands around the arguments: bytes in front that somebody else writes, and words of the runtime's own.
+
+    ``owner_tag`` is what the words of buffers have above the address (`DeviceBuffer.word`).
+    """
 
     lead: int = 0
     before: tuple[int, ...] = ()
     behind: tuple[int, ...] = ()
+    owner_tag: int = 0
 
 
 BARE = Frame()
@@ -57,7 +61,7 @@ def packer(kinds: tuple[type, ...], unit: int = 1, frame: Frame = BARE) -> Pack:
     """Return the function that packs arguments of these types.
 
     It raises `OtherTypes` for all that is not plain: another number or other types of arguments, a negative or too
-    large int, a NaN of less than 64 bits, a freed buffer.
+    large int, a NaN of less than 64 bits, a freed buffer, a buffer of another Runtime.
 
     Args:
         unit: store whole units of so many bytes, by one slice assignment.
@@ -67,10 +71,11 @@ def packer(kinds: tuple[type, ...], unit: int = 1, frame: Frame = BARE) -> Pack:
         OtherTypes: a type that does not plainly take one slot.
     """
     codes = [_code(kind) for kind in kinds]
-    lead, before, behind = frame
+    lead, before, behind, owner_tag = frame
     layout = struct.Struct("".join(("<", "Q" * len(before), *(_SLOTS[code] for code in codes), "Q" * len(behind))))
     names = [f"a{number}" for number in range(len(kinds))]
-    values = [name if code else f"{name}.word" for name, code in zip(names, codes, strict=True)]
+    word = f"word - {owner_tag}" if owner_tag else "word"
+    values = [name if code else f"{name}.{word}" for name, code in zip(names, codes, strict=True)]
     packed = ", ".join((*map(str, before), *values, *map(str, behind)))
     target = f"offset + {lead}" if lead else "offset"
     unlike = [f"type({name}) is not kind{n}" for n, name in enumerate(names) if codes[n]]
@@ -92,7 +97,8 @@ def packed(view, offset, arguments):
 """
     scope: dict[str, Any] = {
         "pack": layout.pack, "pack_into": layout.pack_into, "OtherTypes": OtherTypes,
-        "failures": (AttributeError, ValueError, struct.error), **{f"kind{n}": kind for n, kind in enumerate(kinds)},
+        "failures": (AttributeError, TypeError, ValueError, struct.error),
+        **{f"kind{n}": kind for n, kind in enumerate(kinds)},
     }
     exec(compile(source, "<runtime/launch/unrolled.py>", "exec"), scope)
     made: Pack = scope["packed"]

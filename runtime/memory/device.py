@@ -25,8 +25,12 @@ class DeviceBuffer(Buffer):
 
     def __init__(self, device: Any, address: int, size: int, release: Release | None = None, *,
                  owner: Buffer | None = None) -> None:
-        self.word: int | None = address
-        """The address as long as the memory is there, then None: what a launch puts into an argument slot."""
+        self.word: int | None = address + device.owner_tag
+        """The address as long as the memory is there, then None: what a launch puts into an argument slot.
+
+        Above its 64 bits stands the number of the Runtime (`Device.owner_tag`), which the launches of that one take
+        off: what is of another does not fit a slot, so that launches need not ask.
+        """
         Buffer.__init__(self, device, address, size, release, owner=owner)
 
     def _end(self) -> None:
@@ -35,7 +39,7 @@ class DeviceBuffer(Buffer):
 
     def _revive(self) -> None:
         self.alive = True
-        self.word = self.address
+        self.word = self.address + self.device.owner_tag
 
     def as_array(self, dtype: Any, shape: Any = None) -> DeviceArray:
         """Return the same memory as an array that lives as long as this buffer; one dimension by default.

@@ -114,8 +114,8 @@ class ManagedBuffer(HostBuffer):
 
     @property
     def word(self) -> int | None:
-        """The address as long as the memory is there, then None: what a launch puts into an argument slot."""
-        return self.address if self.alive else None
+        """The address as long as the memory is there, then None; with the number of the Runtime, see `DeviceBuffer`."""
+        return self.address + self.device.owner_tag if self.alive else None
 
     @property
     def _kind(self) -> str:
@@ -140,8 +140,8 @@ class RegisteredBuffer(HostBuffer):
 
     @property
     def word(self) -> int | None:
-        """Where the device finds the memory while it is registered, then None."""
-        return self.device_address if self.alive else None
+        """Where the device finds the memory while it is registered, then None; with the number of the Runtime."""
+        return self.device_address + self.device.owner_tag if self.alive else None
 
     @property
     def _kind(self) -> str:

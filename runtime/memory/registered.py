@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuhal import constants as c
 from npuhal.records import dataclass
+from npuhal.words import count
 from runtime import errors
 from runtime.driver.ipc import ShareDriver
 
@@ -129,6 +130,26 @@ class HostRegistry:
 
     def __len__(self) -> int:
         return len(self._ranges)
+
+
+def check_page(call: str, name: str, address: int) -> None:
+    """Refuse memory that does not begin with a page of the host.
+
+    The C API leaves it to the driver, as the vendor's runtime does.
+
+    Raises:
+        InvalidArgument 107000: it does not.
+    """
+    from mmap import PAGESIZE
+
+    if rest := address % PAGESIZE:
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {name} begins at {address:#x}, {count(rest, 'byte')} into a page "
+            f"of {PAGESIZE}; devices map whole pages of the host", ee="EE1003",
+            params=(call, f"{address:#x}", name, f"a multiple of {PAGESIZE}"),
+            hint="allocate it as mmap.mmap(-1, size), which numpy.frombuffer makes an array of; or take pinned memory "
+            "from device.alloc_host(size)",
+        )
 
 
 def _device_address(driver: ShareDriver, address: int, size: int, flag: int) -> int:

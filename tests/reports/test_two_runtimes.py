@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import mmap
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -38,6 +39,21 @@ class Side:
         self.device.hal.fake.attach(self.kernel.code, lambda _context: None, name="sided", grid=True)
         with self.stream.capture() as self.graph:
             self.kernel[1](self.buffer, stream=self.stream)
+        self.registered = self.device.register_host(mmap.mmap(-1, 4096))
+        self.bound = self.kernel.bind(self.stream, 1)
+        self.works()
+
+    def works(self) -> None:
+        """Every way in takes what is its own, and is prepared from then on."""
+        for _ in range(2):
+            for own in (self.buffer, self.buffer + 64, self.pooled, self.registered, 7):
+                self.kernel[1](own, stream=self.stream)
+                self.bound(own)
+                self.graph.update(self.graph.kernels[0], [own])
+            batch_launch(self, self)
+            self.graph.update(self.graph.kernels[0], [self.buffer])
+            assert self.graph.execute(self.stream) is None
+            self.stream.synchronize(5000)
 
 
 @pytest.fixture(params=URLS)
@@ -54,6 +70,17 @@ def batch_copy(a: Side, b: Side) -> None:
 def batch_fill(a: Side, b: Side) -> None:
     with a.stream.batch() as batch:
         batch.fill(b.buffer, 1)
+
+
+def batch_launch(a: Side, b: Side) -> None:
+    with a.stream.batch() as batch:
+        batch.launch(a.kernel, 1, b.buffer)
+
+
+def captured(a: Side, b: Side) -> None:
+    with a.stream.capture():
+        a.kernel[1](a.buffer, stream=a.stream)
+        a.kernel[1](b.buffer, stream=a.stream)
 
 
 CALLS: dict[str, Callable[[Side, Side], object]] = {
@@ -77,7 +104,18 @@ CALLS: dict[str, Callable[[Side, Side], object]] = {
     "execute": lambda a, b: b.graph.execute(a.stream),
     "launch in a stream": lambda a, b: a.kernel[1](a.buffer, stream=b.stream),
     "launch_many": lambda a, b: a.stream.launch_many(a.kernel, 1, [[b.buffer]]),
+    "launch": lambda a, b: a.kernel[1](b.buffer, stream=a.stream),
+    "launch of a view": lambda a, b: a.kernel[1](b.buffer + 64, stream=a.stream),
+    "launch of a pool's": lambda a, b: a.kernel[1](b.pooled, stream=a.stream),
+    "launch of an array": lambda a, b: a.kernel[1](b.buffer.as_array("f4"), stream=a.stream),
+    "launch of registered memory": lambda a, b: a.kernel[1](b.registered, stream=a.stream),
+    "launch on the default stream": lambda a, b: a.kernel[1](b.buffer),
+    "launch by name": lambda a, b: a.kernel.launch(a.stream, 1, b.buffer),
+    "bound launch": lambda a, b: a.bound(b.buffer),
+    "captured launch": captured,
+    "batch.launch": batch_launch,
     "several slots": lambda a, b: a.kernel[1](b.buffer, bytes(8), stream=a.stream),
+    "update of arguments": lambda a, b: a.graph.update(a.graph.kernels[0], [b.buffer]),
     "update": lambda a, b: a.graph.update(a.graph.kernels[0], [b.buffer], blocks=2),
     "enable_peer_access": lambda a, b: a.device.enable_peer_access(b.device),
     "map": lambda a, b: a.device.reserve(2 << 20).map(b.device.create_physical(2 << 20)),
@@ -94,6 +132,7 @@ def test_objects_of_two_runtimes_do_not_mix(sides: tuple[Side, Side], name: str)
             with pytest.raises(errors.RuntimeFault) as caught:
                 CALLS[name](a, b)
             assert caught.value.code in (107000, 107003)
+        a.works()
         a.stream.copy(a.buffer, a.other)  # what was refused has left nothing behind
         a.stream.synchronize(5000)
         b.stream.synchronize(5000)

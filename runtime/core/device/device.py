@@ -78,7 +78,10 @@ class Device(NotCopied):
         """What finalizers have left: given back when what is queued is done, see `give_back_dropped`."""
         self.runtime: Runtime = runtime
         self.hal: HalApi = runtime.hal
-        self.user_id, self.device_id = user_id, device_id
+        self.owner_tag: int = runtime.number << 64
+        """What the words of the Runtime's buffers have above the address: 0 where the process has no other."""
+        self.user_id: int = user_id
+        self.device_id: int = device_id
         self.chip: Chip = runtime.machine.chip
         self.plugin: registry.Plugin = registry.plugin(self.chip)
         self.next_serial: Callable[[], int] = runtime.next_serial

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import logging
 import os
 import sys
@@ -22,6 +23,7 @@ _LOG = logging.getLogger(__name__)
 
 alive: weakref.WeakSet[Runtime] = weakref.WeakSet()
 """All runtimes of the process, for forks and for the exit."""
+_numbering = threading.Lock()
 _the_one: Runtime | None = None
 _making = threading.Lock()
 _leaving = threading.Event()
@@ -52,6 +54,15 @@ def get(kind: type[Runtime], url: str | None = None) -> Runtime:
             )
         _the_one.check_process()
         return _the_one
+
+
+def enter(one: Runtime) -> int:
+    """List a new runtime and return the smallest number that no other open one of the process has."""
+    with _numbering:
+        taken = {other.number for other in alive if not other.closed}
+        one.number = next(number for number in itertools.count() if number not in taken)
+        alive.add(one)
+    return one.number
 
 
 def started() -> Runtime | None:
@@ -114,8 +125,8 @@ def _before_fork() -> None:
 
 def _in_child() -> None:
     """After fork: this process has none of the parent's devices, and none of the threads that may hold our locks."""
-    global _making
-    _making = threading.Lock()
+    global _making, _numbering
+    _making, _numbering = threading.Lock(), threading.Lock()
     for one in list(alive):
         one.disown()
 

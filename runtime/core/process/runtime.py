@@ -154,7 +154,8 @@ class Runtime(NotCopied):
             DeviceSlot(index, self._open, self.device_observers.notify) for index in range(len(self.visible.ids))
         )
         """What holds each device, by user device id."""
-        lifetime.alive.add(self)
+        self.number = lifetime.enter(self)
+        """What tells it from the other open ones of the process; 0 for the only one."""
 
     def _open(self, index: int) -> Device:
         """Open a device, for its slot."""

@@ -52,7 +52,7 @@ def _packed(kind: Kind, image: bytearray, at: int, arguments: tuple[Any, ...]) -
             how.pack = pack = packer_for(arguments, how.count, 1, how.frame)
             pack(image, at, arguments)
     except OtherTypes:
-        lead, before, behind = how.frame
+        lead, before, behind, _ = how.frame
         assert kind.kernel is not None
         own = launch_words(kind.kernel, arguments)
         if len(own) != len(arguments):
@@ -169,7 +169,7 @@ class Batch:
         kind = self._kind_of(kernel, blocks, count, options)
         how = kind.arguments
         assert how is not None
-        lead, before, behind = how.frame
+        lead, before, behind, _ = how.frame
         image = np.zeros((len(rows), kind.size // SLOT_BYTES), np.uint64)
         first = lead // SLOT_BYTES
         if lead:

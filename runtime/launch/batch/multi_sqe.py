@@ -47,7 +47,7 @@ class Arguments:
         """
         lead = lead_of(stream, task)
         self.count = count
-        self.frame = Frame(lead, *kernel.hidden_words())
+        self.frame = Frame(lead, *kernel.hidden_words(), stream.device.owner_tag)
         self.image = bytearray(block_bytes((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES))
         """What each launch adds to the image: the context of a mix kernel that has one, and space."""
         self.context: tuple[tuple[int, int], ...] = ()

@@ -33,7 +33,7 @@ from runtime import errors
 from runtime.errors.arguments import check_instance
 from runtime.launch.block import HostBlock
 from runtime.launch.options import PLAIN, LaunchOptions
-from runtime.launch.producers.values import REACHED, fits, misfit, pointer, unfit
+from runtime.launch.producers.values import REACHED, address_of, fits, misfit, pointer, unfit
 from runtime.launch.program import Program
 from runtime.launch.source import fault_of
 
@@ -95,7 +95,7 @@ class LibraryKernel:
             )
         dumps = library and dump is not None and dump is not False
         if dumps:
-            hidden.append(_word(pointer(f"kernel {self.name}: dump", dump, device)))
+            hidden.append(address_of(pointer(f"kernel {self.name}: dump", dump, device)))
         mixes = library and self.kernel.binary.ffts_arg
         if mixes:
             hidden.append(device.core_sync_address)
@@ -119,7 +119,7 @@ class LibraryKernel:
         for number, (parameter, value) in enumerate(zip(listed, arguments, strict=True)):
             what = f"{self._what(number)} ({parameter})"
             if parameter.pointer:
-                rows.append((parameter.packing, _word(pointer(what, value, device))))
+                rows.append((parameter.packing, address_of(pointer(what, value, device))))
                 continue
             number_of = getattr(value, "value", value) if isinstance(value, ctypes._SimpleCData) else value
             if not fits(parameter.packing.code, number_of):
@@ -143,7 +143,7 @@ class LibraryKernel:
             raise unfit(what, value, rule, f"{_TYPED}; an address: numpy.uint64(address)")
         if isinstance(value, (bytes, bytearray, memoryview)):
             raise unfit(what, value, "bytes do not say how they are aligned", "pass a ctypes structure, by value")
-        return _ADDRESS, _word(pointer(what, value, self.kernel.program.device))
+        return _ADDRESS, address_of(pointer(what, value, self.kernel.program.device))
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.kernel.program.name}>"
@@ -261,8 +261,3 @@ def _prototypes(path: Path) -> dict[str, Prototype]:
             continue
         return read_prototypes(text)
     return {}
-
-
-def _word(value: Any) -> int:
-    """Return the number that stands for an address."""
-    return value.word if isinstance(value, REACHED) else value  # type: ignore[return-value]

@@ -33,7 +33,7 @@ from runtime.launch.args import SLOT_BYTES
 from runtime.launch.block import HostBlock
 from runtime.launch.copy.fill import queue_fill
 from runtime.launch.options import LaunchOptions
-from runtime.launch.producers.values import REACHED, pointer, unfit
+from runtime.launch.producers.values import REACHED, address_of, pointer, unfit
 from runtime.launch.source import fault_of
 from runtime.memory.array import DeviceArray
 from runtime.memory.device import DeviceBuffer
@@ -100,7 +100,7 @@ class TensorList:
                 held, shape = each
             else:
                 raise unfit(part, each, "its shape is not known", "pass an array, or (buffer, shape)")
-            rows.append((_address(pointer(part, held, device, element, strict=strict)), tuple(map(int, shape))))
+            rows.append((address_of(pointer(part, held, device, element, strict=strict)), tuple(map(int, shape))))
         return tensor_list(rows)
 
 
@@ -266,7 +266,7 @@ class Operator:
         if isinstance(row.value, TensorList):
             behind.point(number, row.value.block(row.name, device, element, strict))
         else:
-            words[number] = _address(pointer(row.name, row.value, device, element, strict=strict))
+            words[number] = address_of(pointer(row.name, row.value, device, element, strict=strict))
 
     def _tiling(self, tiling: Any, wanted: bool) -> bytes | int | None:
         """Return tiling data as bytes for behind the block, or the address where they are."""
@@ -278,7 +278,7 @@ class Operator:
         if tiling is None:
             raise unfit(what, tiling, "the kernel reads its shapes from tiling data", "pass what the tiling code says")
         if isinstance(tiling, REACHED):
-            return _address(pointer(what, tiling, self.kernel.program.device))
+            return address_of(pointer(what, tiling, self.kernel.program.device))
         try:
             data = bytes(memoryview(tiling).cast("B"))
         except TypeError:
@@ -294,14 +294,14 @@ class Operator:
         if isinstance(workspace, DeviceBuffer):
             if workspace.size < reserve:
                 raise unfit(what, workspace, f"the system's own part has {reserve} bytes", "make it larger")
-            return _address(pointer(what, workspace, stream.device))
+            return address_of(pointer(what, workspace, stream.device))
         if isinstance(workspace, bool) or not isinstance(workspace, int) or workspace < 0:
             raise unfit(what, workspace, "it is a number of bytes, or a buffer", "pass what the tiling code says")
         known = max((each for each in self.file.workspaces if each > 0), default=0)
         pool: Any = self.kernel.program.device.pool
         buffer = pool.alloc(reserve + max(workspace, known), stream)
         held.callback(buffer.close)
-        return _address(buffer)
+        return address_of(buffer)
 
     def _fills(self, rows: Sequence[_Row]) -> list[tuple[DeviceBuffer, int]]:
         """Return the tensors that the op wants to have a value before it starts, and what they are filled with."""
@@ -349,11 +349,6 @@ class _Behind:
     def block(self, words: Sequence[int]) -> HostBlock:
         """Return the whole block."""
         return HostBlock(struct.pack(f"<{len(words)}Q", *words) + bytes(self._data), tuple(self._pointers))
-
-
-def _address(value: Any) -> int:
-    """Return the number for a slot."""
-    return value.word if isinstance(value, REACHED) else value  # type: ignore[return-value]
 
 
 def operator_of(kernel: Kernel, path: Path | None, description: Any = None) -> Operator:

@@ -19,7 +19,7 @@ from runtime.launch.args import SLOT_BYTES
 from runtime.launch.block import HostBlock
 from runtime.launch.copy.fill import queue_fill
 from runtime.launch.options import PLAIN, LaunchOptions
-from runtime.launch.producers.values import fits, misfit, pointer, same_element, unfit
+from runtime.launch.producers.values import address_of, fits, misfit, pointer, same_element, unfit
 from runtime.memory.array import DeviceArray
 from runtime.memory.device import DeviceBuffer, PooledBuffer
 
@@ -216,7 +216,7 @@ def _preparation(plan: Plan, blocks: int, count: int) -> Callable[..., Callable[
             return kernel.bind(stream, blocks, options, count=count)
 
         def launch(*words: Any) -> None:
-            numbers = [each.word if isinstance(each, DeviceBuffer) else each for each in words]
+            numbers = [address_of(each) for each in words]
             kernel.launch_block(stream, blocks, HostBlock(image.pack(*numbers)[:size]), options)
 
         return launch

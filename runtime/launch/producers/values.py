@@ -78,6 +78,11 @@ def pointer(what: str, value: Any, device: Any, element: str = "", *, strict: bo
     return address
 
 
+def address_of(pointed: Any) -> int:
+    """Return the number of what `pointer` has returned."""
+    return pointed.word & _U64 if isinstance(pointed, REACHED) else pointed  # type: ignore[operator]
+
+
 def same_element(held: str, wanted: str) -> bool:
     """Return whether an array's elements are what a parameter points to.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class ArgumentSlot:
     """Where the arguments of one kernel lie; valid until it gets some elsewhere."""
 
-    __slots__ = ("_copy", "_count", "_device", "_memory", "_pack", "_sent", "_view")
+    __slots__ = ("_copy", "_count", "_device", "_memory", "_pack", "_sent", "_view", "_word")
 
     def __init__(self, graph: ports.Graph, node: Node, address: int, view: memoryview) -> None:
         """Args:
@@ -34,6 +35,8 @@ class ArgumentSlot:
         self._device, self._memory = graph.device, graph.device.memory
         self._view = view[start - address : start - address + size]
         self._pack = struct.Struct(f"<{self._count}Q").pack
+        tag = graph.device.owner_tag
+        self._word = partial(single_slot, owner_tag=tag) if tag else single_slot
         self._copy = graph.device.hal.raw("drvMemcpy")
         words = ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64
         host = ctypes.addressof((ctypes.c_char * size).from_buffer(view, start - address))
@@ -42,7 +45,7 @@ class ArgumentSlot:
     def store(self, arguments: tuple[Any, ...]) -> bool:
         """Replace all arguments; False where their number does not fit."""
         try:
-            data = self._pack(*map(single_slot, arguments))
+            data = self._pack(*map(self._word, arguments))
         except (ValueError, struct.error):
             words = all_slots(arguments, self._device)
             if len(words) != self._count:

@@ -17,7 +17,7 @@ from runtime.memory.fences import Fence
 
 def drop(deferred_frees: DeferredFrees, number: int, free: Callable[[int], None]) -> None:
     """Adopt a buffer whose address is a number, and drop it."""
-    deferred_frees.adopt(DeviceBuffer(None, number, 64), free)
+    deferred_frees.adopt(DeviceBuffer(SimpleNamespace(owner_tag=0), number, 64), free)
 
 
 class Bench:
@@ -140,7 +140,7 @@ def test_a_buffer_in_a_cycle_is_found_by_the_collector(bench: Bench) -> None:
     class Holder:
         pass
 
-    holder, buffer = Holder(), DeviceBuffer(None, 1, 64)
+    holder, buffer = Holder(), DeviceBuffer(SimpleNamespace(owner_tag=0), 1, 64)
     holder.itself, holder.buffer = holder, buffer  # type: ignore[attr-defined]
     bench.deferred_frees.adopt(buffer, bench.freed.append)
     seen = weakref.ref(buffer)
@@ -154,7 +154,7 @@ def test_a_buffer_in_a_cycle_is_found_by_the_collector(bench: Bench) -> None:
 
 
 def test_what_is_alive_and_open_is_known(bench: Bench) -> None:
-    device = SimpleNamespace(deferred_frees=bench.deferred_frees)
+    device = SimpleNamespace(deferred_frees=bench.deferred_frees, owner_tag=0)
     buffers = [DeviceBuffer(device, number, 64, bench.freed.append) for number in (1, 2, 3)]
     for buffer in buffers:
         bench.deferred_frees.adopt(buffer, bench.freed.append)
@@ -166,7 +166,7 @@ def test_what_is_alive_and_open_is_known(bench: Bench) -> None:
 
 
 def test_closing_from_two_threads_at_once_frees_once(bench: Bench) -> None:
-    buffer = DeviceBuffer(SimpleNamespace(deferred_frees=bench.deferred_frees), 1, 64, bench.freed.append)
+    buffer = DeviceBuffer(SimpleNamespace(deferred_frees=bench.deferred_frees, owner_tag=0), 1, 64, bench.freed.append)
     bench.deferred_frees.adopt(buffer, bench.freed.append)
     buffer.close()
     buffer.closed = False  # as another thread has seen it

@@ -175,7 +175,7 @@ class Faults:
                 raise Hang("a fault rule takes the card down")
             if rule.effect is Effect.LOST:
                 task.detail = "lost by a fault rule"
-                task.fields["wr_cqe"] = 0
+                task.fields = {**task.fields, "wr_cqe": 0}
                 return True
             if rule.effect is Effect.WARNING:
                 task.warning = True

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from fakes.checkers.bare import Silent, Views
     from fakes.executor.task import Task
+    from fakes.machine.card import Device
     from fakes.machine.memory import Memory
 
     Array = NDArray[Any]
@@ -50,6 +51,8 @@ class Trap(TaskFault):
 class Arguments:
     """The argument block of a launch: 8-byte slots, as kernels take pointers and 64-bit scalars."""
 
+    __slots__ = ("_device", "_kernel", "_memory", "_of_graph", "_silent", "_task", "address")
+
     def __init__(
         self, memory: Memory, address: int, task: Task | None = None, kernel: Kernel | None = None
     ) -> None:
@@ -61,6 +64,15 @@ class Arguments:
         self._kernel = kernel
         self._silent: dict[tuple[int, int], Silent] = {}
         self._of_graph = self._task is not None and self._task.sq in self._task.device.models
+
+    @classmethod
+    def plain(cls, memory: Memory, address: int, device: Device) -> Arguments:
+        """Return the block of a kernel on a card where nobody watches accesses."""
+        made = cls.__new__(cls)
+        made.address, made._memory, made._device = address, memory, device
+        made._task = made._kernel = None
+        made._of_graph = False
+        return made
 
     def __getitem__(self, slot: int) -> int:
         """Return slot `slot` as an unsigned 64-bit number (a pointer, usually)."""
@@ -215,6 +227,8 @@ class Registry:
     """What the AICPUs have open, by (device, name)."""
     given_up: set[tuple[int, str]] = field(default_factory=set)
     """What they had open once: a launch must not name it any more."""
+    version: int = 0
+    """Grows with each function that is attached for device code."""
 
     def __post_init__(self) -> None:
         self.attach_aicpu("", "CheckKernelSupported", self._check_supported)
@@ -263,7 +277,12 @@ class Registry:
         known[:] = [other for other in known if other.code != kernel.code]
         known.append(kernel)
         known.sort(key=lambda other: -len(other.code))
+        self.version += 1
         return kernel
+
+    def alone(self, kernel: Kernel) -> bool:
+        """Whether code that begins like a kernel's can be no other one."""
+        return len(self.by_prefix[kernel.code[:_PREFIX]]) == 1
 
     def compiled_for(self, address: int, foreign: Any) -> None:
         """Learn that code is for other cores than the card has (`size` bytes, `cores` by name); None: it is not."""

@@ -50,6 +50,7 @@ def _wait(task: Task) -> int:
     if limit and device.passed - sq.wait_since >= limit * 1_000_000_000:
         sq.wait_since = -1
         raise TaskFault(f"waited {limit} s for a signal that did not come", Effect.TIMEOUT.value)
+    device.waits_for_signal(sq)
     return 0
 
 

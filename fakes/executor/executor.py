@@ -27,10 +27,12 @@ from fakes.executor import (
 )
 from fakes.executor.accepted import accepted
 from fakes.executor.condition import Registers
+from fakes.executor.fast_path import PlainKernels
 from fakes.executor.reader import Reader
 from fakes.executor.task import WAIT, Handler, Task
 from fakes.faults import Effect
-from fakes.machine.journal import Executed
+from fakes.machine.journal import Executed, new_entry
+from fakes.machine.outcome import WAITS
 from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.schedule.scheduler import CONTROL_NS
 
@@ -55,6 +57,8 @@ _LENT_QUEUES = 45
 _STOPPED = 0x5B
 """What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
 
+
+_MOST_DECODED = 4096
 
 _MODULES = (kernel, aicpu, scheduled, fusion, memory, value, doorbell, event, model, control, media)
 
@@ -86,6 +90,16 @@ class Executor:
         self.identify = Reader(machine.plugin.layouts).identify
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
+        self.number = self.header.field("task_id" if self.stream_ids else "task_sn")
+        """Where an entry has the number of its task."""
+        self._without_number = ~(((1 << self.number.width) - 1) << self.number.offset)
+        self._numbered = {"invalid"}
+        for layout in self.layouts.values():
+            if self.number.name in layout and layout.field(self.number.name).offset == self.number.offset:
+                self._numbered.add(layout.name)
+        self._decoded: dict[int, tuple[str, dict[str, int], str, Handler]] = {}
+        self.plains = PlainKernels(self, self._without_number)
+        self.plain = self.plains.run
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
         )
@@ -100,16 +114,31 @@ class Executor:
 
         Raises NotModelled, with the task's name, for what the fake cannot do; the queue then stands still.
         """
-        arrivals = sq.arrivals
-        while arrivals and arrivals[0][0] <= sq.done:
-            sq.clock = max(sq.clock, arrivals.popleft()[1])
+        if sq.arrivals:
+            sq.arrive()
+        ended = self.plain(device, sq)
+        if ended:
+            return ended != WAITS
         task = self.decode(device, sq)
-        checks = self.machine.checks
-        if checks is not None:
-            checks.begin(task)
+        machine = self.machine
+        if machine.checks is not None:
+            machine.checks.begin(task)
+        if machine.faults.tasks:
+            return self.carry_out(task, self._at_risk)
+        done = self.carry_out(task, task.handler)
+        if done and machine.checks is None and sq.enabled:
+            self.plains.learn(task)
+        return done
+
+    def _at_risk(self, task: Task) -> int:
+        """Do the work of a task unless it is lost by a fault rule; the rule may also raise."""
+        return 1 if self.machine.faults.strike(task) else task.handler(task)
+
+    def carry_out(self, task: Task, work: Handler) -> bool:
+        """Do the work of a task and what follows from how it ends; False when it has to wait."""
+        sq, checks = task.sq, self.machine.checks
         try:
-            lost = bool(self.machine.faults.tasks) and self.machine.faults.strike(task)
-            taken = 1 if lost else task.handler(task)
+            taken = work(task)
         except Hang as hang:
             sq.hung = str(hang)
             sq.hang_limit = self._credit_limit(task)
@@ -145,21 +174,34 @@ class Executor:
 
     def decode_at(self, device: Device, sq: SubmissionQueue, position: int) -> Task:
         """Read and decode the SQE at a position of a queue."""
-        raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
+        return self.read(device, sq, position, ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES))
+
+    def read(self, device: Device, sq: SubmissionQueue, position: int, raw: bytes) -> Task:
+        """Return the task that an SQE stands for; what was decoded is kept by the bits without the task's number."""
+        key = int.from_bytes(raw, "little") & self._without_number
+        found = self._decoded.get(key)
+        if found is None:
+            if len(self._decoded) >= _MOST_DECODED:
+                self._decoded.clear()
+            found = self._decoded[key] = self._decode(raw)
+        return Task(self.machine, device, sq, position, raw, *found)
+
+    def _decode(self, raw: bytes) -> tuple[str, dict[str, int], str, Handler]:
+        """Return layout, fields without the task's number, kind in the log, and handler of an SQE."""
         layout: Layout | None = self.identify(raw)
         name = "" if layout is None else layout.name
         known = self.handlers.get(name)
         if known is not None and layout is not None:
-            if known[1] is not accepted:
-                fields = layout.decode(raw)
-            else:
-                fields = {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}
-            return Task(self.machine, device, sq, position, raw, name, fields, *known)
-        if layout is None or layout.when.get("type") == _INVALID:
-            fields = self.header.decode(raw[:8])
-            return Task(self.machine, device, sq, position, raw, "invalid", fields, "invalid", control.invalid)
-        kind = layout.task or layout.name
-        return Task(self.machine, device, sq, position, raw, name, layout.decode(raw), kind, control.unmodelled)
+            if known[1] is accepted:
+                return name, {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}, *known
+            fields = layout.decode(raw)
+        elif layout is None or layout.when.get("type") == _INVALID:
+            name, fields, known = "invalid", self.header.decode(raw[:8]), ("invalid", control.invalid)
+        else:
+            fields, known = layout.decode(raw), (layout.task or layout.name, control.unmodelled)
+        if name in self._numbered:
+            del fields[self.number.name]
+        return name, fields, *known
 
     def near(self, device: Device) -> bool:
         """Whether a queue that could run is about to record or wait: points where the order of queues matters."""
@@ -269,6 +311,6 @@ class Executor:
         )  # fmt: skip
 
     def _log(self, task: Task) -> None:
-        self.machine.log.append(
-            Executed(task.start, task.end, task.device.index, task.sq.stream_id, task.position, task.kind, task.detail)
-        )
+        self.machine.log.append(new_entry(Executed, (
+            task.start, task.end, task.device.index, task.sq.stream_id, task.position, task.kind, task.detail
+        )))  # fmt: skip

@@ -53,7 +53,7 @@ def _part(task: Task, index: int) -> tuple[str, Mapping[str, int]]:
 
 
 def _engines(name: str, fields: Mapping[str, int]) -> tuple[str, ...]:
-    return (AICPU,) if name in _CPU else kernel.part_v2(fields, mix=name.endswith("_mix"))[2]
+    return (AICPU,) if name in _CPU else kernel.parts_v2(fields, mix=name.endswith("_mix")).engines
 
 
 def _perform(task: Task, pieces: list[Mission], parts: list[tuple[str, Mapping[str, int]]]) -> int:
@@ -70,8 +70,8 @@ def _perform(task: Task, pieces: list[Mission], parts: list[tuple[str, Mapping[s
         if name in _CPU:
             aicpu.perform(task, fields)
         else:
-            pc, args, cores = kernel.part_v2(fields, mix=name.endswith("_mix"))
-            cost = max(cost, kernel.perform(task, pc, args, fields["block_dim"], cores) or 0)
+            part = kernel.parts_v2(fields, mix=name.endswith("_mix"))
+            cost = max(cost, kernel.perform(task, part.pc, fields[part.arguments], part.blocks, part.engines) or 0)
         names.append(task.detail)
     task.detail = " + ".join(names)
     return cost

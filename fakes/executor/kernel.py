@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fakes.errors import TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
-from fakes.kernels import Arguments, Context
+from fakes.kernels import Arguments, Context, Kernel
 from fakes.schedule.scheduler import AIC, AIV, kernel_ns
 from npuhal.records import replace
 
 if TYPE_CHECKING:
     from fakes.executor.task import Task
+    from fakes.machine.ports import Machine
+
+
+class Parts(NamedTuple):
+    """What an entry says of a kernel for one kind of core; `arguments` is the field with the address of its block."""
+
+    pc: int
+    arguments: str
+    blocks: int
+    engines: tuple[str, ...]
+    taken: int
+
+
+def charge(machine: Machine, blocks: int, engines: tuple[str, ...]) -> tuple[str, int]:
+    """Return what a kernel's function is told of its cores, and what so many blocks cost on them."""
+    core = engines[0] if len(engines) == 1 else "MIX"
+    return core, kernel_ns(blocks, min(machine.cores[engine] for engine in engines))
 
 
 def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int | None:
     """Run the kernel at `pc` with the argument block at `args`; returns what it costs, None when a fault ate it."""
     machine = task.machine
     kernel = machine.kernels.find(machine.memory, pc)
-    cost = kernel_ns(blocks, min(machine.cores[engine] for engine in engines))
+    core, cost = charge(machine, blocks, engines)
     if kernel is None:
         task.kernel_name = f"at {pc:#x}"
         if not machine.options.noop_kernels:
@@ -40,18 +57,27 @@ def perform(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...
     task.kernel_name = kernel.name
     if machine.faults.tasks and machine.faults.strike(task):
         return None
-    core = engines[0] if len(engines) == 1 else "MIX"
     arguments = Arguments(machine.memory, args, task, kernel)
     context = Context(0, blocks, core, task.device.index, arguments, machine.memory)
-    for block in range(1 if kernel.grid else blocks):
+    call(task, kernel, context, 0)
+    if task.parts is None:
+        arguments.finish()
+    task.detail = told(kernel, blocks)
+    task.device.wrote()
+    return cost if context.cost_ns is None else context.cost_ns
+
+
+def told(kernel: Kernel, blocks: int) -> str:
+    """Return what the log says of a kernel that has run."""
+    return f"{kernel.name} blocks={blocks}"
+
+
+def call(task: Task, kernel: Kernel, context: Context, first: int) -> None:
+    """Run the function of a kernel for its blocks from `first` on; what it has yet to do goes with the task."""
+    for block in range(first, 1 if kernel.grid else context.blocks):
         context = replace(context, block=block) if task.parts else context  # functions that wait keep theirs
         context.block = block
         together.call(task, kernel.function, context)
-    if task.parts is None:
-        arguments.finish()
-    task.detail = f"{kernel.name} blocks={blocks}"
-    task.device.wake()
-    return cost if context.cost_ns is None else context.cost_ns
 
 
 def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -> int:
@@ -59,7 +85,11 @@ def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -
     begun = together.resumed(task)
     if begun is None and together.taken(task.device, engines):
         return 0
-    cost = perform(task, pc, args, blocks, engines) if begun is None else begun.cost
+    return settle(task, engines, perform(task, pc, args, blocks, engines) if begun is None else begun.cost)
+
+
+def settle(task: Task, engines: tuple[str, ...], cost: int | None) -> int:
+    """Charge the cores for a kernel whose functions were called, if none of them waits; returns as `run` does."""
     if not together.finished(task, engines, cost or 0):
         return 0
     if cost is not None:
@@ -69,9 +99,17 @@ def run(task: Task, pc: int, args: int, blocks: int, engines: tuple[str, ...]) -
 
 def plain_v1(task: Task) -> int:
     """Kernel SQE of STARS v1 for one kind of core."""
+    return _run(task, parts_v1(task))
+
+
+def parts_v1(task: Task) -> Parts:
+    """Return what a kernel SQE of STARS v1 says."""
     fields = task.fields
-    engine = AIV if task.layout == "kernel_aiv" else AIC
-    return run(task, fields["pc"], fields["param"], fields["block_dim"], (engine,))
+    return Parts(fields["pc"], "param", fields["block_dim"], (AIV if task.layout == "kernel_aiv" else AIC,), 1)
+
+
+def _run(task: Task, parts: Parts) -> int:
+    return run(task, parts.pc, task.fields[parts.arguments], parts.blocks, parts.engines) and parts.taken
 
 
 def mix_v1(task: Task) -> int:
@@ -94,21 +132,30 @@ def run_mix(task: Task, context: Mapping[str, int]) -> int:
 
 def plain_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for one kind of core."""
-    pc, args, engines = part_v2(task.fields, mix=False)
-    return run(task, pc, args, task.fields["block_dim"], engines) and 1 + task.fields["sqe_length"]
+    return _run(task, parts_v2(task.fields, mix=False))
 
 
 def mix_v2(task: Task) -> int:
     """Kernel SQE of STARS v2 for both kinds of core; the type says which one leads."""
-    pc, args, engines = part_v2(task.fields, mix=True)
-    return run(task, pc, args, task.fields["block_dim"], engines) and 1 + task.fields["sqe_length"]
+    return _run(task, parts_v2(task.fields, mix=True))
 
 
-def part_v2(fields: Mapping[str, int], mix: bool) -> tuple[int, int, tuple[str, ...]]:
-    """Return entry, arguments and engines of a kernel SQE of STARS v2."""
+def parts_v2(fields: Mapping[str, int], mix: bool) -> Parts:
+    """Return what a kernel SQE of STARS v2 says."""
     core, engine = ("aic", AIC) if fields["type"] == 0 else ("aiv", AIV)
     pc = fields[f"{core}_pc_high"] << 32 | fields[f"{core}_pc_low"]
-    return pc, fields[f"{core}_param"], (AIC, AIV) if mix else (engine,)
+    return Parts(
+        pc, f"{core}_param", fields["block_dim"], (AIC, AIV) if mix else (engine,), 1 + fields["sqe_length"]
+    )
+
+
+def parts(task: Task) -> Parts | None:
+    """Return what the entry of a task says if it is a kernel whose arguments it names itself; None for all others."""
+    if task.handler is plain_v1:
+        return parts_v1(task)
+    if task.handler in (plain_v2, mix_v2):
+        return parts_v2(task.fields, mix=task.handler is mix_v2)
+    return None
 
 
 Handler = Callable[["Task"], int]

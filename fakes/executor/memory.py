@@ -56,7 +56,7 @@ def move(task: Task, dst: int, src: int, size: int, pieces: int = 1) -> None:
     """Copy bytes and charge the engine for them."""
     carry(task, dst, src, size)
     engine = engine_for(task, dst, src)
-    task.device.wake()
+    task.device.wrote()
     task.detail = f"{engine} {size} bytes {src:#x} -> {dst:#x}" if pieces == 1 else f"{engine} {pieces} pieces"
     task.occupy(copy_ns(engine, size), engine)
 
@@ -77,7 +77,7 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
         left[:] = getattr(np, _OPERATIONS[operation])(left, right)
     task.touch(src, size, READ)
     task.touch(dst, size, WRITE)
-    task.device.wake()
+    task.device.wrote()
     task.detail = f"reduce {opcode:#04x} {size} bytes {src:#x} -> {dst:#x}"
     task.occupy(copy_ns(SDMA, size), SDMA)
 
@@ -90,7 +90,7 @@ def _memset(task: Task, dst: int, size: int, word: int) -> None:
     else:
         ctypes.memmove(pointer, (pattern * (size // 4 + 1))[:size], size)
     task.touch(dst, size, WRITE)
-    task.device.wake()
+    task.device.wrote()
     task.detail = f"memset {size} bytes at {dst:#x}"
     task.occupy(copy_ns(SDMA, size), SDMA)
 
@@ -164,7 +164,7 @@ def pcie_dma(task: Task) -> int:
         carry(task, dst, src, size)
         total += size
     engine = engine_for(task, chain[0][0], chain[0][1])
-    task.device.wake()
+    task.device.wrote()
     task.detail = f"{engine} {total} bytes {chain[0][1]:#x} -> {chain[0][0]:#x}"
     task.occupy(copy_ns(engine, total), engine)
     return 1
@@ -217,7 +217,7 @@ def follow(task: Task, address: int) -> None:
         carry(task, dst, src, size)
         total += size
     engine = engine_for(task, chain[0][0], chain[0][1])
-    task.device.wake()
+    task.device.wrote()
     task.detail = f"{engine} {total} bytes over UB {chain[0][1]:#x} -> {chain[0][0]:#x}"
     task.occupy(copy_ns(engine, total), engine)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.machine.queues import SQE_BYTES
@@ -30,7 +30,8 @@ class Task:
     position: int
     raw: bytes
     layout: str
-    fields: dict[str, int]
+    fields: Mapping[str, int]
+    """Shared with other tasks of the same bits, and without the number of the task: who changes some makes a copy."""
     kind: str
     handler: Handler
     start: int = -1

@@ -14,9 +14,10 @@ from fakes.machine.blocks import Kind
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts
 from fakes.machine.models import Models
+from fakes.machine.outcome import RAN, STOPPED, WAITS
 from fakes.machine.queues import LogicQueue, StreamMemory, SubmissionQueue
 from fakes.machine.signal import Signal
-from fakes.schedule.scheduler import POLL, Engines, Policy
+from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
 
 if TYPE_CHECKING:
     from fakes.machine.begun import Begun
@@ -69,6 +70,11 @@ class Device:
         self.bound: dict[int, LogicQueue] = {}
         self.active: dict[int, SubmissionQueue] = {}
         self.waiting: set[int] = set()
+        """Queues that were tried and cannot go on, by id, until something changes that they may wait for."""
+        self.signalled: set[int] = set()
+        """Those of them that only a signal lets go on: what is written to memory changes nothing for them."""
+        self.disturbed = False
+        """Whether something has changed since this was set to False that may let any queue go on."""
         self.spinning: dict[int, Begun] = {}
         """By SQ: the task at its head, whose kernels have begun and wait for others."""
         self.events, self.notifies, self.counters = (
@@ -112,6 +118,22 @@ class Device:
     def wake(self) -> None:
         """Something changed that a waiting queue may wait for: try all of them again."""
         self.waiting.clear()
+        self.disturb()
+
+    def wrote(self) -> None:
+        """Memory may have changed: try all queues again but those that wait for signals."""
+        self.waiting.clear()
+
+    def disturb(self) -> None:
+        """Take nothing for granted of queues that wait, or do not run."""
+        self.disturbed = True
+        self.signalled.clear()
+
+    def waits_for_signal(self, sq: SubmissionQueue) -> None:
+        """The task at the head of a queue waits for a signal of this process; nobody looks at how often it is tried."""
+        machine = self.machine
+        if machine.checks is None and not machine.faults.tasks and machine.shared is None:
+            self.signalled.add(sq.sq_id)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -134,6 +156,7 @@ class Device:
             return
         with self.machine.lock:
             self.passed += nanoseconds
+            self.disturb()
             for sq in list(self.active.values()):
                 if sq.hung and 0 <= sq.hang_limit <= self.passed:
                     self.machine.executor.expire(self, sq)
@@ -152,16 +175,19 @@ class Device:
             return 0
         self.busy = True
         done = 0
-        execute = self.machine.executor.execute
-        waiting = self.waiting
+        execute, faults = self.machine.executor.execute, self.machine.faults
+        waiting, signalled, active = self.waiting, self.signalled, self.active
         waiting.clear()
-        active = self.active
+        signalled.clear()
         try:
             while done < budget:
                 ready = [sq for sq in active.values() if sq.runnable and sq.sq_id not in waiting]
                 if not ready:
                     break
                 sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
+                if sq.sq_id in signalled and not faults.tasks:
+                    waiting.add(sq.sq_id)
+                    continue
                 alone = len(active) == 1
                 while execute(self, sq):
                     done += 1
@@ -169,6 +195,8 @@ class Device:
                         active.pop(sq.sq_id, None)
                         break
                     if not alone or done >= budget or not sq.enabled or sq.hung:
+                        if done < budget and not waiting and sq.runnable:
+                            done += self._run_on(sq, budget - done)
                         break
                 else:
                     waiting.add(sq.sq_id)
@@ -177,6 +205,35 @@ class Device:
             if done:
                 self.executed += done
                 self.machine.changed.notify_all()
+        return done
+
+    def _run_on(self, sq: SubmissionQueue, most: int) -> int:
+        """Execute plain kernels of a queue while it is the only one that can go on; returns how many were executed.
+
+        The others wait for signals: each kernel lets them be tried again, in vain, and all that comes of that is which
+        queue the policy has picked last.
+        """
+        active, policy, plain = self.active, self.policy, self.machine.executor.plain
+        others = [other.sq_id for other in active.values() if other is not sq and other.runnable]
+        if not isinstance(policy, RoundRobin) or not policy.in_turn or not self.signalled.issuperset(others):
+            return 0
+        count, done, ended = len(active), 0, RAN
+        self.disturbed = False
+        try:
+            while ended == RAN and done < most and not self.disturbed and len(active) == count and sq.runnable:
+                if sq.arrivals:
+                    sq.arrive()
+                ended = plain(self, sq)
+                done += ended in (RAN, STOPPED)
+        finally:
+            tried = done + (ended == WAITS)
+            before = policy.pass_over(sq.sq_id, others, tried) if others and tried else ()
+            if ended == STOPPED:
+                self.waiting.update(before)
+            elif ended == WAITS:
+                self.waiting.add(sq.sq_id)
+        if sq.head == sq.tail:
+            active.pop(sq.sq_id, None)
         return done
 
     # -- the stepping interface of tests ------------------------------------------------------------------------------
@@ -188,6 +245,7 @@ class Device:
                 self.held = True
             else:
                 self.by_stream[stream].held = True
+            self.disturb()
 
     def check_reach(self, address: int, size: int, use: str) -> None:
         """Refuse memory of another card that this one was not allowed to reach: by a copy, a kernel or any other task.
@@ -218,6 +276,7 @@ class Device:
                 self.held = False
             else:
                 self.by_stream[stream].held = False
+            self.disturb()
             self.machine.changed.notify_all()
 
     def step(self, count: int = 1) -> int:

@@ -82,6 +82,8 @@ class Memory:
         """Per card: module id -> what was allocated for it."""
         self._files: dict[BackingFile, int | None] = {}
         """What `open_file` and `open_foreign` have opened, with the card whose bytes it holds; None: another's."""
+        self.version = 0
+        """Grows with each block that comes or goes: what an address led to before may be something else now."""
         self._bases: list[int] = []
         self._blocks: dict[int, Allocation] = {}
         self._freed: dict[int, str] = {}
@@ -297,6 +299,7 @@ class Memory:
             usage.peak = max(usage.peak, usage.used)
 
     def _forget(self, block: Allocation) -> None:
+        self.version += 1
         self._count(block, -block.span)
         del self._blocks[block.base]
         del self._bases[bisect_right(self._bases, block.base) - 1]
@@ -346,6 +349,7 @@ class Memory:
             block.host_access = False
 
     def _add(self, block: Allocation) -> Allocation:
+        self.version += 1
         insort(self._bases, block.base)
         self._blocks[block.base] = block
         self._count(block, block.span)

@@ -74,6 +74,9 @@ class Executor(Protocol):
     def execute(self, device: Device, sq: SubmissionQueue) -> bool:
         """Execute the task at the head of a queue; False when it has to wait."""
 
+    def plain(self, device: Device, sq: SubmissionQueue) -> int:
+        """Execute the task at the head of a queue if the fast path does; returns what became of it."""
+
     def decode(self, device: Device, sq: SubmissionQueue) -> Task:
         """Read and decode the entry at the head of a queue."""
 

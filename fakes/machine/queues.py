@@ -173,6 +173,12 @@ class SubmissionQueue:
         """Whether the device may execute the head: enabled, not paused, not held, not hanging, not empty."""
         return self.enabled and not (self.paused or self.held or self.hung) and self.head != self.tail
 
+    def arrive(self) -> None:
+        """The task at the head cannot start before the host, which had seen the device get so far, has sent it."""
+        arrivals = self.arrivals
+        while arrivals and arrivals[0][0] <= self.done:
+            self.clock = max(self.clock, arrivals.popleft()[1])
+
     def drop(self) -> None:
         """Forget everything that is queued, as the task scheduler does when it ends a queue's tasks."""
         self.done += self.pending

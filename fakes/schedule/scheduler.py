@@ -51,6 +51,8 @@ class Policy(Protocol):
     """Picks the next queue and says how many tasks the device may do at a host call."""
 
     name: str
+    in_turn: bool
+    """Whether it picks as `RoundRobin` does: what picks leave behind is then known without making them."""
 
     def budget(self, occasion: int) -> int:
         """Return how many tasks may run now."""
@@ -65,6 +67,7 @@ class RoundRobin:
     """Each queue in turn, a few tasks per poll."""
 
     name = "round_robin"
+    in_turn = True
     budgets = (0, 16, 64, UNLIMITED)
 
     def __init__(self, rng: random.Random) -> None:
@@ -81,6 +84,22 @@ class RoundRobin:
         best = min(queues, key=lambda sq: (sq.sq_id <= last, sq.sq_id)) if len(queues) > 1 else queues[0]
         self._last = best.sq_id
         return best
+
+    def pass_over(self, sq_id: int, others: Sequence[int], times: int) -> Sequence[int]:
+        """Do what picks do that let a queue run so many times, while others wait and are tried when it is their turn.
+
+        Returns those that were tried before the last time.
+        """
+        before = max((other for other in others if other < sq_id), default=max(others))
+        last = self._last
+        turn = (sq_id <= last, sq_id)
+        tried = [other for other in others if (other <= last, other) < turn]
+        self._last = before if len(tried) == len(others) else sq_id
+        if times > 1:  # from then on all others are tried, or none, in turns
+            if times % 2 == 0:
+                self._last = before if self._last == sq_id else sq_id
+            tried = list(others) if self._last == before else []
+        return tried
 
     def resume(self, sq: SubmissionQueue) -> None:
         """Go on behind a queue that somebody else has picked."""
@@ -105,6 +124,7 @@ class Random(RoundRobin):
     """A random queue, a random number of tasks."""
 
     name = "random"
+    in_turn = False
 
     def budget(self, occasion: int) -> int:
         """Return 0..2 for sends, 1..12 for the rest."""
@@ -119,6 +139,7 @@ class Starved(RoundRobin):
     """One queue, drawn from the seed, runs only when nothing else can."""
 
     name = "starved"
+    in_turn = False
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)

@@ -66,7 +66,8 @@ GENERATION_PARTS = {
     "arch5162": {"builders"},  # 19 task types: one module holds them all
 }
 EXECUTOR_PARTS = {
-    "accepted", "condition", "error_ring", "executor", "missions", "reader", "scheduled", "task", "together",
+    "accepted", "condition", "error_ring", "executor", "fast_path", "missions", "reader", "scheduled", "task",
+    "together",
 }  # fmt: skip
 
 

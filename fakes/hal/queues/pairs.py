@@ -287,6 +287,7 @@ class QueueCalls(Chapter):
         return 0
 
     def _pause(self, device: Device, sq_id: int, paused: bool) -> int:
+        device.disturb()
         if sq_id == ANY_SQ:
             for sq in device.queues.values():
                 sq.paused = paused

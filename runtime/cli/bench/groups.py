@@ -88,6 +88,7 @@ class Suite(NamedTuple):
 _OPERATIONS = tuple(
     f"operations:{name}" for name in ("codec", "launches", "triton", "batches", "tasks", "memory", "graphs")
 )
+_EXECUTED = "operations:executed"
 _GROWTH = tuple(f"growth:{name}" for name in ("streams", "nodes", "threads"))
 _ONCE = ("operations:watching", "resources:once", "resources:sizes")
 
@@ -98,7 +99,7 @@ def suites(*, compiled: bool) -> Iterator[Suite]:
         if compiled:
             yield Suite(chip, "null, compiled", f"null://{chip}?compiled=1", _OPERATIONS)
         yield Suite(chip, "null", f"null://{chip}", (*_OPERATIONS, *_GROWTH, *_ONCE, "resources:starts"))
-        yield Suite(chip, "fake", f"fake://{chip}", (*_OPERATIONS, "resources:starts"), _FAKE_SHARE)
+        yield Suite(chip, "fake", f"fake://{chip}", (*_OPERATIONS, _EXECUTED, "resources:starts"), _FAKE_SHARE)
         yield Suite(chip, "fake", f"fake://{chip}?free_run=1", ("growth:waiting",))
     yield Suite("-", "-", "", ("resources:imports",))
 

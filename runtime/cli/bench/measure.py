@@ -141,7 +141,7 @@ def row(spec: Spec, loop: Loop, chip: str, backend: str, calls: int) -> Row:
     number = 1 if spec.single else max(calls // spec.weight, 1)
     found = measure(loop, number)
     ratio = found.ratio / spec.share if spec.unit == "ns" else 0.0
-    beside = _target(spec.name, chip) if backend != "fake" else (0, 0.0)
+    beside = _target(spec.name, chip) if backend != "fake" else (0, float(_vendor()["fake"].get(spec.name, 0.0)))
     return Row(
         spec.name, chip, backend, number, found.value / spec.share, found.spread, ratio, *beside,
         unit=spec.unit, limit=spec.limit,

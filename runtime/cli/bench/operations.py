@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _FEW = 64
 _BATCH = 1000
 _FOUR_KIB = 4096
+_NODES = 100
 
 
 def kernel(device: Device, arguments: int = 4) -> Kernel:
@@ -300,6 +301,46 @@ def graphs(device: Device) -> Iterator[Loop | None]:
         yield update
     large, rows = captured(_BATCH), np.full((_BATCH, 4), buffers[0].address, np.uint64)
     yield again(large.repoint, rows)
+
+
+@group(
+    Spec("launch to completion"),
+    Spec("four buffers to completion", 2),
+    Spec("graph node executed", _NODES, _NODES),
+    Spec("record + wait executed", 3),
+)
+def executed(device: Device) -> list[Loop]:
+    """What the fake takes from a call to the end of its work on the device: the wait for the end is in the loop."""
+    stream, other = device.create_stream(), device.create_stream()
+    four, buffers, event = kernel(device), [device.alloc(_FOUR_KIB) for _ in range(4)], device.create_event()
+    at, address = four.bind_device_arguments(stream, 8), buffers[0].address
+    with stream.capture() as graph:
+        for _ in range(_NODES):
+            four[8](*buffers, stream=stream)
+
+    def launch(calls: int) -> None:
+        for _ in range(calls):
+            at(address)
+        stream.synchronize()
+
+    def subscript(calls: int) -> None:
+        for _ in range(calls):
+            four[8](*buffers, stream=stream)
+        stream.synchronize()
+
+    def replay(calls: int) -> None:
+        for _ in range(calls):
+            graph.launch(stream)
+        stream.synchronize()
+
+    def record_and_wait(calls: int) -> None:
+        for _ in range(calls):
+            event.record(stream)
+            event.wait(other)
+        stream.synchronize()
+        other.synchronize()
+
+    return [launch, subscript, replay, record_and_wait]
 
 
 @group(

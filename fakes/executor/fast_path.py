@@ -1,0 +1,165 @@
+"""The fast path of kernels that nothing checks, that no fault can strike, and that do not wait for each other.
+
+Such a task is what queues hold most of. Its entry is known by its bits without the number of the task and the address
+of the arguments; what is left to do is to compare the code, to run the function, and to charge the cores. Whatever is
+unusual is left to the slow path, `fakes.executor.kernel`, or handed to it where the function has begun: both give the
+same log.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+from fakes.errors import FakeError, MemoryFault, StandInFailed
+from fakes.executor import kernel as slow_path
+from fakes.kernels import Arguments, Context
+from fakes.machine.journal import Executed, new_entry
+from fakes.machine.outcome import NOT_PLAIN, RAN, STOPPED, WAITS
+from fakes.machine.queues import SQE_BYTES
+
+if TYPE_CHECKING:
+    from chips.layout import Field
+    from fakes.executor.executor import Executor
+    from fakes.executor.task import Handler, Task
+    from fakes.machine.card import Device
+    from fakes.machine.ports import Machine
+    from fakes.machine.queues import SubmissionQueue
+
+_TYPES = 64
+_MOST = 4096
+_UNKNOWN, _NEVER = (-1, -1), (-2, -2)
+
+
+class Plain:
+    """A kernel entry, as far as it is the same for all its launches, and the function that stood for its code last."""
+
+    __slots__ = (
+        "at", "blocks", "bytes", "calls", "code", "core", "cost", "detail", "engines", "function", "kernel", "known",
+        "mask", "pc", "shift", "taken",
+    )  # fmt: skip
+
+    def __init__(self, parts: slow_path.Parts, field: Field) -> None:
+        self.pc, self.blocks, self.engines, self.taken = parts.pc, parts.blocks, parts.engines, parts.taken
+        self.shift, self.mask = field.offset, (1 << field.width) - 1
+        self.known = _UNKNOWN
+        """The states of the registry and of memory in which what follows holds."""
+
+    def find(self, machine: Machine) -> bool:
+        """Look what stands for the code; False if that is to be looked for at each launch, or fails."""
+        kernels, memory = machine.kernels, machine.memory
+        try:
+            kernel = kernels.find(memory, self.pc)
+            if kernel is None or not kernels.alone(kernel):
+                return False
+            self.at = memory.device_pointer(self.pc, len(kernel.code), "instruction fetch")
+        except MemoryFault:
+            return False
+        self.kernel, self.function, self.calls = kernel, kernel.function, 1 if kernel.grid else self.blocks
+        self.code, self.bytes = kernel.code, len(kernel.code)
+        self.core, self.cost = slow_path.charge(machine, self.blocks, self.engines)
+        self.detail = slow_path.told(kernel, self.blocks)
+        self.known = (kernels.version, memory.version)
+        return True
+
+
+class PlainKernels:
+    """The plain kernels of a machine."""
+
+    def __init__(self, executor: Executor, without_number: int) -> None:
+        self._executor, self._machine = executor, executor.machine
+        self._without_number = without_number
+        self._masks = [-1] * _TYPES
+        """By type of the entry: the bits that tell plain kernels from each other."""
+        self._plains: dict[int, Plain] = {}
+
+    def learn(self, task: Task) -> None:
+        """Remember a kernel that has run on the slow path, if the fast one will do for it."""
+        parts = slow_path.parts(task)
+        if parts is None or task.fields["wr_cqe"] or task.parts is not None:
+            return
+        field = self._machine.plugin.layouts[task.layout].field(parts.arguments)
+        kind = task.raw[0] & _TYPES - 1
+        self._masks[kind] = self._without_number & ~(((1 << field.width) - 1) << field.offset)
+        key = int.from_bytes(task.raw, "little") & self._masks[kind]
+        if key not in self._plains:
+            if len(self._plains) >= _MOST:
+                self._plains.clear()
+            self._plains[key] = Plain(parts, field)
+
+    def run(self, device: Device, sq: SubmissionQueue) -> int:
+        """Execute the task at the head of a queue if it is a plain kernel; returns what became of it."""
+        machine = self._machine
+        memory, position = machine.memory, sq.head
+        if machine.checks is not None or machine.faults.tasks or device.spinning or memory.caller is not None:
+            return NOT_PLAIN
+        word = int.from_bytes(ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES), "little")
+        plain = self._plains.get(word & self._masks[word & _TYPES - 1])
+        if plain is None:
+            return NOT_PLAIN
+        if plain.known != (machine.kernels.version, memory.version):
+            if plain.known is _NEVER or not plain.find(machine):
+                return NOT_PLAIN
+        elif ctypes.string_at(plain.at, plain.bytes) != plain.code and not plain.find(machine):
+            return NOT_PLAIN
+        context = Context(
+            0, plain.blocks, plain.core, device.index,
+            Arguments.plain(memory, word >> plain.shift & plain.mask, device), memory,
+        )  # fmt: skip
+        function, detail = plain.function, plain.detail
+        try:
+            for block in range(plain.calls):
+                context.block = block
+                made = function(context)
+                if made is not None and isinstance(made, Generator):
+                    return self._yielded(device, sq, word, plain, context, made)
+        except BaseException as error:
+            return self._failed(device, sq, word, plain, error)
+        cost = plain.cost if context.cost_ns is None else context.cost_ns
+        device.wrote()
+        start, end = device.engines.occupy(sq, plain.engines, cost)
+        sq.wait_since = -1
+        sq.head = (position + plain.taken) % sq.depth
+        sq.done += plain.taken
+        machine.log.append(
+            new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail))
+        )
+        return RAN
+
+    def _failed(self, device: Device, sq: SubmissionQueue, word: int, plain: Plain, error: BaseException) -> int:
+        """The function has raised."""
+
+        def fail(_task: Task) -> int:
+            if isinstance(error, FakeError):
+                raise error
+            raise StandInFailed(error) from error
+
+        return self._slow_path(device, sq, word, plain, fail)
+
+    def _yielded(
+        self, device: Device, sq: SubmissionQueue, word: int, plain: Plain, context: Context,
+        made: Generator[object, None, object],
+    ) -> int:  # fmt: skip
+        """The function has begun and waits for others; its kernel takes the slow path from the start next time."""
+
+        written = False
+
+        def go_on(task: Task) -> int:
+            nonlocal written
+            task.parts = [made]
+            slow_path.call(task, plain.kernel, context, context.block + 1)
+            task.detail = plain.detail
+            device.wrote()
+            written = True
+            cost = plain.cost if context.cost_ns is None else context.cost_ns
+            return slow_path.settle(task, plain.engines, cost) and plain.taken
+
+        plain.known = _NEVER
+        ended = self._slow_path(device, sq, word, plain, go_on)
+        return RAN if ended == STOPPED and written else ended
+
+    def _slow_path(self, device: Device, sq: SubmissionQueue, word: int, plain: Plain, rest: Handler) -> int:
+        task = self._executor.read(device, sq, sq.head, word.to_bytes(SQE_BYTES, "little"))
+        task.kernel_name = plain.kernel.name
+        return STOPPED if self._executor.carry_out(task, rest) else WAITS

@@ -1,0 +1,98 @@
+"""The fast paths of the fake's device change nothing: log, times, problems, errors and memory are those of the slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from fakes.executor.executor import Executor
+from fakes.executor.fast_path import PlainKernels
+from fakes.executor.task import Task
+from fakes.machine.card import Device
+from fakes.machine.outcome import NOT_PLAIN, RAN, STOPPED, WAITS
+from fakes.machine.queues import SubmissionQueue
+from fakes.schedule.scheduler import DeviceAhead, HostAhead, Policy, RoundRobin
+from tests.tools.fake_logs import Program
+
+CHIPS = ("ascend910b1", "ascend950pr_9599")
+OPTIONS = ("", "policy=random", "policy=device_ahead", "policy=starved&devices=2", "fault=task:9:WARNING")
+
+
+def cases() -> Iterator[tuple[str, int]]:
+    for number, (chip, options) in enumerate(product(CHIPS, OPTIONS)):
+        tier = "fake-abi" if number % 5 == 1 else "fake"
+        yield f"{tier}://{chip}?seed={number}&hbm=1g{'&' if options else ''}{options}", number + 40
+
+
+def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list that the outcomes of the fast path are added to from now on."""
+    seen: list[int] = []
+    run = PlainKernels.run
+
+    def counted(self: PlainKernels, device: Device, sq: SubmissionQueue) -> int:
+        seen.append(run(self, device, sq))
+        return seen[-1]
+
+    monkeypatch.setattr(PlainKernels, "run", counted)
+    return seen
+
+
+def take_the_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decode each entry anew, run no kernel on the fast path, and try each queue again that waits."""
+
+    def read(self: Executor, device: Device, sq: SubmissionQueue, position: int, raw: bytes) -> Task:
+        return Task(self.machine, device, sq, position, raw, *self._decode(raw))
+
+    monkeypatch.setattr(Executor, "read", read)
+    monkeypatch.setattr(PlainKernels, "run", lambda *_: NOT_PLAIN)
+    monkeypatch.setattr(Device, "waits_for_signal", lambda *_: None)
+
+
+def test_the_log_is_that_of_the_slow_path() -> None:
+    ways: list[list[str]] = []
+    for slow in (False, True):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            seen = outcomes(monkeypatch)
+            if slow:
+                take_the_slow_path(monkeypatch)
+            ways.append([Program(url, seed).run() for url, seed in cases()])
+            if not slow:
+                assert set(seen) == {NOT_PLAIN, RAN, STOPPED, WAITS}
+    for (url, seed), fast, slow in zip(cases(), *ways, strict=True):
+        assert fast == slow, (url, seed)
+
+
+@pytest.mark.parametrize("kind", [RoundRobin, DeviceAhead, HostAhead])
+def test_what_picks_of_waiting_queues_leave_behind(kind: type[RoundRobin]) -> None:
+    """`pass_over` does what picks do while a queue runs and the others are tried again after each of its tasks."""
+    import random
+
+    for ids, last, times in product(((4, 2), (4, 6), (4, 1, 2), (4, 2, 7, 9), (4, 5, 3)), range(-1, 11), range(1, 6)):
+        runs, others = ids[0], ids[1:]
+        picking, passing = kind(random.Random(0)), kind(random.Random(0))
+        picking._last = passing._last = last
+        tried: list[int] = []
+        for _ in range(times):
+            tried = picked(picking, runs, others)
+        assert list(passing.pass_over(runs, others, times)) == sorted(tried, key=others.index)
+        assert passing._last == picking._last
+
+
+def picked(policy: Policy, runs: int, others: tuple[int, ...]) -> list[int]:
+    """Pick as the device does until it is a queue's turn; returns the others that came before."""
+    queues = {number: queue(number) for number in (runs, *others)}
+    tried: list[int] = []
+    while True:
+        ready = [sq for number, sq in queues.items() if number not in tried]
+        sq = ready[0] if len(ready) == 1 else policy.pick(ready)
+        if sq.sq_id == runs:
+            return tried
+        tried.append(sq.sq_id)
+
+
+def queue(number: int) -> SubmissionQueue:
+    made = SubmissionQueue.__new__(SubmissionQueue)
+    made.sq_id = number
+    return made

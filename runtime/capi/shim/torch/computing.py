@@ -20,15 +20,11 @@ def run(form: Form, context: Any) -> None:
     given = {name: form.arguments[name](values, tensors) for name in form.arguments}
     try:
         with torch.no_grad():
-            results = operator.compiled()(**{name: given[name] for name in given if name not in _unread(form)})
+            results = operator.compiled()(**given)
             _store(form, [given[name] for name in operator.outputs], results)
     except Exception as problem:
         failed: Any = sys.modules[type(context).__module__]  # runtime imports no fakes; the context comes from there
         raise failed.Fail(f"{form.describe()}: {type(problem).__name__}: {problem}") from problem
-
-
-def _unread(form: Form) -> frozenset[str]:
-    return frozenset(form.operator.outputs) - form.operator.reads
 
 
 def _tensor(context: Any, form: TensorForm, address: int) -> Tensor:

@@ -250,14 +250,18 @@ def _known(operator: str, dtype: int) -> None:
         )
 
 
-def read_form(number: int, data: bytes) -> Form:
+def read_form(number: int, data: bytes, absent: Callable[[str], errors.RuntimeFault]) -> Form:
     """Read the form of an aclnn call.
 
     Raises:
-        NotSupported 207000: elements of a type, or a layout, that are not computed.
+        NotSupported 207000: elements of a type, or a layout, that are not computed; an operator that the table lacks,
+            though the library has it (what `absent` makes of its name): another version wrote it.
     """
     words = _Words(data)
-    operator = operators.aclnn()[words.next()]
+    name = words.text()
+    operator = operators.named().get(name)
+    if operator is None:
+        raise absent(name)
     builder = _Builder(operator, words)
     arguments = {name: builder.argument(name) for name in operator.parameters}
     return Form(number, operator, tuple(builder.tensors), arguments, builder.values)

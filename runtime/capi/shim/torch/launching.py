@@ -51,7 +51,7 @@ class Operators:
             return found
         with self._lock:
             number = len(self.forms)
-            made = read_described(number, data, absent) if by_name else read_form(number, data)
+            made = (read_described if by_name else read_form)(number, data, absent)
             if (found := self._numbers.setdefault(data, made)) is made:
                 self.forms.append(made)
             return found
@@ -67,7 +67,7 @@ class Operators:
     def _load(self, runtime: Runtime) -> Binary:
         with self._lock:
             if self._binary is None or self._runtime is not runtime or self._binary.closed:
-                names = dict.fromkeys(each.name for each in (*operators.aclnn(), *operators.aclop()))
+                names = operators.named()
                 texts = [KernelText(name, hashlib.sha512(f"operator {name}".encode()).digest()) for name in names]
                 machine = runtime.hal.fake
                 for text in texts:

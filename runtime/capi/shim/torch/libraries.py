@@ -70,12 +70,12 @@ def source(wheel: Wheel) -> Iterator[str]:
     yield "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>"
     yield "int64_t npuhal_acl_call(uint32_t function, uint64_t *args);"
     yield "int64_t npuhal_torch_absent(const char *name);"
-    yield "int npuhal_torch_prepare(uint32_t, const char *, const uint64_t *, uint64_t *, void **);"
+    yield "int npuhal_torch_prepare(const char *, const char *, const uint64_t *, uint64_t *, void **);"
     yield "int npuhal_torch_run(void *executor, void *stream);"
     for number, function in enumerate(calls.functions()):
         yield from stubs.stub(calls.FIRST + number, function)
-    for number, operator in enumerate(operators.aclnn()):
-        yield from _operator(number, operator)
+    for operator in operators.aclnn():
+        yield from _operator(operator)
     there = {each.name for each in (*declarations.functions(), *calls.functions())} | in_objects()
     known = {operator.name for operator in operators.aclnn()}
     for name in sorted(wheel.symbols - there):
@@ -92,7 +92,7 @@ def in_objects() -> frozenset[str]:
     return frozenset(made | set(_DEFINED.findall(text)))
 
 
-def _operator(number: int, operator: operators.Operator) -> Iterator[str]:
+def _operator(operator: operators.Operator) -> Iterator[str]:
     kinds = operator.kinds
     parameters = [f"{'double' if kind == 'd' else 'float' if kind == 'f' else 'uint64_t'} a{at}"
                   for at, kind in enumerate(kinds)]  # fmt: skip
@@ -103,7 +103,8 @@ def _operator(number: int, operator: operators.Operator) -> Iterator[str]:
             yield f"    {{ double each = a{at}; memcpy(args + {at}, &each, 8); }}"
         else:
             yield f"    args[{at}] = a{at};"
-    yield f"    return npuhal_torch_prepare({number}, {c_text(kinds.replace('f', 'd'))}, args, size, executor);"
+    name, letters = c_text(operator.name), c_text(kinds.replace("f", "d"))
+    yield f"    return npuhal_torch_prepare({name}, {letters}, args, size, executor);"
     yield "}"
     yield f"int {operator.name}(void *space, uint64_t size, void *executor, void *stream) {{"
     yield "    (void)space, (void)size;"

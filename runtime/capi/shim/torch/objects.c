@@ -207,10 +207,10 @@ int aclDestroyAclOpExecutor(executor *this) {
 }
 
 /* The first call of two: `kinds` has a letter for each argument: o object, i integer, d real number, s text. */
-int npuhal_torch_prepare(uint32_t number, const char *kinds, const uint64_t *args, uint64_t *workspace, executor **out) {
+int npuhal_torch_prepare(const char *name, const char *kinds, const uint64_t *args, uint64_t *workspace, executor **out) {
     executor *this = made(EXECUTOR, sizeof *this);
     int64_t code = !this || !workspace || !out ? REFUSED : 0;
-    if (!code) put(&this->form, number);
+    if (!code) put_text(&this->form, name);
     for (size_t at = 0; !code && kinds[at]; at++) {
         if (kinds[at] == 'o') code = put_object(this, (const void *)(uintptr_t)args[at]);
         else if (kinds[at] == 's') put(&this->form, TEXT), put_text(&this->form, (const char *)(uintptr_t)args[at]);

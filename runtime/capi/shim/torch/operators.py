@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,18 @@ class Operator:
     expression: str
 
     def compiled(self) -> Callable[..., Any]:
-        """Return the function of the expression; it takes what is read, by name."""
-        return _compiled(self.expression, (*(each for each in self.parameters if each in self.reads), *self.attributes))
+        """Return the function of the expression; it takes all arguments and attributes by name.
+
+        Of outputs that are not read, shape and type count.
+        """
+        return _compiled(self.expression, (*self.parameters, *self.attributes))
 
 
 @cache
 def _compiled(expression: str, names: tuple[str, ...]) -> Callable[..., Any]:
     from runtime.capi.shim.torch import composed
 
-    space = {"aten": composed.torch.ops.aten, **vars(composed)}
+    space = dict(vars(composed))
     made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: ({expression})", space)
     return made
 
@@ -58,27 +61,42 @@ def parse(text: str, expression: str) -> Operator:
         raise ValueError(f"operators.yaml: {text!r} is no operator")
     given, _, attributes = match[2].partition("; ")
     rows = [each.partition(":") for each in given.split(", ") if each]
-    inputs = {name: kind or "o" for name, _, kind in rows}
+    kinds = {name.lstrip(">"): kind or "o" for name, _, kind in rows}
     outputs = tuple(match[3].split(", "))
-    everything = {**inputs, **{name: "o" for name in outputs if name not in inputs}}
-    kinds = "".join(everything.values())
-    if set(kinds) - set(_LETTERS):
+    kinds = {**kinds, **{name: "o" for name in outputs if name not in kinds}}
+    if set(kinds.values()) - set(_LETTERS):
         raise ValueError(f"operators.yaml: {text!r} has an argument of no kind of {_LETTERS}")
     defaults = dict(each.split("=") for each in attributes.split(", ") if each)
     return Operator(
-        match[1], tuple(everything), kinds, outputs, frozenset(inputs),
+        match[1], tuple(kinds), "".join(kinds.values()), outputs,
+        frozenset(name for name, _, _ in rows if not name.startswith(">")),
         {name: ast.literal_eval(value) for name, value in defaults.items()}, expression,
     )  # fmt: skip
+
+
+def _rows(topic: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Iterate over the rows of a topic, those of a family for each of its names."""
+    if "rows" not in topic:
+        yield from topic.items()
+        return
+    for word in topic["names"].split():
+        name, _, function = word.partition("=")
+        for text, expression in topic["rows"].items():
+            yield text.replace("{Name}", name), expression.replace("{name}", function or name.lower())
 
 
 @cache
 def _table() -> dict[str, tuple[Operator, ...]]:
     ways = yaml_file.load(Path(__file__).with_name("operators.yaml"))
-    return {way: tuple(parse(*row) for rows in topics.values() for row in rows.items()) for way, topics in ways.items()}
+    made = {}
+    for way, topics in ways.items():
+        operators = {each.name: each for topic in topics.values() for row in _rows(topic) for each in (parse(*row),)}
+        made[way] = tuple(operators.values())
+    return made
 
 
 def aclnn() -> tuple[Operator, ...]:
-    """Return the operators with two calls, in the order of their numbers."""
+    """Return the operators with two calls."""
     return _table()["aclnn"]
 
 
@@ -89,5 +107,5 @@ def aclop() -> tuple[Operator, ...]:
 
 @cache
 def named() -> dict[str, Operator]:
-    """Return the operators of aclop by name."""
-    return {each.name: each for each in aclop()}
+    """Return all operators by name; no aclop is called as an aclnn function is."""
+    return {each.name: each for each in (*aclnn(), *aclop())}

@@ -80,8 +80,8 @@ def one_hot(indices: Tensor, depth: int, axis: int) -> Tensor:
 
 def scatter(self: Tensor, dim: int, index: Tensor, source: Any, reduction: int) -> Tensor:
     """Return a tensor with values put at indices; reduction: 0 replace, 1 add, 2 multiply."""
-    how = (None, "add", "multiply")[reduction]
-    return torch.scatter(self, dim, index, source) if how is None else torch.scatter(self, dim, index, source, reduce=how)
+    how = ({}, {"reduce": "add"}, {"reduce": "multiply"})[reduction]
+    return torch.scatter(self, dim, index, source, **how)
 
 
 def view_copy(dst: Tensor, dst_size: Tensor, dst_stride: Tensor, dst_offset: Tensor, src: Tensor, src_size: Tensor,

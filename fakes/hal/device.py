@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from fakes.hal.chapter import Chapter
+from fakes.machine.driver import QUEUE_NUMBERS
 from npuhal import constants as c
 
 _HOST_ID = 65
@@ -102,14 +103,18 @@ class DeviceCalls(Chapter):
 
     def drvDeviceOpen(self, dev_info: Any, devid: int) -> int:
         """Open only the task-scheduler part (older programs); the same state as halDeviceOpen here."""
-        if dev_info is None or self.device(devid) is None:
+        if dev_info is None or not 0 <= devid < QUEUE_NUMBERS:
             return c.DRV_ERROR_INVALID_VALUE
+        if self.device(devid) is None:
+            return c.DRV_ERROR_INVALID_DEVICE
         return self.halDeviceOpen(devid, None, dev_info)
 
     def drvDeviceClose(self, devid: int) -> int:
         """Close what drvDeviceOpen opened."""
-        if self.device(devid) is None:
+        if not 0 <= devid < QUEUE_NUMBERS:
             return c.DRV_ERROR_INVALID_VALUE
+        if self.device(devid) is None:
+            return c.DRV_ERROR_INVALID_DEVICE
         return self.halDeviceClose(devid, None)
 
     def drvMemDeviceOpen(self, devid: int, _fd: int) -> int:
@@ -181,6 +186,6 @@ class DeviceCalls(Chapter):
     def halGetHostID(self, host: Any) -> int:
         """Return the number that stands for the host in memory calls."""
         if host is None:
-            return c.DRV_ERROR_INVALID_VALUE
+            return c.DRV_ERROR_PARA_ERROR
         host.value = _HOST_ID
         return 0

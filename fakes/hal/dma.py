@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
+from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from fakes.machine.wqe import WQE, WQE_MARK
 from npuhal import constants as c
 
@@ -21,6 +22,7 @@ _NODE_BYTES = 1 << 22
 _STRIDE = 0x1000
 _JETTY = 0x40
 _BATCH_LIMIT = 2048
+_HOST_DIRECTIONS = (c.TRS_ASYNC_HOST_TO_DEVICE, c.TRS_ASYNC_DEVICE_TO_HOST)
 
 Piece = tuple[int, int, int]
 """Destination, source, size."""
@@ -214,10 +216,10 @@ class AsyncDmaCalls(Chapter):
 
     def halAsyncDmaDestory(self, devid: int, para: Any) -> int:
         """Free what halAsyncDmaCreate prepared."""
-        device = self.device(devid)
-        if device is None or para is None:
+        if not 0 <= devid < QUEUE_NUMBERS or para is None or para.tsId >= SCHEDULERS or para.type != c.DRV_NORMAL_TYPE:
             return c.DRV_ERROR_INVALID_VALUE
-        if not device.opened:
+        device = self.device(devid)
+        if device is None or not device.opened:
             return c.DRV_ERROR_INVALID_DEVICE
         if not self._ub:
             return self.machine.dma.destroy_at(para.dma_addr or 0)
@@ -228,37 +230,47 @@ class AsyncDmaCalls(Chapter):
         found[2].close()
         return 0
 
+    @staticmethod
+    def _refused(devid: int, in_: Any, out: Any) -> int:
+        """Return what every driver refuses of a copy of rows or of many, wherever the card is."""
+        if in_ is None or out is None or not 0 <= devid < QUEUE_NUMBERS:
+            return c.DRV_ERROR_INVALID_VALUE
+        if in_.tsId >= SCHEDULERS or in_.type != c.DRV_NORMAL_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        return 0 if in_.dir in _HOST_DIRECTIONS else c.DRV_ERROR_NOT_SUPPORT
+
     def halAsyncDmaCreate2D(self, devid: int, in_: Any, out: Any) -> int:
         """Prepare a copy of rows; over UB only."""
+        if code := self._refused(devid, in_, out):
+            return code
+        if not in_.src or not in_.dst or not in_.width or not 0 < in_.height <= _ASYNC_HEIGHT_LIMIT:
+            return c.DRV_ERROR_INVALID_VALUE
+        if in_.dpitch < in_.width or in_.spitch < in_.width or in_.fixedSize >= in_.width * in_.height:
+            return c.DRV_ERROR_INVALID_VALUE
         device = self.device(devid)
-        if device is None or in_ is None or out is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        if not self._ub:
+        if device is None or not self._ub:
             return c.DRV_ERROR_NOT_SUPPORT
-        if not in_.width or not 0 < in_.height <= 5 << 20 or in_.dpitch < in_.width or in_.spitch < in_.width:
-            return c.DRV_ERROR_INVALID_VALUE
         dst, src = in_.dst or 0, in_.src or 0
         rows = [(dst + row * in_.dpitch, src + row * in_.spitch, in_.width) for row in range(in_.height)]
         return self._element(device, rows, out)
 
     def halAsyncDmaCreateBatch(self, devid: int, in_: Any, out: Any) -> int:
         """Prepare many copies as one; over UB only."""
-        device = self.device(devid)
-        if device is None or in_ is None or out is None:
-            return c.DRV_ERROR_INVALID_VALUE
-        if not self._ub:
-            return c.DRV_ERROR_NOT_SUPPORT
+        if code := self._refused(devid, in_, out):
+            return code
         if not 1 <= in_.count <= _BATCH_LIMIT or not in_.dst or not in_.src or not in_.len:
             return c.DRV_ERROR_INVALID_VALUE
+        device = self.device(devid)
+        if device is None or not self._ub:
+            return c.DRV_ERROR_NOT_SUPPORT
         columns = [(ctypes.c_uint64 * in_.count).from_address(at) for at in (in_.dst, in_.src, in_.len)]
         return self._element(device, list(zip(*columns, strict=True)), out)
 
     def halAsyncDmaDestroy2D(self, devid: int, para: Any) -> int:
         """Free by consumer index what was queued at the jetty."""
-        device = self.device(devid)
-        if device is None or para is None:
+        if not 0 <= devid < QUEUE_NUMBERS or para is None or para.tsId >= SCHEDULERS:
             return c.DRV_ERROR_INVALID_VALUE
-        return 0 if self._ub else c.DRV_ERROR_NOT_SUPPORT
+        return 0 if self._ub and self.device(devid) is not None else c.DRV_ERROR_NOT_SUPPORT
 
     def halAsyncDmaDestroyBatch(self, devid: int, para: Any) -> int:
         """Free by consumer index what was queued at the jetty."""

@@ -54,6 +54,11 @@ class NamedChapter(Chapter):
         return 0
 
 
+def is_name(address: int) -> bool:
+    """Whether there is a text that can be a name: not empty, and no longer than names are."""
+    return 0 < len(text_at(address)) < NAME_BYTES
+
+
 def text_at(address: int) -> str:
     """Return the name at an address; empty for NULL."""
     return ctypes.string_at(address).decode("ascii", "replace") if address else ""

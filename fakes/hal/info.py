@@ -20,6 +20,11 @@ _SOC_VERSION_LEN = 32
 _FIRST_BUS = 0x81
 _FAILED_MEMORY = 34
 """MEMORY: the addresses that errors beyond correction have hit; as new."""
+_BLOCKS = frozenset({
+    (c.MODULE_TYPE_MEMORY, _FAILED_MEMORY), (c.MODULE_TYPE_PCIE, c.INFO_TYPE_PCIE_ID_INFO),
+    (c.MODULE_TYPE_SYSTEM, c.INFO_TYPE_UUID),
+})  # fmt: skip
+"""What halGetDeviceInfoByBuff answers, by module and info."""
 
 
 def _failed(device: Device) -> Any:
@@ -62,21 +67,21 @@ class InfoCalls(Chapter):
 
     def halGetDeviceInfoByBuff(self, devid: int, module: int, info: int, buf: int, size: Any) -> int:
         """Return a block of facts about a card: its unique id, or its address on the PCIe bus."""
-        device = self.device(devid)
-        if device is None or not buf or size is None:
+        if not 0 <= devid < self.machine.driver.numbers or not buf or size is None:
             return c.DRV_ERROR_INVALID_VALUE
-        if module == c.MODULE_TYPE_MEMORY and info == _FAILED_MEMORY:
-            block = bytes(_failed(device))
-        elif module == c.MODULE_TYPE_PCIE and info == c.INFO_TYPE_PCIE_ID_INFO:
-            block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))
-        elif module != c.MODULE_TYPE_SYSTEM:
+        device = self.device(devid)
+        if (module, info) not in _BLOCKS:
             return c.DRV_ERROR_NOT_SUPPORT
-        elif info == c.INFO_TYPE_UUID:
+        if device is None:
+            return c.DRV_ERROR_INVALID_VALUE
+        if module == c.MODULE_TYPE_MEMORY:
+            block = bytes(_failed(device))
+        elif module == c.MODULE_TYPE_PCIE:
+            block = bytes(s.HAL_PCIE_INFO(domain=0, bus=_FIRST_BUS + devid, device=0, function=0))
+        else:
             import hashlib  # late: it brings a large library
 
             block = hashlib.md5(f"{self.machine.options.seed}/{device.chip.soc}/{devid}".encode()).digest()
-        else:
-            return c.DRV_ERROR_NOT_SUPPORT
         if size.value != len(block):
             return c.DRV_ERROR_PARA_ERROR
         self.machine.memory.write(buf, block, "halGetDeviceInfoByBuff to")
@@ -161,14 +166,16 @@ class InfoCalls(Chapter):
     def halGetDeviceSplitMode(self, devid: int, mode: Any) -> int:
         """Tell whether the card is split into virtual ones: it is not."""
         if self.device(devid) is None or mode is None:
-            return c.DRV_ERROR_INVALID_VALUE
+            return c.DRV_ERROR_PARA_ERROR
         mode.value = c.VMNG_NORMAL_NONE_SPLIT_MODE
         return 0
 
     def halGetChipFromDevice(self, devid: int, chip: Any) -> int:
         """Return the number of the chip a card is part of."""
+        if not 0 <= devid < self.machine.driver.numbers or chip is None:
+            return c.DRV_ERROR_PARA_ERROR
         device = self.device(devid)
-        if device is None or chip is None:
+        if device is None:
             return c.DRV_ERROR_INVALID_VALUE
         chip.value = device.identity.chip_id
         return 0

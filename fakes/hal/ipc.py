@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fakes.hal.exports import NAME_BYTES, NamedChapter, text_at
+from fakes.hal.exports import NAME_BYTES, NamedChapter, is_name, text_at
 from fakes.machine.blocks import HUGE, Allocation, Kind
 from fakes.shared import Export
 from npuhal import constants as c
@@ -49,16 +49,21 @@ class IpcCalls(NamedChapter):
 
     def halShmemSetAttribute(self, name: int, kind: int, attribute: int) -> int:
         """Do without a white list."""
+        if kind != c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER:
+            return c.DRV_ERROR_NOT_SUPPORT
         export = self.own(name, memory=True)
         if export is None:
             return c.DRV_ERROR_INVALID_VALUE
-        if kind != c.SHMEM_ATTR_TYPE_NO_WLIST_IN_SERVER:
-            return c.DRV_ERROR_NOT_SUPPORT
         self.machine.names.open_to(export, attribute == c.SHMEM_NO_WLIST_ENABLE)
         return 0
 
     def halShmemOpenHandle(self, name: int, address: Any) -> int:
-        """Map named memory at an address of this process."""
+        """Map named memory at an address of this process; later drivers want to be told for which card."""
+        if not self.machine.driver.first:
+            return c.DRV_ERROR_NOT_SUPPORT
+        return self._open(name, address)
+
+    def _open(self, name: int, address: Any) -> int:
         if address is None or not text_at(name):
             return c.DRV_ERROR_INVALID_VALUE
         with self.machine.names.still():
@@ -81,12 +86,14 @@ class IpcCalls(NamedChapter):
 
     def halShmemOpenHandleByDevId(self, devid: int, name: int, address: Any) -> int:
         """Map named memory for one card; cards that PCIe joins have only their own."""
+        if address is None or not is_name(name):
+            return c.DRV_ERROR_INVALID_VALUE
         if self.device(devid) is None:
             return c.DRV_ERROR_INVALID_DEVICE
         export = self.find(name, memory=True)
         if export is not None and export.device != devid and self.machine.options.topology == "pcie":
             return c.DRV_ERROR_IOCRL_FAIL
-        return self.halShmemOpenHandle(name, address)
+        return self._open(name, address)
 
     def halShmemCloseHandle(self, address: int) -> int:
         """Undo the mapping."""

@@ -88,6 +88,8 @@ class PeerCalls(Chapter):
 
     def halGetPairPhyDevicesInfo(self, dev: int, other: int, info: int, value: Any) -> int:
         """Return the kind of link between two cards by physical ids."""
+        if value is not None and info != c.DEVS_INFO_TYPE_TOPOLOGY:
+            return c.DRV_ERROR_NOT_SUPPORT
         one, two = self._physical(dev), self._physical(other)
         if one is None or two is None:
             return c.DRV_ERROR_INVALID_VALUE

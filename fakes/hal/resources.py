@@ -161,8 +161,12 @@ class ResourceCalls(Chapter):
         return self._switch(devid, in_, False)
 
     def _switch(self, devid: int, in_: Any, on: bool) -> int:
+        if not 0 <= devid < QUEUE_NUMBERS or in_ is None or in_.tsId >= SCHEDULERS:
+            return c.DRV_ERROR_INVALID_VALUE
         device = self.device(devid)
-        if device is None or in_ is None or in_.type != c.DRV_STREAM_ID:
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        if in_.type != c.DRV_STREAM_ID:
             return c.DRV_ERROR_INVALID_VALUE
         sq = device.by_stream.get(in_.resourceId)
         if sq is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from fakes.hal.exports import NAME_BYTES, NamedChapter, text_at
+from fakes.hal.exports import NAME_BYTES, NamedChapter, is_name, text_at
+from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from fakes.shared import Export
 from npuhal import constants as c
 
@@ -22,9 +23,11 @@ class SharedIdCalls(NamedChapter):
 
     def halShrIdCreate(self, info: Any, name: int, length: int) -> int:
         """Name an id."""
-        device = None if info is None else self.device(info.devid)
-        if device is None or not name or length < NAME_BYTES:
+        if info is None or info.devid >= QUEUE_NUMBERS or info.tsid >= SCHEDULERS or not name or length < NAME_BYTES:
             return c.DRV_ERROR_INVALID_VALUE
+        device = self.device(info.devid)
+        if device is None:
+            return c.DRV_ERROR_INVALID_DEVICE
         kind = {c.SHR_ID_NOTIFY_TYPE: "notify", c.SHR_ID_EVENT_TYPE: "event"}.get(info.id_type)
         if kind is None:
             return c.DRV_ERROR_NOT_SUPPORT
@@ -35,6 +38,8 @@ class SharedIdCalls(NamedChapter):
 
     def halShrIdDestroy(self, name: int) -> int:
         """Forget a name."""
+        if not is_name(name):
+            return c.DRV_ERROR_INVALID_VALUE
         return 0 if self.machine.names.withdraw(text_at(name)) else c.DRV_ERROR_IOCRL_FAIL
 
     def halShrIdSetPid(self, name: int, pids: Any, count: int) -> int:
@@ -43,19 +48,21 @@ class SharedIdCalls(NamedChapter):
 
     def halShrIdSetAttribute(self, name: int, kind: int, attribute: Any) -> int:
         """Do without a white list."""
+        if not name:
+            return c.DRV_ERROR_INVALID_VALUE
+        if kind != c.SHR_ID_ATTR_NO_WLIST_IN_SERVER or attribute.enableFlag != c.SHRID_NO_WLIST_ENABLE:
+            return c.DRV_ERROR_NOT_SUPPORT
         export = self.own(name, memory=False)
         if export is None:
             return c.DRV_ERROR_INVALID_VALUE
-        if kind != c.SHR_ID_ATTR_NO_WLIST_IN_SERVER:
-            return c.DRV_ERROR_NOT_SUPPORT
-        self.machine.names.open_to(export, attribute.enableFlag == c.SHRID_NO_WLIST_ENABLE)
+        self.machine.names.open_to(export, True)
         return 0
 
     def halShrIdOpen(self, name: int, info: Any) -> int:
         """Return the id behind a name."""
-        export = self.find(name, memory=False)
-        if info is None:
+        if info is None or not is_name(name):
             return c.DRV_ERROR_INVALID_VALUE
+        export = self.find(name, memory=False)
         if export is None:
             return c.DRV_ERROR_IOCRL_FAIL
         if not export.allows(self.machine.pid):
@@ -66,6 +73,8 @@ class SharedIdCalls(NamedChapter):
 
     def halShrIdClose(self, name: int) -> int:
         """Undo halShrIdOpen; also when the process that had made the name is gone."""
+        if not is_name(name):
+            return c.DRV_ERROR_INVALID_VALUE
         text = text_at(name)
         if not self._open_ids[text]:
             return c.DRV_ERROR_IOCRL_FAIL
@@ -78,6 +87,8 @@ class SharedIdCalls(NamedChapter):
 
     def halShrIdRecord(self, name: int) -> int:
         """Fire a named notify or event."""
+        if not is_name(name):
+            return c.DRV_ERROR_INVALID_VALUE
         export = self.find(name, memory=False)
         if export is None or not self._open_ids[export.name]:
             return c.DRV_ERROR_IOCRL_FAIL

@@ -267,8 +267,12 @@ class VmmCalls(Chapter):
 
     def halMemSetAccess(self, pointer: int, size: int, desc: Any, count: int) -> int:
         """Set the access of a mapping: READWRITE only; for the host it opens a BAR window."""
+        if not pointer or desc is None or not count:
+            return c.DRV_ERROR_INVALID_VALUE
+        if desc.type in (c.MEM_ACCESS_TYPE_NONE, c.MEM_ACCESS_TYPE_READ):
+            return c.DRV_ERROR_NOT_SUPPORT
         physical = self._mapped.get(pointer)
-        if physical is None or desc is None or not count or size > physical.block.size:
+        if physical is None or desc.type != c.MEM_ACCESS_TYPE_READWRITE or size > physical.block.size:
             return c.DRV_ERROR_INVALID_VALUE
         block = self.machine.memory.find(pointer)
         for entry in (type(desc) * count).from_address(ctypes.addressof(desc)):
@@ -292,8 +296,10 @@ class VmmCalls(Chapter):
 
     def halMemExportToShareableHandle(self, handle: int, kind: int, flags: int, shareable: Any) -> int:
         """Give the memory a number under which other processes can import it: share id and device."""
+        if shareable is not None and kind != c.MEM_HANDLE_TYPE_NONE:
+            return c.DRV_ERROR_NOT_SUPPORT
         physical = self._handles.get(handle)
-        if physical is None or shareable is None or flags or kind != c.MEM_HANDLE_TYPE_NONE:
+        if physical is None or shareable is None or flags:
             return c.DRV_ERROR_INVALID_VALUE
         if not physical.share:
             names, block = self.machine.names, physical.block
@@ -316,8 +322,10 @@ class VmmCalls(Chapter):
 
     def halMemShareHandleSetAttribute(self, shareable: int, kind: int, attr: Any) -> int:
         """Allow every process to import."""
+        if kind != c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER:
+            return c.DRV_ERROR_NOT_SUPPORT
         export = self.machine.names.own(str(shareable))
-        if export is None or kind != c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER:
+        if export is None:
             return c.DRV_ERROR_INVALID_VALUE
         self.machine.names.open_to(export, attr.enableFlag == c.SHMEM_NO_WLIST_ENABLE)
         return 0
@@ -347,8 +355,10 @@ class VmmCalls(Chapter):
     def halMemExportToShareableHandleV2(self, handle: int, kind: int, flags: int, shareable: Any) -> int:
         """Like halMemExportToShareableHandle, the number in the first bytes of a 128-byte block; also for fabric."""
         number = ctypes.c_uint64()
-        if shareable is None or kind not in (c.MEM_HANDLE_TYPE_NONE, c.MEM_HANDLE_TYPE_FABRIC):
+        if shareable is None:
             return c.DRV_ERROR_INVALID_VALUE
+        if kind not in (c.MEM_HANDLE_TYPE_NONE, c.MEM_HANDLE_TYPE_FABRIC) or flags:
+            return c.DRV_ERROR_NOT_SUPPORT
         rc = self.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, flags, number)
         if rc == 0:
             shareable.share_info[:] = [*bytes(number), *bytes(120)]
@@ -363,7 +373,7 @@ class VmmCalls(Chapter):
 
     def halMemImportFromShareableHandleV2(self, kind: int, shareable: Any, devid: int, handle: Any) -> int:
         """Import by such a block."""
-        if shareable is None or kind not in (c.MEM_HANDLE_TYPE_NONE, c.MEM_HANDLE_TYPE_FABRIC):
+        if shareable is None or handle is None or kind not in (c.MEM_HANDLE_TYPE_NONE, c.MEM_HANDLE_TYPE_FABRIC):
             return c.DRV_ERROR_INVALID_VALUE
         number = int.from_bytes(bytes(shareable.share_info)[:8], "little")
         return self.halMemImportFromShareableHandle(number, devid, handle)
@@ -378,16 +388,22 @@ class VmmCalls(Chapter):
 
     def halMemHandleSetAttribute(self, handle: int, kind: int, attribute: Any) -> int:
         """Choose the route by which others map the memory: kept, and otherwise without effect."""
+        if kind != c.HANDLE_ATTR_MEM_MAP_ROUTE:
+            return c.DRV_ERROR_NOT_SUPPORT
         physical = self._handles.get(handle)
-        if physical is None or kind != c.HANDLE_ATTR_MEM_MAP_ROUTE:
+        if physical is None:
             return c.DRV_ERROR_INVALID_VALUE
         physical.route = attribute.mem_map_route
         return 0
 
     def halMemHandleGetAttribute(self, handle: int, kind: int, attribute: Any) -> int:
         """Return the route."""
+        if kind != c.HANDLE_ATTR_MEM_MAP_ROUTE:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if attribute is None:
+            return c.DRV_ERROR_PARA_ERROR if self.machine.driver.first else c.DRV_ERROR_INVALID_VALUE
         physical = self._handles.get(handle)
-        if physical is None or attribute is None or kind != c.HANDLE_ATTR_MEM_MAP_ROUTE:
+        if physical is None:
             return c.DRV_ERROR_INVALID_VALUE
         attribute.mem_map_route = physical.route
         return 0

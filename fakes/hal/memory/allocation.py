@@ -93,6 +93,10 @@ class MemoryCalls(Chapter):
 
     def halMemAdvise(self, address: int, count: int, advice: int, devid: int) -> int:
         """Take advice about a block."""
+        if advice in (c.ADVISE_ACCESS_READONLY, c.ADVISE_ACCESS_READWRITE):
+            return 0  # nobody looks at the rest
+        if not self.machine.driver.first:
+            return c.DRV_ERROR_NOT_SUPPORT
         if not address or not count or self.device(devid) is None or not 0 <= advice < c.ADVISE_TYPE_MAX:
             return c.DRV_ERROR_INVALID_VALUE
         return 0

@@ -87,6 +87,10 @@ class RegistrationCalls(Chapter):
 
     def halHostUnregister(self, src: int, devid: int) -> int:
         """Undo halHostRegister."""
+        if not self.machine.driver.first and not src:
+            return c.DRV_ERROR_PARA_ERROR
+        if not 0 <= devid <= _AGENTS:
+            return c.DRV_ERROR_INVALID_DEVICE
         block = self.machine.memory.find(src)
         if self.device(devid) is None or block is None:
             return c.DRV_ERROR_NOT_EXIST
@@ -106,14 +110,20 @@ class RegistrationCalls(Chapter):
         self._pinned.discard(src)
         return 0
 
-    def halHostUnregisterEx(self, src: int, devid: int, _flag: int) -> int:
+    def halHostUnregisterEx(self, src: int, devid: int, flag: int) -> int:
         """Undo halHostRegister; the flag says which kind it was."""
+        if self.machine.driver.first and flag & _TYPE_MASK >= c.HOST_REGISTER_MAX_TPYE:
+            return c.DRV_ERROR_NOT_SUPPORT
         return self.halHostUnregister(src, devid)
 
     def halHostRegisterCapabilities(self, devid: int, module: int, capability: Any) -> int:
         """Say whether an engine can use registered host memory."""
-        if self.device(devid) is None or capability is None or not 0 <= module < c.DRV_ACC_MODULE_TYPE_MAX:
+        if self.device(devid) is None:
+            return c.DRV_ERROR_INVALID_DEVICE
+        if capability is None:
             return c.DRV_ERROR_INVALID_VALUE
+        if not 0 <= module < c.DRV_ACC_MODULE_TYPE_MAX:
+            return c.DRV_ERROR_NOT_SUPPORT
         capability.value = c.HOST_MEM_MAP_SUPPORTED
         return 0
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
+from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from npuhal import constants as c
 from npuhal import structs
 
@@ -30,9 +31,11 @@ class ArgumentCalls(Chapter):
 
     def halGetTsegInfoByVa(self, devid: int, va: int, size: int, flag: int, info: Any) -> int:
         """Return the segment of a block; flag 1 is for host memory, 0 for the card's."""
+        if not 0 <= devid < QUEUE_NUMBERS or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
         if self.machine.options.args != "ub":
             return c.DRV_ERROR_NOT_SUPPORT
-        if self.device(devid) is None or info is None or not size or flag not in (0, _LOCAL):
+        if self.device(devid) is None or not size or flag not in (0, _LOCAL):
             return c.DRV_ERROR_INVALID_VALUE
         try:
             self.machine.memory.pointer(va, size, "halGetTsegInfoByVa of")
@@ -46,21 +49,25 @@ class ArgumentCalls(Chapter):
 
     def halPutTsegInfo(self, devid: int, info: Any) -> int:
         """Give a segment back."""
+        if not 0 <= devid < QUEUE_NUMBERS or info is None:
+            return c.DRV_ERROR_INVALID_VALUE
         if self.machine.options.args != "ub":
             return c.DRV_ERROR_NOT_SUPPORT
-        if info is None or self._segments.get(info.tseg_ptr or 0, (-1,))[0] != devid:
+        if self._segments.get(info.tseg_ptr or 0, (-1,))[0] != devid:
             return c.DRV_ERROR_INVALID_VALUE
         del self._segments[info.tseg_ptr]
         return 0
 
     def halSqTaskArgsAsyncCopy(self, devid: int, info: Any) -> int:
         """Copy kernel arguments ahead of the tasks of a queue; each side must lie in the segment named for it."""
+        if not 0 <= devid < QUEUE_NUMBERS or info is None or info.tsId >= SCHEDULERS or info.type != c.DRV_NORMAL_TYPE:
+            return c.DRV_ERROR_INVALID_VALUE
+        if not info.src or not info.dst or not info.size:
+            return c.DRV_ERROR_INVALID_VALUE
         if self.machine.options.args != "ub":
             return c.DRV_ERROR_NOT_SUPPORT
         device = self.device(devid)
-        if device is None or info is None or not info.size:
-            return c.DRV_ERROR_INVALID_VALUE
-        if info.sqId not in device.queues:
+        if device is None or info.sqId not in device.queues:
             self.machine.problem(f"halSqTaskArgsAsyncCopy: device {devid} has no SQ {info.sqId}")
             return c.DRV_ERROR_INVALID_VALUE
         for address, pointer, side in ((info.src, info.srcTsegInfo, "source"), (info.dst, info.dstTsegInfo, "target")):

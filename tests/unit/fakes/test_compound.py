@@ -117,7 +117,10 @@ def test_async_dma_over_pcie_is_a_chain(open_rig: Callable[..., Rig]) -> None:
     stream.send(rig.sqe("pcie_dma", stream, 1, sq_addr=dma.src, sq_tail=dma.len))
     stream.drain()
     assert rig.get(device, 5) == b"chain"
-    assert rig.hal.halAsyncDmaCreate2D(0, ctypes.byref(s.halAsyncDmaInput2DPara()), ctypes.byref(out)) == 65534
+    rows = s.halAsyncDmaInput2DPara(src=host, dst=device, width=4, height=2, dpitch=4, spitch=4)
+    assert rig.hal.halAsyncDmaCreate2D(0, ctypes.byref(rows), ctypes.byref(out)) == c.DRV_ERROR_NOT_SUPPORT
+    rows.dpitch = 3
+    assert rig.hal.halAsyncDmaCreate2D(0, ctypes.byref(rows), ctypes.byref(out)) == c.DRV_ERROR_INVALID_VALUE
 
 
 def test_a_host_copy_is_done_when_it_was_waited_for(rig: Rig) -> None:

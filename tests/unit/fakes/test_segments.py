@@ -61,5 +61,8 @@ def test_without_the_link_there_are_no_segments() -> None:
     info = s.halTsegInfo()
     assert rig.hal.halGetTsegInfoByVa(0, 1, 1, 0, ctypes.byref(info)) == c.DRV_ERROR_NOT_SUPPORT
     assert rig.hal.halPutTsegInfo(0, ctypes.byref(info)) == c.DRV_ERROR_NOT_SUPPORT
-    assert rig.hal.halSqTaskArgsAsyncCopy(0, ctypes.byref(s.halSqTaskArgsInfo())) == c.DRV_ERROR_NOT_SUPPORT
+    copy = s.halSqTaskArgsInfo(src=1, dst=1, size=1)
+    assert rig.hal.halSqTaskArgsAsyncCopy(0, ctypes.byref(copy)) == c.DRV_ERROR_NOT_SUPPORT
+    copy.size = 0
+    assert rig.hal.halSqTaskArgsAsyncCopy(0, ctypes.byref(copy)) == c.DRV_ERROR_INVALID_VALUE
     rig.close()

@@ -67,7 +67,7 @@ def share(rig: Rig, address: int, pids: tuple[int, ...] = (os.getpid(),)) -> Any
 
 def try_open(rig: Rig, key: Any) -> tuple[int, int]:
     view = ctypes.c_uint64()
-    return int(rig.hal.halShmemOpenHandle(key, ctypes.byref(view))), view.value
+    return int(rig.hal.halShmemOpenHandleByDevId(0, key, ctypes.byref(view))), view.value
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------

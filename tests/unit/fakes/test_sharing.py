@@ -105,9 +105,9 @@ def test_named_memory_is_the_same_memory(rig: Rig) -> None:
     name = ctypes.create_string_buffer(65)
     assert rig.hal.halShmemCreateHandle(address, 4096, name, 64) == c.DRV_ERROR_INVALID_VALUE
     assert rig.hal.halShmemCreateHandle(address, 4096, name, 65) == 0
-    assert rig.hal.halShmemOpenHandle(name, ctypes.byref(view)) == c.DRV_ERROR_OPER_NOT_PERMITTED
+    assert rig.hal.halShmemOpenHandleByDevId(0, name, ctypes.byref(view)) == c.DRV_ERROR_OPER_NOT_PERMITTED
     assert rig.hal.halShmemSetPidHandle(name, (ctypes.c_int32 * 1)(os.getpid()), 1) == 0
-    assert rig.hal.halShmemOpenHandle(name, ctypes.byref(view)) == 0
+    assert rig.hal.halShmemOpenHandleByDevId(0, name, ctypes.byref(view)) == 0
     rig.put(view.value, b"shared")
     assert rig.get(address, 6) == b"shared"
     assert rig.hal.halMemFree(address) == c.DRV_ERROR_BUSY

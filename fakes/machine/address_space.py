@@ -12,7 +12,7 @@ import errno
 import mmap
 import os
 import resource
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Callable
 
 from fakes.errors import FakeError, HostRefused
@@ -23,6 +23,8 @@ _MAP_FIXED_NOREPLACE = 0x100000
 _MAP_NORESERVE = 0x4000
 _MADV_REMOVE = 9
 _FAILED = ctypes.c_void_p(-1).value
+_BEYOND = 1 << 64
+"""Behind every address."""
 
 
 class _Libc:
@@ -52,63 +54,61 @@ def addresses_limited() -> bool:
 class Extents:
     """Next-fit allocator over the numbers `start`..`end`; neighbours join when they are given back.
 
-    A range that was given back is taken again as late as possible, so that a stale address shows.
+    A range that was given back is taken again as late as possible, so that a stale address shows. Each change is made
+    ready first and then made by one assignment to a slice: an interrupt comes before or behind it.
     """
 
     def __init__(self, start: int, end: int) -> None:
-        self._starts = [start]
-        self._ends = {start: end}
+        self._free = [(start, end)]
+        """Free ranges by their start."""
         self._next = start
 
     def take(self, size: int, align: int) -> int | None:
         """Return an aligned start with space for `size`, or None."""
-        first = max(bisect_right(self._starts, self._next) - 1, 0)
-        count = len(self._starts)
+        free = self._free
+        first = max(self._index(self._next), 0)
+        count = len(free)
         for step in range(count + 1):
             index = (first + step) % count if count else 0
             if index >= count:
                 break
-            start = self._starts[index]
+            start, end = free[index]
             low = max(start, self._next) if step == 0 else start
             aligned = -(-low // align) * align
-            if aligned + size <= self._ends[start]:
-                self._carve(index, start, self._ends[start], aligned, size)
+            if aligned + size <= end:
+                self._carve(index, aligned, size)
                 self._next = aligned + size
                 return aligned
         return None
 
     def take_at(self, wanted: int, size: int) -> bool:
         """Take exactly `wanted`..`wanted + size`; False when part of it is in use."""
-        index = bisect_right(self._starts, wanted) - 1
-        if index < 0:
+        index = self._index(wanted)
+        if index < 0 or wanted + size > self._free[index][1]:
             return False
-        start = self._starts[index]
-        end = self._ends[start]
-        if wanted + size > end:
-            return False
-        self._carve(index, start, end, wanted, size)
+        self._carve(index, wanted, size)
         return True
 
     def give(self, start: int, size: int) -> None:
         """Put a range back."""
-        end = start + size
-        index = bisect_left(self._starts, start)
-        if index < len(self._starts) and self._starts[index] == end:
-            end = self._ends.pop(end)
-            del self._starts[index]
-        if index > 0 and self._ends[self._starts[index - 1]] == start:
-            self._ends[self._starts[index - 1]] = end
-            return
-        insort(self._starts, start)
-        self._ends[start] = end
+        free, end = self._free, start + size
+        first = last = self._index(start) + 1
+        if first and free[first - 1][1] == start:
+            first -= 1
+            start = free[first][0]
+        if last < len(free) and free[last][0] == end:
+            end = free[last][1]
+            last += 1
+        free[first:last] = [(start, end)]
 
-    def _carve(self, index: int, start: int, end: int, at: int, size: int) -> None:
-        del self._starts[index]
-        del self._ends[start]
-        for left, right in ((start, at), (at + size, end)):
-            if left < right:
-                insort(self._starts, left)
-                self._ends[left] = right
+    def _index(self, number: int) -> int:
+        """Return the position of the last free range that begins at a number or before, -1 if none does."""
+        return bisect_right(self._free, (number, _BEYOND)) - 1
+
+    def _carve(self, index: int, at: int, size: int) -> None:
+        start, end = self._free[index]
+        pieces = [piece for piece in ((start, at), (at + size, end)) if piece[0] < piece[1]]
+        self._free[index : index + 1] = pieces
 
 
 class Reservation:

@@ -25,7 +25,6 @@ from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
 from fakes.machine.blocks import Allocation
 from fakes.machine.card import Device
-from fakes.machine.changed import Changed
 from fakes.machine.driver import driver_of
 from fakes.machine.ids import id_counts
 from fakes.machine.journal import Executed
@@ -37,6 +36,7 @@ from fakes.schedule.scheduler import POLICIES, Policy, RoundRobin
 from fakes.shared.imports import Imports
 from fakes.shared.names import Names, Source
 from fakes.url.options import FakeOptions
+from npuhal.changed import Changed
 from npuhal.exit_status import call_at_last
 from npuhal.records import replace
 

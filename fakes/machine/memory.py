@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -292,17 +292,19 @@ class Memory:
     def _window(self, block: Allocation) -> Window:
         return self._devices[block.device] if block.kind is Kind.DEVICE else self._host
 
-    def _count(self, block: Allocation, size: int) -> None:
-        if not block.alias and block.kind is not Kind.REGISTERED:
-            usage = self.usage[block.device][block.flags >> _MODULE_SHIFT & _MODULE_MASK]
-            usage.used += size
-            usage.peak = max(usage.peak, usage.used)
+    def _usage(self, block: Allocation) -> Usage:
+        """Return where the bytes of a block are counted; where nobody looks, for memory that is not the machine's."""
+        if block.alias or block.kind is Kind.REGISTERED:
+            return Usage()
+        return self.usage[block.device][block.flags >> _MODULE_SHIFT & _MODULE_MASK]
 
     def _forget(self, block: Allocation) -> None:
+        usage, index = self._usage(block), bisect_right(self._bases, block.base) - 1
+        # nothing from here on can be interrupted, as in `_add`
         self.version += 1
-        self._count(block, -block.span)
+        usage.used -= block.span
+        del self._bases[index]
         del self._blocks[block.base]
-        del self._bases[bisect_right(self._bases, block.base) - 1]
 
     def _release(self, block: Allocation) -> None:
         """Give bytes, addresses and budget of a block back; not before other processes have let go of its bytes."""
@@ -349,11 +351,15 @@ class Memory:
             block.host_access = False
 
     def _add(self, block: Allocation) -> Allocation:
-        self.version += 1
-        insort(self._bases, block.base)
-        self._blocks[block.base] = block
-        self._count(block, block.span)
         self._freed.pop(block.base, None)
+        usage, index = self._usage(block), bisect_right(self._bases, block.base)
+        self.version += 1
+        used = usage.used + block.span
+        usage.used = used
+        if used > usage.peak:
+            usage.peak = used
+        self._bases[index:index] = [block.base]
+        self._blocks[block.base] = block
         if self.watch is not None:
             self.watch.allocated(block)
         return block

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from fakes.kernels import Registry
     from fakes.machine.blocks import Allocation
     from fakes.machine.card import Device
-    from fakes.machine.changed import Changed
     from fakes.machine.driver import Driver
     from fakes.machine.journal import Executed
     from fakes.machine.memory import Memory
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from fakes.shared.imports import Imports
     from fakes.shared.names import Names, Source
     from fakes.url.options import FakeOptions
+    from npuhal.changed import Changed
 
 
 class Registers(Protocol):

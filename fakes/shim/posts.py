@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakes.machine.changed import Changed
 from fakes.shim.region import POSTS, POSTS_BYTES
 from npuhal import constants as c
 from npuhal import structs
+from npuhal.changed import Changed
 
 if TYPE_CHECKING:
     from fakes.machine.machine import Machine

@@ -23,7 +23,7 @@ class Block:
 
     __slots__ = (
         "address", "after", "before", "free", "home", "points", "requested", "segment", "site", "size", "stream",
-        "users",
+        "used", "users",
     )  # fmt: skip
     stream: Timeline
     """The stream that it was last taken for."""
@@ -33,6 +33,8 @@ class Block:
         self.before: Block | None = None
         self.after: Block | None = None
         self.free = True
+        self.used = False
+        """Whether somebody has it."""
         self.home = NOBODY
         """Handle of the stream whose order protects it."""
         self.requested = 0

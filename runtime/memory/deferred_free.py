@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from npuhal.changed import try_lock
 from runtime import errors
 from runtime.memory.fences import Fence
 
@@ -59,7 +60,7 @@ class DeferredFrees:
         self._drop = self.dropped.append
         """What the collector calls with the `PendingFree` of a dropped buffer; runs no code of ours, takes no lock."""
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
-        self._sweeping = threading.RLock()  # one that an interrupt has left locked must not stop `close` by its thread
+        self._sweeping = threading.RLock()
 
     def adopt(self, buffer: Buffer, free: Callable[[int], None]) -> None:
         """Watch a buffer, and call `free` with its address some time after it was dropped without `close`."""
@@ -85,21 +86,26 @@ class DeferredFrees:
 
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
-        if not (self.dropped or self._waiting) or not self._sweeping.acquire(blocking=False):
+        if not (self.dropped or self._waiting):
             return
-        try:
-            if taken := self._taken():
-                self._waiting.append((self._fence(), taken))
-            while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
-                self._call_all(self._waiting.popleft()[1])
-        finally:
-            self._sweeping.release()
+        for taken in try_lock(self._sweeping):
+            if not taken:
+                return
+            try:
+                if releases := self._taken():
+                    self._waiting.append((self._fence(), releases))
+                while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
+                    self._call_all(self._waiting[0][1])
+                    del self._waiting[0]
+            finally:
+                self._sweeping.release()
 
     def close(self) -> None:
         """Free everything; nothing runs any more."""
         with self._sweeping:
             while self._waiting:
-                self._call_all(self._waiting.popleft()[1])
+                self._call_all(self._waiting[0][1])
+                del self._waiting[0]
             self._call_all(self._taken())
 
     def _taken(self) -> list[Release]:

@@ -8,7 +8,6 @@ are joined again; a segment that is free as a whole can go back to the driver.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -19,11 +18,11 @@ from runtime.errors.arguments import whole as whole_number
 from runtime.errors.arguments import whole_or_none
 from runtime.errors.closing import each
 from runtime.memory.allocator import below
-from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot, joinable
-from runtime.memory.fences import StreamPoint, Timeline, point_of
+from runtime.memory.block_lists import BlockLists
+from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
+from runtime.memory.fences import Timeline, point_of
 from runtime.memory.journal import POOL, SEGMENT
 from runtime.memory.ledger import InUse, Ledger, most
-from runtime.memory.pool_counters import PoolCounters
 from runtime.memory.statistics import amount
 
 
@@ -50,7 +49,7 @@ _MOST_WARM = 32
 _MOST_SIZES = 4096
 
 
-class CachingPool(PoolCounters):
+class CachingPool(BlockLists):
     """The pool of one device; all methods may be called from any thread."""
 
     def __init__(self, source: Source, rounded: Callable[[int], int], ledger: Ledger) -> None:
@@ -64,11 +63,6 @@ class CachingPool(PoolCounters):
         self._source, self._rounded, self._ledger = source, rounded, ledger
         self._annotate = source.annotate
         self._looked_at = False
-        self._free: dict[tuple[int, bool], list[tuple[int, int]]] = {}
-        self._blocks: dict[int, Block] = {}
-        self._pending: list[Block] = []
-        self._warm: dict[tuple[int, int], list[Block]] = {}
-        """Blocks as they were given back, by the stream they were taken for and their size: first in every search."""
         self._wanted: dict[int, int] = {}
         self._limit: int | None = None
         ledger.parts.append(self)
@@ -109,8 +103,14 @@ class CachingPool(PoolCounters):
         """
         wanted = self._wanted.get(size) or self._round(size)
         with self._lock:
-            if kept := self._warm.get((stream.handle, wanted)):
-                return self._hand_out(kept.pop(), size)
+            try:
+                if kept := self._warm.get((stream.handle, wanted)):
+                    block = kept[-1]
+                    del kept[-1]  # no call: an interrupt cannot come before somebody has the block
+                    return self._hand_out(block, size)
+            except BaseException:
+                self.mend()
+                raise
         return self._take(size, wanted, stream)
 
     def _hand_out(self, block: Block, size: int) -> Block:
@@ -120,6 +120,7 @@ class CachingPool(PoolCounters):
         self.statistics.took(block.size, size)
         if self._annotate is not None:
             self._annotate(block.address, size, getattr(block.stream, "graph", -1))
+        block.used = True
         return block
 
     def _round(self, size: int) -> int:
@@ -132,77 +133,56 @@ class CachingPool(PoolCounters):
     def _take(self, size: int, wanted: int, stream: Timeline) -> Block:
         """Take a block that is not kept warm."""
         small = wanted <= SMALL
-        with self._lock:
+        with self._lock, self._mending:
             self._cool()
             block = self._find(wanted, small, stream.handle)
-        if block is None:
-            settled = self._reached()
-            with self._lock:
-                self._settle(settled)
-                block = self._find(wanted, small, stream.handle) or self._grow(wanted, small, size)
-        with self._lock:
-            self._cut(block, wanted)
-            block.stream, block.home = stream, stream.handle
-            block.points = ()
-            return self._hand_out(block, size)
+            if block is not None:
+                return self._assign(block, wanted, size, stream)
+        settled = self._reached()
+        with self._lock, self._mending:
+            self._settle(settled)
+            block = self._find(wanted, small, stream.handle) or self._grow(wanted, small, size)
+            return self._assign(block, wanted, size, stream)
+
+    def _assign(self, block: Block, wanted: int, size: int, stream: Timeline) -> Block:
+        """Give a free block to a stream, as much of it as is wanted."""
+        self._cut(block, wanted)
+        block.stream, block.home, block.points = stream, stream.handle, ()
+        return self._hand_out(block, size)
 
     def give(self, block: Block) -> None:
-        """Take a block back in the order of the stream it was taken for."""
+        """Take a block back in the order of the stream it was taken for; twice does nothing."""
         with self._lock:
-            self.statistics.gave(block.size, block.requested)
-            if self._annotate is not None:
-                self._annotate(block.address, None)
-            if not block.users:
-                kept = self._warm.get((block.home, block.size))
-                if kept is None and len(self._warm) < _MOST_WARM:
-                    kept = self._warm[block.home, block.size] = []
-                if kept is not None and len(kept) < _MOST_WARM:
-                    kept.append(block)
+            if not block.used:
+                return
+            try:
+                block.used = False
+                self.statistics.gave(block.size, block.requested)
+                if self._annotate is not None:
+                    self._annotate(block.address, None)
+                if not block.users:
+                    kept = self._warm.get((block.home, block.size))
+                    if kept is None and len(self._warm) < _MOST_WARM:
+                        kept = self._warm[block.home, block.size] = []
+                    if kept is not None and len(kept) < _MOST_WARM:
+                        kept.append(block)
+                    else:
+                        self._rest(block)
                 else:
-                    self._rest(block)
-            else:
-                block.points = (point_of(block.stream), *map(point_of, block.users))
-                block.users.clear()
-                block.home = -1
-                self._pending.append(block)
-                self.statistics.pends(block.size)
-
-    def _rest(self, block: Block) -> None:
-        """Let everybody find a block when its stream has come to where it was given back."""
-        block.points = (point_of(block.stream),)
-        self._put(block)
-
-    def _cool(self) -> None:
-        """Let everybody find the blocks that were kept warm."""
-        for kept in self._warm.values():
-            for block in kept:
-                self._rest(block)
-        self._warm.clear()
+                    block.points = (point_of(block.stream), *map(point_of, block.users))
+                    block.users.clear()
+                    block.home = -1
+                    self._pending.append(block)
+                    self.statistics.pends(block.size)
+            except BaseException:
+                self.mend()
+                raise
 
     def record(self, block: Block, stream: Timeline) -> None:
         """Note that a further stream uses a block: its work so far must be over before the block is used again."""
         with self._lock:
             if stream.handle != block.home and stream not in block.users:
                 block.users.append(stream)
-
-    def _find(self, wanted: int, small: bool, handle: int) -> Block | None:
-        """Take the smallest block that fits, of the stream's own or of everybody's, out of the lists."""
-        best: tuple[int, int] | None = None
-        chosen: list[tuple[int, int]] = []
-        for home in (handle, NOBODY):
-            rows = self._free.get((home, small), [])
-            index = bisect_left(rows, (wanted, 0))
-            if index < len(rows) and (best is None or rows[index][0] < best[0]):
-                best, chosen = rows[index], rows
-        if best is None or (not small and best[0] - wanted > LARGE_SEGMENT and best[0] == self._whole(best[1])):
-            return None  # a huge segment is not broken into for a request of an ordinary one
-        chosen.remove(best)
-        block = self._blocks[best[1]]
-        block.free = False
-        return block
-
-    def _whole(self, address: int) -> int:
-        return self._blocks[address].segment.size
 
     def _grow(self, wanted: int, small: bool, asked: int) -> Block:
         """Get a segment for a request, giving cached memory back first where there is none left."""
@@ -277,74 +257,6 @@ class CachingPool(PoolCounters):
                 count[block.site] += 1
         return most([(site, share, count[site]) for site, share in size.most_common()]) if size else ""
 
-    def _cut(self, block: Block, wanted: int) -> None:
-        """Leave what a request does not need as a block of its own."""
-        rest = block.size - wanted
-        if rest < UNIT or (not block.segment.small and rest <= SMALL):
-            return
-        tail = Block(block.segment, block.address + wanted, rest)
-        tail.before, tail.after, block.after = block, block.after, tail
-        if tail.after is not None:
-            tail.after.before = tail
-        tail.home, tail.points = block.home, block.points
-        block.size = wanted
-        self._blocks[tail.address] = tail
-        self._enter(tail)
-
-    def _put(self, block: Block) -> None:
-        """Enter a free block, joined with free neighbours of the same owner, or of a stream and nobody."""
-        for other in (block.before, block.after):
-            if other is not None and other.free and joinable(other.home, block.home):
-                self._leave(other)
-                block = self._join(*((other, block) if other.address < block.address else (block, other)))
-        self._enter(block)
-
-    def _join(self, first: Block, second: Block) -> Block:
-        first.size += second.size
-        first.after = second.after
-        if second.after is not None:
-            second.after.before = first
-        first.home = first.home or second.home
-        latest: dict[int, StreamPoint] = {}
-        for point in (*first.points, *second.points):
-            known = latest.get(point.stream.handle)
-            if known is None or known.position < point.position:
-                latest[point.stream.handle] = point
-        first.points = tuple(latest.values())
-        del self._blocks[second.address]
-        return first
-
-    def _enter(self, block: Block) -> None:
-        block.free = True
-        insort(self._free.setdefault((block.home, block.segment.small), []), (block.size, block.address))
-
-    def _leave(self, block: Block) -> None:
-        block.free = False
-        self._free[block.home, block.segment.small].remove((block.size, block.address))
-
-    def _reached(self) -> set[StreamPoint]:
-        """Ask the device which of the points that blocks wait for have been passed; called without the lock's need."""
-        with self._lock:
-            asked = {point for block in self._waiting() for point in block.points}
-        return {point for point in asked if point.reached()}
-
-    def _waiting(self) -> list[Block]:
-        free = [self._blocks[address] for (home, _), rows in self._free.items() if home for _, address in rows]
-        return free + self._pending
-
-    def _settle(self, passed: set[StreamPoint]) -> None:
-        """Let everybody use what no stream uses any more."""
-        settled = [block for block in self._waiting() if passed.issuperset(block.points)]
-        for block in settled:  # all of them before any is joined with its neighbours
-            if block.free:
-                self._leave(block)
-            else:
-                self._pending.remove(block)
-                self.statistics.rested(block.size)
-            block.home, block.points = NOBODY, ()
-        for block in settled:
-            self._put(block)
-
     # -- giving back -----------------------------------------------------------------------------------------------
 
     def trim(self, keep: int = 0) -> int:
@@ -353,10 +265,10 @@ class CachingPool(PoolCounters):
         Returns the bytes given back.
         """
         keep = whole_number("pool.trim", "keep", keep)
-        with self._lock:
+        with self._lock, self._mending:
             self._cool()
         settled = self._reached()
-        with self._lock:
+        with self._lock, self._mending:
             self._settle(settled)
             held, before = self.statistics.reserved_bytes, self.statistics.reserved_bytes.current
             whole = [
@@ -432,7 +344,7 @@ class CachingPool(PoolCounters):
 
     def memory_snapshot(self) -> list[Snapshot]:
         """Return every block, by address."""
-        with self._lock:
+        with self._lock, self._mending:
             self._cool()
             return [
                 Snapshot(block.segment.address, block.address, block.size, self._state(block))

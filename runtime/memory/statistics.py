@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, field
+
+if TYPE_CHECKING:
+    from runtime.memory.blocks import Block
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -99,6 +103,13 @@ class Statistics:
         """Count a block that no stream but, in order, its own uses any more."""
         self.pending_blocks -= 1
         self.pending_bytes -= size
+
+    def count_again(self, used: list[Block], pending: list[Block], reserved: int, segments: int) -> None:
+        """Take what there is now from the blocks themselves."""
+        self.blocks, self.bytes = len(used), sum(block.size for block in used)
+        self.requested = sum(block.requested for block in used)
+        self.pending_blocks, self.pending_bytes = len(pending), sum(block.size for block in pending)
+        self.reserved_bytes.current, self.segment.current = reserved, segments
 
     def _now(self) -> tuple[int, ...]:
         return (self.blocks, self.bytes, self.requested, self.pending_blocks, self.pending_bytes)

@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from npuhal.records import replace
@@ -256,8 +258,10 @@ class HostCallbacks:
             if subscription is None:
                 subscription = self.subscribe(runner.thread_id, stream, internal=True)
                 subscription.wake = runner.wake
-        subscription.launch(function, data, block=True, fails=fails)
-        runner.wake()
+        try:
+            subscription.launch(function, data, block=True, fails=fails)
+        finally:
+            runner.wake()
 
     def _runner(self, context: ContextPort) -> HostFunctions:
         runner = self._runners.get(context)
@@ -271,7 +275,7 @@ class HostCallbacks:
 class HostFunctions:
     """The thread that makes the calls of one context's host functions; it sleeps while none is queued."""
 
-    __slots__ = ("_changed", "_find", "_runtime", "_served", "_stopping", "_thread", "thread_id")
+    __slots__ = ("_find", "_runtime", "_served", "_stopping", "_thread", "_wakes", "thread_id", "wake")
 
     def __init__(self, find: Callable[[int], Group | None], context: ContextPort) -> None:
         """Start the thread.
@@ -283,7 +287,9 @@ class HostFunctions:
         self._runtime = context.device.runtime
         self._served: Group | None = None
         """The group whose call was made last."""
-        self._changed = threading.Condition()
+        self._wakes: SimpleQueue[None] = SimpleQueue()
+        self.wake: Callable[[], object] = partial(self._wakes.put, None)
+        """Lets the thread look for calls; in C, so that Ctrl-C cannot come before it has."""
         self._stopping = False
         self._thread = threading.Thread(
             target=self._loop, name=f"npuhal-host-functions-{context.device.user_id}", daemon=True
@@ -291,11 +297,6 @@ class HostFunctions:
         self._thread.start()
         assert self._thread.ident is not None
         self.thread_id = self._thread.ident
-
-    def wake(self) -> None:
-        """Let the thread look for calls."""
-        with self._changed:
-            self._changed.notify_all()
 
     def stop(self) -> None:
         """End the thread after the call that it makes now; the exit waits for that a few seconds only."""
@@ -320,18 +321,16 @@ class HostFunctions:
             return group.receive(_SLICE_MS)
         except errors.RuntimeFault as fault:
             _LOG.warning("requests of host functions cannot be read, and will be asked for again: %s", fault)
-        with self._changed:
-            self._changed.wait(_AGAIN_S)
+        time.sleep(_AGAIN_S)
         return None
 
     def _loop(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._stopping or self._group() is not None)
             group = self._group()
             if self._stopping:
                 return
-            report = None if group is None else self._receive(group)
-            if group is not None and report is not None:
+            if group is None:
+                self._wakes.get()
+            elif (report := self._receive(group)) is not None:
                 self._served = group
                 group.run(report)

@@ -9,15 +9,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from chips.tasks import HostCallback, NotifyWait
+from chips.tasks import EventReset, EventWait, HostCallback, NotifyWait
 from chips.traits import EventKind
 from runtime import errors
 from runtime.core.callbacks import inside
 from runtime.core.callbacks.inside import OWNER
+from runtime.core.submission.submit import Receipt
 from runtime.driver.queues.callbacks import CallbackDriver, CallbackReport
 
 if TYPE_CHECKING:
+    from chips.tasks import Task
     from runtime.core.ports import BoundModel, DevicePort, StreamPort
+    from runtime.core.submission.ring import TaskInfo
     from runtime.core.sync.signals import IdSignal
 
 Function = Callable[[int], Any]
@@ -43,6 +46,27 @@ def name_of(function: object) -> str:
     if isinstance(function, int):
         return f"at {function:#x}"
     return str(getattr(function, "__qualname__", "") or repr(function))
+
+
+class _Step:
+    """One task of a call; `finished` lets go of the signal that it holds."""
+
+    __slots__ = ("_finished", "_owner", "_pending", "_subscription", "_task", "receipt")
+
+    def __init__(
+        self, subscription: Subscription, task: Task, owner: TaskInfo | str, finished: Callable[[], None],
+        *, pending: int = 0,
+    ) -> None:  # fmt: skip
+        self._subscription, self._task, self._owner = subscription, task, owner
+        self._finished, self._pending = finished, pending
+        self.receipt = Receipt()
+
+    def send(self) -> None:
+        """Send the task."""
+        subscription = self._subscription
+        subscription.signal.hold()
+        subscription.count(pending=self._pending)
+        subscription.stream.submit(self._task, owner=self._owner, finished=self._finished, receipt=self.receipt)
 
 
 class Subscription:
@@ -78,21 +102,29 @@ class Subscription:
         return self.open > 0 or self._expected
 
     def launch(self, function: Function | int, data: int, *, block: bool, fails: bool = False) -> None:
-        """Queue a call: of a Python function, or of the C function at an address."""
+        """Queue a call: of a Python function, or of the C function at an address.
+
+        All of its steps are queued or none: where Ctrl-C comes between two of them, the others follow.
+        """
         kept = not isinstance(function, int)
         token = self.group.keep(Kept(function, self, fails, name_of(function))) if callable(function) else function
+        steps = self._steps(token, data, block, kept and self.lasting)
         with self.lock:
-            self._count(opened=not self.lasting)
+            self.count(opened=not self.lasting)
             try:
-                self._request(token, data, block, kept and self.lasting)
-                if block:
-                    self._wait()
+                for step in steps:
+                    step.send()
                 if self.lasting:
                     self._follow(self.stream.bound)
             except BaseException:
-                self.made()
-                if kept:
-                    self.group.functions.pop(token, None)
+                if not steps[0].receipt.left:
+                    self.made()
+                    if kept:
+                        self.group.functions.pop(token, None)
+                    raise
+                for step in steps:
+                    if not step.receipt.left:
+                        step.send()
                 raise
 
     def calls_in(self, stream: StreamPort) -> bool:
@@ -110,7 +142,8 @@ class Subscription:
         if self.wake is not None:
             self.wake()
 
-    def _count(self, *, opened: int = 0, pending: int = 0) -> None:
+    def count(self, *, opened: int = 0, pending: int = 0) -> None:
+        """Change how many calls are queued, and how many requests the device has not passed on."""
         with self._counting:
             self.open += opened
             self.pending += pending
@@ -118,33 +151,28 @@ class Subscription:
     def made(self) -> None:
         """One call was made."""
         if not self.lasting:
-            self._count(opened=-1)
+            self.count(opened=-1)
 
-    def _request(self, token: int, data: int, block: bool, forget: bool) -> None:
+    def _steps(self, token: int, data: int, block: bool, forget: bool) -> list[_Step]:
+        """Return the request, the wait for the signal, and its clearing: where events are notifies, the wait does it.
+        """
         signal = self.signal
-        signal.hold()
-        self._count(pending=1)
-        task = HostCallback(
+        request = HostCallback(
             function=token, data=data, event_id=signal.number if block else _NO_EVENT, block=block
         )
-        self.stream.submit(task, owner=OWNER, finished=partial(self._passed, token if forget else 0))
+        steps = [_Step(self, request, OWNER, partial(self._passed, token if forget else 0), pending=1)]
+        if not block:
+            return steps
+        if self.stream.device.chip.traits.events is EventKind.NOTIFIES:
+            return [*steps, _Step(self, NotifyWait(notify_id=signal.number), OWNER, signal.drop)]
+        wait, reset = EventWait(event_id=signal.number), EventReset(event_id=signal.number)
+        return [*steps, _Step(self, wait, "event wait", signal.drop), _Step(self, reset, "event reset", signal.drop)]
 
     def _passed(self, token: int) -> None:
         """The device has passed the request on, or a model that kept it has ended: then its function goes too."""
-        self._count(pending=-1)
+        self.count(pending=-1)
         self.signal.drop()
         self.group.functions.pop(token, None)
-
-    def _wait(self) -> None:
-        """Queue the wait for the signal, and its clearing: where events are notifies, the wait clears it."""
-        stream, signal = self.stream, self.signal
-        signal.hold()
-        if stream.device.chip.traits.events is EventKind.NOTIFIES:
-            stream.submit(NotifyWait(notify_id=signal.number), owner=OWNER, finished=signal.drop)
-            return
-        signal.wait(stream, signal.drop, 0)
-        signal.hold()
-        signal.reset(stream, signal.drop)
 
     def let_go_on(self) -> None:
         """Set the signal that the stream waits for; where the driver refuses again and again, the stream fails."""

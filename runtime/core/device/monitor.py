@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from npuhal.changed import Changed
 from runtime import errors
 from runtime.core.submission.reclaim import reclaim
 from runtime.driver.faults import FaultDriver, ReportedFault
@@ -152,14 +153,15 @@ class Monitor:
         """
         self._threaded, self._around = threaded, around
         self._devices: list[DevicePort] = []
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = Changed(self._lock)
         self._round = threading.Lock()
         """Held while a round is on, so that a device is not closed under it."""
         self._thread: threading.Thread | None = None
 
     def watch(self, device: DevicePort) -> None:
         """Look after a device from now on."""
-        with self._changed:
+        with self._lock:
             self._devices.append(device)
             if self._thread is None and self._threaded:
                 self._thread = threading.Thread(target=self._run, name="npuhal-monitor", daemon=True)
@@ -167,7 +169,7 @@ class Monitor:
 
     def forget(self, device: DevicePort) -> None:
         """Stop watching a device; returns when no round touches it. The last one ends the thread."""
-        with self._round, self._changed:
+        with self._round, self._lock:
             if device in self._devices:
                 self._devices.remove(device)
             ended = None
@@ -181,7 +183,7 @@ class Monitor:
         """Make one round: ask each device how it is, give up idle event ids, reclaim what failed streams have finished.
         """
         with self._round:
-            with self._changed:
+            with self._lock:
                 devices = list(self._devices)
             for device in devices:
                 device.health.look()
@@ -195,7 +197,7 @@ class Monitor:
     def _run(self) -> None:
         me = threading.current_thread()
         while True:
-            with self._changed:
+            with self._lock:
                 if self._changed.wait_for(lambda: self._thread is not me, _PERIOD_S):
                     return
             with self._around():

@@ -12,6 +12,7 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
+from npuhal.changed import Changed
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
 from runtime.core.process.context import Context
@@ -29,6 +30,10 @@ class DeviceState(IntEnum):
     RESET_POST = 3
 
 
+_LOOK_S = 1.0
+"""How often a thread that waits for its turn looks by itself: who had it may have been interrupted before it told."""
+
+
 class DeviceSlot:
     """One user device id: the open device, if there is one, and everything that keeps it open.
 
@@ -36,7 +41,9 @@ class DeviceSlot:
     `references`, `owned` and `contexts` is gone.
     """
 
-    __slots__ = ("_changing", "_make", "_notify", "_turn", "contexts", "device", "index", "owned", "references")
+    __slots__ = (
+        "_changing", "_lock", "_make", "_notify", "_turn", "contexts", "device", "index", "owned", "references",
+    )  # fmt: skip
 
     def __init__(
         self, index: int, make: Callable[[int], Device], notify: Callable[[int, DeviceState], None]
@@ -55,7 +62,8 @@ class DeviceSlot:
         self.contexts: list[Context] = []
         """Contexts of users' own that are alive on the device."""
         self.device: Device | None = None
-        self._turn = threading.Condition()
+        self._lock = threading.RLock()
+        self._turn = Changed(self._lock)
         self._changing: int | None = None
 
     @property
@@ -216,22 +224,24 @@ class DeviceSlot:
     def _change(self) -> Iterator[None]:
         """Wait for the turn to open or close; a callback of the change itself must not ask for it."""
         me = threading.get_ident()
-        with self._turn:
+        with self._lock:
             if self._changing == me:
                 raise errors.fault(
                     "ACL_ERROR_RT_INTERNAL_ERROR",
                     f"device {self.index} is being opened or closed by this very thread",
                     hint="do not set or reset a device in a callback that tells of its own opening or closing",
                 )
-            while self._changing is not None:
-                self._turn.wait()
-            self._changing = me
         try:
+            with self._lock:
+                while self._changing is not None:
+                    self._turn.wait(_LOOK_S)
+                self._changing = me
             yield
         finally:
-            with self._turn:
+            if self._changing == me:  # not where a wait for the turn was interrupted
                 self._changing = None
-                self._turn.notify_all()
+                with self._lock:
+                    self._turn.notify_all()
 
     def __repr__(self) -> str:
         if self.device is None:

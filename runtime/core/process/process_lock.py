@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from npuhal.changed import Changed
 from runtime import errors
 
 
@@ -30,7 +31,7 @@ LOCK_LIMIT_S = 60.0
 class ProcessLock:
     """The one lock of a runtime. `open` is read first, without taking it."""
 
-    __slots__ = ("_changed", "_rounds", "_worker", "owner", "state")
+    __slots__ = ("_changed", "_lock", "_rounds", "_worker", "owner", "state")
 
     def __init__(self) -> None:
         self.state = ProcessState.RUNNING
@@ -40,7 +41,8 @@ class ProcessLock:
         """The thread that backs up or restores now: what it creates and sends is no call of a user."""
         self._rounds = 0
         """Rounds of the runtime's own threads that are on."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = Changed(self._lock)
 
     @property
     def open(self) -> bool:
@@ -55,7 +57,7 @@ class ProcessLock:
         """
         if self.state is ProcessState.RUNNING or self._worker == threading.get_ident():
             return
-        with self._changed:
+        with self._lock:
             if not self.open and self.owner == threading.get_ident():
                 raise errors.fault(
                     "RT_ERROR_SNAPSHOT_LOCK_FAILED", "this thread has locked the process for a snapshot, and creates "
@@ -67,13 +69,13 @@ class ProcessLock:
     def round(self) -> Iterator[None]:
         """Around one round of a thread of the runtime's own: it begins while the process runs, and a lock awaits it."""
         self.enter()
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self.open)
             self._rounds += 1
         try:
             yield
         finally:
-            with self._changed:
+            with self._lock:
                 self._rounds -= 1
                 self._changed.notify_all()
 
@@ -84,7 +86,7 @@ class ProcessLock:
             SnapshotError 507906: the process is not running. 507905: a thread does not stop; it goes on running.
         """
         deadline = time.monotonic() + timeout_s
-        with self._changed:
+        with self._lock:
             if self.state is not ProcessState.RUNNING:
                 raise self.wrong("RT_ERROR_SNAPSHOT_LOCK_FAILED", "lock", ProcessState.RUNNING)
             self.state, self.owner = ProcessState.LOCKED, threading.get_ident()
@@ -102,7 +104,7 @@ class ProcessLock:
         Raises:
             SnapshotError 507907: the process is not locked.
         """
-        with self._changed:
+        with self._lock:
             if self.open or self._worker is not None:
                 needed = ProcessState.LOCKED, ProcessState.BACKED_UP
                 raise self.wrong("RT_ERROR_SNAPSHOT_UNLOCK_FAILED", "unlock", *needed)
@@ -110,7 +112,7 @@ class ProcessLock:
 
     def force(self) -> None:
         """Let everybody go on whatever the state is: the process ends."""
-        with self._changed:
+        with self._lock:
             self._run()
 
     def _run(self) -> None:
@@ -123,7 +125,7 @@ class ProcessLock:
         Raises:
             SnapshotError with `code`: the process is in another state than `needed`.
         """
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._worker is None)
             if self.state is not needed:
                 raise self.wrong(code, call, needed)
@@ -131,7 +133,7 @@ class ProcessLock:
 
     def end(self, reached: ProcessState | None = None) -> None:
         """Give that right back; None: it failed, and the state stays."""
-        with self._changed:
+        with self._lock:
             self._worker = None
             if reached is not None and not self.open:
                 self.state = reached

@@ -317,8 +317,8 @@ class Stream(NotCopied):
         """
         process = self.device.runtime.lock
         if not process.open:
-            self.lock.release()
             try:
+                self.lock.release()
                 process.enter()
             finally:
                 self.lock.acquire()

@@ -73,15 +73,15 @@ def run_callbacks(callbacks: deque[Finished]) -> None:
     by the next thread that runs them.
     """
     first: Exception | None = None
-    while callbacks:
+    if callbacks:
         try:
-            callback = callbacks.popleft()
+            for callback in iter(callbacks.popleft, None):  # no signal is looked for between taking and calling
+                try:
+                    callback()
+                except Exception as failure:
+                    first = first or failure
         except IndexError:
-            break  # another thread took the last one
-        try:
-            callback()
-        except Exception as failure:
-            first = first or failure
+            pass  # that was the last one
     if first is not None:
         raise first
 
@@ -221,7 +221,9 @@ class TaskRing:
         self.limit = self._new_limit()
         completion_callbacks, reclaimed = self.completion_callbacks, self.reclaimed
         while completion_callbacks and completion_callbacks[0][0] <= reclaimed:
-            self.pending_callbacks.append(completion_callbacks.popleft()[1])
+            callback = completion_callbacks[0][1]
+            del completion_callbacks[0]
+            self.pending_callbacks.append(callback)
 
     def _new_limit(self) -> int:
         return self.reclaimed + self.depth - 1

@@ -36,10 +36,20 @@ _FREE_TRIES = 1000
 _PAUSE_S = 50e-6
 
 
+class Receipt:
+    """Says whether a task has left: for who sends several that belong together, and may be interrupted between them."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = False
+
+
 def submit(
     stream: StreamPort, task: Task, *, owner: TaskInfo | str = "", finished: Callable[[], None] | None = None,
     reported: Callable[[Cqe | None], None] | None = None, arguments: ArgumentBlock | None = None,
     prepare: Callable[[TaskIds], Task | None] | None = None, sink: TaskSink | None = None,
+    receipt: Receipt | None = None,
 ) -> TaskIds:
     """Encode one task and send it; returns the numbers it got.
 
@@ -51,6 +61,7 @@ def submit(
         prepare: called with the task's numbers before it is sent, under the stream's lock: writes the device memory
             that its SQEs point to. It may return the task that is sent instead.
         sink: where it goes; by default to the stream's sink in force.
+        receipt: is told that the task has left, also where this call is interrupted after that.
 
     Raises:
         RuntimeFault: the stream is closed or has failed for good, or the device went away. Nothing is left behind.
@@ -91,11 +102,15 @@ def submit(
                 sink.commit(stream, sqes)
             except BaseException:
                 if (ids is not None or ring.in_flight_start is not None) and not sink.rollback(stream, count):
+                    if receipt is not None:
+                        receipt.left = True
                     unsent.clear()
                 elif ids is not None:
                     stream.reports.forget(ids)
                 raise
             ring.in_flight_start = None
+            if receipt is not None:
+                receipt.left = True
             unsent.clear()
             crossed = not stream.keeps_tasks and ring.submitted // TICK != (ring.submitted - count) // TICK
             if isinstance(ring, RingV100) and ring.next_id == 0 and sink.immediate:
@@ -193,8 +208,8 @@ def make_space(stream: StreamPort, count: int) -> None:
         tries += 1
         if tries % _TRIES_PER_CHECK == 0:
             check_device(stream)
-        stream.lock.release()
         try:
+            stream.lock.release()
             reclaim(stream)
             if looks_late:
                 completion.drain(stream)  # a failure may have come after the reports were read, and before the head was

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from chips.tasks import ModelOperation
+from npuhal.changed import try_lock
 from runtime import errors
 from runtime.core.callbacks import inside
 from runtime.core.stream import blocking
@@ -177,12 +178,13 @@ class ModelExecution:
     def idle(self) -> bool:
         """Whether no execution is queued or being queued; False where that is not known yet. Never waits."""
         lock = self._streams.lock
-        if not lock.acquire(blocking=False):
-            return False
-        try:
-            return not self.running
-        finally:
-            lock.release()
+        for taken in try_lock(lock):
+            if taken:
+                try:
+                    return not self.running
+                finally:
+                    lock.release()
+        return False
 
     def before_each(self, call: Callable[[], None]) -> None:
         """Call something on the host before each execution."""
@@ -192,16 +194,19 @@ class ModelExecution:
 
     def lend_back(self) -> int:
         """Give queues back to the pool if nothing is being executed; returns how many."""
-        if not self._streams.lent or not self._streams.lock.acquire(blocking=False):
+        if not self._streams.lent:
             return 0
-        try:
-            count = self._streams.lent if self.launcher.settled() else 0
-            if count:
-                self._streams.detach()
-                self._ending.give_back()
-            return count
-        finally:
-            self._streams.lock.release()
+        for taken in try_lock(self._streams.lock):
+            if taken:
+                try:
+                    count = self._streams.lent if self.launcher.settled() else 0
+                    if count:
+                        self._streams.detach()
+                        self._ending.give_back()
+                    return count
+                finally:
+                    self._streams.lock.release()
+        return 0
 
     def wait_idle(self) -> None:
         """Wait until no execution is left.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -12,10 +11,8 @@ import pytest
 
 from chips.tasks import Nop
 from runtime.api import Device, Stream
-from tests.unit.runtime.core.submission.interrupts import Interrupter
+from tests.tools.interrupts import Interrupter
 from tests.unit.runtime.machines import MakeKernel
-
-pytestmark = pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the places are those that CPython 3.11 traces")
 
 SENDING = (
     "launch/launcher.py", "launch/args.py", "submission/prepared.py", "submission/submit.py", "submission/repair.py",
@@ -111,8 +108,6 @@ def test_a_task_of_the_general_path(device: Device, stream: Stream, submitted: i
     told: dict[int, int] = {}
     places = everywhere(lambda: stream.submit(Nop(), finished=lambda: finished.append("once")), check)
     assert places >= 10
-    # At the first places the call has not begun. A callback that was taken out of its queue and not called yet is lost:
-    # no order of two steps is safe from an interrupt between them, and calling twice would be worse.
     never = [place for place, times in told.items() if not times]
-    assert never[0] == 0
-    assert len(never) <= 4
+    assert never == list(range(len(never)))  # there the call has not begun
+    assert len(never) <= 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from runtime.cli.sample import minimal_kernel
 from runtime.core.submission import two_tasks
 from runtime.core.submission.ring import RingV100
 from runtime.driver.queues import Sender
-from tests.unit.runtime.core.submission.interrupts import Interrupter
+from tests.tools.interrupts import Interrupter
 from tests.unit.runtime.core.submission.test_interrupts import no_lock_is_held
 from tests.unit.runtime.machines import MakeKernel, OpenMachine
 
@@ -153,7 +152,6 @@ def test_what_bars_an_execution_is_seen(device: Device, stream: Stream, graph: G
         graph.launch(stream)
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the places are those that CPython 3.11 traces")
 def test_an_interrupt_leaves_both_tasks_or_none(device: Device, stream: Stream, graph: Graph, ran: list[int]) -> None:
     graph.launch(stream)
     stream.synchronize()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 import pytest
@@ -11,7 +10,7 @@ from chips.tasks import Nop
 from runtime.api import Device, Graph, Runtime
 from runtime.cli.sample import minimal_kernel
 from runtime.feature.graph.recording import capture
-from tests.unit.runtime.core.submission.interrupts import Interrupter
+from tests.tools.interrupts import Interrupter
 from tests.unit.runtime.core.submission.test_interrupts import no_lock_is_held
 from tests.unit.runtime.machines import OpenMachine, open_machine
 
@@ -62,7 +61,6 @@ def test_nodes_are_those_of_the_slow_path(device: Device) -> None:
     assert seen.nodes[0] is seen.nodes[0]
 
 
-@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the places are those that CPython 3.11 traces")
 def test_an_interrupt_leaves_a_launch_with_its_node_or_nothing(device: Device) -> None:
     kernel, address = device.load(minimal_kernel("noted", 1)).only, device.alloc(64).address
     interrupter = Interrupter(

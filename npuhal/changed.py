@@ -1,0 +1,66 @@
+"""A condition variable that Ctrl-C, or the exception of a signal handler, leaves whole wherever it comes.
+
+`threading.Condition` is written in Python: an interrupt at the start of its `__exit__` leaves the lock held for ever,
+and one behind the release of the lock in its `wait` lets the lock be released twice. Here the lock is taken by `with`
+on the lock itself, which is C, and taken back after a wait however that ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+class Changed:
+    """Tells who waits that something has changed; everything is called with the lock held."""
+
+    def __init__(self, lock: Any) -> None:
+        """Args:
+        lock: a `threading.RLock`.
+        """
+        self._lock = lock
+        self.waiting: list[Any] = []
+        """Who waits; one that notifies often may look whether there is anybody."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Let the lock go until something changes, at most `timeout` seconds; returns whether something has."""
+        lock, waiter, me = self._lock, threading.Lock(), threading.get_ident()
+        waiter.acquire()
+        self.waiting.append(waiter)
+        depth = 0
+        try:
+            while lock._is_owned():
+                depth += 1  # with the release, because an interrupt comes behind a call
+                lock.release()
+            return waiter.acquire(True, -1 if timeout is None else max(timeout, 0))
+        finally:
+            if depth:
+                lock._acquire_restore((depth, me))
+            if waiter in self.waiting:
+                self.waiting.remove(waiter)
+
+    def wait_for(self, done: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until `done`, at most `timeout` seconds; returns whether it is."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not done():
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return False
+            self.wait(left)
+        return True
+
+    def notify_all(self) -> None:
+        """Let all go on who wait now."""
+        waiting, self.waiting = self.waiting, []
+        for waiter in waiting:
+            waiter.release()
+
+
+def try_lock(lock: Any) -> Iterator[bool]:
+    """Return what to iterate over to try a lock: `for taken in try_lock(lock): ...`, once, with whether it was free.
+
+    The step of a loop is no call: an interrupt cannot come between the lock and the `try` that gives it back.
+    """
+    return map(lock.acquire, (False,))

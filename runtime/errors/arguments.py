@@ -44,7 +44,13 @@ Choice = TypeVar("Choice", bound=enum.Enum)
 
 def is_whole(value: object) -> bool:
     """Whether `whole` takes an argument: to be asked where it was found as a key, for 8.0 and True find 8 and 1."""
-    return type(value) is int or (hasattr(value, "__index__") and not isinstance(value, bool))
+    return type(value) is int or (hasattr(value, "__index__") and not _is_truth(value))
+
+
+def _is_truth(value: object) -> bool:
+    """Whether a value is True or False, also NumPy's; older versions of NumPy let these be used as numbers."""
+    kind = type(value)
+    return kind is bool or kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
 
 
 def whole(call: str, name: str, value: SupportsIndex) -> int:
@@ -60,7 +66,7 @@ def whole(call: str, name: str, value: SupportsIndex) -> int:
     number: int | None = None
     if type(value) is int:
         number = value
-    elif not isinstance(value, bool):
+    elif not _is_truth(value):
         with contextlib.suppress(TypeError):
             number = operator.index(value)
     if number is not None and _LEAST <= number <= _MOST:

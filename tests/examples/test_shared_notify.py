@@ -26,7 +26,9 @@ def wait(line: Line, url: str, listed: bool) -> int:
             notify.wait(stream)
             line.send(stream.query())
             stream.synchronize(30_000)
-            return int(device.download(buffer.view(0, 8), "u8")[0])
+            written = int(device.download(buffer.view(0, 8), "u8")[0])
+            line.hear()  # the other process has closed the memory: as long as it has not, the driver keeps it
+            return written
 
 
 def record(line: Line, url: str) -> None:
@@ -54,4 +56,5 @@ def test_shared_notify(soc: str, listed: bool) -> None:
         assert waiter.hear() is False  # the stream stands and waits
         recorder.send(names)
         recorder.end()
+        waiter.send("closed")
         assert waiter.end() == ANSWER

@@ -114,7 +114,8 @@ def test_dlpack_tells_type_and_shape(device: Device) -> None:
     capsule = array.__dlpack__()
     tensor = Tensor.from_address(pointer(capsule, b"dltensor"))
     assert (tensor.data, tensor.ndim, tensor.code, tensor.bits) == (array.address, 3, 2, 16)
-    assert (tensor.shape[:3], tensor.strides[:3]) == ([2, 3, 4], [12, 4, 1])
+    assert tensor.shape[:3] == [2, 3, 4]
+    assert not tensor.strides or tensor.strides[:3] == [12, 4, 1]  # none: in order, as NumPy before 2.3 says it
     with pytest.raises(errors.InvalidArgument, match="DLPack"):
         device.upload(np.zeros(2, [("a", "i4")])).__dlpack__()
     bytes_of = Tensor.from_address(pointer(kept := device.alloc(16).__dlpack__(), b"dltensor"))

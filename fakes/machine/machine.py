@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fakes.executor import Executor
     from fakes.machine.shared_buffers import SharedBuffers
     from fakes.shared.card import Shared
+    from fakes.shared.table import User
 
 _LOG = logging.getLogger("npuhal.fake")
 _LOG.addHandler(logging.NullHandler())  # silent unless the program, or a log variable, asks for the lines
@@ -131,6 +132,10 @@ class Machine:
         from fakes.machine.shared_buffers import SharedBuffers
 
         return SharedBuffers(self.memory)
+
+    def users(self, card: int) -> list[User]:
+        """Return the processes that use a card of a shared machine; of one that is not shared, none are told."""
+        return [] if self.shared is None else self.shared.table.users(card)
 
     def _join(self, sizes: dict[str, int]) -> Shared:
         from fakes.shared.card import Shared

@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from fakes.errors import NotShareable
 from fakes.shared.folder import Folder, gone, namespace, started
@@ -31,6 +32,14 @@ _WORD = struct.Struct("@I")
 _PID, _STARTED, _OPENED, _IMPORTS, _BYTES = range(5)
 """Numbers of a row: the process (0: nobody), when it began, a bit per open card, how often it has memory of others
 open; then the bytes it has of each page kind of each card."""
+
+
+class User(NamedTuple):
+    """What a process has of a card: bytes of memory, and how many ids by kind."""
+
+    pid: int
+    memory: int
+    ids: dict[str, int]
 
 
 class Table:
@@ -157,6 +166,21 @@ class Table:
     def living(self) -> Iterator[int]:
         """Yield the rows in use."""
         return (slot for slot in range(self.slots) if self._get(slot, _PID))
+
+    def users(self, card: int) -> list[User]:
+        """Return the processes that have a card open or hold something of it, by process id."""
+        self.sweep()
+        found = []
+        for slot in self.living():
+            first = _BYTES + card * POOLS
+            size = sum(self._get(slot, column) for column in range(first, first + POOLS))
+            ids = {}
+            for kind, count in self.sizes.items():
+                at = self._id_at(card, kind)
+                ids[kind] = self._map[at : at + count].count(slot + 1)
+            if self._get(slot, _OPENED) >> card & 1 or size or any(ids.values()):
+                found.append(User(self._get(slot, _PID), size, ids))
+        return sorted(found)
 
     def identity(self, slot: int) -> tuple[int, int]:
         """Return process id and beginning of the process of a row."""

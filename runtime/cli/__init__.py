@@ -55,6 +55,7 @@ _FIRST: Final = (
 COMMANDS: Final = (
     Command("demo", "runtime.cli.demo", "end-to-end tour: load a kernel, launch it, see what reached the device"),
     Command("info", "runtime.cli.info", "devices, chip, driver and API version, memory, limits; compare two chips"),
+    Command("top", "runtime.cli.top", "load, memory, queues and ids in use, and who uses them, as it changes"),
     Command("doctor", "runtime.cli.doctor", "why would it not run here? each finding with its cure"),
     Command("validate", "runtime.cli.validate", "alignment rules and SQE builders per chip"),
     Command("sqe", "runtime.cli.sqe", "encode and decode submission queue entries, check the encoders against vectors"),

@@ -140,13 +140,13 @@ def _machine(url: str | None, as_json: bool, out: Output) -> None:
     out.table(("machine", ""), facts)
     for columns in (_IDENTITY_COLUMNS, _USE_COLUMNS) if devices else ():
         out.line()
-        rows = [[_shown(device[name]) for name in columns] for device in devices]
+        rows = [[shown(device[name]) for name in columns] for device in devices]
         out.table([_HEADS.get(name, name.replace("_", " ")) for name in columns], rows)
     if devices:
         out.line("used/total; memory is that of huge and normal pages together")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a fact of a device as text, use as "used/capacity"."""
     return f"{value['used']}/{value['capacity']}" if isinstance(value, dict) else str(value)
 
@@ -171,14 +171,20 @@ def _read(hal: HalApi) -> dict[str, Any]:
         "device_count": machine.device_count,
         "visible_devices": ", ".join(map(str, visible.ids)) if visible.usable else f"none: {visible.state.value}",
         "limits": {name: getattr(chip.limits, field) for name, field in _LIMITS.items()} if chip else {},
-        "devices": [_device(hal, driver_id, visible.ids) for driver_id in range(machine.device_count)],
+        "devices": [device_facts(hal, driver_id, visible.ids) for driver_id in range(machine.device_count)],
     }
 
 
-def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, Any]:
+def device_facts(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, Any]:
+    """Return what the driver says of a device, use as {"used", "capacity"}; what it does not say is "unknown (...)".
+
+    Args:
+        device_id: the driver's number.
+        visible: the driver's numbers of those that this process may use.
+    """
     from runtime.driver.info import DeviceInfo
     from runtime.driver.memory import MemoryDriver
-    from runtime.driver.resources import IdDriver
+    from runtime.driver.resources import SQ, IdDriver
     from runtime.errors import RuntimeFault
 
     info = DeviceInfo(hal, device_id)
@@ -195,6 +201,9 @@ def _device(hal: HalApi, device_id: int, visible: tuple[int, ...]) -> dict[str, 
         ("cube_load_percent", partial(info.get, "MODULE_TYPE_AICORE", "INFO_TYPE_UTILIZATION")),
         ("memory_mib", lambda: _memory(*MemoryDriver(hal, device_id).space())),
         ("memory_giant_mib", lambda: _giant(MemoryDriver(hal, device_id).pages())),
+        ("memory_huge_mib", lambda: _huge(MemoryDriver(hal, device_id).pages())),
+        ("memory_normal_mib", lambda: _normal(MemoryDriver(hal, device_id).pages())),
+        ("queues", lambda: _use(*IdDriver(info).usage(SQ))),
         *((name, lambda kind=kind: _use(*IdDriver(info).usage(kind))) for name, kind in _IDS.items()),
     ]  # fmt: skip
     for name, ask in questions:
@@ -211,6 +220,14 @@ def _memory(free: int, total: int) -> dict[str, int]:
 
 def _giant(pages: Pages) -> dict[str, int]:
     return _memory(pages.giant_free, pages.giant_total)
+
+
+def _huge(pages: Pages) -> dict[str, int]:
+    return _memory(pages.huge_free, pages.huge_total)
+
+
+def _normal(pages: Pages) -> dict[str, int]:
+    return _memory(pages.free, pages.total)
 
 
 def _use(capacity: int, used: int) -> dict[str, int]:

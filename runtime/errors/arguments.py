@@ -50,7 +50,7 @@ def is_whole(value: object) -> bool:
 def _is_truth(value: object) -> bool:
     """Whether a value is True or False, also NumPy's; older versions of NumPy let these be used as numbers."""
     kind = type(value)
-    return kind is bool or kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def whole(call: str, name: str, value: SupportsIndex) -> int:

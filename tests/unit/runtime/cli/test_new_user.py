@@ -33,6 +33,7 @@ RIGHT = {
     "elf": ["nowhere.o"], "run": ["nowhere.py"], "explain": ["107002"], "fake": ["coverage"],
     "trace": ["nowhere.py"], "bench": ["--quick"], "shim": ["driver", "--out", "nowhere", "--url", "fake://nope"],
     "serve": ["--wire", "99", "--library", "nowhere.so"], "completion": ["bash"],
+    "top": ["--url", MACHINE],
 }  # fmt: skip
 """A plain use of every command; those that need a file get one that is not there."""
 

@@ -94,9 +94,10 @@ def _daemon(name: str, kinds: tuple[str, ...]) -> prototypes.Prototype:
     return prototypes.Prototype(name, ctypes.c_uint, args, "daemon", False, "tsd_client.h")
 
 
-def strong() -> tuple[str, ...]:
+def strong(driver_tree: int) -> tuple[str, ...]:
     """Return the functions that installed libraries refer to strongly and the fake does not model."""
-    return tuple(_load("strong.yaml")["functions"].split())
+    modelled_names = {each.prototype.name for each in exports(driver_tree)}
+    return tuple(name for name in _load("strong.yaml")["functions"].split() if name not in modelled_names)
 
 
 @cache
@@ -185,7 +186,9 @@ def c_source(driver_tree: int) -> str:
     lines += [line for number, each in enumerate(made) if each.prototype.chapter != "daemon"
               for line in _stub(number, each)]  # fmt: skip
     refused = constants.DRV_ERROR_NOT_SUPPORT
-    lines += [f"int32_t {name}(void) {{ return {_lacking(name, driver_tree, refused)}; }}" for name in strong()]
+    lines += [
+        f"int32_t {name}(void) {{ return {_lacking(name, driver_tree, refused)}; }}" for name in strong(driver_tree)
+    ]
     return "\n".join(lines) + "\n"
 
 

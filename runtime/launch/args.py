@@ -131,23 +131,32 @@ def mover(stream: Stream, pool: ArgumentPool | None, size: int) -> Callable[[Arg
         return by_dma
     if way == "bar":
         return lambda block: None
-    copy, count = hal.raw("drvMemcpy"), ctypes.c_size_t(size)
+    copy, refused_copy = copy_of(stream, size)
+    count = ctypes.c_size_t(size)
 
     def by_copy(block: ArgumentBlock) -> None:
         if rc := copy(block.target, count, block.source, count):
-            raise memory.fault(rc, "drvMemcpy", f"arguments of {size} bytes")
+            raise refused_copy(rc)
 
     return by_copy
 
 
-def dma_of(stream: Stream, size: int) -> tuple[Callable[..., int], Callable[[int], errors.RuntimeFault]]:
+_Refused = Callable[[int], errors.RuntimeFault]
+
+
+def dma_of(stream: Stream, size: int) -> tuple[Callable[..., int], _Refused]:
     """Return the call that runs a block's DMA chain, `submit(reference, SYNC)`, and the fault where it is refused."""
-    device = stream.device
+    return stream.device.hal.raw("halMemcpySumbit"), _refused(stream, "halMemcpySumbit", size)
 
-    def refused(rc: int) -> errors.RuntimeFault:
-        return device.memory.fault(rc, "halMemcpySumbit", f"arguments of {size} bytes")
 
-    return device.hal.raw("halMemcpySumbit"), refused
+def copy_of(stream: Stream, size: int) -> tuple[Callable[..., int], _Refused]:
+    """Return the driver's copy, `copy(target, count, source, count)`, and the fault where it is refused."""
+    return stream.device.hal.raw("drvMemcpy"), _refused(stream, "drvMemcpy", size)
+
+
+def _refused(stream: Stream, call: str, size: int) -> _Refused:
+    memory = stream.device.memory
+    return lambda rc: memory.fault(rc, call, f"arguments of {size} bytes")
 
 
 def block_bytes(slots: int, unit: int = STORE_BYTES) -> int:

@@ -22,6 +22,7 @@ from runtime.core.stream.stream import Stream
 from runtime.core.submission.submit import note_last
 from runtime.errors.arguments import STREAMS, check_instance, check_stream, is_whole, whole
 from runtime.errors.not_copied import NotCopied
+from runtime.launch import compiled
 from runtime.launch.argument_check import check_slots, note_short_block
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
@@ -144,8 +145,9 @@ class Kernel(NotCopied):
         blocks = self._check_blocks(blocks, least=0)  # 0 may be allowed by the options
         if len(self._grids) >= _MOST_PREPARED:
             self._grids.clear()
-        self._grids[blocks] = weakref.ref(launch)
-        return launch
+        made = compiled.grid(launch, self, blocks)
+        self._grids[blocks] = weakref.ref(made)
+        return made
 
     def _kept(self, stream: Stream, blocks: int, count: int) -> Callable[..., None]:
         """Prepare a launch that a subscript makes, and let the stream keep both."""
@@ -403,6 +405,9 @@ class Kernel(NotCopied):
         kind, count = self.binary.attribute.name.lower(), self.argument_count
         takes = "any number of arguments" if count is None else counted(count, "argument")
         return f"<{kind} kernel {self.name} at {self.address:#x}, {takes}>"
+
+
+compiled.compile_subscript(Kernel)
 
 
 def _check_options(options: object) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal.records import replace
 from runtime.core.stream.blocking import blocking, blocks
 from runtime.core.submission.prepared import ARGUMENTS, Opening, Part, prepared_send
+from runtime.launch import compiled
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, SYNC, block_bytes, dma_of, mover, take_block
 from runtime.launch.slow_path import info_of, slow_launcher, submit_at, submit_block, writer
 from runtime.launch.templates import context_packer, described, launch_template, lead_of
@@ -124,7 +125,10 @@ def _host_args_launcher(kernel: Kernel, stream: Stream, task: CoreKernel, count:
         "filler_for": lambda arguments: packer_for(arguments, count, unit, frame),
         "take_block": partial(take_block, stream, pool, size), "slow_launch": slow,
     })  # fmt: skip
-    return _sender(kernel, stream, task, info, opening) or slow
+    go = _sender(kernel, stream, task, info, opening)
+    if go is None:
+        return slow
+    return compiled.launch(go, _sender(kernel, stream, task, info), stream, pool, frame, count, unit, size)
 
 
 def _captured_launcher(

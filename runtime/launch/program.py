@@ -46,6 +46,8 @@ class Foreign(NamedTuple):
 class Program(NotCopied):
     """The kernels of one binary on one device. Made by `device.load(path or bytes)`."""
 
+    __slots__ = ("__dict__", "__weakref__", "closed")  # compiled sends read the last
+
     def __init__(self, device: Any, source: str | Path | bytes | Content, *, name: str = "",
                  options: LoadOptions | None = None, allow_foreign: bool = False) -> None:
         """Read and register the binary; nothing goes to the device yet.

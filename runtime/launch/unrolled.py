@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from runtime.launch.compiled import learn
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.host import ManagedBuffer, RegisteredBuffer
 
@@ -118,4 +119,5 @@ def _code(kind: type) -> str:
     code = _NUMPY.get(f"{dtype.kind}{dtype.itemsize}")
     if code is None:
         raise OtherTypes
+    learn(kind, code, dtype.itemsize)
     return code

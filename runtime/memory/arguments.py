@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import struct
 import threading
 from functools import partial
 from typing import Any
@@ -43,6 +44,7 @@ _UB_POOLS = ((4096, 1024), (16384, 128))
 _OWN_BYTES = 1024
 _MOST_OWN = 8
 """Bytes of a block of a stream's own pool, and streams of a device that have one."""
+_ENDS = struct.Struct("<QQ")
 _GROUP = 16
 """Blocks that are made at a time: at the open, and whenever none is free."""
 
@@ -50,7 +52,8 @@ _GROUP = 16
 class ArgumentBlock:
     """One block: its device address, and what the host writes to (`view`, at `offset`)."""
 
-    __slots__ = ("address", "descriptor", "home", "offset", "pool", "reference", "size", "source", "target", "view")
+    __slots__ = ("address", "descriptor", "ends", "home", "offset", "pool", "reference", "size", "source", "target",
+                 "view")  # fmt: skip
 
     def __init__(self, pool: ArgumentPool | None, address: int, size: int, view: memoryview, offset: int,
                  descriptor: Any = None) -> None:
@@ -66,6 +69,9 @@ class ArgumentBlock:
         """Keep what the driver made of both ends: a DMA chain, or a copy over UB."""
         self.descriptor = descriptor
         self.reference = ctypes.byref(descriptor) if descriptor is not None else None
+        chain = 0 if descriptor is None else ctypes.addressof(descriptor)
+        self.ends = _ENDS.pack(self.source.value, chain)
+        """Where the host writes, and the description of the copy: two addresses for compiled launches."""
 
 
 def _address_of(view: memoryview, offset: int) -> int:

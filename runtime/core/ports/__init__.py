@@ -8,11 +8,11 @@ from runtime.core.ports.devices import CounterPort, DevicePort, DvppGroupPort, S
 from runtime.core.ports.events import EventInGraph, EventPort, SignalPort
 from runtime.core.ports.process import ContextPort, RuntimePort, TimeoutsPort
 from runtime.core.ports.sinks import BoundModel, CaptureBranch, Closable, TaskSink
-from runtime.core.ports.streams import StreamPort
+from runtime.core.ports.streams import StreamLock, StreamPort
 from runtime.core.ports.tracer import Tracer
 
 __all__ = [
     "BoundModel", "CaptureBranch", "Closable", "ContextPort", "CounterPort", "DevicePort", "DvppGroupPort",
-    "EventInGraph", "EventPort", "RuntimePort", "SignalPort", "SignalsPort", "StreamPort", "TaskSink", "TimeoutsPort",
-    "Tracer",
+    "EventInGraph", "EventPort", "RuntimePort", "SignalPort", "SignalsPort", "StreamLock", "StreamPort", "TaskSink",
+    "TimeoutsPort", "Tracer",
 ]  # fmt: skip

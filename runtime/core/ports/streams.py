@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +25,20 @@ if TYPE_CHECKING:
     from runtime.core.submission.senders import Senders
     from runtime.core.submission.sink_stack import SinkStack
     from runtime.driver.queues import QueuePair
+
+
+class StreamLock(Protocol):
+    """The lock of a stream: its owner may take it again."""
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take it; returns False where it is another thread's and `blocking` is false."""
+
+    def release(self) -> None:
+        """Give it back once; RuntimeError where this thread has it not."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(self, *_: Any) -> None: ...
 
 
 class StreamPort(Protocol):
@@ -111,7 +124,7 @@ class StreamPort(Protocol):
         """Its task slots."""
 
     @property
-    def lock(self) -> RLock:
+    def lock(self) -> StreamLock:
         """Held by whoever changes the ring."""
 
     @property

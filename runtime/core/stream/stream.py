@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from functools import partial
@@ -20,6 +19,7 @@ from runtime.core.process.handles import dead_handle
 from runtime.core.stream.blocking import BlockingState
 from runtime.core.stream.stream_traits import StreamTraits, stream_traits
 from runtime.core.submission import reclaim
+from runtime.core.submission.compiled import stream_lock
 from runtime.core.submission.epoch import EpochFlag
 from runtime.core.submission.reports import Reports
 from runtime.core.submission.ring import TaskRing
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from chips.registry import Plugin
     from chips.tasks import Task, TaskType
     from runtime.core.device.device import Device
-    from runtime.core.ports import BoundModel, CaptureBranch, StreamPort, TaskSink, Tracer
+    from runtime.core.ports import BoundModel, CaptureBranch, StreamLock, StreamPort, TaskSink, Tracer
     from runtime.core.process.context import Context
     from runtime.core.stream.dvpp_group import DvppGroup
 
@@ -88,7 +88,7 @@ class Stream(NotCopied):
         """The branch of a graph that takes the stream's tasks while it is captured; as the sink in force says."""
         self.group: DvppGroup | None = group
         """The DVPP group whose completion queue the stream shares."""
-        self.lock = threading.RLock()
+        self.lock: StreamLock = stream_lock()
         """Nobody takes it twice, but for who repairs a send that was broken off; see `submit.broken_off`."""
         self.senders: Senders = Senders(device.queues, queues)
         self.read_head = device.queues.head_reader(queues.sq_id)

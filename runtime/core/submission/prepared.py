@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from chips.layout import SQE_BYTES, Template
 from npuhal.records import replace
+from runtime.core.submission import compiled
 from runtime.core.submission.repair import repair, repair_stored
 from runtime.core.submission.ring import NO_TASK, TICK, RingV100, TaskInfo
 from runtime.core.submission.sink import HARDWARE
@@ -369,7 +370,10 @@ def prepared_send(
             firsts=getattr(ring, "firsts", None), blocks=ring.arguments, completion_callbacks=ring.completion_callbacks,
             kept=ring.keep() if carries == KEPT else None,
         )
-    return _maker(shape, frozenset(opening.bound) if opening is not None else frozenset())(bound)
+    made = _maker(shape, frozenset(opening.bound) if opening is not None else frozenset())(bound)
+    if recording is not None or opening is not None or stream.tracer is not None:
+        return made
+    return compiled.send(shape, templates, stream, sender, bound | {"try_send": made}) or made
 
 
 def _joined(templates: list[Template]) -> Template:

@@ -1,0 +1,796 @@
+/* The prepared sends of this package, compiled. Whatever these functions decide stands in Python as well, and that text
+   is the reference: each callable here holds its Python function, and hands its arguments over to it for all that is not
+   the plain case, before anything has changed.
+
+   There is one state. Ring, epoch, program, block and buffer are the Python objects with their __slots__; what is read
+   and written here are those slots, at the offsets that their member descriptors name. Facts that do not change (lists
+   of the ring, addresses, templates) are kept by the callable.
+
+   Rules that the order of the steps follows:
+   - The lock of the stream is taken, never looked at: a driver may be Python, and then other threads run in a send.
+   - Everything that may fail is made before the send: the integers that the ring gets, the pair of a callback.
+   - What may start the collector (a tuple, up to Python 3.11) is made before the facts are read.
+   - What may run code when it is dropped is dropped when the lock is free again.
+   - The interpreter's lock is given up while arguments are copied, and kept during the send, which does not wait. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pythread.h>
+#include <structmember.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef Py_GIL_DISABLED
+#error "slots are read and written under the interpreter's lock: a free-threaded build takes the Python functions"
+#endif
+
+#define REVISION 1       /* goes up with the facts that the constructors take */
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+#define SQE_BYTES 64
+#define NO_TASK 0xFFFF   /* the id that a v100 queue gives to no task */
+#define TICK 64          /* entries between two reclaims */
+#define MOST_PARAMETERS 4
+#define MOST_WORDS 16    /* patched words of both entries */
+#define MOST_ARGUMENTS 64
+#define MOST_BASES 4
+#define SLOT_BYTES 8
+#define STORE_BYTES 64   /* mapped device memory takes whole units of so many bytes */
+
+/* Offset of a member of __slots__; -1 with an exception for anything else. */
+static Py_ssize_t member_offset(PyObject *member) {
+    if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) {
+        PyErr_Format(PyExc_TypeError, "expected a member of __slots__, not %R", member);
+        return -1;
+    }
+    return ((PyMemberDescrObject *)member)->d_member->offset;
+}
+
+/* Read an exact int that is not negative; 0 without an exception where it is none. */
+static inline int read_word(PyObject *value, uint64_t *word) {
+    if (!value || !PyLong_CheckExact(value)) return 0;
+    *word = PyLong_AsUnsignedLongLong(value);
+    if (*word == (uint64_t)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+static PyObject *call_slow(PyObject *slow, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    return PyObject_Vectorcall(slow, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+}
+
+/* -- the lock of a stream ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    PyObject_HEAD
+    PyThread_type_lock lock;
+    unsigned long owner;
+    Py_ssize_t count;    /* how often its owner has it */
+} Lock;
+
+static inline int lock_try(Lock *self) {
+    unsigned long me = PyThread_get_thread_ident();
+    if (self->count && self->owner == me) {
+        self->count++;
+        return 1;
+    }
+    if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) return 0;
+    self->owner = me;
+    self->count = 1;
+    return 1;
+}
+
+static inline void lock_give(Lock *self) {
+    if (!--self->count) {
+        self->owner = 0;
+        PyThread_release_lock(self->lock);
+    }
+}
+
+static PyObject *lock_acquire(Lock *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"blocking", NULL};
+    int blocking = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:acquire", names, &blocking)) return NULL;
+    if (lock_try(self)) Py_RETURN_TRUE;
+    if (!blocking) Py_RETURN_FALSE;
+    for (;;) {
+        PyLockStatus status;
+        Py_BEGIN_ALLOW_THREADS
+        status = PyThread_acquire_lock_timed(self->lock, -1, 1);
+        Py_END_ALLOW_THREADS
+        if (status == PY_LOCK_ACQUIRED) break;
+        if (PyErr_CheckSignals() < 0) return NULL;
+    }
+    self->owner = PyThread_get_thread_ident();
+    self->count = 1;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *lock_release(Lock *self, PyObject *Py_UNUSED(ignored)) {
+    if (!self->count || self->owner != PyThread_get_thread_ident()) {
+        PyErr_SetString(PyExc_RuntimeError, "cannot release a lock that this thread does not hold");
+        return NULL;
+    }
+    lock_give(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *lock_enter(Lock *self, PyObject *Py_UNUSED(ignored)) {
+    PyObject *none = PyTuple_New(0), *held = none ? lock_acquire(self, none, NULL) : NULL;
+    Py_XDECREF(none);
+    return held;
+}
+
+static PyObject *lock_exit(Lock *self, PyObject *Py_UNUSED(args)) { return lock_release(self, NULL); }
+
+static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs))) {
+        PyErr_SetString(PyExc_TypeError, "Lock() takes no arguments");
+        return NULL;
+    }
+    Lock *self = (Lock *)type->tp_alloc(type, 0);
+    if (self && !(self->lock = PyThread_allocate_lock())) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)self;
+}
+
+static void lock_dealloc(Lock *self) {
+    if (self->lock) {
+        if (self->count) PyThread_release_lock(self->lock);
+        PyThread_free_lock(self->lock);
+    }
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *lock_repr(Lock *self) {
+    return PyUnicode_FromFormat("<%s stream lock at %p, taken %zd times>", self->count ? "held" : "free", self,
+                                self->count);
+}
+
+static PyMethodDef lock_methods[] = {
+    {"acquire", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS,
+     "Take the lock, once more where this thread has it; returns False where it is another's and blocking is false."},
+    {"release", (PyCFunction)lock_release, METH_NOARGS, "Give it back once; RuntimeError where this thread has it not."},
+    {"__enter__", (PyCFunction)lock_enter, METH_NOARGS, NULL},
+    {"__exit__", (PyCFunction)lock_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject LockType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "runtime.core.submission._send.Lock",
+    .tp_doc = "A lock that its owner may take again, as threading.RLock; the sends take it without a call.",
+    .tp_basicsize = sizeof(Lock),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = lock_new,
+    .tp_dealloc = (destructor)lock_dealloc,
+    .tp_repr = (reprfunc)lock_repr,
+    .tp_methods = lock_methods,
+};
+
+/* -- callables with objects that they hold --------------------------------------------------------------------------- */
+
+#define HELD_HEAD PyObject_HEAD vectorcallfunc call; PyObject *weak; PyObject *slow;
+
+typedef struct { HELD_HEAD PyObject *held[1]; } Held;
+
+static int visit_all(PyObject *slow, PyObject **held, int count, visitproc visit, void *arg) {
+    Py_VISIT(slow);
+    for (int n = 0; n < count; n++) Py_VISIT(held[n]);
+    return 0;
+}
+
+static int clear_all(PyObject **slow, PyObject **held, int count) {
+    for (int n = 0; n < count; n++) Py_CLEAR(held[n]);
+    Py_CLEAR(*slow);
+    return 0;
+}
+
+#define HELD_FUNCTIONS(name, type, count)                                                                        \
+    static int name##_traverse(type *self, visitproc visit, void *arg) {                                         \
+        return visit_all(self->slow, self->held, count, visit, arg);                                             \
+    }                                                                                                            \
+    static int name##_clear(type *self) { return clear_all(&self->slow, self->held, count); }                    \
+    static void name##_dealloc(type *self) {                                                                     \
+        PyObject_GC_UnTrack(self);                                                                               \
+        if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);                                                \
+        name##_clear(self);                                                                                      \
+        Py_TYPE(self)->tp_free((PyObject *)self);                                                                \
+    }
+
+static PyMemberDef held_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(Held, slow), READONLY, "The Python function that it stands for."},
+    {NULL, 0, 0, 0, NULL},
+};
+
+#define HELD_TYPE(variable, type, name, text)                                                                    \
+    static PyTypeObject variable = {                                                                             \
+        PyVarObject_HEAD_INIT(NULL, 0).tp_name = "runtime.core.submission._send." #type,                         \
+        .tp_doc = text,                                                                                          \
+        .tp_basicsize = sizeof(type),                                                                            \
+        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,                        \
+        .tp_vectorcall_offset = offsetof(Held, call),                                                            \
+        .tp_call = PyVectorcall_Call,                                                                            \
+        .tp_weaklistoffset = offsetof(Held, weak),                                                               \
+        .tp_new = name##_new,                                                                                    \
+        .tp_dealloc = (destructor)name##_dealloc,                                                                \
+        .tp_traverse = (traverseproc)name##_traverse,                                                            \
+        .tp_clear = (inquiry)name##_clear,                                                                       \
+        .tp_members = held_members,                                                                              \
+    }
+
+/* -- the send of one or two entries ---------------------------------------------------------------------------------- */
+
+enum { NOTHING, ARGUMENTS, FINISHED, KEPT };  /* what goes along with a task */
+
+enum {
+    RING, LOCK, NUMBERS, OWNERS, INFO, INFO_2, EPOCH, EPOCH_2, PROGRAM, CARRIED, SERIAL, VALUE_OF, SENDER, DEVICE,
+    REFERENCE, AGAIN, REPAIR, SENDING, STAGING, MAPPED, HOLDER, SEND_HELD
+};
+
+typedef struct { uint16_t offset; uint8_t bytes, source; uint64_t bias; } Word;
+enum { NUMBER = 255 };  /* the source of a word that is not a parameter: the number of the task */
+
+typedef uint32_t (*Driver)(uint32_t, void *);
+
+typedef struct {
+    HELD_HEAD
+    PyObject *held[SEND_HELD];
+    PyObject *tick;
+    Py_ssize_t submitted, limit, counter, blocked, closed, end, base, tail;  /* offsets of slots */
+    Py_buffer numbers, staging;
+    Driver driver;       /* NULL where the driver is a Python function */
+    char *info;
+    Py_ssize_t info_address;
+    uint64_t depth, publishes;
+    uint32_t device;
+    int counted, entries, parameters, carries, falls_back, words;
+    Word word[MOST_WORDS];
+    uint8_t row[2 * SQE_BYTES];
+} Send;
+
+/* Write a little-endian word; false where the value does not fit. */
+static inline int put(uint8_t *row, const Word *word, uint64_t value) {
+    uint64_t sum = value + word->bias;
+    if (sum < value || (word->bytes < 8 && sum >> (8 * word->bytes))) return 0;
+    memcpy(row + word->offset, &sum, word->bytes);
+    return 1;
+}
+
+/* Replace an item of a list; what was there is the caller's to drop. */
+static inline PyObject *swap(PyObject *list, Py_ssize_t at, PyObject *item) {
+    PyObject *old = PyList_GET_ITEM(list, at);
+    PyList_SET_ITEM(list, at, Py_NewRef(item));
+    return old;
+}
+
+static inline void set_slot(PyObject *object, Py_ssize_t offset, PyObject *number) {
+    PyObject *old = SLOT(object, offset);
+    SLOT(object, offset) = number;
+    Py_XDECREF(old);  /* an int */
+}
+
+/* Ring the driver; its code, or -1 with an exception. */
+static long long ring_driver(Send *self) {
+    PyObject **held = self->held;
+    if (!self->driver) {
+        PyObject *args[] = {held[DEVICE], held[REFERENCE]}, *rc = PyObject_Vectorcall(held[SENDING], args, 2, NULL);
+        if (!rc) return -1;
+        long long code = PyLong_AsLongLong(rc);
+        Py_DECREF(rc);
+        return code == -1 && !PyErr_Occurred() ? UINT32_MAX : code;
+    }
+    if (held[MAPPED] == Py_None) return self->driver(self->device, self->info);
+    uint64_t tail, base;
+    if (!read_word(SLOT(held[MAPPED], self->tail), &tail) || !read_word(SLOT(held[MAPPED], self->base), &base)) {
+        PyErr_SetString(PyExc_TypeError, "base and tail of the mapped ring are no ints");
+        return -1;
+    }
+    PyObject *next = PyLong_FromUnsignedLongLong((tail + self->entries) % self->depth);
+    if (!next) return -1;
+    uint64_t from = (uint64_t)(uintptr_t)self->staging.buf;
+    if (tail + self->entries <= self->depth) {
+        from = base + tail * SQE_BYTES;
+        for (int entry = 0; entry < self->entries; entry++)
+            memcpy((void *)(uintptr_t)(from + entry * SQE_BYTES), (char *)self->staging.buf + entry * SQE_BYTES, SQE_BYTES);
+    }
+    memcpy(self->info + self->info_address, &from, sizeof from);
+    uint32_t rc = self->driver(self->device, self->info);
+    if (rc) Py_DECREF(next);
+    else set_slot(held[MAPPED], self->tail, next);
+    return rc;
+}
+
+/* Whether an entry among the next ones asks the hardware to publish the head of the queue. */
+static inline int publishes(const Send *self, uint64_t allocations) {
+    return self->publishes && allocations % self->publishes + self->entries >= self->publishes;
+}
+
+static PyObject *broken_off(Send *self, PyObject *carry) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *repaired = PyObject_CallOneArg(self->held[REPAIR], carry);
+    if (!repaired) {
+        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+        return NULL;
+    }
+    Py_DECREF(repaired);
+    PyErr_Restore(type, value, trace);
+    return NULL;
+}
+
+/* Send: the count behind the task as a new reference; NULL with an exception, or without one where nothing was done and
+   the Python function is right. `late` is the object that a value is made of under the lock. */
+static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, PyObject *carry) {
+    PyObject **held = self->held, *ring = held[RING], *pair = NULL, *next = NULL, *counter = NULL, *old[4];
+    uint8_t row[2 * SQE_BYTES];
+    int olds = 0, entries = self->entries;
+    uint64_t submitted, limit, count;
+
+    memcpy(row, self->row, sizeof row);
+    if (held[VALUE_OF] == Py_None)
+        for (const Word *word = self->word; word < self->word + self->words; word++)
+            if (word->source != NUMBER && !put(row, word, values[word->source])) return NULL;
+    if (self->carries == FINISHED && carry != Py_None && !(pair = PyTuple_New(2))) return broken_off(self, carry);
+    if (!lock_try((Lock *)held[LOCK])) goto other;
+    if (SLOT(held[EPOCH], self->blocked) != Py_False
+        || (held[EPOCH_2] != Py_None && SLOT(held[EPOCH_2], self->blocked) != Py_False)
+        || (held[PROGRAM] != Py_None && SLOT(held[PROGRAM], self->closed) != Py_False)
+        || !read_word(SLOT(ring, self->submitted), &submitted) || !read_word(SLOT(ring, self->limit), &limit)
+        || !read_word(SLOT(ring, self->counter), &count) || submitted + entries > limit
+        || (self->counted ? count + entries >= NO_TASK : publishes(self, count))) {
+        lock_give((Lock *)held[LOCK]);
+        goto other;
+    }
+    uint16_t *numbers = self->numbers.buf;
+    Py_ssize_t position = submitted % self->depth, second = position + 1 == (Py_ssize_t)self->depth ? 0 : position + 1;
+    if (!(next = PyLong_FromUnsignedLongLong(submitted + entries))
+        || !(counter = PyLong_FromUnsignedLongLong(count + entries))) goto failed;
+    if (held[VALUE_OF] != Py_None) {
+        PyObject *made = PyObject_CallOneArg(held[VALUE_OF], late);
+        uint64_t value = 0;
+        int fits = made && read_word(made, &value);
+        for (const Word *word = self->word; fits && word < self->word + self->words; word++)
+            fits = word->source == NUMBER || put(row, word, value);
+        if (made && !fits) PyErr_Format(PyExc_OverflowError, "%R does not fit the word of a task", made);
+        Py_XDECREF(made);
+        if (!fits) goto failed;
+    }
+    for (const Word *word = self->word; word < self->word + self->words; word++) {
+        if (word->source != NUMBER) continue;
+        uint64_t number = count + word->offset / SQE_BYTES;
+        if (!self->counted) {
+            PyObject *serial = PyObject_CallNoArgs(held[SERIAL]);
+            if (!serial) goto failed;
+            int fits = read_word(serial, &number);
+            Py_DECREF(serial);
+            if (!fits) number = UINT64_MAX;
+        }
+        if (!put(row, word, number)) {
+            PyErr_SetString(PyExc_OverflowError, "the number of a task does not fit its word");
+            goto failed;
+        }
+    }
+
+    numbers[position] = (uint16_t)(self->counted ? count : (uint64_t)position);
+    old[olds++] = swap(held[OWNERS], position, held[INFO]);
+    if (entries == 2) {
+        numbers[second] = (uint16_t)(self->counted ? count + 1 : (uint64_t)second);
+        old[olds++] = swap(held[OWNERS], second, held[INFO_2]);
+    }
+    memcpy(self->staging.buf, row, entries * SQE_BYTES);
+    if (self->carries == KEPT) old[olds++] = swap(held[CARRIED], position, carry);
+    if (pair) {
+        PyTuple_SET_ITEM(pair, 0, Py_NewRef(next));
+        PyTuple_SET_ITEM(pair, 1, Py_NewRef(carry));
+        PyObject *done = PyObject_CallOneArg(held[CARRIED], pair);
+        if (!done) goto failed;
+        Py_DECREF(done);
+        Py_CLEAR(pair);
+    }
+    long long rc = ring_driver(self);
+    if (rc > 0) {
+        PyObject *code = PyLong_FromLongLong(rc), *done = code ? PyObject_CallOneArg(held[AGAIN], code) : NULL;
+        Py_XDECREF(code);
+        rc = done ? 0 : -1;
+        Py_XDECREF(done);
+    }
+    if (rc < 0) goto failed;
+    if (self->carries == ARGUMENTS) old[olds++] = swap(held[CARRIED], position, carry);
+    set_slot(ring, self->submitted, Py_NewRef(next));
+    set_slot(ring, self->counter, counter);
+    if (held[HOLDER] != Py_None) set_slot(held[HOLDER], self->end, Py_NewRef(next));
+    lock_give((Lock *)held[LOCK]);
+    while (olds) Py_XDECREF(old[--olds]);
+    if ((submitted + entries) % TICK < (uint64_t)entries) {
+        PyObject *ticked = PyObject_CallNoArgs(self->tick);
+        if (!ticked) Py_CLEAR(next);
+        Py_XDECREF(ticked);
+    }
+    return next;
+
+other:
+    Py_XDECREF(pair);
+    return NULL;
+failed:  /* the repair lets the lock go */
+    broken_off(self, carry);
+    while (olds) Py_XDECREF(old[--olds]);
+    Py_XDECREF(pair), Py_XDECREF(next), Py_XDECREF(counter);
+    return NULL;
+}
+
+static PyObject *answer(const Send *self, PyObject *submitted) {
+    if (!self->falls_back) return submitted;
+    Py_DECREF(submitted);
+    Py_RETURN_NONE;
+}
+
+static PyObject *send_call(Send *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t given = PyVectorcall_NARGS(nargsf), parameters = self->parameters;
+    uint64_t values[MOST_PARAMETERS];
+    if (kwnames || given < parameters || given > parameters + (self->carries != NOTHING)) goto other;
+    if (self->held[VALUE_OF] == Py_None)
+        for (Py_ssize_t n = 0; n < parameters; n++)
+            if (!read_word(args[n], &values[n])) goto other;
+    PyObject *sent = send_core(self, values, parameters ? args[0] : NULL, given > parameters ? args[parameters] : Py_None);
+    if (sent) return answer(self, sent);
+    if (PyErr_Occurred()) return NULL;
+other:
+    return call_slow(self->slow, args, nargsf, kwnames);
+}
+
+static int read_words(Send *self, const char *packed, Py_ssize_t size) {
+    const Py_ssize_t each = sizeof(uint16_t) + 2 + sizeof(uint64_t);
+    if (size % each || size / each > MOST_WORDS) return 0;
+    for (self->words = 0; size; size -= each, packed += each) {
+        Word *word = &self->word[self->words++];
+        memcpy(&word->offset, packed, 2);
+        word->bytes = packed[2], word->source = packed[3];
+        memcpy(&word->bias, packed + 4, 8);
+        if (word->bytes > 8 || word->offset + word->bytes > self->entries * SQE_BYTES) return 0;
+        if (word->source != NUMBER && word->source >= self->parameters) return 0;
+    }
+    return 1;
+}
+
+static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {
+        "slow", "tick", "held", "members", "counted", "entries", "parameters", "carries", "falls_back", "row", "words",
+        "driver", "device", "info", "info_address", "publishes", NULL};
+    PyObject *slow, *tick, *held, *members;
+    int counted, entries, parameters, carries, falls_back;
+    const char *row, *words;
+    Py_ssize_t row_size, words_size, info_address;
+    unsigned long long driver, info, publishes;
+    unsigned int device;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!O!piiipy#y#KIKnK:Send", names, &slow, &tick, &PyTuple_Type, &held,
+                                     &PyTuple_Type, &members, &counted, &entries, &parameters, &carries, &falls_back, &row,
+                                     &row_size, &words, &words_size, &driver, &device, &info, &info_address, &publishes))
+        return NULL;
+    Send *self = (Send *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    Py_ssize_t *offsets[] = {&self->submitted, &self->limit, &self->counter, &self->blocked,
+                             &self->closed, &self->end, &self->base, &self->tail};
+    self->call = (vectorcallfunc)send_call;
+    self->slow = Py_NewRef(slow);
+    self->tick = Py_NewRef(tick);
+    self->counted = counted, self->entries = entries, self->parameters = parameters, self->carries = carries;
+    self->falls_back = falls_back, self->driver = (Driver)(uintptr_t)driver, self->device = device;
+    self->info = (char *)(uintptr_t)info, self->info_address = info_address, self->publishes = publishes;
+    if (PyTuple_GET_SIZE(held) != SEND_HELD || PyTuple_GET_SIZE(members) != 8 || entries < 1 || entries > 2
+        || row_size != entries * SQE_BYTES || parameters > MOST_PARAMETERS || !read_words(self, words, words_size)
+        || !Py_IS_TYPE(PyTuple_GET_ITEM(held, LOCK), &LockType) || !PyList_CheckExact(PyTuple_GET_ITEM(held, OWNERS))
+        || ((carries == ARGUMENTS || carries == KEPT) && !PyList_CheckExact(PyTuple_GET_ITEM(held, CARRIED)))) {
+        PyErr_SetString(PyExc_ValueError, "Send() was given facts that do not belong together");
+        goto failed;
+    }
+    memcpy(self->row, row, row_size);
+    for (int n = 0; n < SEND_HELD; n++) self->held[n] = Py_NewRef(PyTuple_GET_ITEM(held, n));
+    for (int n = 0; n < 8; n++) {
+        PyObject *member = PyTuple_GET_ITEM(members, n);
+        if (member != Py_None && (*offsets[n] = member_offset(member)) < 0) goto failed;
+    }
+    self->depth = PyList_GET_SIZE(self->held[OWNERS]);
+    if (PyObject_GetBuffer(self->held[NUMBERS], &self->numbers, PyBUF_WRITABLE) < 0
+        || PyObject_GetBuffer(self->held[STAGING], &self->staging, PyBUF_WRITABLE) < 0) goto failed;
+    if (self->numbers.len < (Py_ssize_t)self->depth * 2 || self->staging.len < row_size) {
+        PyErr_SetString(PyExc_ValueError, "Send() was given buffers that are too small");
+        goto failed;
+    }
+    return (PyObject *)self;
+failed:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static int send_traverse(Send *self, visitproc visit, void *arg) {
+    Py_VISIT(self->tick);
+    return visit_all(self->slow, self->held, SEND_HELD, visit, arg);
+}
+
+static int send_clear(Send *self) {
+    Py_CLEAR(self->tick);
+    return clear_all(&self->slow, self->held, SEND_HELD);
+}
+
+static void send_dealloc(Send *self) {
+    PyObject_GC_UnTrack(self);
+    if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);
+    if (self->numbers.obj) PyBuffer_Release(&self->numbers);
+    if (self->staging.obj) PyBuffer_Release(&self->staging);
+    send_clear(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+HELD_TYPE(SendType, Send, send, "A prepared send of one or two entries; see runtime.core.submission.compiled.");
+
+/* -- arguments of kernels -------------------------------------------------------------------------------------------- */
+
+static struct { PyTypeObject *type; Py_ssize_t word; } bases[MOST_BASES];  /* buffers, by the slot with their address */
+static PyObject *scalars;  /* NumPy types: where the value stands, how long it is, whether it is a short float */
+
+/* The word of an argument that plainly takes one slot; 0 where the Python function has to look. */
+static inline int argument_word(PyObject *value, uint64_t *word) {
+    PyTypeObject *type = Py_TYPE(value);
+    if (PyLong_CheckExact(value)) return read_word(value, word);
+    for (int n = 0; n < MOST_BASES && bases[n].type; n++)
+        if (type == bases[n].type || PyType_IsSubtype(type, bases[n].type))
+            return read_word(SLOT(value, bases[n].word), word);
+    if (PyBool_Check(value)) return *word = value == Py_True, 1;
+    PyObject *known = PyDict_GetItemWithError(scalars, (PyObject *)type);
+    if (!known) return PyErr_Clear(), 0;
+    const char *facts = PyBytes_AS_STRING(known);
+    *word = 0;
+    memcpy(word, (char *)value + facts[0], facts[1]);
+    /* a NaN of less than 64 bits does not survive struct, so that Python takes another way */
+    uint64_t exponent = facts[2] ? (facts[1] == 4 ? 0x7F800000 : 0x7C00) : 0;
+    return !exponent || (*word & exponent) != exponent;
+}
+
+/* -- a launch with arguments from the host --------------------------------------------------------------------------- */
+
+enum { SEND_OF, FREE, MOVE, REFUSED, LAUNCH_HELD };
+
+typedef uint32_t (*Chained)(void *, int);                               /* halMemcpySumbit */
+typedef uint32_t (*Copied)(uint64_t, uint64_t, uint64_t, uint64_t);      /* drvMemcpy */
+
+typedef struct {
+    HELD_HEAD
+    PyObject *held[LAUNCH_HELD];
+    void *mover;               /* NULL where the driver is a Python function, or the host stores */
+    Py_ssize_t ends, address;  /* offsets of slots of a block */
+    int count, before, bytes, unit, flag;
+    Py_ssize_t copied;         /* bytes that drvMemcpy brings over; 0: a DMA chain has its own */
+    uint64_t image[MOST_ARGUMENTS];  /* the words around the arguments */
+} Launch;
+
+/* Bring a filled block to the device; 0 with an exception. */
+static int move(Launch *self, PyObject *block, uint64_t address, const uint64_t ends[2]) {
+    long long rc = 0;
+    if (self->mover) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = self->copied ? ((Copied)self->mover)(address, self->copied, ends[0], self->copied)
+                          : ((Chained)self->mover)((void *)(uintptr_t)ends[1], self->flag);
+        Py_END_ALLOW_THREADS
+    } else if (self->held[MOVE] != Py_None) {
+        PyObject *done = PyObject_CallOneArg(self->held[MOVE], block);
+        if (!done) return 0;
+        rc = PyLong_AsLongLong(done);
+        Py_DECREF(done);
+    }
+    if (!rc) return 1;
+    if (PyErr_Occurred()) return 0;
+    PyObject *code = PyLong_FromLongLong(rc), *never = code ? PyObject_CallOneArg(self->held[REFUSED], code) : NULL;
+    Py_XDECREF(code);
+    Py_XDECREF(never);
+    return 0;
+}
+
+static PyObject *launch_core(Launch *self, PyObject *const *args, Py_ssize_t given) {
+    PyObject *free = self->held[FREE], *sent;
+    Send *send = (Send *)self->held[SEND_OF];
+    uint64_t words[MOST_ARGUMENTS], ends[2], address;
+    if (given != self->count) goto other;
+    memcpy(words, self->image, self->bytes);
+    for (Py_ssize_t n = 0; n < given; n++)
+        if (!argument_word(args[n], &words[self->before + n])) goto other;
+    Py_ssize_t blocks = PyList_GET_SIZE(free);
+    if (!blocks) goto other;
+    PyObject *block = PyList_GET_ITEM(free, blocks - 1);
+    if (!read_word(SLOT(block, self->address), &address)) goto other;
+    Py_SET_SIZE(free, blocks - 1);  /* the reference is ours now */
+    memcpy(ends, PyBytes_AS_STRING(SLOT(block, self->ends)), sizeof ends);
+    char *to = (char *)(uintptr_t)ends[0];
+    if (self->unit == 1) memcpy(to, words, self->bytes);
+    else
+        for (int at = 0; at < self->bytes; at += STORE_BYTES) memcpy(to + at, (char *)words + at, STORE_BYTES);
+    if (!move(self, block, address, ends)) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyList_Append(free, block);
+        PyErr_Restore(type, value, trace);
+        Py_DECREF(block);
+        return NULL;
+    }
+    sent = send_core(send, &address, NULL, block);
+    if (sent) {
+        Py_DECREF(block);
+        return answer(send, sent);
+    }
+    if (!PyErr_Occurred()) {
+        PyObject *both[] = {SLOT(block, self->address), block};
+        sent = PyObject_Vectorcall(send->slow, both, 2, NULL);
+    }
+    Py_DECREF(block);
+    return sent;
+other:
+    return PyObject_Vectorcall(self->slow, args, given, NULL);
+}
+
+static PyObject *launch_call(Launch *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    if (kwnames) return call_slow(self->slow, args, nargsf, kwnames);
+    return launch_core(self, args, PyVectorcall_NARGS(nargsf));
+}
+
+static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"slow", "held", "members", "mover", "flag", "copied", "count", "before", "image", "unit", NULL};
+    PyObject *slow, *held, *members;
+    unsigned long long mover;
+    int flag, count, before, unit;
+    const char *image;
+    Py_ssize_t size, copied;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!Kiniiy#i:Launch", names, &slow, &PyTuple_Type, &held, &PyTuple_Type,
+                                     &members, &mover, &flag, &copied, &count, &before, &image, &size, &unit)) return NULL;
+    if (PyTuple_GET_SIZE(held) != LAUNCH_HELD || PyTuple_GET_SIZE(members) != 2 || size > (Py_ssize_t)sizeof(uint64_t[MOST_ARGUMENTS])
+        || size % unit || (before + count) * SLOT_BYTES > size || !Py_IS_TYPE(PyTuple_GET_ITEM(held, SEND_OF), &SendType)
+        || !PyList_CheckExact(PyTuple_GET_ITEM(held, FREE))) {
+        PyErr_SetString(PyExc_ValueError, "Launch() was given facts that do not belong together");
+        return NULL;
+    }
+    Launch *self = (Launch *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->call = (vectorcallfunc)launch_call;
+    self->slow = Py_NewRef(slow);
+    for (int n = 0; n < LAUNCH_HELD; n++) self->held[n] = Py_NewRef(PyTuple_GET_ITEM(held, n));
+    self->mover = (void *)(uintptr_t)mover, self->copied = copied, self->count = count, self->before = before, self->bytes = (int)size;
+    self->unit = unit, self->flag = flag;
+    memcpy(self->image, image, size);
+    if ((self->ends = member_offset(PyTuple_GET_ITEM(members, 0))) < 0
+        || (self->address = member_offset(PyTuple_GET_ITEM(members, 1))) < 0) Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+HELD_FUNCTIONS(launch, Launch, LAUNCH_HELD)
+HELD_TYPE(LaunchType, Launch, launch, "A prepared launch with arguments from the host; see runtime.launch.compiled.");
+
+/* -- kernel[blocks](..., stream=stream) ------------------------------------------------------------------------------ */
+
+enum { MOST_KEYS = 16, KERNEL = MOST_KEYS, BLOCKS, GRID_HELD };
+
+typedef struct {
+    HELD_HEAD
+    PyObject *held[GRID_HELD];  /* keys of what a stream has prepared, by the number of arguments; kernel and blocks */
+    PyTypeObject *stream;
+    Py_ssize_t launchers;
+} Grid;
+
+static PyObject *stream_name;
+
+static PyObject *grid_call(Grid *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    Py_ssize_t given = PyVectorcall_NARGS(nargsf);
+    if (!kwnames || PyTuple_GET_SIZE(kwnames) != 1 || PyTuple_GET_ITEM(kwnames, 0) != stream_name || given >= MOST_KEYS
+        || !PyObject_TypeCheck(args[given], self->stream)) goto other;
+    if (!self->held[given] && !(self->held[given] = Py_BuildValue("(OOn)", self->held[KERNEL], self->held[BLOCKS], given)))
+        return NULL;
+    PyObject *prepared = SLOT(args[given], self->launchers), *go = NULL;
+    if (prepared && PyDict_CheckExact(prepared)) go = PyDict_GetItemWithError(prepared, self->held[given]);
+    if (!go) {
+        PyErr_Clear();
+        goto other;
+    }
+    Py_INCREF(go);  /* the launch may be forgotten while it runs */
+    PyObject *done = Py_IS_TYPE(go, &LaunchType) ? launch_core((Launch *)go, args, given)
+                                                 : PyObject_Vectorcall(go, args, given, NULL);
+    Py_DECREF(go);
+    return done;
+other:
+    return call_slow(self->slow, args, nargsf, kwnames);
+}
+
+static PyObject *grid_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"slow", "kernel", "blocks", "launchers", NULL};
+    PyObject *slow, *kernel, *blocks, *member;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO:Grid", names, &slow, &kernel, &blocks, &member)) return NULL;
+    Py_ssize_t launchers = member_offset(member);
+    Grid *self = launchers < 0 ? NULL : (Grid *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->call = (vectorcallfunc)grid_call;
+    self->slow = Py_NewRef(slow);
+    self->held[KERNEL] = Py_NewRef(kernel), self->held[BLOCKS] = Py_NewRef(blocks);
+    self->launchers = launchers, self->stream = PyDescr_TYPE(member);
+    return (PyObject *)self;
+}
+
+HELD_FUNCTIONS(grid, Grid, GRID_HELD)
+HELD_TYPE(GridType, Grid, grid, "What kernel[blocks] returns; see runtime.launch.compiled.");
+
+typedef struct { HELD_HEAD PyObject *held[1]; PyTypeObject *owner; Py_ssize_t grids; } Subscript;
+
+static PyObject *subscript_call(Subscript *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    if (kwnames || PyVectorcall_NARGS(nargsf) != 2 || !PyLong_CheckExact(args[1])
+        || !PyObject_TypeCheck(args[0], self->owner)) goto other;
+    PyObject *grids = SLOT(args[0], self->grids), *weak = NULL, *grid = NULL;
+    if (grids && PyDict_CheckExact(grids)) weak = PyDict_GetItemWithError(grids, args[1]);
+    if (!weak) {
+        PyErr_Clear();
+        goto other;
+    }
+#if PY_VERSION_HEX >= 0x030D0000
+    if (PyWeakref_GetRef(weak, &grid) < 0) return NULL;
+#else
+    grid = PyWeakref_GET_OBJECT(weak);
+    grid = grid == Py_None ? NULL : Py_NewRef(grid);
+#endif
+    if (grid) return grid;
+other:
+    return call_slow(self->slow, args, nargsf, kwnames);
+}
+
+static PyObject *subscript_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type)) {
+    return object ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+
+static PyObject *subscript_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"slow", "grids", NULL};
+    PyObject *slow, *member;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Subscript", names, &slow, &member)) return NULL;
+    Py_ssize_t grids = member_offset(member);
+    Subscript *self = grids < 0 ? NULL : (Subscript *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->call = (vectorcallfunc)subscript_call;
+    self->slow = Py_NewRef(slow);
+    self->owner = PyDescr_TYPE(member), self->grids = grids;
+    return (PyObject *)self;
+}
+
+HELD_FUNCTIONS(subscript, Subscript, 1)
+HELD_TYPE(SubscriptType, Subscript, subscript, "Kernel.__getitem__ of a number of blocks that was asked for before.");
+
+/* -- the module ------------------------------------------------------------------------------------------------------ */
+
+static PyObject *buffers(PyObject *Py_UNUSED(module), PyObject *members) {
+    if (PyTuple_GET_SIZE(members) > MOST_BASES) return PyErr_Format(PyExc_ValueError, "at most %d kinds", MOST_BASES);
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(members); n++) {
+        PyObject *member = PyTuple_GET_ITEM(members, n);
+        if ((bases[n].word = member_offset(member)) < 0) return NULL;
+        bases[n].type = (PyTypeObject *)Py_NewRef(PyDescr_TYPE(member));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"buffers", buffers, METH_VARARGS, "Name the slots, one per class of buffers, with the word that a launch gets."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, .m_name = "_send", .m_doc = "Prepared sends, compiled.", .m_size = -1, .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__send(void) {
+    SubscriptType.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
+    SubscriptType.tp_descr_get = subscript_get;
+    PyTypeObject *types[] = {&LockType, &SendType, &LaunchType, &GridType, &SubscriptType};
+    PyObject *made = PyModule_Create(&module);
+    if (!made || !(scalars = PyDict_New()) || !(stream_name = PyUnicode_InternFromString("stream"))) goto failed;
+    for (size_t n = 0; n < sizeof types / sizeof *types; n++)
+        if (PyModule_AddType(made, types[n]) < 0) goto failed;
+    if (PyModule_AddIntConstant(made, "REVISION", REVISION) == 0
+        && PyModule_AddObjectRef(made, "scalars", scalars) == 0) return made;
+failed:
+    Py_XDECREF(made);
+    return NULL;
+}

@@ -8,7 +8,7 @@ PY     := $(VENV)/bin/python
 # Tests start hundreds of interpreters: each would compile all packages anew where the environment forbids to keep that.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint ruff mypy pytest schedules docs docs-if-possible bench soak soak-stress soak-fuzz \
+.PHONY: help demo test lint ruff mypy pytest compiled schedules docs docs-if-possible bench soak soak-stress soak-fuzz \
 	soak-sweeps-direct soak-sweeps-abi soak-machines soak-schedules soak-orders test-browser test-triton clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
@@ -28,10 +28,17 @@ demo: $(VENV)/.ready
 	$(VENV)/bin/npuhal demo
 
 test: ruff
-	@$(MAKE) --no-print-directory -j3 mypy schedules pytest
+	@$(MAKE) --no-print-directory -j4 mypy schedules compiled pytest
 
+# All tests with the Python functions, which are the reference; what sends and launches once more with the compiled ones.
 pytest: $(VENV)/.ready
-	$(PY) -m pytest tests -m "not soak" -n $(JOBS)
+	NPUHAL_COMPILED=0 $(PY) -m pytest tests -m "not soak" -n $(JOBS)
+
+compiled: $(VENV)/.ready
+	@$(PY) -c 'from runtime.core.submission.compiled import extension, told; print("sends:", told()); exit(not extension)' \
+		|| { echo "compiled sends skipped"; exit 0; } && $(PY) -m pytest tests/unit/runtime/core/submission \
+		tests/unit/runtime/launch/test_launcher.py tests/contract/test_kernels.py tests/contract/test_streams.py \
+		tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
 
 schedules: $(VENV)/.ready
 	$(PY) -m pytest tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \

@@ -123,6 +123,7 @@ def _stated(value: object) -> str:
 
 def _machine(url: str | None, as_json: bool, out: Output) -> None:
     import npuhal
+    from runtime.core.submission import compiled
 
     hal = npuhal.open_hal(url)
     try:
@@ -131,11 +132,12 @@ def _machine(url: str | None, as_json: bool, out: Output) -> None:
     finally:
         hal.close()
     if as_json:
-        out.json(told)
+        out.json({**told, "sends": compiled.told()})
         return
     devices, limits = told.pop("devices"), told.pop("limits")
     told.pop("door")  # the former name of the backend, for scripts
     facts = [(name.replace("_", " "), value) for name, value in told.items()]
+    facts.append(("sends", compiled.told()))
     facts += [(f"limit: {name.replace('_', ' ')}", value) for name, value in limits.items()]
     out.table(("machine", ""), facts)
     for columns in (_IDENTITY_COLUMNS, _USE_COLUMNS) if devices else ():

@@ -43,9 +43,9 @@ def launch(
     """
     words = len(frame.before) + count + len(frame.behind)
     padded = -(-words * SLOT_BYTES // unit) * unit
-    if sends.extension is None or not isinstance(send, sends.extension.Send) or frame.lead or padded > _MOST_WORDS * SLOT_BYTES or (
-        stream.tracer is not None or pool.way not in ("dma", "bar", "copy")
-    ):
+    if sends.extension is None or not isinstance(send, sends.extension.Send) or frame.lead or stream.tracer is not None:
+        return slow
+    if padded > _MOST_WORDS * SLOT_BYTES or pool.way not in ("dma", "bar", "copy"):
         return slow
     mover, move = _movers(stream, pool, size)
     _, refused = dma_of(stream, size) if pool.way == "dma" else copy_of(stream, size)

@@ -30,7 +30,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what a build reads, so that nothing is written into the checkout and nobody edits it meanwhile."""
     target = tmp_path_factory.mktemp("source")
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, target / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, target / package, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, target)
     return target
@@ -38,12 +38,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built without the network."""
+    """The pure wheel, built without the network."""
     folder = tmp_path_factory.mktemp("wheel")
     command = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
-    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", *command], env={**os.environ, "NPUHAL_PURE": "1"}, capture_output=True, text=True,
+        timeout=110, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (built,) = folder.glob("*.whl")
+    assert built.name.endswith("-py3-none-any.whl")
     return built
 
 

@@ -136,19 +136,23 @@ def _pairing_cells(pairing: Pairing) -> tuple[str, ...]:
 
 
 def _object(measured: Row | Pairing) -> dict[str, Any]:
-    """Return a row for JSON, which has no infinity; `backend` is what `backend` was called."""
+    """Return a row for JSON, which has no infinity; `door` is what `backend` was called."""
     values = {name: None if value == math.inf else value for name, value in asdict(measured).items()}
     return values | {"door": measured.backend}
 
 
 def _show(found: list[Row], out: Output, *, as_json: bool) -> None:
+    from runtime.core.submission import compiled
+
     if as_json:
-        out.json([_object(measured) | {"met": measured.met} for measured in found])
+        sends = "python" if compiled.extension is None else "compiled"
+        out.json([_object(measured) | {"met": measured.met, "sends": sends} for measured in found])
         return
     out.table(
         ("operation", "chip", "backend", "per call, ns", "spread", "x calibration", "target", "vendor ns (elsewhere)"),
         [_cells(measured) for measured in found],
     )
+    out.line(f"sends: {compiled.told()}")
 
 
 def _cells(measured: Row) -> tuple[str, ...]:

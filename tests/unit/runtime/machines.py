@@ -9,6 +9,7 @@ import pytest
 
 from runtime.api import Device, Kernel, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
+from runtime.core.submission import compiled
 
 V100, V200 = "ascend910b1", "ascend950pr_9599"
 CHIPS = (V100, V200)
@@ -29,6 +30,12 @@ def open_machine() -> Iterator[OpenMachine]:
     yield start
     for machine in opened:
         machine.close(force=True)
+
+
+@pytest.fixture
+def python_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prepare sends as Python functions, for tests that look at these; what was prepared before stays as it is."""
+    monkeypatch.setattr(compiled, "extension", None)
 
 
 @pytest.fixture(params=CHIPS)

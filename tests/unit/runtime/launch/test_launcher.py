@@ -242,6 +242,7 @@ HOT = ("launch", "try_send", "by_dma", "by_copy")
 HEAVY = ("trac", "log", "tenacity", "retry", "contextlib", "dataclass", "warn", "perf_counter", "enum")
 
 
+@pytest.mark.usefixtures("python_sends")
 def test_the_plain_launcher_has_no_sight_of_tools(device: Device, stream: Stream, make_kernel: MakeKernel) -> None:
     kernel = make_kernel("lean")
     for launcher in (kernel.bind(stream, 1), kernel.bind_device_arguments(stream, 1)):

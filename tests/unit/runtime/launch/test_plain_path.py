@@ -18,6 +18,7 @@ PAGE = (ROOT / "docs" / "internals" / "launch.md").read_text(encoding="utf-8")
 MOST_FILES = 9
 
 
+@pytest.mark.usefixtures("python_sends")
 @pytest.mark.parametrize("url", ["null://ascend910b3", "null://ascend950"])
 def test_a_prepared_launch_opens_few_files(url: str, open_machine: OpenMachine) -> None:
     device = open_machine(url).device(0)

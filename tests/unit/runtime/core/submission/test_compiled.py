@@ -8,7 +8,6 @@ import gc
 import struct
 import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -45,7 +44,12 @@ class Side:
         self.kinds: set[str] = set()
         self._drivers: list[Any] = []
         held = NullApi.raw_held
-        NullApi.raw_held = lambda api, name: self._driver(held(api, name)) if name == "halSqTaskSend" else held(api, name)
+
+
+        def raw_held(api: NullApi, name: str) -> Any:
+            return self._driver(held(api, name)) if name == "halSqTaskSend" else held(api, name)
+
+        NullApi.raw_held = raw_held
         extension = compiled.extension
         compiled.extension = extension if compiled_sends else None
         try:
@@ -93,7 +97,8 @@ class Side:
         a, b, x, y = (self.buffers[(value + n) % 8] for n in range(4))
         rows: list[tuple[Any, ...]] = [
             (a, b, x, y), (a, b, value, np.float32(0.5)), (a, value, value * value, True), (a, b, -value, y),
-            (a, np.float32("nan"), np.int8(-3), np.uint64(value)), (a, b, x), (np.bool_(True), np.float16(2), 1 << 64, y),
+            (a, np.float32("nan"), np.int8(-3), np.uint64(value)), (a, b, x),
+            (np.bool_(True), np.float16(2), 1 << 64, y),
             (a, b"12345678", x, y), (a.view(64), None, x, y), (np.float64("inf"), np.int32(-value), np.int16(9), a),
         ]  # fmt: skip
         steps: list[Callable[[], object]] = [
@@ -127,7 +132,8 @@ class Side:
             found.append((
                 ring.submitted, ring.reclaimed, ring.limit, getattr(ring, "next_id", 0), getattr(ring, "flips", 0),
                 getattr(ring, "allocations", 0), list(getattr(ring, "ids", ()) or ring.firsts),
-                [str(owner) for owner in ring.owners], [block and block.address - self.base for block in ring.arguments],
+                [str(owner) for owner in ring.owners], [block and block.address - self.base
+                                                   for block in ring.arguments],
                 [end for end, _ in ring.completion_callbacks], [kept is not None for kept in ring.kept or ()],
             ))  # fmt: skip
         pools = self.device.arguments.pools
@@ -185,14 +191,16 @@ def test_the_driver_gets_the_same_bytes(sides: tuple[Side, Side], program: list[
     compare(sides, program)
 
 
+def kinds(side: Side) -> set[str]:
+    return {type(send).__name__ for stream in side.streams for kept in (stream.launchers, stream.sends)
+            for send in kept.values()}  # fmt: skip
+
+
 def test_what_is_compared_is_compiled(sides: tuple[Side, Side]) -> None:
     fast, slow = sides
-    kinds = {type(send).__name__ for stream in fast.streams for send in (*stream.launchers.values(),
-                                                                        *stream.sends.values())}  # fmt: skip
-    assert {"Send", "Grid"} <= kinds
-    assert ("Launch" in kinds) is (fast.device.arguments.way != "ub")
-    assert {type(send).__name__ for stream in slow.streams for send in (*stream.launchers.values(),
-                                                                        *stream.sends.values())} == {"function"}  # fmt: skip
+    assert {"Send", "Grid"} <= kinds(fast)
+    assert ("Launch" in kinds(fast)) is (fast.device.arguments.way != "ub")
+    assert kinds(slow) == {"function"}
 
 
 @pytest.mark.soak
@@ -200,3 +208,147 @@ def test_a_million_tasks_are_the_same(sides: tuple[Side, Side]) -> None:
     drawn = np.random.default_rng(1)
     for _ in range(1200):
         compare(sides, [(int(kind), int(value)) for kind, value in drawn.integers((0, 0), (25, 41), (200, 2))])
+
+
+# -- the lock, and what may happen around a send ----------------------------------------------------------------------
+
+
+def in_thread(call: Callable[[], Any]) -> Any:
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(call()))
+    thread.start()
+    thread.join(10)
+    return answers[0]
+
+
+def refused(lock: Any) -> bool:
+    with pytest.raises(RuntimeError, match="does not hold"):
+        lock.release()
+    return True
+
+
+def test_the_lock_is_its_owners() -> None:
+    lock = compiled.stream_lock()
+    with lock, lock:
+        assert in_thread(lambda: lock.acquire(blocking=False)) is False
+        assert in_thread(lambda: refused(lock)) is True
+    assert in_thread(lambda: lock.acquire(False) and lock.release() is None) is True
+    assert refused(lock)
+
+
+@pytest.fixture
+def null(open_machine: OpenMachine) -> Runtime:
+    """A machine that accepts everything."""
+    return open_machine(f"null://{V100}")
+
+
+def one_argument(runtime: Runtime) -> tuple[Any, Kernel]:
+    device = runtime.device(0)
+    return device.create_stream(), device.load(minimal_kernel("k", 1)).only
+
+
+def test_a_launch_waits_for_the_lock_of_another_thread(null: Runtime) -> None:
+    stream, kernel = one_argument(null)
+    launch = kernel.bind(stream, 1)
+    launch(1)
+    held, waiting = threading.Event(), threading.Event()
+
+    def hold() -> int:
+        with stream.lock:
+            held.set()
+            waiting.wait(10)
+            return int(stream.ring.submitted)
+
+    answers: list[int] = []
+    thread = threading.Thread(target=lambda: answers.append(hold()))
+    thread.start()
+    held.wait(10)
+    launcher = threading.Thread(target=launch, args=(2,))
+    launcher.start()
+    launcher.join(0.02)  # it must not be done by then
+    assert launcher.is_alive()
+    waiting.set()
+    thread.join(10)
+    launcher.join(10)
+    assert (answers, stream.ring.submitted) == ([1], 2)
+
+
+def test_threads_share_a_stream(null: Runtime) -> None:
+    stream, kernel = one_argument(null)
+    launch, at = kernel.bind(stream, 1), kernel.bind_device_arguments(stream, 1)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda: [(launch(1), at(64)) for _ in range(500)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(before)
+    stream.synchronize()
+    assert stream.ring.submitted == stream.ring.reclaimed == 4 * 500 * 2
+
+
+class Dropped:
+    """Asks, when it is dropped, whether another thread can take a lock."""
+
+    def __init__(self, lock: Any, answers: list[bool]) -> None:
+        self.lock, self.answers = lock, answers
+
+    def __del__(self) -> None:
+        self.answers.append(in_thread(lambda: self.lock.acquire(False) and self.lock.release() is None))
+
+
+def test_what_is_dropped_is_dropped_when_the_lock_is_free(null: Runtime) -> None:
+    stream, kernel = one_argument(null)
+    launch = kernel.bind(stream, 1)
+    answers: list[bool] = []
+    for column in (stream.ring.owners, stream.ring.arguments):
+        column[stream.ring.tail] = Dropped(stream.lock, answers)
+        launch(1)
+    assert answers == [True, True]
+
+
+def test_a_driver_that_raises_leaves_nothing(open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, kernel = one_argument(open_machine(f"fake://{V200}"))
+    buffer = stream.device.alloc(64)
+    stream.device.hal.fake.attach(kernel.code, lambda context: None)
+
+    def broken(*_: Any) -> int:
+        raise KeyError("broken")
+
+    with monkeypatch.context() as breaking:
+        breaking.setattr(stream.senders[1], "send", broken)
+        launch = kernel.bind(stream, 1)
+        free = len(stream.device.arguments.pools[0].free)
+        with pytest.raises(KeyError, match="broken"):
+            launch(buffer)
+    assert len(stream.device.arguments.pools[0].free) == free
+    assert stream.ring.pending == 0
+    assert in_thread(lambda: stream.lock.acquire(False) and stream.lock.release() is None) is True
+    kernel.bind(stream, 1)(buffer)
+    stream.synchronize()
+
+
+def test_cycles_through_a_compiled_launch_are_collected(open_machine: OpenMachine) -> None:
+    runtime = open_machine(f"null://{V100}")
+    stream, kernel = one_argument(runtime)
+    kernel[2](1, stream=stream)
+    launch = kernel.bind(stream, 1)
+    gone = weakref.ref(launch)
+    stream.launchers["cycle"] = launch
+    stream.close()
+    del stream, launch
+    gc.collect()
+    assert gone() is None
+
+
+def test_facts_that_do_not_belong_together_are_refused(null: Runtime) -> None:
+    extension: Any = compiled.extension
+    with pytest.raises(TypeError, match="member of __slots__"):
+        extension.Subscript(len, 1)
+    with pytest.raises(TypeError, match="no arguments"):
+        extension.Lock(1)
+    with pytest.raises(ValueError, match="do not belong together"):
+        extension.Launch(len, (None,) * 4, (None,) * 2, mover=0, flag=0, copied=0, count=1, before=0, image=b"", unit=1)

@@ -22,6 +22,7 @@ MACHINES = (f"{V100}?swsq=0&seed=1", f"{V100}?swsq=1&seed=1", f"{V200}?swsq=0&se
             f"{V200}?swsq=0&args=ub&seed=1", f"{V200}?swsq=1&args=ub&seed=1")  # fmt: skip
 
 
+@pytest.mark.usefixtures("python_sends")
 def test_tracebacks_and_debuggers_show_the_text(
     stream: Stream, make_kernel: MakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,6 +40,7 @@ def test_tracebacks_and_debuggers_show_the_text(
     assert launch.__code__.co_filename.startswith("<runtime/core/submission/prepared.py: ")
 
 
+@pytest.mark.usefixtures("python_sends")
 def test_a_shape_is_compiled_once(stream: Stream, make_kernel: MakeKernel) -> None:
     kernel = make_kernel("once")
     first, second = (kernel.bind_device_arguments(stream, blocks) for blocks in (1, 2))

@@ -119,7 +119,7 @@ test-triton:
 	$(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' && \
 	$(TRITON_VENV)/bin/python -m pytest tests/triton -rs
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml setup.py runtime/core/submission/_send.c
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "npuhal needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip

@@ -27,6 +27,7 @@ from runtime.launch.argument_check import check_slots, note_short_block
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
+from runtime.launch.protocols import BoundLaunch, DeviceLaunch, Launch, named
 
 if TYPE_CHECKING:
     from runtime.launch.block import HostBlock
@@ -54,7 +55,7 @@ class Kernel(NotCopied):
     def __init__(self, program: Program, content: Content, binary: BinaryKernel) -> None:
         self.program, self.content, self.binary = program, content, binary
         self.name = binary.name
-        self._grids: dict[int, weakref.ref[Callable[..., None]]] = {}
+        self._grids: dict[int, weakref.ref[Launch]] = {}
         """What subscripts have returned, by the number of blocks."""
         self.address = program.address + binary.offset1
 
@@ -115,7 +116,7 @@ class Kernel(NotCopied):
         """The number by which the kernel is found besides its name, or None."""
         return self.binary.key if self.binary.in_table else None
 
-    def __getitem__(self, blocks: int) -> Callable[..., None]:
+    def __getitem__(self, blocks: int) -> Launch:
         """Return a function that launches on `blocks` cores: `kernel[8](x, y, n, stream=s)`."""
         try:
             launch = self._grids[blocks]()
@@ -125,7 +126,7 @@ class Kernel(NotCopied):
             return launch
         return self._grid(blocks)
 
-    def _grid(self, blocks: int) -> Callable[..., None]:
+    def _grid(self, blocks: int) -> Launch:
         """Make what a subscript returns.
 
         Only a weak reference is kept of it, because a kernel that holds what holds the kernel would end only with the
@@ -145,7 +146,8 @@ class Kernel(NotCopied):
         blocks = self._check_blocks(blocks, least=0)  # 0 may be allowed by the options
         if len(self._grids) >= _MOST_PREPARED:
             self._grids.clear()
-        made = compiled.grid(launch, self, blocks)
+        launch.__qualname__ = f"{self.name}[{blocks}]"  # its repr
+        made: Launch = compiled.grid(launch, self, blocks)
         self._grids[blocks] = weakref.ref(made)
         return made
 
@@ -189,13 +191,13 @@ class Kernel(NotCopied):
         return launch
 
     def bind(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN, *,
-             count: int | None = None) -> Callable[..., None]:
+             count: int | None = None) -> BoundLaunch:
         """Prepare launches in one stream: the SQE is encoded once and only patched from then on.
 
         Args:
             count: number of arguments; the kernel's own count by default.
         """
-        return self._bound(stream, blocks, options, self._count(count))
+        return named(self._bound(stream, blocks, options, self._count(count)), self, blocks, stream)
 
     def _bound(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
         """Return a launcher for so many values; whether they are as many slots as the kernel takes is up to it."""
@@ -208,12 +210,12 @@ class Kernel(NotCopied):
             launch = make_launcher(self, stream, self.task(blocks, options), count)
         return self._led(launch, stream, options)
 
-    def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN,
-                              ) -> Callable[[int], None]:
+    def bind_device_arguments(self, stream: Stream, blocks: int, options: LaunchOptions = PLAIN) -> DeviceLaunch:
         """Prepare launches whose argument block is in device memory already: the function takes its address."""
         blocks = self._check_blocks(blocks)
         self.check_stream(stream)
-        return self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
+        launch = self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
+        return named(launch, self, blocks, stream)
 
     def launch_at(self, stream: Stream, blocks: int, address: int, size: int, options: LaunchOptions = PLAIN) -> None:
         """Launch with `size` bytes of arguments that lie on the device; `blocks` is not checked."""

@@ -100,6 +100,12 @@ class Tracing:
         if self.path is not None:
             self.write(self.path)
 
+    def __repr__(self) -> str:
+        if self._made is not None:
+            return repr(self._made).replace("<Trace", "<Tracing", 1)
+        state = "being made" if self._watching else "not begun"
+        return f"<Tracing {state}{f', for {str(self.path)!r}' if self.path else ''}>"
+
     def _collect(self, watch: Watch) -> Trace:
         lanes, numbers = watch.lanes()
         changes = () if self._journal is None else tuple(self._journal.changes)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuhal.records import dataclass, field
+from npuhal.words import count
 from runtime.launch.task_records import CAPTURED, PROGRAM, REST, SEND, WAIT, Kept, Lane, Sent, Span, Waited
 from runtime.trace.device import Executed, Replay, add_log, add_time_stamps, machine_of
 from runtime.trace.memory import MemoryLane, lanes_of
@@ -113,7 +114,7 @@ class Track(NamedTuple):
     unseen: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """Everything that was seen.
 
@@ -133,6 +134,10 @@ class Trace:
     clock: str
     memory: tuple[MemoryLane, ...] = ()
     threads: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        launches, tasks = count(len(self.launches), "launch", "launches"), count(len(self.tasks), "task")
+        return f"<Trace of {self.chip}: {launches}, {tasks}, {count(len(self.tracks), 'stream')}>"
 
     @property
     def launches(self) -> list[Task]:

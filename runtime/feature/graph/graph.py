@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
+from npuhal.words import count
 from runtime import errors
 from runtime.core.device import teardown
 from runtime.errors.arguments import check_instance, several, whole, whole_or_none
@@ -201,7 +202,7 @@ class Graph(Model):
 
     def __repr__(self) -> str:
         name = f"{self.name!r} " if self.name else ""
-        state = "closed" if self.closed else f"{len(self.nodes)} nodes"
+        state = "closed" if self.closed else count(len(self.nodes), "node")
         return f"<Graph {name}{state}>"
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import MemcpyAsync, Memset
 from npuhal.records import replace
+from npuhal.words import count
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.prepared import sends_plainly
 from runtime.core.submission.ring import TaskInfo
@@ -105,6 +106,9 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self._steps)
+
+    def __repr__(self) -> str:
+        return f"<Batch of {count(len(self._steps), 'task')} for {self._stream!r}>"
 
     # -- what is noted ---------------------------------------------------------------------------------------------
 

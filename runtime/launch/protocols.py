@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.launch.options import PLAIN, LaunchOptions
@@ -40,6 +41,6 @@ class DeviceLaunch(Protocol):
 
 def named(launch: Callable[..., None], kernel: Kernel, blocks: int, stream: Stream) -> Callable[..., None]:
     """Return a prepared function whose repr says what it launches: `<function add[8] on <Stream 'copies' ...> ...>`."""
-    if getattr(launch, "__closure__", None):  # made for this launch alone
+    if isinstance(launch, FunctionType) and launch.__closure__:  # made for this launch alone, and not compiled
         launch.__qualname__ = f"{kernel.name}[{blocks}] on {stream!r}"
     return launch

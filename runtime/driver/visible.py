@@ -17,6 +17,7 @@ from typing import Any, Final
 from npuhal.records import dataclass
 from npuhal.words import natural
 from runtime import errors
+from runtime.errors.misuse import advise
 
 __all__ = ["STRICT", "VARIABLE", "MaskState", "VisibleDevices", "check", "no_such_device", "read_mask", "unusable_mask"]
 
@@ -100,7 +101,7 @@ def _leading_number(word: str) -> int | None:
 
 
 def check(seen: VisibleDevices, device_count: int, *, strict: bool) -> None:
-    """Say that only a part of the mask is used: once in the log, or as an error.
+    """Say that only a part of the mask is used: a warning, or an error.
 
     Raises:
         DeviceUnavailable 207004: `strict`, and the mask is not used as it stands (EE2002).
@@ -108,7 +109,7 @@ def check(seen: VisibleDevices, device_count: int, *, strict: bool) -> None:
     if strict and seen.mask and not (seen.usable and not seen.stopped_at):
         raise unusable_mask(seen, device_count)
     if seen.usable and seen.stopped_at:
-        _LOG.warning("%s", _what_is_used(seen))
+        advise(_LOG, _what_is_used(seen))
 
 
 def _what_is_used(seen: VisibleDevices) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuhal.words import count
 from runtime import errors
+from runtime.errors.misuse import advise
 from runtime.launch.args import SLOT_BYTES, all_slots
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ def check_slots(kernel: Kernel, slots: int, arguments: Sequence[Any] = ()) -> No
 
 
 def note_short_block(kernel: Kernel, size: int) -> None:
-    """Tell the log of a block of arguments that is too short for a kernel, which then reads what lies behind it.
+    """Warn of a block of arguments that is too short for a kernel, which then reads what lies behind it.
 
-    The C API takes such blocks, as the vendor's runtime does.
+    The C API and pyACL take such blocks, as the vendor's runtime does.
     """
     own = kernel.argument_count
     if own is not None and size < own * SLOT_BYTES:
-        _LOG.warning("kernel %s takes %d arguments, %d bytes of them; it is launched with a block of %d bytes",
-                     kernel.name, own, own * SLOT_BYTES, size)
+        advise(_LOG, f"kernel {kernel.name} takes {count(own, 'argument')}, {own * SLOT_BYTES} bytes of them; it is "
+               f"launched with a block of {count(size, 'byte')} and finds what lies behind it in the others' place")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from chips.binary import Program
 from chips.binary.cores import core_of_chip
 from runtime import errors
+from runtime.errors.misuse import advise
 
 if TYPE_CHECKING:
     from chips import Chip
@@ -41,8 +42,8 @@ def warn_of_core(content: Content, chip: Chip, name: str) -> None:
     """Warn of a binary for another core, which is taken."""
     core = foreign_core(content, chip)
     if core is not None:
-        _LOG.warning("%s; it is loaded, and each launch of it will fail: compile it for %s", _what(core, chip, name),
-                     chip.soc)
+        advise(_LOG, f"{_what(core, chip, name)}; it is loaded, and each launch of it will fail: compile it for "
+               f"{chip.soc}")
 
 
 def _what(core: Core, chip: Chip, name: str) -> str:

@@ -246,6 +246,7 @@ class Kernel(NotCopied):
     def launch_simt(self, stream: Stream, blocks: int, block: HostBlock, offset: int, options: LaunchOptions) -> None:
         """Launch with a block of arguments that begins, `offset` bytes long, with what SIMT code wants to know."""
         self.check_stream(stream)
+        note_short_block(self, len(block.data) - offset)
         task = replace(self.task(blocks, options), simt_args_offset=offset)
         self._led(make_block_launcher(self, stream, task, len(block.data)), stream, options)(block)
 

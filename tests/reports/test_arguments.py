@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import struct
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,9 @@ import pytest
 from runtime import errors
 from runtime.api import Device, Kernel, Stream
 from runtime.cli.sample import minimal_kernel
+from runtime.errors.misuse import MisuseWarning
 from runtime.launch.block import HostBlock
+from tests.reports.calls import Caller
 from tests.unit.runtime.machines import OpenMachine
 
 URLS = ["fake://ascend910b3", "fake://ascend950", "fake-abi://ascend910b3", "fake-abi://ascend950"]
@@ -134,13 +139,45 @@ def test_a_structure_may_be_the_last_argument(bench: Bench) -> None:
         assert bench.finish() == [(1, 2, 3)]
 
 
-def test_a_block_that_is_too_short_is_told_to_the_log(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_block_that_is_too_short_is_warned_of(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """Blocks of the caller's, as the C API launches them: the vendor's runtime takes any."""
     for size, lines in ((24, 0), (32, 0), (16, 1)):
         caplog.clear()
-        bench.kernel.launch_block(bench.stream, 2, HostBlock(struct.pack("<3Q", 1, 2, 3).ljust(size, b"\0")[:size]))
+        block = HostBlock(struct.pack("<3Q", 1, 2, 3).ljust(size, b"\0")[:size])
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            bench.kernel.launch_block(bench.stream, 2, block)
         assert bench.finish()[0][:2] == (1, 2)
         assert sum("takes 3 arguments, 24 bytes of them" in line for line in caplog.messages) == lines
+        assert [each.filename for each in seen if each.category is MisuseWarning] == [__file__] * lines
+
+
+@pytest.mark.parametrize("soc", ["ascend910b3", "ascend950"])
+def test_every_way_into_c_takes_a_short_block_and_warns_at_the_callers_line(soc: str) -> None:
+    """As the vendor's runtime does: 0, and what lies behind the block is in the place of the others."""
+    acl, image, seen = Caller(f"fake://{soc}"), minimal_kernel("three", 3), list[tuple[int, ...]]()
+    with contextlib.closing(acl.acl):
+        assert acl.aclrtSetDevice(deviceId=0) == 0
+        code = acl.acl.runtime.device(0).load(image).only.code  # type: ignore[attr-defined]
+        acl.fake.attach(code, lambda context: seen.append((context.args[0], context.args[1])), name="three", grid=True)
+        binary = acl.make("aclrtBinaryLoadFromData", "binHandle", data=image, length=len(image), options=0)
+        function = acl.make("aclrtBinaryGetFunction", "funcHandle", binHandle=binary, kernelName="three")
+        stream, memory = acl.make("aclrtCreateStream", "stream"), acl.make("aclrtMalloc", "devPtr", size=64, policy=0)
+        words, short = struct.pack("<3Q", 1, 2, 3), 16
+        assert acl.aclrtMemcpy(dst=memory, destMax=64, src=words, count=24, kind=1) == 0
+        launch = {"funcHandle": function, "numBlocks": 1, "stream": stream}
+        there = {"argsData": memory, "argsSize": short}
+        for name, given in (
+            ("aclrtLaunchKernelWithHostArgs",
+             {"cfg": 0, "hostArgs": words, "argsSize": short, "placeHolderArray": 0, "placeHolderNum": 0}),
+            ("aclrtLaunchKernel", there), ("aclrtLaunchKernelV2", {**there, "argsSize": 8, "cfg": 0}),
+        ):
+            with pytest.warns(MisuseWarning, match="three takes 3 arguments, 24 bytes of them") as told:
+                assert getattr(acl, name)(**launch, **given) == 0, acl.text
+            (only,) = told
+            assert Path(only.filename).parent.parent.name == "tests", "the caller's line, not the package's"
+        assert acl.aclrtSynchronizeStream(stream=stream) == 0
+        assert seen == [(1, 2)] * 3
 
 
 def test_buffers_of_ctypes_and_memoryviews_count_by_their_bytes(bench: Bench) -> None:

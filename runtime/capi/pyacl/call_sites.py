@@ -6,10 +6,10 @@ import ast
 import bisect
 import dis
 import linecache
-import sys
-import warnings
 from functools import lru_cache
 from types import CodeType, FrameType
+
+from runtime.errors import misuse
 
 _PACKAGE = __name__.rpartition(".")[0]
 _REACH = 40
@@ -18,10 +18,7 @@ _REACH = 40
 
 def caller() -> FrameType:
     """Return the frame of the program that called into this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame or sys._getframe(0)
+    return misuse.caller((_PACKAGE,))
 
 
 def text_of(frame: FrameType) -> str:
@@ -31,10 +28,7 @@ def text_of(frame: FrameType) -> str:
 
 def warn(text: str, category: type[Warning]) -> None:
     """Warn at the line of the program that called into this package; once per line, unless filters say otherwise."""
-    frame = caller()
-    registry = frame.f_globals.setdefault("__warningregistry__", {})
-    module = frame.f_globals.get("__name__") or "<unknown>"
-    warnings.warn_explicit(text, category, frame.f_code.co_filename, frame.f_lineno, module, registry)
+    misuse.warn_at(caller(), text, category)
 
 
 @lru_cache

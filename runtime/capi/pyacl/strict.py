@@ -14,6 +14,7 @@ from typing import Any
 from runtime import errors
 from runtime.capi.pyacl import call_sites
 from runtime.capi.pyacl.binding import Function, Row, named, process
+from runtime.errors.misuse import MisuseWarning
 
 VARIABLE = "NPUHAL_STRICT"
 
@@ -42,10 +43,6 @@ _SHORT_MS = 10
 """Below this, milliseconds look like seconds."""
 _SHORT_US = 1000
 """Below this, microseconds look like milliseconds."""
-
-
-class MisuseWarning(UserWarning):
-    """A call of pyACL that is made wrongly."""
 
 
 def watch(calls: dict[str, tuple[Function, Row]]) -> dict[str, Function]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from npuhal.records import dataclass
 from runtime.core.device import teardown
 from runtime.core.diagnostics import hang
+from runtime.errors.misuse import advise
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort, TimeoutsPort
@@ -74,7 +75,7 @@ def warn(timeouts: TimeoutsPort) -> None:
         return  # 0 is no limit, or the hardware's own
     operator = TimeLimit("operator", timeouts.operator_limit_us / 1000, "set_operator")
     for sentence in inversions(operator, TimeLimit("wait for an event", timeouts.wait_limit_s * 1000, "set_wait")):
-        _LOG.warning("time limits: %s", sentence)
+        advise(_LOG, f"time limits: {sentence}")
 
 
 def hint(stream: StreamPort, timeout_ms: int) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 
+from runtime.errors.misuse import advise
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -20,10 +22,10 @@ class ReadOnce:
             now = os.environ.get(name)
             if now != then:
                 del self._known[name]
-                _LOG.warning(
-                    "%s was %s when the runtime started and is %s now: it is read once, so the change has no effect; "
-                    "set it before the first use of a device, or call runtime.shutdown() in between",
-                    name, _said(then), _said(now),
+                advise(
+                    _LOG, f"{name} was {_said(then)} when the runtime started and is {_said(now)} now: it is read "
+                    "once, so the change has no effect; set it before the first use of a device, or call "
+                    "runtime.shutdown() in between",
                 )
 
 

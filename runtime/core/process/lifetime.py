@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from npuhal.exit_status import end_with
 from runtime import errors
 from runtime.core.diagnostics import leaks
+from runtime.errors.misuse import advise
 
 if TYPE_CHECKING:
     from runtime.core.process.runtime import Runtime
@@ -120,7 +121,7 @@ def _before_fork() -> None:
     """Warn where tasks are under way: the child shares the pages that they write."""
     for one in list(alive):
         if busy := [stream for device in one.open_devices() for stream in device.streams() if stream.ring.pending]:
-            _LOG.warning("fork while %d streams have work under way, %r first: synchronize before", len(busy), busy[0])
+            advise(_LOG, f"fork while {len(busy)} streams have work under way, {busy[0]!r} first: synchronize before")
 
 
 def _in_child() -> None:

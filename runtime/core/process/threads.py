@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuhal.records import dataclass
 from runtime import errors
+from runtime.errors.misuse import advise
 
 if TYPE_CHECKING:
     from runtime.core.device.slot import DeviceSlot
@@ -83,7 +84,7 @@ class ThreadStates:
                 "ACL_ERROR_RT_INVALID_DEVICEID", text, ee="EE1003",
                 params=("opening of a device", index, "device", told), hint=cure,
             )
-        _LOG.warning("%s; where that is not meant: %s", text, cure)
+        advise(_LOG, f"{text}; where that is not meant: {cure}")
         self._opened_by[index] = me.ident or 0
 
     def _works_on(self, ident: int, slots: Sequence[DeviceSlot]) -> set[int]:

@@ -12,7 +12,7 @@ from runtime import errors
 from runtime.core.submission.ring import TaskInfo
 from runtime.feature.fusion.parts import CALL, Core, Cpu, Missions, Part, check, check_supported
 from runtime.launch.args import all_slots
-from runtime.launch.argument_check import check_slots
+from runtime.launch.argument_check import check_slots, note_short_block
 from runtime.launch.block import HostBlock
 from runtime.launch.slow_path import submit_described
 
@@ -76,6 +76,9 @@ def launch_with(stream: Stream, parts: Sequence[Part], arguments: FusedArguments
         stream.submit(_task(stream, parts, arguments, 0), owner=label)
         return
     block = arguments.block
+    for part in parts:
+        if isinstance(part, Core):
+            note_short_block(part.kernel, arguments.size if block is None else len(block.data))
     if block is None:
         if not arguments.address or not arguments.size:
             raise errors.fault(

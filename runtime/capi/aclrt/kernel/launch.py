@@ -14,6 +14,7 @@ from runtime.capi.aclrt.kinds import U32, Address, Dim3, Handle, Size
 from runtime.capi.aclrt.layouts import CHOICE, LIST, PLACEHOLDER
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
+from runtime.errors.misuse import advise
 from runtime.launch import simt
 from runtime.launch.aicpu.cpu import CpuKernel
 from runtime.launch.binary import Function
@@ -46,8 +47,7 @@ def _blocks(call: str, function: Function, count: int) -> int:
             ee="EE1003", params=(call, 0, "numBlocks", "at least 1"), hint="launch at least one block",
         )
     if count > _BLOCK_MASK:
-        _LOG.warning("%s: %d blocks of kernel %s: the hardware sees %d", call, count, function.name,
-                     count & _BLOCK_MASK)
+        advise(_LOG, f"{call}: {count} blocks of kernel {function.name}: the hardware sees {count & _BLOCK_MASK}")
     return count & _BLOCK_MASK
 
 

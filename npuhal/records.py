@@ -2,8 +2,8 @@
 
 `dataclasses.dataclass` compiles up to seven functions per class when a module is loaded, and loads `inspect`. For some
 two hundred classes that was a third of what a program paid before its first launch. Here a class gets its fields and
-slots at once; `__init__`, `__eq__` and `__hash__` are written when they are first called, and the other methods are
-shared by all classes. What a class then has is what the standard library makes: the same slots, errors, signature and
+slots at once; `__eq__` and `__hash__` are written when they are first called, `__init__` with the second call, because
+many classes have one instance in a process; the other methods are shared by all classes. What a class then has is what the standard library makes: the same slots, errors, signature and
 `__match_args__`; `dataclasses.fields`, `asdict` and `replace` work on it, and classes of both kinds may inherit from
 each other. Options that are not among those of `dataclass` below are handed to the standard library.
 
@@ -52,10 +52,11 @@ else:
     class _Plan:
         """How a class was described: its fields, inherited ones included, and its options."""
 
-        __slots__ = ("fields", "options", "standard")
+        __slots__ = ("fields", "options", "standard", "used")
 
         def __init__(self, fields, options):
             self.fields, self.options, self.standard = fields, options, None
+            self.used = False
 
     class _Standard:
         """Gives an attribute that the standard library looks for on data classes, or on all classes."""
@@ -218,6 +219,10 @@ else:
 
         def method(self, *args, **kwargs):
             owner = next(base for base in type(self).__mro__ if base.__dict__.get(name) is method)
+            if name == "__init__" and not plan.used:
+                plan.used = True
+                if _filled(self, owner, plan, args, kwargs):
+                    return None
             written = _WRITERS[name](owner, plan)
             written.__name__, written.__qualname__ = name, f"{owner.__qualname__}.{name}"
             written.__module__ = owner.__module__
@@ -226,6 +231,28 @@ else:
 
         method.__name__ = name
         return method
+
+    def _filled(self, owner, plan, args, kwargs):
+        """Do what the written `__init__` does; False, and nothing done, where it would refuse the arguments."""
+        given = [each.name for each in plan.fields.values() if each.init and not each.kw_only]
+        values = dict(zip(given, args, strict=False))
+        if len(args) > len(given) or not kwargs.keys().isdisjoint(values):
+            return False
+        values |= kwargs
+        wanted = {each.name: each.optional for each in plan.fields.values() if each.init}
+        if values.keys() - wanted or any(name not in values for name, optional in wanted.items() if not optional):
+            return False
+        fill = object.__setattr__ if plan.options["frozen"] else setattr
+        for name, each in plan.fields.items():
+            if name in values:
+                fill(self, name, values[name])
+            elif each.factory is not _MISSING:
+                fill(self, name, each.factory())
+            elif each.init or (plan.options["slots"] and each.default is not _MISSING):
+                fill(self, name, each.default)
+        if hasattr(owner, "__post_init__"):
+            self.__post_init__()
+        return True
 
     def _compiled(owner, name, text, scope):
         exec(compile(text, f"<{name} of {owner.__qualname__}>", "exec"), scope)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -24,21 +25,26 @@ if TYPE_CHECKING:
     from runtime.memory.arguments import ArgumentBlock
 
 LONGEST_RUN = 256
-RAMP = array("H", range(1 << 16))
-"""All ids and positions in order: a slice of it names a run."""
+
+
+@cache
+def ramp() -> array[int]:
+    """Return all ids and positions in order: a slice of it names a run."""
+    return array("H", range(1 << 16))
 
 
 class RunSender:
     """Sends runs in one stream from a staging buffer of its own; each method is called with the stream's lock held."""
 
-    __slots__ = ("_columns", "_ramp", "_sender", "_stream", "rows")
+    __slots__ = ("_columns", "_ids", "_ramp", "_sender", "_stream", "rows")
 
     def __init__(self, stream: StreamPort) -> None:
         import numpy as np
 
         self._stream = stream
         self._sender = stream.senders.for_runs(LONGEST_RUN)
-        self._ramp = np.frombuffer(RAMP, np.uint16)
+        self._ids = ramp()
+        self._ramp = np.frombuffer(self._ids, np.uint16)
         self.rows: NDArray[np.uint8] = np.frombuffer(self._sender.buffer, np.uint8).reshape(LONGEST_RUN, SQE_BYTES)
         """The SQEs of the next run."""
         self._columns: dict[tuple[int, int], NDArray[Any]] = {}
@@ -75,13 +81,13 @@ class RunSender:
         end = position + count
         ring.owners[position:end] = infos
         if isinstance(ring, RingV100):
-            ring.ids[position:end] = RAMP[ring.next_id : ring.next_id + count]
+            ring.ids[position:end] = self._ids[ring.next_id : ring.next_id + count]
             ids[:count] = self._ramp[ring.next_id : ring.next_id + count]
             return
         import numpy as np
 
         assert isinstance(ring, RingV200)
-        ring.firsts[position:end] = RAMP[position:end]
+        ring.firsts[position:end] = self._ids[position:end]
         serials = islice(iter(self._stream.device.next_serial, None), count)
         ids[:count] = np.fromiter(serials, np.uint64, count)
 

@@ -99,7 +99,6 @@ class Executor:
                 self._numbered.add(layout.name)
         self._decoded: dict[int, tuple[str, dict[str, int], str, Handler]] = {}
         self.plains = PlainKernels(self, self._without_number)
-        self.plain = self.plains.run
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
         )
@@ -116,10 +115,12 @@ class Executor:
         """
         if sq.arrivals:
             sq.arrive()
-        ended = self.plain(device, sq)
+        position = sq.head
+        raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
+        ended = self.plains.run(device, sq, raw)
         if ended:
             return ended != WAITS
-        task = self.decode(device, sq)
+        task = self.read(device, sq, position, raw)
         machine = self.machine
         if machine.checks is not None:
             machine.checks.begin(task)
@@ -129,6 +130,12 @@ class Executor:
         if done and machine.checks is None and sq.enabled:
             self.plains.learn(task)
         return done
+
+    def plain(self, device: Device, sq: SubmissionQueue) -> int:
+        """Execute the task at the head of a queue if the fast path does; returns what became of it."""
+        return self.plains.run(
+            device, sq, ctypes.string_at(sq.ring.pointer + sq.head * SQE_BYTES, SQE_BYTES)
+        )  # fmt: skip
 
     def _at_risk(self, task: Task) -> int:
         """Do the work of a task unless it is lost by a fault rule; the rule may also raise."""

@@ -17,7 +17,6 @@ from fakes.executor import kernel as slow_path
 from fakes.kernels import Arguments, Context
 from fakes.machine.journal import Executed, new_entry
 from fakes.machine.outcome import NOT_PLAIN, RAN, STOPPED, WAITS
-from fakes.machine.queues import SQE_BYTES
 
 if TYPE_CHECKING:
     from chips.layout import Field
@@ -88,13 +87,13 @@ class PlainKernels:
                 self._plains.clear()
             self._plains[key] = Plain(parts, field)
 
-    def run(self, device: Device, sq: SubmissionQueue) -> int:
-        """Execute the task at the head of a queue if it is a plain kernel; returns what became of it."""
+    def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
+        """Execute the task at the head of a queue, an SQE, if it is a plain kernel; returns what became of it."""
         machine = self._machine
         memory, position = machine.memory, sq.head
         if machine.checks is not None or machine.faults.tasks or device.spinning or memory.caller is not None:
             return NOT_PLAIN
-        word = int.from_bytes(ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES), "little")
+        word = int.from_bytes(raw, "little")
         plain = self._plains.get(word & self._masks[word & _TYPES - 1])
         if plain is None:
             return NOT_PLAIN
@@ -113,21 +112,19 @@ class PlainKernels:
                 context.block = block
                 made = function(context)
                 if made is not None and isinstance(made, Generator):
-                    return self._yielded(device, sq, word, plain, context, made)
+                    return self._yielded(device, sq, raw, plain, context, made)
         except BaseException as error:
-            return self._failed(device, sq, word, plain, error)
+            return self._failed(device, sq, raw, plain, error)
         cost = plain.cost if context.cost_ns is None else context.cost_ns
         device.wrote()
         start, end = device.engines.occupy(sq, plain.engines, cost)
         sq.wait_since = -1
         sq.head = (position + plain.taken) % sq.depth
         sq.done += plain.taken
-        machine.log.append(
-            new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail))
-        )
+        machine.log.append(new_entry(Executed, (start, end, device.index, sq.stream_id, position, "kernel", detail)))
         return RAN
 
-    def _failed(self, device: Device, sq: SubmissionQueue, word: int, plain: Plain, error: BaseException) -> int:
+    def _failed(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, error: BaseException) -> int:
         """The function has raised."""
 
         def fail(_task: Task) -> int:
@@ -135,10 +132,10 @@ class PlainKernels:
                 raise error
             raise StandInFailed(error) from error
 
-        return self._slow_path(device, sq, word, plain, fail)
+        return self._slow_path(device, sq, raw, plain, fail)
 
     def _yielded(
-        self, device: Device, sq: SubmissionQueue, word: int, plain: Plain, context: Context,
+        self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, context: Context,
         made: Generator[object, None, object],
     ) -> int:  # fmt: skip
         """The function has begun and waits for others; its kernel takes the slow path from the start next time."""
@@ -156,10 +153,10 @@ class PlainKernels:
             return slow_path.settle(task, plain.engines, cost) and plain.taken
 
         plain.known = _NEVER
-        ended = self._slow_path(device, sq, word, plain, go_on)
+        ended = self._slow_path(device, sq, raw, plain, go_on)
         return RAN if ended == STOPPED and written else ended
 
-    def _slow_path(self, device: Device, sq: SubmissionQueue, word: int, plain: Plain, rest: Handler) -> int:
-        task = self._executor.read(device, sq, sq.head, word.to_bytes(SQE_BYTES, "little"))
+    def _slow_path(self, device: Device, sq: SubmissionQueue, raw: bytes, plain: Plain, rest: Handler) -> int:
+        task = self._executor.read(device, sq, sq.head, raw)
         task.kernel_name = plain.kernel.name
         return STOPPED if self._executor.carry_out(task, rest) else WAITS

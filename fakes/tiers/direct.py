@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fakes import hal as calls
@@ -65,6 +66,48 @@ def converter(ctype: Any) -> Call:
     if isinstance(ctype, type) and issubclass(ctype, ctypes._Pointer):
         return _pointee(ctype._type_)
     return _scalar
+
+
+_MISSING: Any = object()
+_MAKER = """\
+def make(call, name, lock, faults, machine, missing, wrong{parts}):
+    def typed({optional}*more):
+        if more{short}:
+            raise wrong({listed}*more)
+{converted}\
+        with lock:
+            if machine.pending_error is not None:
+                machine.raise_pending()
+            if faults.calls:
+                code = faults.code_for(name)
+                if code is not None:
+                    return code
+            return call({listed})
+    return typed
+"""
+_CONVERTED = "        if type({0}) is not kind_{0}:\n            {0} = convert_{0}({0})\n"
+
+
+@cache
+def _maker(count: int) -> Call:
+    """Return what makes HAL functions of so many arguments, each one Python function with conversions and guard."""
+    names = [f"a{index}" for index in range(count)]
+    text = _MAKER.format(
+        listed="".join(f"{each}, " for each in names), optional="".join(f"{each}=missing, " for each in names),
+        parts="".join(f", kind_{each}, convert_{each}" for each in names),
+        converted="".join(map(_CONVERTED.format, names)), short=f" or {names[-1]} is missing" if names else "",
+    )  # fmt: skip
+    scope: dict[str, Any] = {}
+    exec(compile(text, f"<HAL function of {count} arguments>", "exec"), scope)
+    made: Call = scope["make"]
+    return made
+
+
+def passes(ctype: Any) -> type[Any]:
+    """Return the type whose values `converter` leaves as they are."""
+    pointer = isinstance(ctype, type) and issubclass(ctype, ctypes._Pointer)
+    kind: type[Any] = ctype._type_ if pointer else int
+    return kind
 
 
 class FakeApi(HalApi):
@@ -185,18 +228,20 @@ class DirectApi(FakeApi):
         return self.raw(prototype.name) if prototype.name == "halSqTaskSend" else self._typed(prototype.name)
 
     def _typed(self, name: str) -> Call:
-        prototype = prototypes.prototype(name, self.version)
-        converters = tuple(converter(arg.ctype) for arg in prototype.args)
-        call = self.guarded(name)
-        count = len(converters)
+        kinds = [arg.ctype for arg in prototypes.prototype(name, self.version).args]
+        machine = self.fake
 
-        def typed(*arguments: Any) -> Any:
-            if len(arguments) != count:
-                raise TypeError(f"{name} takes {count} arguments ({len(arguments)} given)")
-            return call(*[convert(value) for convert, value in zip(converters, arguments, strict=True)])
+        def wrong(*arguments: Any) -> TypeError:
+            given = sum(value is not _MISSING for value in arguments)
+            return TypeError(f"{name} takes {len(kinds)} arguments ({given} given)")
 
-        typed.__name__ = typed.__qualname__ = name
-        return typed
+        parts = [part for kind in kinds for part in (passes(kind), converter(kind))]
+        make = _maker(len(kinds))
+        made: Call = make(
+            self.function(name), name, machine.lock, machine.faults, machine, _MISSING, wrong, *parts
+        )  # fmt: skip
+        made.__name__ = made.__qualname__ = name
+        return made
 
     def _hot(self, name: str, call: Callable[[int, Any], int | None], fallback: Call | None) -> Call:
         """Return the shortest way into a function of (device, pointer to struct)."""

@@ -31,8 +31,8 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     run = PlainKernels.run
 
-    def counted(self: PlainKernels, device: Device, sq: SubmissionQueue) -> int:
-        seen.append(run(self, device, sq))
+    def counted(self: PlainKernels, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
+        seen.append(run(self, device, sq, raw))
         return seen[-1]
 
     monkeypatch.setattr(PlainKernels, "run", counted)

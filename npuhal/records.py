@@ -3,9 +3,10 @@
 `dataclasses.dataclass` compiles up to seven functions per class when a module is loaded, and loads `inspect`. For some
 two hundred classes that was a third of what a program paid before its first launch. Here a class gets its fields and
 slots at once; `__eq__` and `__hash__` are written when they are first called, `__init__` for the second instance (many
-classes have but one), and the other methods are shared by all classes. What a class then has is what the standard library
-makes: the same slots, errors, signature and `__match_args__`; `dataclasses.fields`, `asdict` and `replace` work on it,
-and classes of both kinds may inherit from each other. Options that are not among those of `dataclass` below are handed to the standard library.
+classes have but one), and the other methods are shared by all classes. What a class then has is what the standard
+library makes: the same slots, errors, signature and `__match_args__`; `dataclasses.fields`, `asdict` and `replace`
+work on it, and classes of both kinds may inherit from each other. Options that are not among those of `dataclass`
+below are handed to the standard library.
 
 Type checkers see the names of the standard library itself.
 """

@@ -82,10 +82,11 @@ def make(call, name, lock, faults, machine, missing, wrong{parts}):
                 code = faults.code_for(name)
                 if code is not None:
                     return code
-            return call({listed})
+            return call({passed})
     return typed
 """
-_CONVERTED = "        if type({0}) is not kind_{0}:\n            {0} = convert_{0}({0})\n"
+_CONVERTED = "        {0}_ = {0} if type({0}) is kind_{0} else convert_{0}({0})\n"
+"""Under another name: what was given must live as long as what was made of its address."""
 
 
 @cache
@@ -94,7 +95,7 @@ def _maker(count: int) -> Call:
     names = [f"a{index}" for index in range(count)]
     text = _MAKER.format(
         listed="".join(f"{each}, " for each in names), optional="".join(f"{each}=missing, " for each in names),
-        parts="".join(f", kind_{each}, convert_{each}" for each in names),
+        passed="".join(f"{each}_, " for each in names), parts="".join(f", kind_{each}, convert_{each}" for each in names),
         converted="".join(map(_CONVERTED.format, names)), short=f" or {names[-1]} is missing" if names else "",
     )  # fmt: skip
     scope: dict[str, Any] = {"__name__": __name__}  # who looks for the program's line passes our modules by

@@ -95,7 +95,8 @@ def _maker(count: int) -> Call:
     names = [f"a{index}" for index in range(count)]
     text = _MAKER.format(
         listed="".join(f"{each}, " for each in names), optional="".join(f"{each}=missing, " for each in names),
-        passed="".join(f"{each}_, " for each in names), parts="".join(f", kind_{each}, convert_{each}" for each in names),
+        passed="".join(f"{each}_, " for each in names),
+        parts="".join(f", kind_{each}, convert_{each}" for each in names),
         converted="".join(map(_CONVERTED.format, names)), short=f" or {names[-1]} is missing" if names else "",
     )  # fmt: skip
     scope: dict[str, Any] = {"__name__": __name__}  # who looks for the program's line passes our modules by

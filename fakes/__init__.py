@@ -11,11 +11,14 @@ from fakes.errors import FakeError, MemoryFault, NotModelled, NotShareable
 from npuhal.release import __version__ as __version__
 
 if TYPE_CHECKING:
+    from chips import Chip
     from fakes.machine.machine import Machine
+    from fakes.url.options import FakeOptions
+    from fakes.url.scenario import Scenario
     from npuhal.api import HalApi
     from npuhal.loader import HalUrl
 
-__all__ = ["FakeError", "MemoryFault", "NotModelled", "open_fake"]
+__all__ = ["FakeError", "MemoryFault", "NotModelled", "check_url", "open_fake"]
 
 DEFAULT_SOC = "Ascend910B3"
 """The SoC of a URL that names none."""
@@ -46,28 +49,46 @@ def open_fake(url: HalUrl) -> HalApi:
     return DirectApi(url.text, machine)
 
 
-def _machine(url: HalUrl) -> Machine:
+def check_url(url: HalUrl) -> None:
+    """Raise what `open_fake` would for a wrong chip, option or scenario; nothing is made."""
+    from chips.schema import SchemaError
+    from npuhal.errors import BadUrl
+
+    try:
+        _parts(url)
+    except SchemaError as wrong:
+        raise BadUrl(f"HAL URL {url.text!r}: {wrong}") from None
+
+
+def _parts(url: HalUrl) -> tuple[Chip, FakeOptions, Scenario | None]:
+    """Return the chip, the options and the scenario that a URL names."""
     from chips import find_chip
+    from fakes.url.options import parse
+
+    options, target, scenario = dict(url.options), url.target, None
+    if target.startswith(_SCENARIO):
+        options["scenario"], target = target.removeprefix(_SCENARIO), ""
+    if name := options.get("scenario"):
+        from fakes.url.scenario import find
+
+        scenario = find(name)
+        options, target = {**scenario.options, **options}, target or scenario.soc
+    return find_chip(target or DEFAULT_SOC), parse(url._replace(options=options)), scenario
+
+
+def _machine(url: HalUrl) -> Machine:
     from chips.schema import SchemaError
     from fakes.machine.machine import Machine
     from fakes.url import nodes
-    from fakes.url.options import parse
     from fakes.url.rules import from_text
     from npuhal.errors import BadUrl
 
     try:
-        options, target, scenario = dict(url.options), url.target, None
-        if target.startswith(_SCENARIO):
-            options["scenario"], target = target.removeprefix(_SCENARIO), ""
-        if name := options.get("scenario"):
-            from fakes.url.scenario import find
-
-            scenario = find(name)
-            options, target = {**scenario.options, **options}, target or scenario.soc
-        machine = Machine(find_chip(target or DEFAULT_SOC), parse(url._replace(options=options)))
+        chip, read, scenario = _parts(url)
+        machine = Machine(chip, read)
         try:
             nodes.apply(machine, machine.options.nodes)
-            from_text(machine, options.get("fault", ""))
+            from_text(machine, read.fault)
             if scenario is not None:
                 scenario.apply(machine)
         except (FakeError, SchemaError) as wrong:

@@ -154,6 +154,18 @@ def open_hal(url: str | None = None) -> HalApi:
     return hal
 
 
+def check_url(url: str) -> None:
+    """Raise what `open_hal` would for a wrong URL: BadUrl, or UnknownChip for a fake's chip. Nothing is opened."""
+    parsed = HalUrl.parse(url)
+    if parsed.scheme in _FAKES:
+        packages.check("fakes", "chips")
+        import fakes
+
+        fakes.check_url(parsed)
+    else:
+        parsed.allow(())
+
+
 class Search(NamedTuple):
     """Where libascend_hal.so is looked for. Tests and `doctor` give another root, environment or opener."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.cli import EXIT_FINDINGS, EXIT_INTERRUPTED, EXIT_OK, UsageError
@@ -82,6 +83,9 @@ def run_campaign(args: argparse.Namespace, out: Output) -> int:
     """Run tests, or the validation of chips, under many seeds."""
     if args.seeds < 1:
         raise UsageError(f"--seeds is {args.seeds}: at least 1 is needed")
+    for target in args.targets:
+        if target != CHIPS and not Path(target.partition("::")[0]).exists():
+            raise UsageError(f"cannot open {target!r}: no such file", f"give a path or node id of pytest, or {CHIPS}")
     return _go(list(_jobs(args.targets, args.first, args.seeds)), args, out)
 
 

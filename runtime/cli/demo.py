@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run the tour on every machine asked for; 1 if a result is wrong."""
     from runtime.api import Runtime
+    from runtime.launch.kernel import MAX_BLOCKS
 
     if args.elf:
         check_kernel_file(args.elf)
@@ -57,6 +58,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.line("The tour's compiled kernels are in the source tree only: files made on the spot stand for them.")
     status = 0
     named = os.environ.get("NPUHAL_URL")
+    if not 1 <= args.blocks <= MAX_BLOCKS:
+        raise UsageError(f"--blocks is {args.blocks}; a launch has 1 to {MAX_BLOCKS} blocks", "--blocks 8")
     for url in args.url or ((named,) if named else URLS):
         started = time.perf_counter()
         machine = Runtime(url)

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from npuhal.records import asdict
+from npuhal.words import count
 from runtime.cli import EXIT_OK, EXIT_USAGE
 from runtime.errors.explain import Explanation, UnknownCode, explain, find
 
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 def _list(word: str, found: list[Explanation], out: Output) -> None:
     out.table(("code", "name", "cause"), [(each.number, each.name, each.cause) for each in found])
-    out.line(f"{len(found)} codes about {word!r}; npuhal explain CODE says more")
+    out.line(f"{count(len(found), 'code')} about {word!r}; npuhal explain CODE says more")
 
 
 def _show(it: Explanation, out: Output) -> None:

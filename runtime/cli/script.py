@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from npuhal.loader import check_url
 from runtime.cli import EXIT_INTERRUPTED, UsageError
 
 _STANDARD_INPUT = "-"
@@ -58,6 +59,7 @@ def run_program(program: Program, url: str | None = None) -> int:
     from runtime.capi.shim import build
 
     if url:
+        check_url(url)
         os.environ["NPUHAL_URL"] = url
     acl.install()
     build.install()

@@ -182,13 +182,14 @@ def _paths(args: argparse.Namespace) -> list[Path]:
 
 
 def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], out: Output) -> None:
+    told: list[dict[str, Any]] = []
     for number, trace in enumerate(traces, 1):
         written = [path if number == 1 else path.with_stem(f"{path.stem}-{number}") for path in paths]
         for path in written:
             trace.write(path)
         if args.json:
             rows_of_json = [{**row._asdict(), "beat": row.phase} for row in trace.table()]
-            out.json({
+            told.append({
                 "machine": trace.result.url, "phases": rows_of_json, "beats": rows_of_json,  # beats: the former name
                 "verdict": trace.verdict(), "files": [str(path) for path in written],
                 **({"memory": [_memory_of(lane) for lane in trace.memory]} if args.memory else {}),
@@ -205,6 +206,8 @@ def _report(args: argparse.Namespace, paths: list[Path], traces: list[Tracing], 
         for line in trace.verdict():
             out.line(f"* {line}")
         out.line(f"written: {', '.join(map(str, written))}")
+    if args.json:  # of several machines a list
+        out.json(told[0] if len(told) == 1 else told)
     if not traces:
         out.error("the script used no device, so no trace was written", "it has to open one: see npuhal trace --help")
     if args.hal:

@@ -44,7 +44,7 @@ _SIMT_ALIGN = 128
 _DCACHE_MINIMUM = 32768
 _MOST_PREPARED = 512
 """Prepared launches that one stream keeps."""
-_MAX_BLOCKS = 0xFFFF
+MAX_BLOCKS = 0xFFFF
 
 
 class Kernel(NotCopied):
@@ -380,12 +380,12 @@ class Kernel(NotCopied):
             count = whole("launch", "blocks", blocks)
         except errors.InvalidArgument:
             count = -1
-        if not least <= count <= _MAX_BLOCKS:
+        if not least <= count <= MAX_BLOCKS:
             raise errors.fault(
-                "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {blocks!r} blocks; allowed are 1 to {_MAX_BLOCKS}",
-                ee="EE1003", params=("launch", blocks, "blocks", f"[1, {_MAX_BLOCKS}]"),
-                hint=f"launch at most {_MAX_BLOCKS} blocks and let each do more, or launch several times"
-                if count > _MAX_BLOCKS else "launch at least one block",
+                "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {blocks!r} blocks; allowed are 1 to {MAX_BLOCKS}",
+                ee="EE1003", params=("launch", blocks, "blocks", f"[1, {MAX_BLOCKS}]"),
+                hint=f"launch at most {MAX_BLOCKS} blocks and let each do more, or launch several times"
+                if count > MAX_BLOCKS else "launch at least one block",
             )
         return count
 

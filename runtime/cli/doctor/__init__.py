@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuhal.errors import BadUrl
-from npuhal.loader import URL_VARIABLE, HalUrl
+from npuhal.loader import URL_VARIABLE, HalUrl, check_url
 from npuhal.records import replace
 from runtime.cli import UsageError
 from runtime.cli.doctor import libraries, nodes, process, variables
@@ -95,6 +95,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.url:
         machine = replace(machine, environ={**machine.environ, URL_VARIABLE: args.url})
     url = args.url or machine.environ.get(URL_VARIABLE) or "hal://"
+    if args.url:
+        check_url(args.url)
     real = _is_real(url)
     findings = diagnose(machine, skip=() if real else _HARDWARE)
     if not args.json:

@@ -46,7 +46,10 @@ WRONG = [
     ("demo", ["--url", MACHINE, "--elf", "nowhere.o"], "nowhere.o"), ("run", ["nowhere.py"], "nowhere.py"),
     ("trace", ["nowhere.py"], "nowhere.py"), ("elf", ["nowhere.o"], "nowhere.o"),
     ("abi", ["check", "nowhere.yaml"], "nowhere.yaml"), ("sqe", ["check", "nowhere.json"], "nowhere.json"),
-    ("explain", ["nope"], "nope"),
+    ("explain", ["nope"], "nope"), ("demo", ["--url", MACHINE, "--blocks", "100000"], "1 to 65535 blocks"),
+    ("run", ["--url", "nope", "-c", "pass"], "nope"), ("doctor", ["--url", "fake://nope"], "nope"),
+    ("run", ["--url", "fake://ascend910b3?devics=2", "-c", "pass"], "devics"),
+    ("fake", ["campaign", "nowhere.py"], "nowhere.py"), ("fake", ["sweep", "nowhere.py"], "nowhere.py"),
 ]  # fmt: skip
 """Wrong chip, no device, no file: what is wrong must be named."""
 
@@ -85,6 +88,21 @@ def test_a_mistake_is_named_without_a_traceback(name: str, arguments: list[str],
     assert done.returncode in (1, 2), done.stderr
     assert named in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
+
+
+ONE_LINE = [row for row in WRONG if "hal://" not in row[1]]
+
+
+@pytest.mark.parametrize(("name", "arguments", "named"), ONE_LINE)
+def test_a_wrong_command_line_is_one_line_with_its_cure_and_status_2(
+    name: str, arguments: list[str], named: str
+) -> None:
+    done = npuhal(name, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    error, *cure = done.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert [line for line in cure if not line.startswith("cure: ")] == []
+    assert len(cure) <= 1
 
 
 @pytest.mark.parametrize("name", ["info", "explain", "fake", "sqe", "validate"])

@@ -84,6 +84,16 @@ def test_memory_is_told_in_words_and_in_json_though_the_script_prints(tmp_path: 
     assert "arguments []" in done.stderr
 
 
+@pytest.mark.parametrize(("machines", "kind"), [(0, list), (1, dict), (2, list)])
+def test_json_is_one_document_however_many_machines_there_were(tmp_path: Path, machines: int, kind: type) -> None:
+    script = "from runtime.api import Runtime\n" + "Runtime('fake://ascend910b3').device(0)\n" * machines
+    done = trace(tmp_path, "--json", "job.py", script=script)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert type(told) is kind
+    assert len(told if kind is list else [told]) == machines
+
+
 def test_a_pyacl_script_is_watched_too(tmp_path: Path) -> None:
     script = (
         "import acl\nacl.init(); acl.rt.set_device(0)\nstream, _ = acl.rt.create_stream()\n"

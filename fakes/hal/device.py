@@ -6,11 +6,8 @@ import ctypes
 from typing import Any
 
 from fakes.hal.chapter import Chapter
-from fakes.machine.driver import QUEUE_NUMBERS
+from fakes.machine.driver import HOST_NUMBER, QUEUE_NUMBERS
 from npuhal import constants as c
-
-_HOST_ID = 65
-"""halGetHostID: the "device" number of host memory."""
 
 
 def write_ids(devices: Any, numbers: list[int]) -> None:
@@ -187,5 +184,5 @@ class DeviceCalls(Chapter):
         """Return the number that stands for the host in memory calls."""
         if host is None:
             return c.DRV_ERROR_PARA_ERROR
-        host.value = _HOST_ID
+        host.value = HOST_NUMBER
         return 0

@@ -9,7 +9,7 @@ from fakes.checkers.names import at, call_site
 from fakes.errors import OutOfDeviceMemory
 from fakes.hal.chapter import Chapter
 from fakes.machine.blocks import GIANT, HUGE, Allocation, PageKind
-from fakes.machine.driver import MEMORY_CARDS
+from fakes.machine.driver import HOST_NUMBER, MEMORY_CARDS
 from fakes.machine.memory import HOST_PAGE
 from fakes.shared import Export
 from npuhal import constants as c
@@ -24,9 +24,6 @@ _POOLS = {
     c.MEM_NORMAL_PAGE_TYPE: PageKind.NORMAL, c.MEM_HUGE_PAGE_TYPE: PageKind.HUGE,
     c.MEM_GIANT_PAGE_TYPE: PageKind.GIANT,
 }
-_HOST_DEVICES = 66
-_HOST = 65
-"""The device number of host memory."""
 _PAGE_BITS = 0xFF
 _LARGE_RANGE = 512 << 20
 """Ranges larger than this begin at a multiple of 1 GiB, where an address is wished for."""
@@ -56,6 +53,8 @@ class Physical:
     imported: bool = False
     """Another process has made it."""
     route: int = 0
+    for_host: bool = False
+    """It was imported for the host: what is mapped of it from then on, the host may touch."""
 
 
 class VmmCalls(Chapter):
@@ -153,11 +152,11 @@ class VmmCalls(Chapter):
             return c.DRV_ERROR_NOT_SUPPORT
         if granularity is None:
             return c.DRV_ERROR_INVALID_VALUE
-        code = self._check(prop, _HOST)
+        code = self._check(prop, HOST_NUMBER)
         if code:
             return code
         small = prop.pg_type == c.MEM_NORMAL_PAGE_TYPE and option == c.MEM_ALLOC_GRANULARITY_MINIMUM
-        if small and prop.devid == _HOST and prop.module_id == c.RUNTIME_MODULE_ID:
+        if small and prop.devid == HOST_NUMBER and prop.module_id == c.RUNTIME_MODULE_ID:
             granularity.value = HOST_PAGE
         else:
             granularity.value = _granularity(prop.pg_type)
@@ -251,7 +250,9 @@ class VmmCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if any(base < pointer + size and pointer < base + other.block.size for base, other in self._mapped.items()):
             return c.DRV_ERROR_BUSY
-        self.machine.memory.map_physical(pointer, physical.block)
+        block = self.machine.memory.map_physical(pointer, physical.block)
+        if physical.for_host:
+            self.machine.memory.expose(block)
         physical.users += 1
         self._mapped[pointer] = physical
         return 0
@@ -294,12 +295,15 @@ class VmmCalls(Chapter):
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 
-    def halMemExportToShareableHandle(self, handle: int, kind: int, flags: int, shareable: Any) -> int:
-        """Give the memory a number under which other processes can import it: share id and device."""
+    def halMemExportToShareableHandle(self, handle: int, kind: int, _flags: int, shareable: Any) -> int:
+        """Give the memory a number under which other processes can import it: share id and device.
+
+        No driver looks at the flags; the vendor's runtime sets one for the memory of its shared events.
+        """
         if shareable is not None and kind != c.MEM_HANDLE_TYPE_NONE:
             return c.DRV_ERROR_NOT_SUPPORT
         physical = self._handles.get(handle)
-        if physical is None or shareable is None or flags:
+        if physical is None or shareable is None:
             return c.DRV_ERROR_INVALID_VALUE
         if not physical.share:
             names, block = self.machine.names, physical.block
@@ -331,8 +335,11 @@ class VmmCalls(Chapter):
         return 0
 
     def halMemImportFromShareableHandle(self, shareable: int, devid: int, handle: Any) -> int:
-        """Import by number: the same memory, one more user; processes that are not allowed are refused."""
-        if not 0 <= devid < _HOST_DEVICES:
+        """Import by number: the same memory, one more user; processes that are not allowed are refused.
+
+        `devid` is who will use it: a card, or the host, which reaches memory of a card like that over its window.
+        """
+        if not 0 <= devid <= HOST_NUMBER:
             return c.DRV_ERROR_INVALID_DEVICE
         with self.machine.names.still():
             export = self.machine.names.find(str(shareable))
@@ -341,14 +348,18 @@ class VmmCalls(Chapter):
             if not export.allows(self.machine.pid):
                 return c.DRV_ERROR_OPER_NOT_PERMITTED
             if export.block is not None:
-                self._handles[export.number].users += 1
+                own = self._handles[export.number]
+                own.users += 1
+                own.for_host |= devid == HOST_NUMBER
                 handle.value = export.number
                 return 0
             block = self.machine.imports.open(export)
         if block is None:
             return c.DRV_ERROR_IOCRL_FAIL
         self._next += _HANDLE_STEP
-        self._handles[self._next] = Physical(self._next, block, export.prop, imported=True)
+        self._handles[self._next] = Physical(
+            self._next, block, export.prop, imported=True, for_host=devid == HOST_NUMBER
+        )  # fmt: skip
         handle.value = self._next
         return 0
 

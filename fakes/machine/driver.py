@@ -12,6 +12,8 @@ SCHEDULERS = 2
 """Task schedulers that those calls have space for; a card has as many as its chip."""
 MEMORY_CARDS = 64
 """Device numbers that the memory manager takes for cards, in both trees."""
+HOST_NUMBER = 65
+"""The "device" number of host memory (halGetHostID)."""
 
 
 @dataclass(frozen=True, slots=True)

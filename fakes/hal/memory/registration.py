@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.machine.blocks import Allocation, Kind
+from fakes.machine.driver import HOST_NUMBER
 from fakes.machine.memory import HOST_PAGE
 from npuhal import constants as c
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from fakes.machine.ports import Machine
 
 _TYPE_BITS, _TYPE_MASK = c.MEM_PROC_TYPE_BIT, (1 << c.MEM_PROC_TYPE_BIT) - 1
-_AGENTS = 65
 _LATER_TYPES = (c.DEV_SVM_MAP_HOST, c.HOST_MEM_MAP_DEV_PCIE_TH, c.HOST_IO_MAP_DEV)
 
 
@@ -43,7 +43,7 @@ class RegistrationCalls(Chapter):
         """Return what the first driver refuses before the kernel is asked."""
         if kind >= c.HOST_REGISTER_MAX_TPYE:
             return c.DRV_ERROR_NOT_SUPPORT
-        if devid >= _AGENTS:
+        if devid >= HOST_NUMBER:
             return c.DRV_ERROR_INVALID_DEVICE
         return c.DRV_ERROR_INVALID_VALUE if dst is None and kind != c.HOST_MEM_MAP_DMA else 0
 
@@ -56,7 +56,7 @@ class RegistrationCalls(Chapter):
         kind = flag & _TYPE_MASK
         if kind >= c.HOST_REGISTER_MAX_TPYE or flag >> _TYPE_BITS & 0xFF:
             return c.DRV_ERROR_NOT_SUPPORT
-        if kind != c.DEV_SVM_MAP_HOST and devid >= _AGENTS:
+        if kind != c.DEV_SVM_MAP_HOST and devid >= HOST_NUMBER:
             return c.DRV_ERROR_INVALID_DEVICE
         return 0 if kind in _LATER_TYPES else c.DRV_ERROR_NOT_SUPPORT
 
@@ -89,7 +89,7 @@ class RegistrationCalls(Chapter):
         """Undo halHostRegister."""
         if not self.machine.driver.first and not src:
             return c.DRV_ERROR_PARA_ERROR
-        if not 0 <= devid <= _AGENTS:
+        if not 0 <= devid <= HOST_NUMBER:
             return c.DRV_ERROR_INVALID_DEVICE
         block = self.machine.memory.find(src)
         if self.device(devid) is None or block is None:

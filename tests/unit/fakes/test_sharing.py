@@ -59,6 +59,21 @@ def test_the_device_uses_mapped_memory(rig: Rig) -> None:
     assert rig.get(other, 8) == b"physical"
 
 
+def test_memory_of_a_card_that_is_imported_for_the_host_is_its_own_too(rig: Rig) -> None:
+    _, handle = create(rig, 2 * MiB)
+    _, base = reserve(rig, 4 * MiB)
+    number, host, imported = ctypes.c_uint64(), ctypes.c_uint32(), ctypes.c_void_p()
+    assert rig.hal.halMemMap(base, 2 * MiB, 0, handle, 0) == 0
+    assert rig.hal.halMemExportToShareableHandle(handle, c.MEM_HANDLE_TYPE_NONE, 1, ctypes.byref(number)) == 0
+    assert rig.hal.halGetHostID(ctypes.byref(host)) == 0
+    attribute = s.ShareHandleAttr(enableFlag=c.SHMEM_NO_WLIST_ENABLE)
+    assert rig.hal.halMemShareHandleSetAttribute(number, c.SHR_HANDLE_ATTR_NO_WLIST_IN_SERVER, attribute) == 0
+    assert rig.hal.halMemImportFromShareableHandle(number, host, ctypes.byref(imported)) == 0
+    assert rig.hal.halMemMap(base + 2 * MiB, 2 * MiB, 0, imported, 0) == 0
+    rig.put(base, b"over the window")
+    assert ctypes.string_at(base + 2 * MiB, 15) == b"over the window"
+
+
 def test_wrong_virtual_memory_calls_have_their_codes(rig: Rig) -> None:
     pointer = ctypes.c_void_p()
     assert rig.hal.halMemAddressReserve(ctypes.byref(pointer), 2 * MiB, 4096, 0, 0) == c.DRV_ERROR_INVALID_VALUE

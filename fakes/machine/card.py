@@ -173,13 +173,13 @@ class Device:
         """Execute at most `budget` tasks; returns how many were executed. A task that must wait costs nothing."""
         if self.busy or self.held or self.status != _WORKING:
             return 0
-        self.busy = True
         done = 0
         execute, faults = self.machine.executor.execute, self.machine.faults
         waiting, signalled, active = self.waiting, self.signalled, self.active
-        waiting.clear()
-        signalled.clear()
+        self.busy = True  # beside `try`: an interrupt between them would leave it so
         try:
+            waiting.clear()
+            signalled.clear()
             while done < budget:
                 ready = [sq for sq in active.values() if sq.runnable and sq.sq_id not in waiting]
                 if not ready:

@@ -16,6 +16,7 @@ from runtime.core.callbacks.observers import StreamState
 from runtime.core.submission import completion
 from runtime.core.submission.ring import NO_TASK, run_callbacks
 from runtime.driver import resources as id_kinds
+from runtime.driver.queues import NO_ID
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -178,9 +179,10 @@ def release(stream: StreamPort) -> bool:
         steps.callback(_free_id, stream)
         if stream.has_queue:
             steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
-        if stream.group is None:
+        if stream.group is None and queues.logic_cq_id != NO_ID:
             steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
-        steps.callback(device.ids.unbind_logic_cq, stream.stream_id)
+        if queues.logic_cq_id != NO_ID:
+            steps.callback(device.ids.unbind_logic_cq, stream.stream_id)
         if device.executed_words.holds(stream.stream_id):
             steps.callback(device.executed_words.give_back, stream.stream_id)
         steps.callback(stream.resources.close)

@@ -49,6 +49,7 @@ class StreamPort(Protocol):
     blocked: bool
     closed: bool
     aborting: bool
+    wanted_queues: QueuePair | None
     aborts: int
     synchronizes: int
     failure_mode: FailureMode

@@ -10,18 +10,23 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.tasks import StreamClear
+from npuhal.records import replace
 from runtime import errors
 from runtime.core.device.time_limits import STREAM_LIMIT_S
 from runtime.core.stream import queues
 from runtime.core.submission.ring import run_callbacks
+from runtime.driver.queues import NO_ID
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
 from runtime.errors.arguments import whole
+from runtime.errors.closing import each
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort
+    from runtime.driver.queues import QueuePair
 
 LONGEST_DEVICE_MS = 2_160_000
 _STOP = 0
@@ -63,10 +68,11 @@ def abort_stream(stream: StreamPort) -> None:
     stream.aborting = True
     try:
         _block([stream])
-        messages = SchedulerMessages(device.driver)
-        deadline = time.monotonic() + STREAM_LIMIT_S
-        _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
-        _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
+        if stream.has_queue:  # else an abort has failed at making it again
+            messages = SchedulerMessages(device.driver)
+            deadline = time.monotonic() + STREAM_LIMIT_S
+            _until(lambda: messages.abort_stream(stream.queues.sq_id), _RETRY_S, deadline, call)
+            _until(lambda: messages.stream_ended(stream.queues.sq_id), _POLL_S, deadline, call)
         _start_anew(stream)
     finally:
         stream.aborting = False
@@ -117,26 +123,48 @@ def _stop_by_task(stream: StreamPort, call: str) -> None:
 
 
 def _start_anew(stream: StreamPort) -> None:
-    """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids."""
+    """Give up all tasks of a stream whose queue is dead, and make its queues again under the same ids.
+
+    Where the driver refuses a step the stream has no queues until another abort has made them.
+    """
+    try:
+        with stream.lock, stream.reports.lock:
+            stream.ring.reclaim(stream.ring.pending, stream.device.release_arguments)
+            stream.counts.look()
+            stream.ring.restart()
+            stream.counts.skip()
+            stream.reports.give_up(stream.ring.reclaimed)
+            stream.wanted_queues = stream.wanted_queues or stream.queues
+            stream.failure.take()
+            stream.aborts += 1
+            _free_queues(stream)
+            _open_queues(stream, stream.wanted_queues)
+    finally:
+        run_callbacks(stream.ring.pending_callbacks)
+
+
+def _free_queues(stream: StreamPort) -> None:
+    """Give the queues of a stream back, but not their numbers; what is refused, the table of resources asks for again.
+    """
     device, pair = stream.device, stream.queues
-    with stream.lock, stream.reports.lock:
-        stream.ring.reclaim(stream.ring.pending, device.release_arguments)
-        stream.counts.look()
-        stream.ring.restart()
-        stream.counts.skip()
-        stream.reports.give_up(stream.ring.reclaimed)
-        device.ids.unbind_logic_cq(stream.stream_id)
-        if stream.group is None:
-            device.queues.free_logic_cq(pair.logic_cq_id, reserve=True)
-        device.queues.free(pair.sq_id, pair.cq_id, reserve=True)
-        options = queues.options_of(device, stream.stream_id, stream.priority, stream.flags, control=False)
-        with ExitStack() as undo:
-            stream.queues = queues.open_queues(device, options, pair.depth, 0, stream.group, undo, keep=pair)
-            undo.pop_all()
-        stream.senders.restart(stream.queues.ring_base)
-        stream.failure.take()
-        stream.aborts += 1
-    run_callbacks(stream.ring.pending_callbacks)
+    if not stream.has_queue:
+        return
+    stream.queues = replace(pair, sq_id=NO_ID, cq_id=NO_ID, logic_cq_id=NO_ID)
+    steps: list[Callable[[], None]] = [partial(device.ids.unbind_logic_cq, stream.stream_id)]
+    if stream.group is None:
+        steps.append(partial(device.queues.free_logic_cq, pair.logic_cq_id, reserve=True))
+    each([*steps, partial(device.queues.free, pair.sq_id, pair.cq_id, reserve=True)])
+
+
+def _open_queues(stream: StreamPort, wanted: QueuePair) -> None:
+    """Make the queues of a stream under numbers that were kept for it."""
+    device = stream.device
+    options = queues.options_of(device, stream.stream_id, stream.priority, stream.flags, control=False)
+    with ExitStack() as undo:
+        stream.queues = queues.open_queues(device, options, wanted.depth, 0, stream.group, undo, keep=wanted)
+        undo.pop_all()
+    stream.wanted_queues = None
+    stream.senders.restart(stream.queues.ring_base)
 
 
 # -- a whole device ------------------------------------------------------------------------------------------------
@@ -173,11 +201,7 @@ def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
         _until(lambda: messages.all_reached(AbortState.KILLED), _POLL_S, deadline, call)
         device.runtime.abort_observers.notify(device.user_id, AbortPhase.POST)
         _until(lambda: messages.all_reached(AbortState.ENDED), _POLL_S, deadline, call)
-        for stream in streams:
-            if stream in device.own_streams:
-                _give_up(stream)
-            else:
-                _start_anew(stream)
+        each(partial(_give_up if stream in device.own_streams else _start_anew, stream) for stream in streams)
     finally:
         device.aborting = False
         for stream in streams:

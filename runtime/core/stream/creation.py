@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.memory_rules import internal_flags
 from chips.traits import TaskNumbering
@@ -104,6 +104,17 @@ def _checked(device: Device, flags: int) -> StreamFlag:
     return wanted
 
 
+class _Undo(ExitStack):
+    """Steps that take back what a stream is made of, unless it is `done`: one assignment, before or behind Ctrl-C."""
+
+    done = False
+
+    def __exit__(self, *raised: Any) -> bool:
+        if self.done:
+            self.pop_all()
+        return super().__exit__(*raised)
+
+
 class _Kind:
     """How one stream is set up: its depth, its sink, and which parts it has."""
 
@@ -153,7 +164,7 @@ def create(
     kind = kind or _Kind(device.chip.limits.rtsq_depth)
     if not kind.has_queue:
         return _without_queue(context, kind, flags=flags, priority=priority, name=name)
-    with ExitStack() as undo:
+    with _Undo() as undo:
         stream_id = _take_id(device, priority, undo)
         if device.chip.traits.executed_words:
             device.executed_words.take(stream_id)
@@ -173,7 +184,7 @@ def create(
         )
         if group is not None:
             group.join(stream)
-        undo.pop_all()
+        undo.done, stream.closed = True, False
     if flags & StreamFlag.FAST_LAUNCH and device.arguments.give_own(stream, kind.depth):
         stream.resources.callback(device.arguments.take_own, stream)
     return stream
@@ -198,7 +209,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
         OutOfMemory 207001: no space for its words on the device.
     """
     device = context.device
-    with ExitStack() as undo:
+    with _Undo() as undo:
         stream_id = _take_id(device, priority, undo, posted=True)
         device.executed_words.take(stream_id)
         undo.callback(device.executed_words.give_back, stream_id)
@@ -216,7 +227,7 @@ def create_software(context: Context, *, flags: StreamFlag, priority: int, name:
         )
         stream.sq_word = word
         stream.resources.callback(device.memory.free, word)
-        undo.pop_all()
+        undo.done, stream.closed = True, False
     return stream
 
 
@@ -247,7 +258,9 @@ def _without_queue(context: Context, kind: _Kind, *, flags: StreamFlag, priority
         stream_id = device.take_host_stream_id()
     env: EncodeEnv = replace(device.env, stream_id=stream_id)
     pair = QueuePair(NO_ID, NO_ID, NO_ID, kind.depth, 0, 0)
-    return device.stream_type(
+    stream = device.stream_type(
         context, stream_id, pair, env, RingV200(kind.depth), flags=flags, priority=priority, name=name,
         sink=kind.sink,
     )
+    stream.closed = False
+    return stream

@@ -53,7 +53,7 @@ def open_queues(
     except errors.ResourceExhausted as fault:
         resource_report.explain(device, id_kinds.SQ, fault, "create_stream")
         raise
-    undo.callback(queues.free, sq_id, cq_id)
+    undo.callback(queues.free, sq_id, cq_id, reserve=keep is not None)
     ring_base = queues.ring_base(sq_id) if traits.maps_rings and not flags & c.TSDRV_FLAG_NO_SQ_MEM else 0
     if group is None:
         logic_cq_id = open_logic_cq(device, stream_id, undo, keep)
@@ -76,7 +76,7 @@ def open_logic_cq(device: DevicePort, stream_id: int, undo: ExitStack, keep: Que
         keep: the queues whose ids the new one must have.
     """
     logic_cq_id = device.queues.create_logic_cq(stream_id, threading.get_ident(), keep=keep)
-    undo.callback(device.queues.free_logic_cq, logic_cq_id)
+    undo.callback(device.queues.free_logic_cq, logic_cq_id, reserve=keep is not None)
     device.ids.bind_logic_cq(stream_id, logic_cq_id)
     undo.callback(device.ids.unbind_logic_cq, stream_id)
     return logic_cq_id

@@ -55,7 +55,7 @@ class Stream(NotCopied):
         "env", "epoch", "failure", "failure_mode", "flags", "group", "handle", "launchers", "lock", "lost_capture",
         "name", "own_sink", "plugin", "priority", "queues", "read_head", "reports", "resources", "ring", "senders",
         "sends", "sink", "sinks", "site", "sq_word", "stream_id", "synchronizes", "tick", "tracer", "traits",
-        "user_tag",
+        "user_tag", "wanted_queues",
     )  # fmt: skip
 
     def __init__(
@@ -109,8 +109,11 @@ class Stream(NotCopied):
         self.sq_word = 0
         """Address of the device word with the id of the queue that the stream is lent; 0 where the queue is its own."""
         self.user_tag = 0xFFFFFFFF
-        self.closed = False
+        self.closed = True
+        """Until all of it is made (`creation`): what was made by halves is undone, and closed by nobody."""
         self.aborting = False
+        self.wanted_queues: QueuePair | None = None
+        """The numbers that its queues must be given again, where an abort could not make them."""
         self.aborts = 0
         """How often the stream was aborted: whoever waits across an abort sees that it changed."""
         self.epoch: EpochFlag = EpochFlag()
@@ -327,12 +330,18 @@ class Stream(NotCopied):
             raise aborted(self, "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL")
         if self.device.aborting:
             raise aborted(self, "RT_ERROR_DEVICE_ABORT_SEND_TASK_FAIL")
+        if self.wanted_queues is not None:
+            raise errors.fault(
+                "RT_ERROR_STREAM_ABORT_SEND_TASK_FAIL", f"stream {self.stream_id} has no queue: the driver refused to "
+                "make it again when the stream was aborted", hint="abort it again, or close it",
+            )
         self.context.failure.check(self, task_type)
 
     def update_blocked(self) -> None:
         """Set `blocked` again after a state has changed that it depends on."""
         self.blocked = (
             self.closed or self.aborting or self.device.aborting or self.context.failure.first is not None
+            or self.wanted_queues is not None
             or not self.sink.immediate  # prepared launches must not pass by whoever records
             or not self.device.runtime.lock.open
         )

@@ -65,7 +65,7 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
     """
     callbacks: deque[Finished] = deque()
     with stream.reports.lock:
-        if stream.closed or not stream.sink.immediate:
+        if stream.closed or not stream.sink.immediate or stream.wanted_queues is not None:
             return callbacks
         if stream.reports.halted is not None:
             _resume(stream, stream.reports.halted)

@@ -135,7 +135,7 @@ def _take_back(stream: StreamPort, limit: int) -> None:
     A stream in failure mode ABORT gives everything up: what it still holds is never executed.
     """
     ring = stream.ring
-    if stream.closed:
+    if stream.closed or stream.wanted_queues is not None:
         return  # the id of its queue may be another stream's by now
     if stream.failure_mode is FailureMode.ABORT:
         done = ring.pending

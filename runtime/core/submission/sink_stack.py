@@ -39,10 +39,11 @@ class SinkStack:
 
     def _change(self, own: TaskSink, over: tuple[TaskSink, ...]) -> None:
         stream = self._stream
+        bound = next((each.model for each in over if each.model is not None), None)
         with stream.lock:
+            stream.blocked = True  # an interrupt from here on leaves the slow path in force, which asks the sink
             stream.own_sink, self.over = own, over
             stream.sink = (*over, own)[0]
-            stream.branch = stream.sink.branch
-            stream.bound = next((each.model for each in over if each.model is not None), None)
+            stream.branch, stream.bound = stream.sink.branch, bound
             stream.drop_prepared()
             stream.update_blocked()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -28,50 +28,42 @@ class HasCaptureMode(Protocol):
 
 
 class OpenCaptures:
-    """The captures that are open in one context, by mode and by the thread that began them."""
+    """The captures that are open in one context, with their modes and the threads that began them."""
 
-    __slots__ = ("_all", "_current", "_lock", "_threads")
+    __slots__ = ("_current", "_open")
 
     def __init__(self, current: HasCaptureMode) -> None:
         self._current = current
-        self._lock = threading.Lock()
-        self._all: Counter[CaptureMode] = Counter()
-        self._threads: dict[int, Counter[CaptureMode]] = {}
+        self._open: dict[object, tuple[CaptureMode, int]] = {}
 
-    def enter(self, mode: CaptureMode) -> int:
-        """Count a capture that begins; returns the thread, which `leave` needs."""
+    def enter(self, capture: object, mode: CaptureMode) -> int:
+        """Note a capture that begins; returns the thread that begins it."""
         thread = threading.get_ident()
-        with self._lock:
-            self._all[mode] += 1
-            self._threads.setdefault(thread, Counter())[mode] += 1
+        self._open[capture] = mode, thread
         return thread
 
-    def leave(self, mode: CaptureMode, thread: int) -> None:
-        """Count a capture that ends."""
-        with self._lock:
-            own = self._threads[thread]
-            self._all[mode] -= 1
-            own[mode] -= 1
-            if not any(own.values()):
-                del self._threads[thread]
+    def leave(self, capture: object) -> None:
+        """Forget a capture that ends; twice does nothing."""
+        self._open.pop(capture, None)
+
+    def _modes(self, threads: Callable[[int], bool]) -> set[CaptureMode]:
+        """Return the modes of captures that were begun by certain threads."""
+        return {mode for mode, thread in list(self._open.values()) if threads(thread)}
 
     def forbid_waiting(self) -> bool:
         """Return whether the calling thread must not wait now."""
-        anywhere = _strictest(self._all)
         exchange = self._current.capture_mode
-        if anywhere is None or exchange is CaptureMode.RELAXED:
+        if not self._open or exchange is CaptureMode.RELAXED:
             return False
-        own = _strictest(self._threads.get(threading.get_ident(), {}))
+        anywhere, own = min(self._modes(lambda _: True)), self._own()
         if exchange is CaptureMode.GLOBAL:
             return anywhere is CaptureMode.GLOBAL or own is CaptureMode.THREAD_LOCAL
         return own in (CaptureMode.GLOBAL, CaptureMode.THREAD_LOCAL)
 
     def cure(self) -> str:
         """Say which mode would let the calling thread wait; asked where `__call__` has said that it must not."""
-        with self._lock:
-            mine = _strictest(self._threads.get(threading.get_ident(), {}))
-            others = any(modes[CaptureMode.GLOBAL] for thread, modes in self._threads.items()
-                         if thread != threading.get_ident())
+        me, mine = threading.get_ident(), self._own()
+        others = CaptureMode.GLOBAL in self._modes(lambda thread: thread != me)
         ways = [] if mine in (None, CaptureMode.RELAXED) else ["begin this thread's capture in relaxed mode"]
         if others and self._current.capture_mode is CaptureMode.GLOBAL:
             ways.append("begin the other thread's capture in thread-local or relaxed mode")
@@ -80,13 +72,9 @@ class OpenCaptures:
 
     def describe(self) -> str:
         """Return who captures, and how: for messages to those who must not wait."""
-        with self._lock:
-            found = [
-                f"thread {thread} in {mode.name} mode" for thread, modes in self._threads.items()
-                for mode in CaptureMode if modes[mode]
-            ]
+        found = dict.fromkeys(f"thread {thread} in {mode.name} mode" for mode, thread in list(self._open.values()))
         return " and ".join(found) or "nobody"
 
-
-def _strictest(counts: Counter[CaptureMode] | dict[CaptureMode, int]) -> CaptureMode | None:
-    return next((mode for mode in CaptureMode if counts.get(mode)), None)
+    def _own(self) -> CaptureMode | None:
+        """Return the strictest mode of the calling thread's captures, None where it has none."""
+        return min(self._modes(threading.get_ident().__eq__), default=None)

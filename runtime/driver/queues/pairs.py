@@ -163,13 +163,13 @@ class QueueDriver(HalCalls):
             reserve: keep the ids for `create(keep=...)`.
         """
         flags = c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0
-        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, flags, partial(self.free, sq_id, cq_id))
+        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, flags, partial(self.free, sq_id, cq_id, reserve=reserve))
         self.resource_table.queues.pop(sq_id, None)
 
     def free_logic_cq(self, cq_id: int, *, reserve: bool = False) -> None:
         """Free a logic CQ; `reserve` as in `free`."""
         flags = c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0
-        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, flags, partial(self.free_logic_cq, cq_id))
+        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, flags, partial(self.free_logic_cq, cq_id, reserve=reserve))
         self.resource_table.logic_queues.pop(cq_id, None)
 
     def _free(self, kind: int, sq_id: int, cq_id: int, flags: int, again: Callable[[], object]) -> None:

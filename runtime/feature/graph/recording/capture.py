@@ -40,6 +40,7 @@ def begin(stream: Stream, mode: CaptureMode = CaptureMode.GLOBAL, *, into: Graph
     try:
         graph.recording.begin(stream, mode)
     except BaseException:
+        graph.recording.leave()
         graph.state = GraphState.NEW
         if into is None:
             graph.close(force=True)

@@ -43,7 +43,7 @@ class DryRun:
 
     def begin(self, stream: Stream, mode: CaptureMode) -> None:
         """Start counting what is submitted to a stream; nothing of it runs."""
-        self._mode, self._begun_by = mode, self.context.open_captures.enter(mode)
+        self.context.open_captures.enter(self, mode)
         self.join(stream)
 
     def join(self, stream: Stream) -> _Branch:
@@ -68,7 +68,7 @@ class DryRun:
 
     def end(self) -> None:
         """Let all streams and events be as they were."""
-        self.context.open_captures.leave(self._mode, self._begun_by)
+        self.context.open_captures.leave(self)
         for branch in self.branches:
             branch.user.sinks.lift(branch.sink)
         for event in self.records:

@@ -82,8 +82,8 @@ class GraphRecording:
         """Start the capture in a stream."""
         graph = self._graph
         self.mode, graph.state, self.begun_at = mode, GraphState.CAPTURING, creation_site()
+        self.begun_by = graph.context.open_captures.enter(self, mode)
         self.origin = self._join(stream, "where the capture began")
-        self.begun_by = graph.context.open_captures.enter(mode)
         graph.context.device.tally.captures += 1
 
     def told(self) -> str:
@@ -256,19 +256,18 @@ class GraphRecording:
             branch.user.lost_capture = self.failed
 
     def leave(self) -> None:
-        """Let all streams and events be as they were before the capture."""
+        """Let all streams and events be as they were before the capture; again, where an interrupt came between."""
         graph = self._graph
         if not graph.capturing:
             return
-        graph.state = GraphState.NEW
-        if self.origin is not None:
-            graph.context.open_captures.leave(self.mode, self.begun_by)
+        graph.context.open_captures.leave(self)
         for branch in self.branches:
             branch.epoch.block(True)
             branch.user.sinks.lift(branch.sink)
         for captured in self.captured_events:
             if captured.event.in_graph is captured:
                 captured.event.in_graph = None
+        graph.state = GraphState.NEW
 
     def release(self) -> None:
         """Give up what the graph has kept: signals, and the handles of groups and nodes."""

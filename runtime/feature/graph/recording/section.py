@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runtime.core.sync.open_captures import CaptureMode
 from runtime.feature.graph.editing import task_group as group
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 class CaptureSection:
     """`with stream.capture() as graph:` - the graph is ready behind the block; one that is left by an error is gone."""
 
-    __slots__ = ("_graph", "_mode", "_sites", "_stream")
+    __slots__ = ("_before", "_entered", "_graph", "_mode", "_sites", "_stream")
 
     def __init__(self, stream: Stream, mode: CaptureMode, sites: bool | None) -> None:
         self._stream, self._mode, self._sites = stream, mode, sites
+        self._entered = False
 
     def __enter__(self) -> Graph:
+        self._before, self._entered = self._stream.branch, True
         self._graph = capture.begin(self._stream, self._mode)
         if self._sites is not None:
             self._graph.sites = self._sites
@@ -34,6 +36,15 @@ class CaptureSection:
             capture.end(self._stream)
         elif self._graph.capturing:
             self._graph.abandon(f"{kind.__name__} was raised during the capture: {raised}")
+        self._entered = False
+
+    def __del__(self) -> None:
+        """Give up a capture that was neither ended nor abandoned: Ctrl-C came as the block was entered or left."""
+        branch = self._stream.branch if self._entered else None
+        if branch is not None and branch is not self._before:
+            graph: Any = branch.graph
+            if graph.capturing and branch is graph.recording.origin:
+                graph.abandon("its block was left by an interrupt")
 
 
 class DryRunSection:

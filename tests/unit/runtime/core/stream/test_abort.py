@@ -44,6 +44,32 @@ def test_an_aborted_stream_is_empty_and_usable_under_the_same_ids(device: Device
     assert len([entry for entry in device.hal.fake.log if entry.stream == stream.stream_id]) == 140
 
 
+@pytest.mark.parametrize("call", ["halSqCqFree", "halSqCqAllocate", "halResourceConfig"])
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("after", ["abort", "close"])
+def test_a_restart_that_the_driver_refuses_half_way(device: Device, call: str, nth: int, after: str) -> None:
+    stream, ended = device.create_stream(), []
+    device.hal.fake.device(0).hold(stream.stream_id)
+    stream.submit(Nop(), finished=lambda: ended.append(1))
+    faults = device.hal.fake.faults
+    faults.on_call(call, "DRV_ERROR_INNER_ERR", nth)
+    with pytest.raises(errors.RuntimeFault, match="refused"):
+        stream.abort()
+    faults.clear()
+    assert ended == [1]
+    stream.synchronize(1000)
+    with pytest.raises(errors.RuntimeFault, match="abort it again"):
+        stream.submit(Nop())
+    other = device.create_stream()  # does not get the numbers that are kept
+    if after == "abort":
+        stream.abort()
+        stream.submit(Nop())
+        stream.synchronize(1000)
+    for closed in (stream, other):
+        closed.close()
+    device.close()
+
+
 def test_who_waits_for_an_aborted_stream_is_told(device: Device) -> None:
     stream = device.create_stream()
     device.hal.fake.device(0).hold(stream.stream_id)

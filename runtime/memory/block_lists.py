@@ -48,7 +48,7 @@ class BlockLists(PoolCounters):
         for block in self._blocks.values():
             if block.used or id(block) in pending:
                 continue
-            if not block.free and block.home != NOBODY:  # it was on its way into a list, or kept warm
+            if not block.free and block.home != NOBODY and hasattr(block, "stream"):  # on its way into a list, or warm
                 block.points = tuple(map(point_of, dict.fromkeys((block.stream, *block.users))))
                 block.users.clear()
             block.free = False

@@ -112,7 +112,7 @@ class _Undo(ExitStack):
     def __exit__(self, *raised: Any) -> bool:
         if self.done:
             self.pop_all()
-        return super().__exit__(*raised)
+        return bool(super().__exit__(*raised))
 
 
 class _Kind:

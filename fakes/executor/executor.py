@@ -32,7 +32,7 @@ from fakes.executor.reader import Reader
 from fakes.executor.task import WAIT, Handler, Task
 from fakes.faults import Effect
 from fakes.machine.journal import Executed, new_entry
-from fakes.machine.outcome import WAITS
+from fakes.machine.outcome import NOT_PLAIN, WAITS
 from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.schedule.scheduler import CONTROL_NS
 
@@ -58,7 +58,11 @@ _STOPPED = 0x5B
 """What the completion of a task that was stopped on request says (TS_ERROR_AICORE_ERROR_SW)."""
 
 
-_MOST_DECODED = 4096
+_MOST_KEPT = 4096
+"""Entries that are remembered at most."""
+
+Decoded = tuple[str, dict[str, int], str, Handler]
+"""Layout, fields without the number of the task, kind in the log, and handler of an entry."""
 
 _MODULES = (kernel, aicpu, scheduled, fusion, memory, value, doorbell, event, model, control, media)
 
@@ -87,7 +91,8 @@ class Executor:
         )
         self.credit_ns = int(credit.interval_us(counted) * 1000)
         """Virtual time of one unit of kernel credit; 0 when the chip states none."""
-        self.identify = Reader(machine.plugin.layouts).identify
+        self._reader = Reader(machine.plugin.layouts)
+        self.identify = self._reader.identify
         self.stream_ids = "stream_id" in self.header
         """STARS v1 SQEs carry a stream and a task id, STARS v2 ones a 32-bit serial number."""
         self.number = self.header.field("task_id" if self.stream_ids else "task_sn")
@@ -97,7 +102,11 @@ class Executor:
         for layout in self.layouts.values():
             if self.number.name in layout and layout.field(self.number.name).offset == self.number.offset:
                 self._numbered.add(layout.name)
-        self._decoded: dict[int, tuple[str, dict[str, int], str, Handler]] = {}
+        self._decoded: dict[int, Decoded] = {}
+        self._seen: set[int] = set()
+        """Entries that were decoded once: what comes again is kept."""
+        self.ended = NOT_PLAIN
+        """What became of the last task that was to be executed, on the fast path."""
         self.plains = PlainKernels(self, self._without_number)
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
@@ -117,7 +126,7 @@ class Executor:
             sq.arrive()
         position = sq.head
         raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
-        ended = self.plains.run(device, sq, raw)
+        ended = self.ended = self.plains.run(device, sq, raw)
         if ended:
             return ended != WAITS
         task = self.read(device, sq, position, raw)
@@ -127,7 +136,7 @@ class Executor:
         if machine.faults.tasks:
             return self.carry_out(task, self._at_risk)
         done = self.carry_out(task, task.handler)
-        if done and machine.checks is None and sq.enabled:
+        if done and task.kind == "kernel" and machine.checks is None and sq.enabled:
             self.plains.learn(task)
         return done
 
@@ -185,17 +194,28 @@ class Executor:
 
     def read(self, device: Device, sq: SubmissionQueue, position: int, raw: bytes) -> Task:
         """Return the task that an SQE stands for; what was decoded is kept by the bits without the task's number."""
-        key = int.from_bytes(raw, "little") & self._without_number
-        found = self._decoded.get(key)
+        word = int.from_bytes(raw, "little")
+        found = self._decoded.get(word & self._without_number)
         if found is None:
-            if len(self._decoded) >= _MOST_DECODED:
-                self._decoded.clear()
-            found = self._decoded[key] = self._decode(raw)
+            found = self._decode(raw, word)
+            if found[2] not in _ORDERING:  # most of these have an id that is another one each time
+                self._keep(word & self._without_number, found)
         return Task(self.machine, device, sq, position, raw, *found)
 
-    def _decode(self, raw: bytes) -> tuple[str, dict[str, int], str, Handler]:
-        """Return layout, fields without the task's number, kind in the log, and handler of an SQE."""
-        layout: Layout | None = self.identify(raw)
+    def _keep(self, key: int, decoded: Decoded) -> None:
+        """Keep an entry that was decoded, if it was there before."""
+        seen = self._seen
+        if key in seen:
+            self._decoded[key] = decoded
+            return
+        seen.add(key)
+        if len(seen) > _MOST_KEPT:
+            self._decoded.clear()
+            seen.clear()
+
+    def _decode(self, raw: bytes, word: int) -> Decoded:
+        """Decode an SQE, which is also given as a number."""
+        layout: Layout | None = self._reader.look_up(raw, word)
         name = "" if layout is None else layout.name
         known = self.handlers.get(name)
         if known is not None and layout is not None:

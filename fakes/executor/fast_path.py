@@ -69,8 +69,8 @@ class PlainKernels:
     def __init__(self, executor: Executor, without_number: int) -> None:
         self._executor, self._machine = executor, executor.machine
         self._without_number = without_number
-        self._masks = [-1] * _TYPES
-        """By type of the entry: the bits that tell plain kernels from each other."""
+        self._masks: list[int | None] = [None] * _TYPES
+        """By type of the entry: the bits that tell plain kernels from each other; None until there was one."""
         self._plains: dict[int, Plain] = {}
 
     def learn(self, task: Task) -> None:
@@ -80,8 +80,8 @@ class PlainKernels:
             return
         field = self._machine.plugin.layouts[task.layout].field(parts.arguments)
         kind = task.raw[0] & _TYPES - 1
-        self._masks[kind] = self._without_number & ~(((1 << field.width) - 1) << field.offset)
-        key = int.from_bytes(task.raw, "little") & self._masks[kind]
+        mask = self._masks[kind] = self._without_number & ~(((1 << field.width) - 1) << field.offset)
+        key = int.from_bytes(task.raw, "little") & mask
         if key not in self._plains:
             if len(self._plains) >= _MOST:
                 self._plains.clear()
@@ -89,12 +89,15 @@ class PlainKernels:
 
     def run(self, device: Device, sq: SubmissionQueue, raw: bytes) -> int:
         """Execute the task at the head of a queue, an SQE, if it is a plain kernel; returns what became of it."""
+        mask = self._masks[raw[0] & _TYPES - 1]
+        if mask is None:
+            return NOT_PLAIN
         machine = self._machine
         memory, position = machine.memory, sq.head
         if machine.checks is not None or machine.faults.tasks or device.spinning or memory.caller is not None:
             return NOT_PLAIN
         word = int.from_bytes(raw, "little")
-        plain = self._plains.get(word & self._masks[word & _TYPES - 1])
+        plain = self._plains.get(word & mask)
         if plain is None:
             return NOT_PLAIN
         if plain.known != (machine.kernels.version, memory.version):

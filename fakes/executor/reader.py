@@ -29,8 +29,11 @@ class Reader:
 
     def identify(self, raw: bytes) -> Layout | None:
         """Return the layout, or None when no entry looks like this."""
-        key = int.from_bytes(raw, "little")
-        key &= self._masks[key & _TYPE]
+        return self.look_up(raw, int.from_bytes(raw, "little"))
+
+    def look_up(self, raw: bytes, word: int) -> Layout | None:
+        """Return the layout as `identify` does, of an entry that is also given as a number."""
+        key = word & self._masks[word & _TYPE]
         try:
             return self._known[key]
         except KeyError:

@@ -174,14 +174,19 @@ class Device:
         if self.busy or self.held or self.status != _WORKING:
             return 0
         done = 0
-        execute, faults = self.machine.executor.execute, self.machine.faults
+        executor, faults = self.machine.executor, self.machine.faults
+        execute = executor.execute
         waiting, signalled, active = self.waiting, self.signalled, self.active
         self.busy = True  # beside `try`: an interrupt between them would leave it so
         try:
             waiting.clear()
             signalled.clear()
             while done < budget:
-                ready = [sq for sq in active.values() if sq.runnable and sq.sq_id not in waiting]
+                ready = [
+                    sq for sq in active.values()  # written out: SubmissionQueue.runnable
+                    if sq.enabled and sq.head != sq.tail and not (sq.paused or sq.held or sq.hung)
+                    and sq.sq_id not in waiting
+                ]  # fmt: skip
                 if not ready:
                     break
                 sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
@@ -195,7 +200,7 @@ class Device:
                         active.pop(sq.sq_id, None)
                         break
                     if not alone or done >= budget or not sq.enabled or sq.hung:
-                        if done < budget and not waiting and sq.runnable:
+                        if executor.ended == RAN and done < budget and not waiting and sq.runnable:
                             done += self._run_on(sq, budget - done)
                         break
                 else:

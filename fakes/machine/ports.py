@@ -74,6 +74,10 @@ class Executor(Protocol):
     def execute(self, device: Device, sq: SubmissionQueue) -> bool:
         """Execute the task at the head of a queue; False when it has to wait."""
 
+    @property
+    def ended(self) -> int:
+        """What became of the last task that was to be executed, on the fast path."""
+
     def plain(self, device: Device, sq: SubmissionQueue) -> int:
         """Execute the task at the head of a queue if the fast path does; returns what became of it."""
 

@@ -80,8 +80,14 @@ class RoundRobin:
 
     def pick(self, queues: Sequence[SubmissionQueue]) -> SubmissionQueue:
         """Take the queue with the next higher id, then wrap."""
-        last = self._last
-        best = min(queues, key=lambda sq: (sq.sq_id <= last, sq.sq_id)) if len(queues) > 1 else queues[0]
+        last, best, following = self._last, queues[0], None
+        for sq in queues:
+            if sq.sq_id > last and (following is None or sq.sq_id < following.sq_id):
+                following = sq
+            elif sq.sq_id < best.sq_id:
+                best = sq
+        if following is not None:
+            best = following
         self._last = best.sq_id
         return best
 

@@ -43,7 +43,7 @@ def take_the_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decode each entry anew, run no kernel on the fast path, and try each queue again that waits."""
 
     def read(self: Executor, device: Device, sq: SubmissionQueue, position: int, raw: bytes) -> Task:
-        return Task(self.machine, device, sq, position, raw, *self._decode(raw))
+        return Task(self.machine, device, sq, position, raw, *self._decode(raw, int.from_bytes(raw, "little")))
 
     monkeypatch.setattr(Executor, "read", read)
     monkeypatch.setattr(PlainKernels, "run", lambda *_: NOT_PLAIN)

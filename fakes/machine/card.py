@@ -225,11 +225,14 @@ class Device:
         count, done, ended = len(active), 0, RAN
         self.disturbed = False
         try:
-            while ended == RAN and done < most and not self.disturbed and len(active) == count and sq.runnable:
+            while done < most and not self.disturbed and len(active) == count and sq.runnable:
                 if sq.arrivals:
                     sq.arrive()
                 ended = plain(self, sq)
-                done += ended in (RAN, STOPPED)
+                if ended != RAN:
+                    done += ended == STOPPED
+                    break
+                done += 1
         finally:
             tried = done + (ended == WAITS)
             before = policy.pass_over(sq.sq_id, others, tried) if others and tried else ()

@@ -28,6 +28,9 @@ CALLS: dict[str, Callable[[Device, DeviceBuffer, DeviceBuffer], object]] = {
     "kernel": launch,
     "write_value": lambda device, _near, far: device.default_stream.write_value(far, 1),
     "wait_value": lambda device, _near, far: device.default_stream.wait_value(far, 0),
+    "fill": lambda device, _near, far: device.default_stream.fill(far, 1),
+    "rows to": lambda device, near, far: device.default_stream.copy_rows(far, 8, near, 8, 8, 2),
+    "rows from": lambda device, near, far: device.default_stream.copy_rows(near, 8, far, 8, 8, 2),
     "reduce to": lambda device, near, far: device.default_stream.reduce(far, near),
     "reduce from": lambda device, near, far: device.default_stream.reduce(near, far),
 }
@@ -77,3 +80,22 @@ def test_memory_of_another_card_needs_peer_access(open_machine: OpenMachine, url
     device.enable_peer_access(other)
     for _ in range(2):
         use()
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_a_copy_at_once_between_two_cards_needs_it_on_one_of_them(open_machine: OpenMachine, url: str) -> None:
+    """The call names no card: either may do the copy. Host memory reaches every card through its own driver."""
+    machine = open_machine(url)
+    device, other = machine.device(0), machine.device(1)
+    near, far = device.upload(b"nearnear"), other.upload(b"far away")
+    for _ in range(2):
+        for copying in (device, other):
+            for dst, src in ((near, far), (far, near)):
+                with pytest.raises(errors.InvalidArgument, match="none of them reaches the other") as caught:
+                    copying.copy(dst, src)
+                assert "enable_peer_access" in (caught.value.hint or "")
+    device.copy(far, b"anywhere")
+    assert bytes(device.download(far)) == b"anywhere"
+    other.enable_peer_access(device)
+    device.copy(near, far)
+    assert bytes(device.download(near)) == b"anywhere"

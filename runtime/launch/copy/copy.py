@@ -64,11 +64,14 @@ def copy_now(device: Device, dst: Any, src: Any, size: int | None = None) -> Non
     """Copy and wait, without regard to any stream. Size 0 does nothing.
 
     Raises:
-        InvalidArgument 107000: an end is no memory, freed, read-only, or too small.
+        InvalidArgument 107000: an end is no memory, freed, read-only, or too small; or the ends lie on two devices
+            none of which reaches the other.
     """
     device.check_open()
     target, source, count = ends(dst, src, size)
     check_same_runtime("copy", device, target.device, source.device)
+    if target.device is not source.device and target.location is source.location is Location.DEVICE:
+        _check_link(target, source)
     if count:
         copy_addresses(device.context, target.address, target.size, source.address, count, "copy")
 
@@ -157,6 +160,22 @@ def _check_reach(stream: Stream, end: End) -> None:
             f"Stream.copy: device {mine.user_id} does not reach the memory of device {other.user_id} at "
             f"{end.address:#x}", hint=_reach(peers, mine.user_id, other),
         )
+
+
+def _check_link(target: End, source: End) -> None:
+    """Refuse a copy between two devices none of which may touch the other's memory: the driver chooses who copies.
+
+    The C API leaves that to the driver, as the vendor's runtime does.
+    """
+    first, second = target.device, source.device
+    pairs = ((first, second), (second, first))
+    if any(PeerDriver(mine.hal, mine.device_id).enabled(other.driver.info.physical_id()) for mine, other in pairs):
+        return
+    raise errors.fault(
+        "ACL_ERROR_RT_PARAM_INVALID",
+        f"copy: the ends lie on devices {first.user_id} and {second.user_id}, and none of them reaches the other's "
+        "memory", hint=_reach(PeerDriver(first.hal, first.device_id), first.user_id, second),
+    )
 
 
 def _reach(peers: PeerDriver, mine: int, other: Device) -> str:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from runtime.cli import UsageError
-from runtime.cli.script import Kind, Program, check_module, run_program, script_program
+from runtime.cli.script import Kind, Program, check_module, prepare_torch, run_program, script_program
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -19,6 +19,7 @@ EXAMPLES = (
     ("npuhal run --url fake://ascend910b3 train.py --epochs 1", "on a fake"),
     ("npuhal run -m pytest tests", "a module, as python -m does"),
     ("NPUHAL_STRICT=1 npuhal run script.py", "warn of misuse, by line"),
+    ("npuhal run --torch --url 'fake://ascend910b3?check=all' train.py", "PyTorch, with checkers"),
     ("npuhal run --triton --interpret --url fake://ascend910b3 add.py", "@triton.jit kernels, computed without a card"),
 )
 
@@ -35,6 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --triton, on a fake: let Triton's own interpreter compute what kernels compute; needs no device "
         "compiler",
     )
+    parser.add_argument(
+        "--torch", action="store_true",
+        help="let torch_npu run on this runtime, without CANN; on a fake, operators are computed on the host",
+    )
     # What follows belongs to the module or the text, as with `python -m` and `python -c`.
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
                         help="run a module, with what follows as its arguments")
@@ -49,6 +54,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.interpret and not args.triton:
         raise UsageError("--interpret is for kernels of Triton", "add --triton")
     program = _program(args)
+    if args.torch:
+        prepare_torch(args.url)
     if not args.triton:
         return run_program(program, args.url)
     import runtime.triton

@@ -78,6 +78,17 @@ def run_program(program: Program, url: str | None = None) -> int:
     return 0
 
 
+def prepare_torch(url: str | None) -> None:
+    """Make this process ready for torch_npu; raises UsageError where it cannot be."""
+    from npuhal.compiler import BuildError
+    from runtime.capi.shim.torch.setup import prepare
+
+    try:
+        prepare(url)
+    except BuildError as problem:
+        raise UsageError(f"--torch: {problem}", "docs/torch.md") from None
+
+
 def run_script(script: str, arguments: Sequence[str], url: str | None = None) -> int:
     """Run a script; see `run_program`. Raises UsageError where there is no such file."""
     return run_program(script_program(script, arguments), url)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from npuhal.files import check_writable, read_bytes
 from runtime.cli import UsageError
 from runtime.cli.parser import Parser
-from runtime.cli.script import check_script, run_script
+from runtime.cli.script import check_script, prepare_torch, run_script
 from runtime.memory.statistics import amount
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", action="store_true",
         help="also record each block of device memory that comes and goes, with owner and call site",
+    )
+    parser.add_argument(
+        "--torch", action="store_true", help="let torch_npu run on this runtime, as `npuhal run --torch` does"
     )
     parser.add_argument("--hal", metavar="FILE", type=Path, help="also record every HAL call, as JSON lines")
     parser.add_argument(
@@ -157,6 +160,8 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
     url = args.url or os.environ.get("NPUHAL_URL") or "hal://"
     if args.hal and not url.startswith("trace+"):
         url = f"trace+{url}"
+    if args.torch:
+        prepare_torch(url)
     Runtime.started.register(_OBSERVER, watch)
     try:
         with _output_elsewhere(args.json):

@@ -86,11 +86,16 @@ def provide() -> Path:
     files = sorted(path for path in _HERE.iterdir() if path.is_file())
     parts = [sys.executable.encode(), *(path.read_bytes() for path in files)]
     mark = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "npuhal" / f"acl-{mark}"
+    cache = cache_folder() / f"acl-{mark}"
     library = cache / LIBRARY
     if not library.exists():
         write(cache)
     return library
+
+
+def cache_folder() -> Path:
+    """Return where libraries that are made on first use are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "npuhal"
 
 
 def install() -> None:
@@ -100,7 +105,7 @@ def install() -> None:
     def load(self: ctypes.CDLL, name: str | None, *rest: object, **options: object) -> None:
         if name in (LIBRARY, ALIAS):
             try:
-                name = str(provide())
+                name = str(Path(torch) / LIBRARY if (torch := os.environ.get("NPUHAL_TORCH")) else provide())
             except BuildError as problem:
                 raise OSError(f"{name}: {problem}") from None
         loader(self, name, *rest, **options)  # type: ignore[arg-type]

@@ -22,6 +22,8 @@ from runtime.capi.shim.torch import calls, operators
 from runtime.capi.shim.torch.wheel import Wheel, read_wheel
 
 ENVIRONMENT = "env.sh"
+QUEUE = "TASK_QUEUE_ENABLE"
+"""torch_npu's variable: whether a thread of its own submits operators."""
 HOME = "cann"
 """The folder that stands for an installation of CANN: torch_npu looks for files there."""
 _HERE = Path(__file__).parent
@@ -157,6 +159,7 @@ def _environment(out: Path, url: str) -> Path:
         f"# written by npuhal {release.__version__} for {sys.executable}; use: source {ENVIRONMENT}",
         f"export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
         *(f"export {name}={shlex.quote(value)}" for name, value in variables(out).items() if name != "LD_LIBRARY_PATH"),
+        f"export {QUEUE}=${{{QUEUE}:-0}}  # 1: operators are submitted by a thread of torch_npu's",
         f"export NPUHAL_URL=${{NPUHAL_URL:-{shlex.quote(url)}}}",
     ]
     path = out / ENVIRONMENT

@@ -1,0 +1,61 @@
+"""Makes a process ready for torch_npu: `npuhal run --torch`, `npuhal trace --torch`, pytest's `--npu-torch`.
+
+The libraries are written on first use, into the user's cache, and loaded before torch_npu asks for them; processes that
+are started from this one find them by the variables.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from npuhal.compiler import BuildError
+from runtime.capi.shim import build
+from runtime.capi.shim.torch import libraries
+from runtime.capi.shim.torch.wheel import installed
+
+_DEFAULT = "fake://ascend910b3"
+
+
+def provide() -> Path:
+    """Return a folder with the libraries for the installed torch_npu and this npuhal, written where there is none.
+
+    Raises:
+        BuildError: torch or torch_npu is not installed, or the libraries cannot be made.
+    """
+    wheel = installed("torch_npu")
+    here = Path(libraries.__file__).parent
+    parts = [sys.executable.encode(), str(wheel).encode()]
+    parts += [str(path.stat().st_mtime_ns).encode() for path in sorted(wheel.rglob("*.so"))]
+    parts += [path.read_bytes() for folder in (here.parent, here) for path in sorted(folder.iterdir()) if path.is_file()]
+    mark = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+    out = build.cache_folder() / f"torch-{mark}"
+    if not (out / libraries.ENVIRONMENT).exists():
+        libraries.write(out, _DEFAULT)
+    return out
+
+
+def prepare(url: str | None = None) -> Path:
+    """Set the variables of the process, and load the libraries; returns their folder.
+
+    Operators are submitted by the thread that calls them unless TASK_QUEUE_ENABLE says otherwise, so that an operator
+    that is not computed fails at its call and reports have the lines of both sides.
+
+    Args:
+        url: the machine; by default that of NPUHAL_URL, or a fake.
+
+    Raises:
+        BuildError: torch or torch_npu is not installed, the libraries cannot be made, or torch_npu is loaded already.
+    """
+    if "torch_npu" in sys.modules:
+        raise BuildError("torch_npu is imported already, with other libraries; start a new process")
+    folder = provide()
+    os.environ.update(libraries.variables(folder))
+    os.environ["NPUHAL_URL"] = url or os.environ.get("NPUHAL_URL") or _DEFAULT
+    os.environ.setdefault(libraries.QUEUE, "0")
+    for path in (folder / build.LIBRARY, *sorted(folder.glob("*.so"))):
+        ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    return folder

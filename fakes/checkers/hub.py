@@ -11,7 +11,7 @@ from fakes.checkers import leaks
 from fakes.checkers.access import ARGUMENTS, LOAD, READ, RELEASE, WRITE
 from fakes.checkers.graphs import Graphs
 from fakes.checkers.lifetime import Lifetimes
-from fakes.checkers.names import Names, at, call_site
+from fakes.checkers.names import CallSite, Names, at, call_site
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.parts import Parts
 from fakes.checkers.queue import BY_POINTER, POLLING, Queue, Submission, united
@@ -48,6 +48,10 @@ class Checks:
         self._reports = Reports()
         self.listener: Callable[[Report], None] | None = None
         """Hears each report when it is made."""
+        self.refine: Callable[[Report], Report] | None = None
+        """Adds to a report what a program above the runtime calls the things in it."""
+        self.locate: Callable[[CallSite | None], CallSite | None] | None = None
+        """Finds the program's line behind that of a library above the runtime."""
         self._host = Actor(HOST)
         self._queues: dict[SubmissionQueue, Queue] = {}
         self._count = 1
@@ -70,6 +74,11 @@ class Checks:
         """Whether a checker is on."""
         return check in self.wanted
 
+    def _site(self) -> CallSite | None:
+        """Return where the program is that has called into us."""
+        found = call_site(3)
+        return found if self.locate is None else self.locate(found)
+
     # -- reports ------------------------------------------------------------------------------------------------------
 
     @property
@@ -82,6 +91,8 @@ class Checks:
 
     def report(self, report: Report, same: object) -> bool:
         """Keep a report unless the same was made before."""
+        if self.refine is not None:
+            report = self.refine(report)
         new = self._reports.add(report, same)
         if new:
             _LOG.error("%s", report)
@@ -109,7 +120,7 @@ class Checks:
         """The host has filled ring positions."""
         self._waits.moved()
         queue = self._queue(sq)
-        stamp, where = self._host.stamp(), call_site()
+        stamp, where = self._host.stamp(), self._site()
         executor = self.machine.executor
         sources = SOURCE in self.wanted and sq not in device.models
         for step in range(count):
@@ -123,7 +134,7 @@ class Checks:
 
     def recorded(self, stream: int, device: int, position: int, count: int) -> None:
         """Entries of a graph were made or changed, on the device or not."""
-        known = Submission(self._host.stamp(), call_site(), [], self._runtime.known)
+        known = Submission(self._host.stamp(), self._site(), [], self._runtime.known)
         self._graphs.recorded(device, stream, position, count, known)
         sq = self.machine.devices[device].by_stream.get(stream)
         if sq is not None and sq in self.machine.devices[device].models:
@@ -205,18 +216,18 @@ class Checks:
 
     def _host_work(self, call: str, device: int) -> Work:
         self.serial += 1
-        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, call_site())
+        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, self._site())
 
     def host_signalled(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
         """The host sets a signal itself."""
         self._waits.moved()
         self._handover.give(signal, value, self._step())
-        self._waits.happened(key, "recorded" if value else "reset", None, call_site())
+        self._waits.happened(key, "recorded" if value else "reset", None, self._site())
 
     def allocated(self, block: Allocation) -> None:
         """A block came into being."""
         self._waits.moved()
-        block.site = call_site()
+        block.site = self._site()
         self.names.forget(("mem", block.base))
         self._lifetimes.allocated(block, self._step().tick)
         if not block.alias:
@@ -227,11 +238,11 @@ class Checks:
         self._waits.moved()
         self._step()
         if block.alias:
-            self._lifetimes.freed(self._host, block, call_site(), [], self._queued_on(block))
+            self._lifetimes.freed(self._host, block, self._site(), [], self._queued_on(block))
             return
         low, high = block.pointer, block.pointer + block.span
         users = self.races.users(self._host, low, high, self._seen(block, self._runtime.known))
-        self._lifetimes.freed(self._host, block, call_site(), users, self._queued_on(block))
+        self._lifetimes.freed(self._host, block, self._site(), users, self._queued_on(block))
         self._arguments.pop(block, None)
         self._parts.forget(block)
         self.races.shadow.forget(low, high)
@@ -240,7 +251,7 @@ class Checks:
         """The runtime has handed out a part of a piece of memory, perhaps for a graph, or takes it back (None)."""
         self._waits.moved()
         if (block := self.machine.memory.find(address)) is not None:
-            self._parts.told(block, address, size, self._step().tick, call_site(), graph)
+            self._parts.told(block, address, size, self._step().tick, self._site(), graph)
 
     def _queued_on(self, block: Allocation) -> list[str]:
         """Name the queued copies that read or write a block, and tasks of graphs whose execution is queued."""

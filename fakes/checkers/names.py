@@ -34,12 +34,12 @@ def elsewhere(text: str) -> None:
     _ELSEWHERE.call_site = (Code(file), int(line)) if file and line.isdigit() else None
 
 
-def call_site() -> CallSite | None:
-    """Return where the program is that has called into us."""
+def call_site(depth: int = 2) -> CallSite | None:
+    """Return where the program is that has called into us, `depth` callers up at the least."""
     if hasattr(_ELSEWHERE, "call_site"):
         known: CallSite | None = _ELSEWHERE.call_site
         return known
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
             return frame.f_code, frame.f_lineno

@@ -138,6 +138,10 @@ class Reports:
         self._found.clear()
         return taken
 
+    def exchange(self, old: Report, new: Report) -> None:
+        """Let a report say more; one that was taken meanwhile is left alone."""
+        self._found[:] = [new if each is old else each for each in self._found]
+
     def put_back(self, reports: Iterable[Report]) -> None:
         """Keep reports again that were taken."""
         self._found[:0] = reports

@@ -34,13 +34,16 @@ _END = 0xFFFFFFFF
 _ALL_ONES = 0xFFFFFFFF
 """What functions that return a number without a code answer when they fail."""
 _kept: list[Any] = []
+_bound: dict[int, Callable[[int], int]] = {}
+"""What carries calls, by number."""
 
 Reader = Callable[[Any], Any]
 
 
 def start(address: int, own: bool) -> None:
     """Write the address of the C function that carries calls to `address`; `own`: the interpreter is the library's."""
-    bound: dict[int, Callable[[int], int]] = {_END: lambda _args: _finish()}
+    bound = _bound
+    bound[_END] = lambda _args: _finish()
 
     def call(number: int, args: int | None) -> int:
         function = bound.get(number)
@@ -58,6 +61,16 @@ def start(address: int, own: bool) -> None:
     Runtime.started.register(__name__, _answer_in_c)
     if setup := os.environ.get("NPUHAL_SHIM_SETUP"):
         _set_up(setup)
+
+
+def refuse(number: int, fault: errors.RuntimeFault) -> None:
+    """Let a function fail from now on, whatever it is called with."""
+
+    def call(_args: int) -> int:
+        process().reports.post(fault)
+        return fault.code
+
+    _bound[number] = call
 
 
 def _answer_in_c(opened: Runtime) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -18,6 +20,8 @@ from runtime.errors import tables
 
 _LOG = logging.getLogger(__name__)
 
+QUEUE = "TASK_QUEUE_ENABLE"
+"""torch_npu's variable: whether a thread of its own submits operators."""
 FIRST = 0x10000
 """The number of the first of these functions at the boundary."""
 PREPARE, RUN, RUN_BY_NAME, ABSENT = range(0x20000, 0x20004)
@@ -124,6 +128,7 @@ def bind(number: int) -> Callable[[int], int]:
         try:
             return function(tuple(kind.from_address(address)) if count else ())
         except errors.RuntimeFault as fault:
+            lost(fault)
             process().reports.post(fault)
             return fault.code
         except Exception as problem:
@@ -150,6 +155,18 @@ def absent(name: str) -> errors.RuntimeFault:
 
 def _absent(words: Words) -> int:
     raise absent(ctypes.string_at(words[0]).decode())
+
+
+def lost(fault: errors.RuntimeFault) -> None:
+    """Let everything that would use the results of a call fail like it, where nobody hears of the call itself.
+
+    With TASK_QUEUE_ENABLE other than 0, a thread of torch_npu's makes the calls. It tells the program of the first
+    failure, and drops what is queued behind it without a word: results would be silently wrong from there on.
+    """
+    from runtime.capi.shim.torch.session import call_lost
+
+    if os.environ.get(QUEUE, "1") != "0" and sys._getframe(2).f_back is None:
+        call_lost(fault)
 
 
 def _launching(name: str) -> Callable[[Words], int]:

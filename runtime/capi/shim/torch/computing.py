@@ -9,12 +9,15 @@ from typing import Any
 
 from runtime.capi.shim.torch.composed import Tensor, torch
 from runtime.capi.shim.torch.forms import DTYPES, Form, TensorForm
+from runtime.capi.shim.torch.reports import WORDS
 
 
 def run(form: Form, context: Any) -> None:
     """Compute a call of a form; `context` is the fake's, its argument block has a number and the call's values."""
     block = context.args.bytes(8, 8 * form.values) if form.values else b""
     values = struct.unpack(f"<{form.values}q", block)
+    if WORDS.watching:
+        WORDS.operands(form, values)
     tensors = [_tensor(context, each, values[each.index]) for each in form.tensors]
     operator = form.operator
     given = {name: form.arguments[name](values, tensors) for name in form.arguments}

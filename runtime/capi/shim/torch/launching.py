@@ -19,6 +19,7 @@ from runtime.capi.pyacl.binding import process
 from runtime.capi.shim.torch import computing, operators
 from runtime.capi.shim.torch.calls import absent
 from runtime.capi.shim.torch.forms import Form, read_described, read_form
+from runtime.capi.shim.torch.reports import WORDS
 from runtime.launch.binary import Binary
 from runtime.launch.block import HostBlock
 
@@ -109,6 +110,8 @@ def run_by_name(words: int, count: int, values: int, values_count: int, stream: 
 def _launch(form: Form, values: bytes, handle: int) -> int:
     acl = process()
     stream = own_stream_of(acl, form.operator.name, handle)
+    WORDS.follow_allocator(stream.device.user_id)
+    WORDS.settle()
     kernel = _operators.kernel(acl.runtime, stream, form.operator.name)
     kernel.launch_block(stream, 1, HostBlock(_NUMBER.pack(form.number) + values))
     return 0

@@ -19,11 +19,10 @@ from npuhal import release
 from npuhal.compiler import c_text, compile_library
 from runtime.capi.shim import build, declarations, stubs
 from runtime.capi.shim.torch import calls, operators
+from runtime.capi.shim.torch.calls import QUEUE
 from runtime.capi.shim.torch.wheel import Wheel, read_wheel
 
 ENVIRONMENT = "env.sh"
-QUEUE = "TASK_QUEUE_ENABLE"
-"""torch_npu's variable: whether a thread of its own submits operators."""
 HOME = "cann"
 """The folder that stands for an installation of CANN: torch_npu looks for files there."""
 _HERE = Path(__file__).parent

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import atexit
 import sys
+from contextlib import suppress
 from types import FunctionType
 
+from runtime import errors
+from runtime.api.process import Runtime
+from runtime.capi.shim import bridge, declarations
+from runtime.capi.shim.torch.reports import WORDS
+
+_NEED_RESULTS = frozenset((
+    "aclrtMemcpy", "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemcpyBatch", "aclrtMemcpyBatchAsync",
+    "aclrtSynchronizeStream", "aclrtSynchronizeStreamWithTimeout", "aclrtSynchronizeDevice",
+    "aclrtSynchronizeDeviceWithTimeout", "aclrtSynchronizeEvent", "aclmdlRIExecuteAsync", "aclmdlRICaptureEnd",
+))  # fmt: skip
 _started: list[bool] = []
 
 
@@ -14,6 +25,29 @@ def start() -> None:
     if not _started:
         _started.append(True)
         atexit.register(_end)
+        Runtime.started.register(__name__, _opened)
+
+
+def call_lost(fault: errors.RuntimeFault) -> None:
+    """Let every later call that launches, copies or waits fail as one did that nobody heard of."""
+    for number, function in enumerate(declarations.functions()):
+        if function.name in _NEED_RESULTS:
+            bridge.refuse(number, fault)
+
+
+def finish() -> None:
+    """Let all work end, so that what is wrong with it is known, and said in full."""
+    npu = sys.modules["torch_npu"].npu
+    with suppress(Exception):  # a failure was the program's to handle
+        if npu.is_initialized():
+            npu.synchronize()
+    WORDS.settle()
+
+
+def _opened(opened: Runtime) -> None:
+    """A machine was opened: let its checkers speak torch's words."""
+    if (machine := getattr(opened.hal, "fake", None)) is not None:
+        WORDS.install(machine)
 
 
 def _end() -> None:
@@ -27,5 +61,6 @@ def _end() -> None:
             shutdown = vars(module).get("_npu_shutdown")
             if isinstance(shutdown, FunctionType):
                 atexit.unregister(shutdown)
+                finish()
                 shutdown()
                 return

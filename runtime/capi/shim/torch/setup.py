@@ -15,6 +15,7 @@ from pathlib import Path
 from npuhal.compiler import BuildError
 from runtime.capi.shim import build
 from runtime.capi.shim.torch import libraries
+from runtime.capi.shim.torch.calls import QUEUE
 from runtime.capi.shim.torch.wheel import installed
 
 _DEFAULT = "fake://ascend910b3"
@@ -30,7 +31,8 @@ def provide() -> Path:
     here = Path(libraries.__file__).parent
     parts = [sys.executable.encode(), str(wheel).encode()]
     parts += [str(path.stat().st_mtime_ns).encode() for path in sorted(wheel.rglob("*.so"))]
-    parts += [path.read_bytes() for folder in (here.parent, here) for path in sorted(folder.iterdir()) if path.is_file()]
+    files = [path for folder in (here.parent, here) for path in sorted(folder.iterdir()) if path.is_file()]
+    parts += [path.read_bytes() for path in files]
     mark = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     out = build.cache_folder() / f"torch-{mark}"
     if not (out / libraries.ENVIRONMENT).exists():
@@ -55,7 +57,7 @@ def prepare(url: str | None = None) -> Path:
     folder = provide()
     os.environ.update(libraries.variables(folder))
     os.environ["NPUHAL_URL"] = url or os.environ.get("NPUHAL_URL") or _DEFAULT
-    os.environ.setdefault(libraries.QUEUE, "0")
+    os.environ.setdefault(QUEUE, "0")
     for path in (folder / build.LIBRARY, *sorted(folder.glob("*.so"))):
         ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     return folder

@@ -9,7 +9,7 @@ PY     := $(VENV)/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test lint ruff mypy pytest compiled schedules docs docs-if-possible bench soak soak-stress soak-fuzz \
-	soak-sweeps-direct soak-sweeps-abi soak-machines soak-schedules soak-orders test-browser test-triton clean
+	soak-sweeps-direct soak-sweeps-abi soak-machines soak-schedules soak-orders test-browser test-triton test-torch clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
@@ -21,6 +21,7 @@ help:
 	@echo "             (the contract on all machines), soak-schedules and soak-orders (the contract in many orders)"
 	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
 	@echo "make test-triton    @triton.jit kernels with the front end of Triton-Ascend, if its wheel is to be had"
+	@echo "make test-torch     PyTorch programs with torch_npu, if its wheel is to be had: no card, no CANN"
 	@echo "make clean   remove the virtual environment and all caches"
 	@echo "PYTHON=... picks the interpreter, VENV=... the folder of the virtual environment"
 
@@ -119,6 +120,19 @@ test-triton:
 	$(TRITON_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' && \
 	$(TRITON_VENV)/bin/python -m pytest tests/triton -rs
 
+# torch-npu of a version wants torch of the same one, so the pair is pinned: the newest of both do not always fit.
+TORCH_PYTHON ?= python3.11
+TORCH_VENV   ?= .venv-torch
+TORCH_WHEELS ?= torch==2.13.0 torch-npu==2.13.0
+TORCH_URL    ?= fake://ascend910b3?devices=2
+test-torch:
+	@command -v $(TORCH_PYTHON) > /dev/null || { echo "test-torch skipped: there is no $(TORCH_PYTHON)"; exit 0; }; \
+	test -x $(TORCH_VENV)/bin/python || $(TORCH_PYTHON) -m venv $(TORCH_VENV); \
+	if ! $(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH_WHEELS) numpy pyyaml; then \
+		echo "test-torch skipped: the wheels $(TORCH_WHEELS) are not to be had here"; exit 0; fi; \
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' && \
+	$(TORCH_VENV)/bin/python -m pytest tests/pytorch --npu-torch --npu-url='$(TORCH_URL)' -rs
+
 $(VENV)/.ready: pyproject.toml setup.py runtime/core/submission/_send.c
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 10) else "npuhal needs Python 3.10 or newer")'
 	$(PYTHON) -m venv $(VENV)
@@ -127,4 +141,4 @@ $(VENV)/.ready: pyproject.toml setup.py runtime/core/submission/_send.c
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(TRITON_VENV) build dist soak *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRITON_VENV) $(TORCH_VENV) build dist soak *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

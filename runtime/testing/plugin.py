@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from runtime.testing import choice, search
+from runtime.testing import choice, search, torch_tests
 from runtime.testing.search import Schedule
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _WIDE = ("npu_module", "npu_session")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     choice.add_options(parser)
+    torch_tests.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line("markers", "npu_faults: the test injects faults or stand-in kernels, so it needs the fake")
     choice.schedules(config)
+    if config.getoption(torch_tests.OPTION):
+        torch_tests.configure(config, choice.of_test(config, None, Schedule(choice.seed(config))))
     if path := config.getoption("--npu-replay"):
         try:
             config.stash[_REPLAY] = search.read(path)

@@ -56,7 +56,7 @@ static int find(void) {
 
 /* A thread keeps its Python state while it lives: what the runtime knows of it (device, context, errors) is there. */
 static void thread_ends(void *held) {
-    python.release(python.ensure());
+    if (python.initialized()) python.release(python.ensure());
     (void)held;
 }
 

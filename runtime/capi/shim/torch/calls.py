@@ -83,6 +83,11 @@ def _attributes(words: Words) -> int:
     return 0
 
 
+def _no_version(words: Words) -> int:
+    """Say that there is no installation, without a message: it is asked for again and again, and one can do without."""
+    return tables.public_names()["ACL_ERROR_INVALID_FILE"]
+
+
 def _nothing(words: Words) -> int:
     """Do nothing, with success."""
     return 0
@@ -94,6 +99,8 @@ _ROWS: dict[str, Callable[[Words], int]] = {
     "aclGetCompileoptSize(int opt) -> size_t": _option_size,
     "aclGetCannAttribute(aclCannAttr attribute, int32_t* value)": _attribute,
     "aclGetCannAttributeList(const aclCannAttr** attributes, size_t* count)": _attributes,
+    "aclsysGetCANNVersion(aclCANNPackageName name, void* version)": _no_version,
+    "aclsysGetVersionStr(char* package, char* version)": _no_version,
     # collectives are not there; that their determinism may be set is asked for at the start
     "HcclSetConfig(int config, uint64_t value)": _nothing,
     # nobody profiles

@@ -153,6 +153,10 @@ class Words:
             self._open.append((made, low, high, int(device[2])))
         return made
 
+    def taken(self) -> tuple[Any, ...]:
+        """Return the reports, and forget them."""
+        return self._reports.take() if self.watching else ()
+
     def settle(self) -> None:
         """Add to reports what the allocator's trace says. Called without locks of npuhal's."""
         while self._open:

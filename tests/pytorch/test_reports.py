@@ -1,0 +1,102 @@
+"""What checkers say of torch programs, in a process per program because they say it at the end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PREFETCH = """
+import torch
+side = torch.npu.Stream()
+batches = [torch.full((256,), float(n)).pin_memory() for n in range(3)]
+total = torch.zeros(256, device="npu")
+torch.npu.synchronize()
+for batch in batches:
+    with torch.npu.stream(side):
+        side.wait_stream(torch.npu.current_stream())
+        here = batch.to("npu", non_blocking=True)
+    {wait}
+    total = total + here
+    {record}
+print("sum", total.sum().item())
+"""
+REUSED = """
+import torch
+side = torch.npu.Stream()
+first = torch.ones(1 << 20, device="npu")
+torch.npu.synchronize()
+side.wait_stream(torch.npu.current_stream())
+with torch.npu.stream(side):
+    second = first + 1
+{record}
+del first
+third = torch.zeros(1 << 20, device="npu")
+torch.npu.synchronize()
+"""
+OVERWRITTEN = """
+import torch
+source = torch.ones(1 << 12).pin_memory()
+there = source.to("npu", non_blocking=True)
+source.zero_()
+torch.npu.synchronize()
+"""
+
+
+def run(text: str, tmp_path: Path, status: int, **variables: str) -> str:
+    """Run a program under `npuhal run --torch`; returns all that it prints."""
+    script = tmp_path / "program.py"
+    script.write_text(text)
+    command = [sys.executable, "-m", "npuhal", "run", "--torch", "--url", "fake://ascend910b3?check=race,uaf,source"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    done = subprocess.run([*command, str(script)], env=environment, capture_output=True, text=True, timeout=120,
+                          check=False)  # fmt: skip
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_prefetch_that_is_waited_for_is_right(tmp_path: Path) -> None:
+    wait = "torch.npu.current_stream().wait_stream(side)"
+    record = "here.record_stream(torch.npu.current_stream())"
+    assert "sum 768.0" in run(PREFETCH.format(wait=wait, record=record), tmp_path, 0)
+
+
+def test_a_prefetch_without_a_wait_is_reported_with_tensor_stream_and_both_lines(tmp_path: Path) -> None:
+    said = run(PREFETCH.format(wait="", record=""), tmp_path, 86)
+    for part in ("race:", "float32[256]", "torch's default stream", "torch.npu.Stream", "program.py:10"):
+        assert part in said
+    assert "program.py:12" in said
+
+
+def test_record_stream_is_suggested_where_it_is_the_cure_and_cures(tmp_path: Path) -> None:
+    said = run(REUSED.format(record=""), tmp_path, 86)
+    for part in ("race:", "float32[1048576]", "record_stream", "program.py:10", "program.py:11"):
+        assert part in said
+    run(REUSED.format(record="first.record_stream(side)"), tmp_path, 0)
+
+
+def test_a_pinned_source_that_is_overwritten_in_flight_is_reported(tmp_path: Path) -> None:
+    said = run(OVERWRITTEN, tmp_path, 86)
+    assert "source:" in said
+    assert "program.py:4" in said
+
+
+@pytest.mark.parametrize("queue", ["0", "1", "2"])
+def test_operators_that_are_not_there_never_end_in_wrong_data(tmp_path: Path, queue: str) -> None:
+    text = """
+import torch
+x = torch.ones(3, device="npu")
+for attempt in range(2):
+    try:
+        print("got", torch.cumprod(x + 1, 0).cpu())
+    except RuntimeError as problem:
+        print("failed")
+"""
+    said = run(text, tmp_path, 0, TASK_QUEUE_ENABLE=queue)
+    assert "got" not in said
+    assert said.count("failed") == 2
+    assert "aclnnCumprod" in said

@@ -11,7 +11,7 @@ from fakes.checkers import leaks
 from fakes.checkers.access import ARGUMENTS, LOAD, READ, RELEASE, WRITE
 from fakes.checkers.graphs import Graphs
 from fakes.checkers.lifetime import Lifetimes
-from fakes.checkers.names import CallSite, Names, at, call_site
+from fakes.checkers.names import Names, at
 from fakes.checkers.order import HOST, Actor, Stamp
 from fakes.checkers.parts import Parts
 from fakes.checkers.queue import BY_POINTER, POLLING, Queue, Submission, united
@@ -50,8 +50,6 @@ class Checks:
         """Hears each report when it is made."""
         self.refine: Callable[[Report], Report] | None = None
         """Adds to a report what a program above the runtime calls the things in it."""
-        self.locate: Callable[[CallSite | None], CallSite | None] | None = None
-        """Finds the program's line behind that of a library above the runtime."""
         self._host = Actor(HOST)
         self._queues: dict[SubmissionQueue, Queue] = {}
         self._count = 1
@@ -73,11 +71,6 @@ class Checks:
     def on(self, check: str) -> bool:
         """Whether a checker is on."""
         return check in self.wanted
-
-    def _site(self) -> CallSite | None:
-        """Return where the program is that has called into us."""
-        found = call_site(3)
-        return found if self.locate is None else self.locate(found)
 
     # -- reports ------------------------------------------------------------------------------------------------------
 
@@ -120,7 +113,7 @@ class Checks:
         """The host has filled ring positions."""
         self._waits.moved()
         queue = self._queue(sq)
-        stamp, where = self._host.stamp(), self._site()
+        stamp, where = self._host.stamp(), self.names.site()
         executor = self.machine.executor
         sources = SOURCE in self.wanted and sq not in device.models
         for step in range(count):
@@ -134,7 +127,7 @@ class Checks:
 
     def recorded(self, stream: int, device: int, position: int, count: int) -> None:
         """Entries of a graph were made or changed, on the device or not."""
-        known = Submission(self._host.stamp(), self._site(), [], self._runtime.known)
+        known = Submission(self._host.stamp(), self.names.site(), [], self._runtime.known)
         self._graphs.recorded(device, stream, position, count, known)
         sq = self.machine.devices[device].by_stream.get(stream)
         if sq is not None and sq in self.machine.devices[device].models:
@@ -216,18 +209,18 @@ class Checks:
 
     def _host_work(self, call: str, device: int) -> Work:
         self.serial += 1
-        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, self._site())
+        return Work(HOST, self._host.tick, self.serial, call, -1, device, -1, self.names.site())
 
     def host_signalled(self, key: tuple[str, int, int], signal: Signal, value: int) -> None:
         """The host sets a signal itself."""
         self._waits.moved()
         self._handover.give(signal, value, self._step())
-        self._waits.happened(key, "recorded" if value else "reset", None, self._site())
+        self._waits.happened(key, "recorded" if value else "reset", None, self.names.site())
 
     def allocated(self, block: Allocation) -> None:
         """A block came into being."""
         self._waits.moved()
-        block.site = self._site()
+        block.site = self.names.site()
         self.names.forget(("mem", block.base))
         self._lifetimes.allocated(block, self._step().tick)
         if not block.alias:
@@ -238,11 +231,11 @@ class Checks:
         self._waits.moved()
         self._step()
         if block.alias:
-            self._lifetimes.freed(self._host, block, self._site(), [], self._queued_on(block))
+            self._lifetimes.freed(self._host, block, self.names.site(), [], self._queued_on(block))
             return
         low, high = block.pointer, block.pointer + block.span
         users = self.races.users(self._host, low, high, self._seen(block, self._runtime.known))
-        self._lifetimes.freed(self._host, block, self._site(), users, self._queued_on(block))
+        self._lifetimes.freed(self._host, block, self.names.site(), users, self._queued_on(block))
         self._arguments.pop(block, None)
         self._parts.forget(block)
         self.races.shadow.forget(low, high)
@@ -251,7 +244,7 @@ class Checks:
         """The runtime has handed out a part of a piece of memory, perhaps for a graph, or takes it back (None)."""
         self._waits.moved()
         if (block := self.machine.memory.find(address)) is not None:
-            self._parts.told(block, address, size, self._step().tick, self._site(), graph)
+            self._parts.told(block, address, size, self._step().tick, self.names.site(), graph)
 
     def _queued_on(self, block: Allocation) -> list[str]:
         """Name the queued copies that read or write a block, and tasks of graphs whose execution is queued."""

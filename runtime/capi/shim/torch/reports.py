@@ -71,7 +71,7 @@ class Words:
             return
         checks.wanted = checks.wanted - {"leak"}
         checks.refine = self.refine
-        checks.locate = self.locate
+        checks.names.locate = self.locate
         self._reports = checks.reports
         self.watching = True
 

@@ -26,7 +26,7 @@ class TaskScheduler:
 
     __slots__ = ("_device", "_error_ring", "aicpu_monitor_off", "features")
 
-    _error_ring: ErrorRing
+    _error_ring: ErrorRing | None
 
     def __init__(self, device: DevicePort) -> None:
         """Ask what it is: the device's own streams are there, and empty."""
@@ -44,18 +44,22 @@ class TaskScheduler:
             undo: takes the steps that end what was begun.
         """
         device = self._device
-        self._error_ring = ring = ErrorRing(device.memory, int(device.chip.prop("ringbufSize")))
-        undo.callback(ring.close)
-        self._announce_error_ring()
-        self.features = capabilities(ring.scheduler_capabilities())
-        undo.callback(self._stop_error_ring)
+        # Small chips have none: nothing is announced then, and the scheduler has no place to tell capabilities in.
+        size = int(device.chip.prop("ringbufSize"))
+        self._error_ring = ring = ErrorRing(device.memory, size) if size else None
+        if ring:
+            undo.callback(ring.close)
+            self._announce_error_ring(ring)
+            self.features = capabilities(ring.scheduler_capabilities())
+            undo.callback(self._stop_error_ring)
         self._pass_on()
         self._greet()
 
     def start_again(self) -> None:
         """Tell the scheduler of another card what that of the first was told; streams are there, and empty."""
         self._find_out()
-        self._announce_error_ring()
+        if self._error_ring:
+            self._announce_error_ring(self._error_ring)
         self._pass_on()
         self._greet()
         self.aicpu_monitor_off = False
@@ -107,8 +111,8 @@ class TaskScheduler:
             device.primary_stream.submit(AicpuMessageVersion())
             device.primary_stream.settle(_BOOT_TIMEOUT_MS)
 
-    def _announce_error_ring(self) -> None:
-        device, ring = self._device, self._error_ring
+    def _announce_error_ring(self, ring: ErrorRing) -> None:
+        device = self._device
         control, traits = device.control_stream, device.chip.traits
         physical = device.memory.physical(ring.address) if traits.error_ring_physical else 0
         control.submit(RingBufferControl(addr=ring.address, phy_addr=physical, length=traits.error_ring_elements))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Callable
+
+_PAGES = 1 << 16
+"""Bytes from which on space is mapped by itself."""
 
 
 class Lent:
@@ -21,9 +25,16 @@ class Lent:
 
     @classmethod
     def space(cls, size: int) -> Lent:
-        """Lend so many zero bytes of this process's memory; pages that nobody touches cost nothing."""
-        made = (ctypes.c_char * max(size, 1))()
-        return cls(ctypes.addressof(made), lambda: made)
+        """Lend so many zero bytes of this process's memory; pages that nobody touches cost nothing.
+
+        Raises:
+            OSError, OverflowError: the system has no addresses for so many.
+        """
+        if size < _PAGES:
+            return cls.buffer(bytes(size))
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        first = ctypes.c_char.from_buffer(pages)
+        return cls(ctypes.addressof(first), lambda: first)
 
     def close(self) -> None:
         """Take it back."""

@@ -108,7 +108,7 @@ class SharedBuffers:
             return c.DRV_ERROR_OUT_OF_MEMORY
         try:
             lent = self._memory.lend_space(size + align, "shared buffer")
-        except (MemoryError, OverflowError):
+        except (MemoryError, OverflowError, OSError):
             return c.DRV_ERROR_OUT_OF_MEMORY
         block = Block(lent, -(-lent.address // align) * align, size)
         self._blocks[block.address] = block

@@ -64,6 +64,35 @@ def is_external(event: Event | None) -> bool:
     return event is not None and bool(event.flags & EventFlag.EXTERNAL)
 
 
+def is_shared(event: Event | None) -> bool:
+    """Whether an event was made for other processes, too (IPC)."""
+    return event is not None and bool(event.flags & EventFlag.IPC)
+
+
+def is_in_graph(event: Event | None) -> bool:
+    """Whether an event's newest record is part of a graph."""
+    return event is not None and event.in_graph is not None
+
+
+def is_being_captured(event: Event | None) -> bool:
+    """Whether an event was recorded into a graph that is being captured."""
+    return event is not None and event.in_graph is not None and event.in_graph.capturing
+
+
+def is_no_condition(acl: Acl, handle: int) -> bool:
+    """Whether a handle, other than NULL, is of no condition that is alive."""
+    from runtime.feature.graph.recording.condition import Handle as ConditionHandle
+
+    return bool(handle) and not (
+        acl.runtime.handles.holds(handle) and isinstance(acl.runtime.handles.get(handle, object), ConditionHandle)
+    )
+
+
+def is_complete(model: Any) -> bool:
+    """Whether the build of a model was ended."""
+    return bool(model.execution.complete)
+
+
 def is_graph(model: Model | None) -> bool:
     """Whether a model was captured."""
     return model is not None and model.captured
@@ -197,6 +226,11 @@ def address_at(address: int) -> int:
     return int(caller.at(ctypes.c_uint64, address).value)
 
 
+def is_no_location(acl: Acl, location: int) -> bool:
+    """Whether an aclrtMemManagedLocation names a device that does not exist."""
+    return word_at(location) == _ON_DEVICE and not 0 <= word_at(location + 4) < acl.runtime.device_count
+
+
 def has_limit(acl: Acl, limit: int) -> bool:
     """Whether the machine's chip has a size that processes set (aclrtDeviceLimit)."""
     return acl.runtime.limits.known(limit, acl.runtime.machine.chip)
@@ -207,5 +241,7 @@ def chip_has(acl: Acl, feature: str) -> bool:
     return acl.runtime.machine.chip.has(feature)
 
 
+_ON_DEVICE = 1
+"""aclrtMemManagedLocationType of a device."""
 _DEVICE_MEMORY = (0x10, 0x20)
 """DVattribute.memType of device memory."""

@@ -11,11 +11,14 @@
     plain: true         everything is as it should be: the chip is what it is refused for
 and besides it:
     before: [[F, {NAME: N}], ...]   these calls are made first and succeed; what they give is $NAME from then on
-    elsewhere: true                 the call is made on a thread without a context
+    elsewhere: true                 the call is made on a thread without a context; `elsewhere: context` on one with one
+    driver: {HAL: CODE}             the driver's calls of that name answer the code
+    gives: N                        what `mapped` or `code` in the row is for this test
     fresh: true                     nothing else uses the process afterwards
 A value is a number, a text, "$NAME", or {thing: X} one of each kind, {fresh: X} a new one, {foreign: X} one of another
 context, {words: [...]} and {halves: [...]} memory of 64-bit and 32-bit numbers, {plus: [V, N]} a number N behind
-another, {file: TEXT} the path of a file, {numbers: [...]} a dim3; {world: X} an attribute of the world.
+another, {file: TEXT} the path of a file, {numbers: [...]} a dim3; {chars: TEXT} the address of a text,
+{condition: [handle, type, size]} parameters of a conditional node, {world: X} an attribute of the world.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ _MANY_PAIRS = 4097
 """One more than a batch of copies may hold."""
 _HOST_BYTES = 1 << 16
 _PERSISTENT = 4
+_IMAGE = bytes(minimal_kernel("add_custom", arguments=3))
 
 
 class Lost(Exception):
@@ -57,8 +58,12 @@ class World:
         for folder in self._folders:
             folder.cleanup()
 
-    def call(self, entry: Entry, given: dict[str, Any], *, elsewhere: bool = False) -> tuple[Any, str]:
-        """Make a call, on a thread without a context if so asked; return the answer and the first message's id."""
+    def obey(self) -> None:
+        """Let the driver answer again as it does."""
+        self.acl.runtime.hal.fake.faults.clear()
+
+    def call(self, entry: Entry, given: dict[str, Any], *, elsewhere: bool | str = False) -> tuple[Any, str]:
+        """Make a call, on another thread if so asked ("context": one that has one); return answer and first message."""
 
         def run() -> tuple[Any, str]:
             self.acl.reports.take_text()
@@ -69,6 +74,9 @@ class World:
 
         if not elsewhere:
             return run()
+        if elsewhere == "context":
+            self._work.put(lambda: self.acl.call("aclrtSetCurrentContext", context=self.main))
+            self._done.get(timeout=20)
         self._work.put(run)
         found: tuple[Any, str] = self._done.get(timeout=20)
         return found
@@ -132,6 +140,16 @@ class World:
         words = (ctypes.c_uint32 * max(len(values), 64))(*values)
         self._kept.append(words)
         return ctypes.addressof(words)
+
+    @property
+    def thread(self) -> int:
+        """The number that the main thread subscribes with."""
+        return threading.get_ident()
+
+    def chars(self, text: str) -> int:
+        """Return the address of a text."""
+        self._kept.append(made := ctypes.create_string_buffer(text.encode()))
+        return ctypes.addressof(made)
 
     # -- things ----------------------------------------------------------------------------------------------------
 
@@ -206,7 +224,8 @@ _FORMS: dict[str, Callable[[World, Any], Any]] = {
     "halves": lambda world, items: world.halves(*map(world.built, items)),
     "plus": _plus,
     "file": lambda world, text: world.file(text),
-    "numbers": lambda world, items: tuple(items),
+    "numbers": lambda world, items: tuple(items), "chars": lambda world, text: world.chars(text),
+    "condition": lambda world, items: aclmdlRICondTaskParams(*map(world.built, items), world.host),
     "world": lambda world, name: getattr(world, name),
 }
 """How values of tests are made."""
@@ -232,13 +251,15 @@ def _other_context(world: World) -> Any:
     return made
 
 
+def _kernel_file(world: World) -> int:
+    buffer = ctypes.create_string_buffer(_IMAGE, len(_IMAGE))
+    world._made["kernel"] = buffer
+    return ctypes.addressof(buffer)
+
+
 def _binary(world: World) -> Any:
-    image = minimal_kernel("add_custom", arguments=3)
-    data = image if isinstance(image, bytes) else image.read_bytes()
-    buffer = ctypes.create_string_buffer(data, len(data))
-    world._kept.append(buffer)
     return world._output(
-        "aclrtBinaryLoadFromData", "binHandle", data=ctypes.addressof(buffer), length=len(data), options=0
+        "aclrtBinaryLoadFromData", "binHandle", data=world.thing("kernel file"), length=len(_IMAGE), options=0
     )
 
 
@@ -247,6 +268,65 @@ def _graph(world: World) -> Any:
     world._ok("aclmdlRICaptureBegin", stream=stream, mode=2)
     world._ok("aclrtMemsetAsync", devPtr=world.thing("device memory"), maxCount=64, value=0, count=64, stream=stream)
     return world._output("aclmdlRICaptureEnd", "modelRI", stream=stream)
+
+
+def _sub_graph(world: World) -> Any:
+    """Return the branch of a condition in a graph that is being captured."""
+    stream = world.captured()
+    graph = world._output("aclmdlRICaptureGetInfo", "modelRI", stream=stream, status=Out())
+    handle = world._output("aclmdlRICondHandleCreate", "handle", modelRI=graph, defaultLaunchValue=0, flag=0)
+    branches = (ctypes.c_uint64 * 1)()
+    params = aclmdlRICondTaskParams(handle, 0, 1, ctypes.addressof(branches))
+    world._ok("aclmdlRIAddCondTask", params=params, stream=stream, flags=0)
+    return branches[0]
+
+
+def _condition(world: World) -> Any:
+    """Return the handle of a condition of a graph whose capture was ended."""
+    stream = world.captured()
+    graph = world._output("aclmdlRICaptureGetInfo", "modelRI", stream=stream, status=Out())
+    made = world._output("aclmdlRICondHandleCreate", "handle", modelRI=graph, defaultLaunchValue=0, flag=0)
+    world._ok("aclrtMemsetAsync", devPtr=world.thing("device memory"), maxCount=64, value=0, count=64, stream=stream)
+    world._output("aclmdlRICaptureEnd", "modelRI", stream=stream)
+    return made
+
+
+def _graph_task(world: World) -> Any:
+    graph, stream = world.fresh("graph"), (ctypes.c_uint64 * 1)()
+    world._ok("aclmdlRIGetStreams", modelRI=graph, streams=ctypes.addressof(stream), numStreams=world.halves(1))
+    task = (ctypes.c_uint64 * 1)()
+    world._ok("aclmdlRIGetTasksByStream", stream=stream[0], tasks=ctypes.addressof(task), numTasks=world.halves(1))
+    return task[0]
+
+
+def _created_on_demand(world: World) -> Any:
+    return world.acl.call("aclrtCreateStreamConfigHandle")
+
+
+def _page(world: World) -> int:
+    return -(-world.host // 4096) * 4096
+
+
+def _tensor(place: Callable[[World], Any]) -> Callable[[World], Any]:
+    return lambda world: world.acl.call(
+        "acltdtCreateDataItem", tdtType=0, dims=world.pointers(2, 2), dimNum=2, dataType=0, data=place(world), size=16
+    )
+
+
+def _dataset(place: Callable[[World], Any]) -> Callable[[World], Any]:
+    def make(world: World) -> Any:
+        made = world.acl.call("acltdtCreateDataset")
+        world._ok("acltdtAddDataItem", dataset=made, dataItem=_tensor(place)(world))
+        return made
+
+    return make
+
+
+def _received(world: World) -> Any:
+    world._ok("acltdtSendTensor", handle=world.thing("channel"), dataset=world.thing("host dataset"), timeout=0)
+    made = world.acl.call("acltdtCreateDataset")
+    world._ok("acltdtReceiveTensor", handle=world.thing("channel"), dataset=made, timeout=0)
+    return made
 
 
 def _exported_notify(world: World) -> Any:
@@ -274,7 +354,7 @@ _MAKERS: dict[str, Callable[[World], Any]] = {
     "label": _maker("aclrtCreateLabel", "label"),
     "device memory": _maker("aclrtMalloc", "devPtr", size=1 << 16, policy=0),
     "pinned memory": _maker("aclrtMallocHost", "hostPtr", size=1 << 16),
-    "binary": _binary,
+    "kernel file": _kernel_file, "kernel bytes": lambda _world: len(_IMAGE), "binary": _binary,
     "function": _maker("aclrtBinaryGetFunction", "funcHandle", binHandle=_thing("binary"), kernelName="add_custom"),
     "argument list": _described_list,
     "allocator": lambda world: world.acl.call("aclrtAllocatorCreateDesc"),
@@ -285,6 +365,24 @@ _MAKERS: dict[str, Callable[[World], Any]] = {
     "queue attributes": lambda world: world.acl.call("acltdtCreateQueueAttr"),
     "context": _other_context,
     "captured stream": lambda world: world.captured(),
+    "buffer": _maker("aclrtAllocBuf", "buf", size=64),
+    "stream configuration": _created_on_demand, "condition": _condition, "sub graph": _sub_graph,
+    "graph task": _graph_task, "page": _page,
+    "managed memory": _maker("aclrtMemAllocManaged", "ptr", size=4096, flag=1),
+    "channel": lambda world: world.acl.call(
+        "acltdtCreateChannelWithCapacity", deviceId=0, name="channel", capacity=4
+    ),
+    "tensor": _tensor(lambda world: world.host), "device tensor": _tensor(lambda world: world.thing("device memory")),
+    "host dataset": _dataset(lambda world: world.host), "received dataset": _received,
+    "empty dataset": lambda world: world.acl.call("acltdtCreateDataset"),
+    "route": lambda world: world.acl.call("acltdtCreateQueueRoute", srcId=1, dstId=2),
+    "routes": lambda world: world.acl.call("acltdtCreateQueueRouteList"),
+    "question": lambda world: world.acl.call("acltdtCreateQueueRouteQueryInfo"),
+    "queue": _maker("acltdtCreateQueue", "qid", attr=0),
+    "profile": lambda world: world.acl.call(
+        "aclprofCreateConfig", deviceIdList=world.halves(0), deviceNums=1, aicoreMetrics=255, aicoreEvents=0,
+        dataTypeConfig=2,
+    ),
     "bound stream": lambda world: world.bound(),
 }
 """How things are made."""
@@ -299,7 +397,9 @@ FOREIGN = {
 
 _VALUES: dict[Any, Any] = {
     "numAttrs": 1, "numBatches": 1, "shareType": 1,
-    ("aclmdlRIAddCondTask", "params"): lambda world: aclmdlRICondTaskParams(DEAD, 0, 1, world.host),
+    ("aclmdlRIAddCondTask", "params"): lambda world: aclmdlRICondTaskParams(
+        world.thing("condition"), 0, 1, world.host
+    ),
     **{(name, "stream"): _fresh("captured stream") for name in (
         "aclmdlRICaptureTaskGrpBegin", "aclmdlRICaptureTaskGrpEnd",
     )},
@@ -398,6 +498,13 @@ _VALUES: dict[Any, Any] = {
     ("aclrtDeviceGetByPCIBusId", "pciBusId"): "0000:00:00.0", "socVersion": "Ascend910B1", "binPath": "/dev/null",
     ("acltdtCreateChannel", "name"): "channel", ("acltdtCreateChannelWithCapacity", "name"): "channel",
     ("aclrtBinaryGetGlobal", "name"): "g",
+    "buf": _thing("buffer"), "headBuf": _thing("buffer"), ("aclrtFreeBuf", "buf"): _fresh("buffer"),
+    ("aclrtAppendBufChain", "buf"): _fresh("buffer"),
+    **{(name, "handle"): _thing("channel") for name in (
+        "acltdtDestroyChannel", "acltdtCleanChannel", "acltdtSendTensor", "acltdtReceiveTensor",
+        "acltdtQueryChannelSize",
+    )},
+    "qid": _thing("queue"), "dataSize": 8, "userDataSize": 0, "userData": 0, "qRouteList": _thing("routes"),
 }  # fmt: skip
 """Arguments by (function, parameter), else by parameter."""
 

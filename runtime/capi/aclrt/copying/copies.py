@@ -145,7 +145,7 @@ def aclrtMemcpy2d(
     succeed("not width or not height"), null("dst", "src"),
     refuse("width > dpitch", "width", "at most dpitch", "EH0009"),
     refuse("width > spitch", "width", "at most spitch", "EH0009"), one_of("kind", 1, 2, 3, 4), live("stream", Stream),
-    waits_for_snapshot=True,
+    context("not stream", message="EE1004", code=107000), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpy2dAsync(
     acl: Acl, dst: Address, dpitch: Size, src: Address, spitch: Size, width: Size, height: Size, kind: Enum,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 
 from runtime import errors
-from runtime.capi.aclrt.checks import live, null, null_rt, refuse
-from runtime.capi.aclrt.entry import entry, need_rt, own_stream_of
+from runtime.capi.aclrt.checks import live, null, null_rt, refuse, unbound, uncaptured
+from runtime.capi.aclrt.entry import entry, need_rt, own_stream_of, stream_of
 from runtime.capi.aclrt.kinds import U32, Address, Handle
+from runtime.capi.aclrt.predicates import capture_of, is_bound, is_captured, model_of
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
 from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, queue_random
@@ -71,6 +72,9 @@ def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.Run
     )
 
 
+_UNBOUND, _UNCAPTURED = unbound("execStream", code=107000), uncaptured("execStream")
+
+
 @entry(
     null("info"), refuse("word_at(info) not in (1, 2)", "info", "id 1 or 2", "EE1003"), null_rt("taskStream"),
     live("taskStream", Stream), live("execStream", Stream), waits_for_snapshot=True,
@@ -84,6 +88,12 @@ def aclrtTaskUpdateAsync(acl: Acl, taskStream: Handle, taskId: U32, info: Addres
     call = "aclrtTaskUpdateAsync"
     (data,) = struct.unpack("<Q", caller.read(info + 8, 8))
     need_rt(call, **{"info->data": data})
+    acl.runtime.current_context()
+    found = stream_of(acl, execStream)
+    if is_bound(found):
+        raise _UNBOUND.fault(call, execStream, model_of(found))
+    if is_captured(found):
+        raise _UNCAPTURED.fault(call, execStream, capture_of(found))
     target = own_stream_of(acl, call, execStream)
     raise errors.fault(
         "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: task {taskId} cannot be changed from stream {target.stream_id}",

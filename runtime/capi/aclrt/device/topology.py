@@ -158,7 +158,11 @@ def aclrtDeviceGetByPCIBusId(acl: Acl, pciBusId: Text, deviceId: Out[I32]) -> No
     )
 
 
-@entry(null("utilizationInfo"))
+@entry(
+    null("utilizationInfo"),
+    refuse("address_at(utilizationInfo + 16)", "utilizationInfo", "NULL as its utilizationExtend", "EH0012",
+           rule="utilizationInfo has an utilizationExtend"),
+)  # fmt: skip
 def aclrtGetDeviceUtilizationRate(acl: Acl, deviceId: I32, utilizationInfo: Address) -> None:
     """Write what a device does in percent: cubes, vector cores, AI CPUs, memory (-1: nobody can tell).
 

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from runtime import errors
-from runtime.capi.aclrt.checks import live, null, null_rt, own, refuse, succeed, unbound
+from runtime.capi.aclrt.checks import context, live, null, null_rt, own, refuse, succeed, unbound
 from runtime.capi.aclrt.entry import entry, own_stream_of
 from runtime.capi.aclrt.kinds import I32, U32, Address, Callback, Enum, Handle, Info, Text
 from runtime.capi.aclrt.state import Acl
@@ -18,16 +18,27 @@ _MODULE = "acl"
 """The module that aclrtSetExceptionInfoCallback speaks for."""
 _THREAD_LEVEL = 0
 _NO_ERRORS = 0
+_REPAIRED = (1, 3, 4)
+"""aclrtErrorType of what could be repaired: memory, cores of AI, links."""
 
 
 # -- failure modes and aborts --------------------------------------------------------------------------------------
 
 
-@entry(live("stream", Stream), waits_for_snapshot=True)
-def aclrtStreamAbort(acl: Acl, stream: Handle) -> None:
-    """End a stream's running task and drop what is queued; NULL does nothing."""
-    if stream:
-        abort.abort_stream(own_stream_of(acl, "aclrtStreamAbort", stream))
+_KEPT = "is_bound(stream_) or has_flag(stream_, PERSISTENT)"
+
+
+@entry(
+    live("stream", Stream), context("not stream", message="EE1004", code=107000), own("stream"),
+    refuse(f"stream_.counts_ids and ({_KEPT})", "stream", "a stream whose tasks go", "EE1016", code=507000,
+           rule="stream keeps its tasks, or is bound to a model"),
+    refuse(_KEPT, "stream", "a stream whose tasks go", "EE1006", code=507000,
+           rule="stream keeps its tasks, or is bound to a model"),
+    waits_for_snapshot=True,
+)  # fmt: skip
+def aclrtStreamAbort(acl: Acl, stream: Stream) -> None:
+    """End a stream's running task and drop what is queued; NULL is the context's default stream."""
+    abort.abort_stream(stream)
 
 
 @entry(
@@ -161,7 +172,14 @@ def aclrtGetErrorVerbose(acl: Acl, deviceId: I32, errorInfo: Address) -> None:
 def aclrtRepairError(acl: Acl, deviceId: I32, errorInfo: Address) -> None:
     """Repair an error that aclrtGetErrorVerbose has described; there is none of a kind that can be repaired."""
     call = "aclrtRepairError"
-    acl.runtime.slot(deviceId, call)
+    tried, kind = caller.read(errorInfo, 1)[0], caller.at(ctypes.c_int32, errorInfo + 4).value
+    if tried:
+        acl.runtime.slot(deviceId, call)
+        if kind not in _REPAIRED:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: errorType is {kind}", ee="EE1003",
+                params=(call, kind, "errorType", "memory (1), core (3) or link (4)"), hint="pass what was described",
+            )
     raise errors.fault(
         "ACL_ERROR_RT_PARAM_INVALID", f"{call}: the information names no error that can be repaired", ee="EE1001",
         params=(f"{call}: no error that can be repaired",), hint="reset the device",

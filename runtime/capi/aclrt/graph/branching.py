@@ -109,7 +109,10 @@ def aclmdlRICondHandleGetCondPtr(acl: Acl, handle: Handle, ptr: Out[Address]) ->
 
 
 @entry(
-    null("stream", "params"), live("stream", Stream),
+    null("stream", "params"),
+    refuse("is_no_condition(acl, params.handle)", "params", "the handle of a condition", "EE1017", code=107017,
+           rule="params.handle is dead, foreign or of another kind"),
+    live("stream", Stream),
     refuse("params.type not in (0, 1, 2)", "params", "type 0, 1 or 2", "EE1003"),
     refuse("flags", "flags", "0", "EE1017"), refuse("not params.handle", "params", "a handle", "EE1004"),
     refuse("not params.modelRIArray", "params", "an address for the branches", "EE1004"),
@@ -124,5 +127,5 @@ def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags:
     made = Condition(
         target, handle_of(acl, params.handle, ConditionHandle), ConditionKind(params.type), params.size
     )
-    handles = caller.array(ctypes.c_uint64, len(made.branches), params.modelRIArray)
-    handles[:] = [branch.handle for branch in made.branches]
+    handles = b"".join(branch.handle.to_bytes(8, "little") for branch in made.branches)
+    caller.write(params.modelRIArray, handles, len(handles))

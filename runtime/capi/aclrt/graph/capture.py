@@ -59,7 +59,11 @@ def aclmdlRICaptureEnd(acl: Acl, stream: Stream, modelRI: Out[Handle] | None) ->
         modelRI.value = made.handle
 
 
-@entry(null("stream"))
+@entry(
+    null("stream"),
+    refuse("status is None and modelRI is None", "status", "status or modelRI", "EH0009",
+           rule="status and modelRI are both NULL"),
+)  # fmt: skip
 def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, modelRI: Out[Handle] | None) -> None:
     """Tell whether a stream is captured (0 no, 1 active, 2 invalidated) and into which graph; needs no context."""
     state, found = graph.status(handle_of(acl, stream, Stream))

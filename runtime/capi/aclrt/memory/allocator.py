@@ -78,10 +78,11 @@ def aclrtAllocatorUnregister(acl: Acl, stream: Handle) -> None:
 
 
 @entry(
-    null("stream"), refuse("acl.allocators.find(stream) is None", "stream", "a stream with an allocator", "EH0012"),
+    null("allocatorDesc", "stream"),
+    refuse("acl.allocators.find(stream) is None", "stream", "a stream with an allocator", "EH0012"),
 )
 def aclrtAllocatorGetByStream(
-    acl: Acl, stream: Handle, allocatorDesc: Out[Handle] | None, allocator: Out[Handle] | None,
+    acl: Acl, stream: Handle, allocatorDesc: Out[Handle], allocator: Out[Handle] | None,
     allocFunc: Out[Callback] | None, freeFunc: Out[Callback] | None, allocAdviseFunc: Out[Callback] | None,
     getAddrFromBlockFunc: Out[Callback] | None,
 ) -> None:  # fmt: skip

@@ -17,9 +17,10 @@ from runtime.driver.pools import ManagedDriver
 from runtime.memory import caller
 
 _ATTACH_GLOBAL = 1
-_ADVICE = range(6)
-_LOCATION = struct.Struct("<iI")
-"""aclrtMemManagedLocation: id, type."""
+_DEVICE = 1
+"""aclrtMemManagedLocationType of a device."""
+_LOCATION = struct.Struct("<Ii")
+"""aclrtMemManagedLocation: type, id."""
 _ATTRIBUTES = range(1, 9)
 
 
@@ -29,7 +30,7 @@ def _driver(acl: Acl) -> ManagedDriver:
 
 
 def _location(location: int) -> tuple[int, int]:
-    number, kind = _LOCATION.unpack(caller.read(location, _LOCATION.size))
+    kind, number = _LOCATION.unpack(caller.read(location, _LOCATION.size))
     return kind, number
 
 
@@ -48,20 +49,25 @@ def aclrtMemAllocManaged(acl: Acl, ptr: Out[Address], size: U64, flag: U32) -> N
     ptr.value = device_of(acl).allocator.managed(asked)
 
 
-@entry(null("ptr"), zero("size"), null("location"), waits_for_snapshot=True)
+_EXISTS = refuse(
+    "is_no_location(acl, location)", "location", "a device that exists", "EE1003",
+    rule="location is a device that does not exist",
+)  # fmt: skip
+
+
+@entry(
+    null("ptr"), zero("size"), null("location"), refuse("not 0 <= advise <= 5", "advise", "[0, 5]", "EE1003"), _EXISTS,
+    waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtMemManagedAdvise(acl: Acl, ptr: Address, size: U64, advise: Enum, location: ManagedLocation) -> None:
     """Give a hint about a range of managed memory; `location` points to an aclrtMemManagedLocation."""
-    call = "aclrtMemManagedAdvise"
-    asked = size
-    if advise not in _ADVICE:
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: advise is {advise}; 0 to 5 exist", ee="EE1003",
-            params=(call, advise, "advise", "[0, 5]"),
-        )
-    _driver(acl).advise(ptr, asked, advise, *_location(location))
+    _driver(acl).advise(ptr, size, advise, *_location(location))
 
 
-@entry(null("ptr"), zero("size"), refuse("flags", "flags", "0", "EH0009"), live("stream", Stream), null("location"))
+@entry(
+    null("ptr"), zero("size"), refuse("flags", "flags", "0", "EH0009"), live("stream", Stream), null("location"),
+    context("not stream", message="EE1004", code=107000), _EXISTS,
+)  # fmt: skip
 def aclrtMemManagedPrefetchAsync(
     acl: Acl, ptr: Address, size: Size, location: ManagedLocation, flags: U32, stream: Handle
 ) -> None:
@@ -98,6 +104,9 @@ def aclrtMemManagedPrefetchBatchAsync(
     starts = _words(prefetchLocIdxs, numPrefetchLocs)
     locations = [_location(prefetchLocs + number * _LOCATION.size) for number in range(numPrefetchLocs)]
     _check_runs(call, ranges, starts)
+    for kind, number in locations:
+        if kind == _DEVICE and not 0 <= number < acl.runtime.device_count:
+            raise _EXISTS.fault(call, number)
     driver, where = _driver(acl), own_stream_of(acl, call, stream)
 
     def move(_data: int) -> int:

@@ -274,21 +274,23 @@ def aclrtNonBlockingLaunchEnd(acl: Acl, stream: U64) -> None:
     blocking.end(own_stream_of(acl, "aclrtNonBlockingLaunchEnd", stream))
 
 
-@entry(live("stream", Stream), null_rt("stream"))
+@entry(
+    live("stream", Stream), null_rt("stream"),
+    refuse("not has_flag(stream_, PERSISTENT)", "stream", "a stream made with PERSISTENT", "EE1011", code=507000,
+           rule="stream does not keep its tasks"),
+    refuse("not is_bound(stream_)", "stream", "a stream of a model", "EE1017", code=507000,
+           rule="stream is bound to no model"),
+    refuse("has_flag(stream_, CPU_SCHEDULE)", "stream", "a stream without CPU_SCHEDULE", "EE1011", code=507000,
+           rule="the AICPU schedules stream"),
+    refuse("not is_complete(stream_.bound)", "stream", "a stream of a model whose build was ended", "EE1017",
+           code=507000, rule="the build of the stream's model was not ended"),
+    refuse("of_branch(stream_)", "stream", "a stream of no branch", "", code=207000,
+           rule="stream belongs to a branch of a conditional node"),
+    own("stream"),
+)  # fmt: skip
 def aclrtPersistentTaskClean(acl: Acl, stream: Handle) -> None:
     """Empty a stream that keeps its tasks for a model; one that is in no model is refused."""
-    call = "aclrtPersistentTaskClean"
-    found = own_stream_of(acl, call, stream)
-    if not found.flags & StreamFlag.PERSISTENT:
-        raise errors.fault(
-            "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} does not keep its tasks",
-            ee="EE1011", params=(call, found.stream_id, "stream", "it was not made with PERSISTENT"),
-            hint="use a stream made with ACL_STREAM_PERSISTENT",
-        )
+    found = own_stream_of(acl, "aclrtPersistentTaskClean", stream)
     model = bound_model(found)
-    if model is None:
-        raise errors.fault(
-            "RT_ERROR_STREAM_INVALID", f"{call}: stream {found.stream_id} is bound to no model",
-            ee="EE1017", params=(call, "stream", "it is bound to no model"), hint="bind the stream first",
-        )
+    assert model is not None
     model.clean(found)

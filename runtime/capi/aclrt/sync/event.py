@@ -79,11 +79,24 @@ _NO_STATE = refuse(
 _FOR_CORES = refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000)
 
 
+_NO_WAIT = _NO_STATE
+"""An external event has no task that waits for it or takes it back."""
+_ALONE = refuse(
+    "is_shared(event_) and is_captured(stream_)", "event", "an event of this process", "", code=207000,
+    rule="event is for other processes (0x40), and stream is being captured",
+)
+_JOINS = refuse(
+    "is_default(stream_) and is_being_captured(event_)", "stream", "a stream that can be captured", "EE1017",
+    code=107031, rule="event belongs to a capture, which the default stream cannot join",
+)
+
+
 # -- in streams --------------------------------------------------------------------------------------------------------
 
 
 @entry(
-    null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, own("stream"), waits_for_snapshot=True,
+    null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, _ALONE, own("stream"), _JOINS,
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtRecordEvent(acl: Acl, event: Event, stream: Stream) -> None:
     """Record an event in a stream."""
@@ -102,7 +115,8 @@ def aclrtRecordEventWithFlag(acl: Acl, event: Handle, stream: Handle, flag: U32)
 
 
 @entry(
-    null("event"), live("stream", Stream), live("event", Event), _FOR_CORES, own("stream"), waits_for_snapshot=True,
+    null("event"), live("stream", Stream), live("event", Event), _FOR_CORES, _ALONE, _NO_WAIT, own("stream"),
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamWaitEvent(acl: Acl, stream: Stream, event: Event) -> None:
     """Let a stream wait for the newest record."""
@@ -111,7 +125,7 @@ def aclrtStreamWaitEvent(acl: Acl, stream: Stream, event: Event) -> None:
 
 @entry(
     refuse("timeout < 0", "timeout", "at least 0", code=107000), live("stream", Stream), live("event", Event),
-    null_rt("event"), _FOR_CORES, waits_for_snapshot=True,
+    null_rt("event"), _FOR_CORES, _ALONE, _NO_WAIT, waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, timeout: I32) -> None:
     """Let a stream wait at most so many seconds; 0 for ever. NULL is the runtime layer's to refuse."""
@@ -146,7 +160,12 @@ def _is_external(call: str, flag: int, event: Event) -> bool:
     return flag == _EXTERNAL
 
 
-@entry(null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, waits_for_snapshot=True)
+@entry(
+    null("event"), live("event", Event), live("stream", Stream), _FOR_CORES,
+    refuse("is_shared(event_)", "event", "an event of this process", "", code=207000,
+           rule="event is for other processes (0x40)"),
+    _NO_WAIT, waits_for_snapshot=True,
+)  # fmt: skip
 def aclrtResetEvent(acl: Acl, event: Handle, stream: Handle) -> None:
     """Take the newest record back when the stream gets there."""
     _event(acl, "aclrtResetEvent", event).reset(own_stream_of(acl, "aclrtResetEvent", stream))
@@ -204,7 +223,16 @@ def aclrtSynchronizeEventWithTimeout(acl: Acl, event: Handle, timeout: I32) -> N
     _event(acl, "aclrtSynchronizeEventWithTimeout", event).synchronize(timeout)
 
 
-@entry(null("ms", "startEvent", "endEvent"), live("startEvent", Event), live("endEvent", Event))
+_TIMELESS = "is_external({0}_) or is_shared({0}_)"
+
+
+@entry(
+    null("ms", "startEvent", "endEvent"), live("startEvent", Event), live("endEvent", Event),
+    refuse("is_in_graph(startEvent_) or is_in_graph(endEvent_)", "startEvent", "events of no capture",
+           "EE1016", code=107028, rule="one of the events is part of a capture"),
+    refuse(f"{_TIMELESS.format('startEvent')} or {_TIMELESS.format('endEvent')}", "startEvent", "events that keep time",
+           "", code=207000, rule="one of the events is external (0x20), or for other processes (0x40)"),
+)  # fmt: skip
 def aclrtEventElapsedTime(acl: Acl, ms: Out[F32], startEvent: Handle, endEvent: Handle) -> None:
     """Give the milliseconds between two records; 0.0 where they cannot be told."""
     ms.value = 0.0
@@ -222,7 +250,11 @@ def aclrtEventGetTimestamp(acl: Acl, event: Handle, timestamp: Out[U64]) -> None
     timestamp.value = int(found.queries.read_ticks() / (found.queries.ticks_per_ms / _US_PER_MS))
 
 
-@entry(null("event", "eventId"), live("event", Event))
+@entry(
+    null("event", "eventId"), live("event", Event),
+    refuse("is_shared(event_)", "event", "an event of this process", "", code=207000,
+           rule="event is for other processes (0x40)"),
+)  # fmt: skip
 def aclrtGetEventId(acl: Acl, event: Handle, eventId: Out[U32]) -> None:
     """Give the device id of the newest record."""
     found = _event(acl, "aclrtGetEventId", event)

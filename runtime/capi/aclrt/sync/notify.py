@@ -160,7 +160,14 @@ def aclrtNotifySetImportPidInterServer(acl: Acl, notify: Handle, serverPids: Add
     """Let processes of other servers of a super-pod open the notify; only forms of Ascend 910_93 are in one."""
     call = "aclrtNotifySetImportPidInterServer"
     found = _notify(acl, call, notify)
-    for server, pids, count in server_pids(call, serverPids, num):
+    servers = server_pids(call, serverPids, num)
+    for _, _, count in servers:
+        if count != 1:
+            raise errors.fault(
+                "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {count} process ids for one server", ee="EE1003",
+                params=(call, count, "serverPids.num", 1), hint="pass one process id with each server",
+            )
+    for server, pids, count in servers:
         found.allow_server(server, caller.array(ctypes.c_int32, count, pids))
 
 

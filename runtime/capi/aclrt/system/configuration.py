@@ -29,10 +29,10 @@ def read(path: Path) -> dict[str, Any]:
         text = read_text(path)
     except BadText as error:
         raise _bad_config(str(path), str(error)) from error
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: no file can have this name
+        why = getattr(error, "strerror", None) or str(error)
         raise errors.fault(
-            "ACL_ERROR_INVALID_FILE", f"configuration file {path}: {error.strerror}", ee="EH0003",
-            params=(str(path), error.strerror or "unreadable"),
+            "ACL_ERROR_INVALID_FILE", f"configuration file {path}: {why}", ee="EH0003", params=(str(path), why),
         ) from error
     if not text.strip():
         return {}

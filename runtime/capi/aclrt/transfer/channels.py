@@ -152,7 +152,8 @@ def acltdtAddDataItem(acl: Acl, dataset: Handle, dataItem: Handle) -> None:
     target, item = _dataset(acl, call, dataset), _item(acl, call, dataItem)
     if target.received:
         raise errors.fault(
-            "ACL_ERROR_FEATURE_UNSUPPORTED", f"{call}: the set holds what was received",
+            "ACL_ERROR_FEATURE_UNSUPPORTED", f"{call}: the set holds what was received", ee="EH0006",
+            params=(call, "the set holds what was received"),
             hint="add items to a set of their own",
         )
     if item.address:

@@ -161,7 +161,7 @@ def test_managed_memory_moves_in_batches(bench: Bench) -> None:
         assert bench.call("aclrtMemAllocManaged", ptr=Out(), size=64, flag=1)[0] == 207000
         return
     blocks = [bench.made("aclrtMemAllocManaged", "ptr", size=2 * MiB, flag=1) for _ in range(3)]
-    place = ctypes.create_string_buffer(struct.pack("<iIiI", 0, 1, 0, 1), 16)
+    place = ctypes.create_string_buffer(struct.pack("<IiIi", 1, 0, 1, 0), 16)
     columns = {"ptrs": words(*blocks), "sizes": words(64, 64, 64), "prefetchLocs": place}
     given = {name: ctypes.addressof(column) for name, column in columns.items()}
     for starts, code, messages in (

@@ -157,7 +157,7 @@ def ri_capture_end(stream: int, /) -> tuple[int, int]:
 def ri_capture_get_info(stream: int, /) -> tuple[int, int, int]:
     """aclmdlRICaptureGetInfo; gives (status, model, ret).
 
-    Refuses: stream is NULL (100000 EH0008).
+    Refuses: stream is NULL (100000 EH0008); status and modelRI are both NULL (100000 EH0009).
     """
 def ri_capture_thread_exchange_mode(mode: int, /) -> tuple[int, int]:
     """aclmdlRICaptureThreadExchangeMode; gives (mode, ret).

@@ -226,7 +226,8 @@ def event_elapsed_time(start_event: int, end_event: int, /) -> tuple[float, int]
 
     Refuses: ms is NULL (100000 EH0008); startEvent is NULL (100000 EH0008); endEvent is NULL (100000 EH0008);
     startEvent is dead, foreign or of another kind (107017 EE1017); endEvent is dead, foreign or of another kind
-    (107017 EE1017).
+    (107017 EE1017); one of the events is part of a capture (107028 EE1016); one of the events is external (0x20),
+    or for other processes (0x40) (207000).
     """
 def event_get_timestamp(event: int, /) -> tuple[int, int]:
     """aclrtEventGetTimestamp; gives (timestamp, ret); timestamp in microseconds of the device's clock.
@@ -299,7 +300,7 @@ def get_device_sat_mode(*given: object) -> tuple[int, int]:
 def get_device_utilization_rate(device_id: int, /) -> tuple[dict[str, Any], int]:
     """aclrtGetDeviceUtilizationRate; gives (value, ret).
 
-    Refuses: utilizationInfo is NULL (100000 EH0008).
+    Refuses: utilizationInfo is NULL (100000 EH0008); utilizationInfo has an utilizationExtend (100000 EH0012).
     """
 def get_devices_topo(device_id: int, other_device_id: int, /) -> tuple[int, int]:
     """aclrtGetDevicesTopo; gives (value, ret).
@@ -320,7 +321,7 @@ def get_event_id(event: int, /) -> tuple[int, int]:
     """aclrtGetEventId; gives (id, ret).
 
     Refuses: event is NULL (100000 EH0008); eventId is NULL (100000 EH0008); event is dead, foreign or of another
-    kind (107017 EE1017).
+    kind (107017 EE1017); event is for other processes (0x40) (207000).
     """
 def get_function_addr(func_handle: int, /) -> tuple[int, int, int]:
     """aclrtGetFunctionAddr; gives (aic_addr, aiv_addr, ret).
@@ -708,7 +709,7 @@ def memcpy2d_async(dst: int, dpitch: int, src: int, spitch: int, width: int, hei
 
     Refuses: not width or not height (0); dst is NULL (100000 EH0008); src is NULL (100000 EH0008); width > dpitch
     (100000 EH0009); width > spitch (100000 EH0009); kind is not [1, 4] (100000 EH0007); stream is dead, foreign or
-    of another kind (107017 EE1017).
+    of another kind (107017 EE1017); no current context, and not stream (107000 EE1004).
     """
 def memcpy_async(dst: int, dest_max: int, src: int, count: int, kind: int, stream: int, /) -> int:
     """aclrtMemcpyAsync; dest_max, count in bytes.
@@ -805,8 +806,9 @@ def record_event(event: int, stream: int, /) -> int:
     """aclrtRecordEvent.
 
     Refuses: event is NULL (100000 EH0008); event is dead, foreign or of another kind (107017 EE1017); stream is
-    dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); stream belongs to
-    another context (107003 EE1010).
+    dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
+    processes (0x40), and stream is being captured (207000); stream belongs to another context (107003 EE1010);
+    event belongs to a capture, which the default stream cannot join (107031 EE1017).
     """
 def record_notify(notify: int, stream: int, /) -> int:
     """aclrtRecordNotify.
@@ -855,7 +857,8 @@ def reset_event(event: int, stream: int, /) -> int:
     """aclrtResetEvent.
 
     Refuses: event is NULL (100000 EH0008); event is dead, foreign or of another kind (107017 EE1017); stream is
-    dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006).
+    dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
+    processes (0x40) (207000); event is external (0x20) (207000).
     """
 def reset_overflow_status(stream: int, /) -> int:
     """aclrtResetOverflowStatus.
@@ -944,7 +947,9 @@ def set_ts_device(ts_id: int, /) -> int:
 def stream_abort(stream: int, /) -> int:
     """aclrtStreamAbort.
 
-    Refuses: stream is dead, foreign or of another kind (107017 EE1017).
+    Refuses: stream is dead, foreign or of another kind (107017 EE1017); no current context, and not stream (107000
+    EE1004); stream belongs to another context (107003 EE1010); stream keeps its tasks, or is bound to a model
+    (507000 EE1016); stream keeps its tasks, or is bound to a model (507000 EE1006).
     """
 def stream_get_id(stream: int, /) -> tuple[int, int]:
     """aclrtStreamGetId; gives (stream_id, ret).
@@ -962,7 +967,8 @@ def stream_wait_event(stream: int, event: int, /) -> int:
     """aclrtStreamWaitEvent.
 
     Refuses: event is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); event is
-    dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); stream belongs to
+    dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
+    processes (0x40), and stream is being captured (207000); event is external (0x20) (207000); stream belongs to
     another context (107003 EE1010).
     """
 def subscribe_report(thread_id: int, stream: int, /) -> int:

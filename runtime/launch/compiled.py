@@ -87,7 +87,7 @@ def grid(slow: Callable[..., None], kernel: object, blocks: int) -> Callable[...
 def compile_subscript(kernel: Any) -> None:
     """Let a class of kernels find what its subscripts have returned without a Python call."""
     if sends.extension is not None:
-        kernel.__getitem__ = sends.extension.Subscript(kernel.__getitem__, kernel._grids)
+        kernel.__getitem__ = sends.extension.subscript(kernel.__getitem__, kernel._grids)
 
 
 def learn(kind: type, code: str, size: int) -> None:

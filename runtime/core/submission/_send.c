@@ -17,7 +17,6 @@
 #include <Python.h>
 #include <pythread.h>
 #include <structmember.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@
 #error "slots are read and written under the interpreter's lock: a free-threaded build takes the Python functions"
 #endif
 
-#define REVISION 1       /* goes up with the facts that the constructors take */
+#define REVISION 2       /* goes up with the facts that the constructors take */
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 #define SQE_BYTES 64
 #define NO_TASK 0xFFFF   /* the id that a v100 queue gives to no task */
@@ -34,27 +33,22 @@
 #define MOST_WORDS 16    /* patched words of both entries */
 #define MOST_ARGUMENTS 64
 #define MOST_BASES 4
-#define SLOT_BYTES 8
 #define STORE_BYTES 64   /* mapped device memory takes whole units of so many bytes */
 
 /* Offset of a member of __slots__; -1 with an exception for anything else. */
 static Py_ssize_t member_offset(PyObject *member) {
-    if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) {
-        PyErr_Format(PyExc_TypeError, "expected a member of __slots__, not %R", member);
-        return -1;
-    }
-    return ((PyMemberDescrObject *)member)->d_member->offset;
+    if (Py_IS_TYPE(member, &PyMemberDescr_Type)) return ((PyMemberDescrObject *)member)->d_member->offset;
+    PyErr_Format(PyExc_TypeError, "expected a member of __slots__, not %R", member);
+    return -1;
 }
 
 /* Read an exact int that is not negative; 0 without an exception where it is none. */
 static inline int read_word(PyObject *value, uint64_t *word) {
     if (!value || !PyLong_CheckExact(value)) return 0;
     *word = PyLong_AsUnsignedLongLong(value);
-    if (*word == (uint64_t)-1 && PyErr_Occurred()) {
-        PyErr_Clear();
-        return 0;
-    }
-    return 1;
+    if (*word != UINT64_MAX || !PyErr_Occurred()) return 1;
+    PyErr_Clear();
+    return 0;
 }
 
 static PyObject *call_slow(PyObject *slow, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -72,21 +66,13 @@ typedef struct {
 
 static inline int lock_try(Lock *self) {
     unsigned long me = PyThread_get_thread_ident();
-    if (self->count && self->owner == me) {
-        self->count++;
-        return 1;
-    }
-    if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) return 0;
+    if (!(self->count && self->owner == me) && !PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) return 0;
     self->owner = me;
-    self->count = 1;
-    return 1;
+    return ++self->count > 0;
 }
 
 static inline void lock_give(Lock *self) {
-    if (!--self->count) {
-        self->owner = 0;
-        PyThread_release_lock(self->lock);
-    }
+    if (!--self->count) PyThread_release_lock(self->lock);
 }
 
 static PyObject *lock_acquire(Lock *self, PyObject *args, PyObject *kwargs) {
@@ -108,7 +94,7 @@ static PyObject *lock_acquire(Lock *self, PyObject *args, PyObject *kwargs) {
     Py_RETURN_TRUE;
 }
 
-static PyObject *lock_release(Lock *self, PyObject *Py_UNUSED(ignored)) {
+static PyObject *lock_release(Lock *self, PyObject *Py_UNUSED(args)) {
     if (!self->count || self->owner != PyThread_get_thread_ident()) {
         PyErr_SetString(PyExc_RuntimeError, "cannot release a lock that this thread does not hold");
         return NULL;
@@ -117,46 +103,27 @@ static PyObject *lock_release(Lock *self, PyObject *Py_UNUSED(ignored)) {
     Py_RETURN_NONE;
 }
 
-static PyObject *lock_enter(Lock *self, PyObject *Py_UNUSED(ignored)) {
-    PyObject *none = PyTuple_New(0), *held = none ? lock_acquire(self, none, NULL) : NULL;
-    Py_XDECREF(none);
-    return held;
-}
-
-static PyObject *lock_exit(Lock *self, PyObject *Py_UNUSED(args)) { return lock_release(self, NULL); }
-
 static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    if (PyTuple_GET_SIZE(args) || (kwargs && PyDict_GET_SIZE(kwargs))) {
-        PyErr_SetString(PyExc_TypeError, "Lock() takes no arguments");
-        return NULL;
-    }
+    static char *names[] = {NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, ":Lock", names)) return NULL;
     Lock *self = (Lock *)type->tp_alloc(type, 0);
-    if (self && !(self->lock = PyThread_allocate_lock())) {
-        Py_DECREF(self);
-        return PyErr_NoMemory();
-    }
-    return (PyObject *)self;
+    if (!self || (self->lock = PyThread_allocate_lock())) return (PyObject *)self;
+    Py_DECREF(self);
+    return PyErr_NoMemory();
 }
 
 static void lock_dealloc(Lock *self) {
-    if (self->lock) {
-        if (self->count) PyThread_release_lock(self->lock);
-        PyThread_free_lock(self->lock);
-    }
+    if (self->count) PyThread_release_lock(self->lock);
+    if (self->lock) PyThread_free_lock(self->lock);
     Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
-static PyObject *lock_repr(Lock *self) {
-    return PyUnicode_FromFormat("<%s stream lock at %p, taken %zd times>", self->count ? "held" : "free", self,
-                                self->count);
 }
 
 static PyMethodDef lock_methods[] = {
     {"acquire", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS,
      "Take the lock, once more where this thread has it; returns False where it is another's and blocking is false."},
     {"release", (PyCFunction)lock_release, METH_NOARGS, "Give it back once; RuntimeError where this thread has it not."},
-    {"__enter__", (PyCFunction)lock_enter, METH_NOARGS, NULL},
-    {"__exit__", (PyCFunction)lock_exit, METH_VARARGS, NULL},
+    {"__enter__", (PyCFunction)(void (*)(void))lock_acquire, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"__exit__", (PyCFunction)lock_release, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -167,7 +134,6 @@ static PyTypeObject LockType = {
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = lock_new,
     .tp_dealloc = (destructor)lock_dealloc,
-    .tp_repr = (reprfunc)lock_repr,
     .tp_methods = lock_methods,
 };
 
@@ -189,7 +155,7 @@ static int clear_all(PyObject **slow, PyObject **held, int count) {
     return 0;
 }
 
-#define HELD_FUNCTIONS(name, type, count)                                                                        \
+#define HELD_FUNCTIONS(name, type, count, end)                                                                   \
     static int name##_traverse(type *self, visitproc visit, void *arg) {                                         \
         return visit_all(self->slow, self->held, count, visit, arg);                                             \
     }                                                                                                            \
@@ -197,6 +163,7 @@ static int clear_all(PyObject **slow, PyObject **held, int count) {
     static void name##_dealloc(type *self) {                                                                     \
         PyObject_GC_UnTrack(self);                                                                               \
         if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);                                                \
+        end;                                                                                                     \
         name##_clear(self);                                                                                      \
         Py_TYPE(self)->tp_free((PyObject *)self);                                                                \
     }
@@ -228,7 +195,7 @@ enum { NOTHING, ARGUMENTS, FINISHED, KEPT };  /* what goes along with a task */
 
 enum {
     RING, LOCK, NUMBERS, OWNERS, INFO, INFO_2, EPOCH, EPOCH_2, PROGRAM, CARRIED, SERIAL, VALUE_OF, SENDER, DEVICE,
-    REFERENCE, AGAIN, REPAIR, SENDING, STAGING, MAPPED, HOLDER, SEND_HELD
+    REFERENCE, AGAIN, REPAIR, SENDING, STAGING, MAPPED, HOLDER, TICKED, SEND_HELD
 };
 
 typedef struct { uint16_t offset; uint8_t bytes, source; uint64_t bias; } Word;
@@ -239,7 +206,6 @@ typedef uint32_t (*Driver)(uint32_t, void *);
 typedef struct {
     HELD_HEAD
     PyObject *held[SEND_HELD];
-    PyObject *tick;
     Py_ssize_t submitted, limit, counter, blocked, closed, end, base, tail;  /* offsets of slots */
     Py_buffer numbers, staging;
     Driver driver;       /* NULL where the driver is a Python function */
@@ -252,7 +218,6 @@ typedef struct {
     uint8_t row[2 * SQE_BYTES];
 } Send;
 
-/* Write a little-endian word; false where the value does not fit. */
 static inline int put(uint8_t *row, const Word *word, uint64_t value) {
     uint64_t sum = value + word->bias;
     if (sum < value || (word->bytes < 8 && sum >> (8 * word->bytes))) return 0;
@@ -260,18 +225,14 @@ static inline int put(uint8_t *row, const Word *word, uint64_t value) {
     return 1;
 }
 
-/* Replace an item of a list; what was there is the caller's to drop. */
+/* What was in the list is the caller's to drop. */
 static inline PyObject *swap(PyObject *list, Py_ssize_t at, PyObject *item) {
     PyObject *old = PyList_GET_ITEM(list, at);
     PyList_SET_ITEM(list, at, Py_NewRef(item));
     return old;
 }
 
-static inline void set_slot(PyObject *object, Py_ssize_t offset, PyObject *number) {
-    PyObject *old = SLOT(object, offset);
-    SLOT(object, offset) = number;
-    Py_XDECREF(old);  /* an int */
-}
+#define SET_SLOT(object, offset, number) Py_XSETREF(SLOT(object, offset), number)  /* ints: dropping one runs nothing */
 
 /* Ring the driver; its code, or -1 with an exception. */
 static long long ring_driver(Send *self) {
@@ -284,11 +245,9 @@ static long long ring_driver(Send *self) {
         return code == -1 && !PyErr_Occurred() ? UINT32_MAX : code;
     }
     if (held[MAPPED] == Py_None) return self->driver(self->device, self->info);
-    uint64_t tail, base;
-    if (!read_word(SLOT(held[MAPPED], self->tail), &tail) || !read_word(SLOT(held[MAPPED], self->base), &base)) {
-        PyErr_SetString(PyExc_TypeError, "base and tail of the mapped ring are no ints");
-        return -1;
-    }
+    uint64_t tail = PyLong_AsUnsignedLongLong(SLOT(held[MAPPED], self->tail));
+    uint64_t base = PyLong_AsUnsignedLongLong(SLOT(held[MAPPED], self->base));
+    if (PyErr_Occurred()) return -1;
     PyObject *next = PyLong_FromUnsignedLongLong((tail + self->entries) % self->depth);
     if (!next) return -1;
     uint64_t from = (uint64_t)(uintptr_t)self->staging.buf;
@@ -300,7 +259,7 @@ static long long ring_driver(Send *self) {
     memcpy(self->info + self->info_address, &from, sizeof from);
     uint32_t rc = self->driver(self->device, self->info);
     if (rc) Py_DECREF(next);
-    else set_slot(held[MAPPED], self->tail, next);
+    else SET_SLOT(held[MAPPED], self->tail, next);
     return rc;
 }
 
@@ -315,10 +274,10 @@ static PyObject *broken_off(Send *self, PyObject *carry) {
     PyObject *repaired = PyObject_CallOneArg(self->held[REPAIR], carry);
     if (!repaired) {
         Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
-        return NULL;
+    } else {
+        Py_DECREF(repaired);
+        PyErr_Restore(type, value, trace);
     }
-    Py_DECREF(repaired);
-    PyErr_Restore(type, value, trace);
     return NULL;
 }
 
@@ -365,14 +324,12 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
         if (!self->counted) {
             PyObject *serial = PyObject_CallNoArgs(held[SERIAL]);
             if (!serial) goto failed;
-            int fits = read_word(serial, &number);
+            if (!read_word(serial, &number)) number = UINT64_MAX;
             Py_DECREF(serial);
-            if (!fits) number = UINT64_MAX;
         }
-        if (!put(row, word, number)) {
-            PyErr_SetString(PyExc_OverflowError, "the number of a task does not fit its word");
-            goto failed;
-        }
+        if (put(row, word, number)) continue;
+        PyErr_SetString(PyExc_OverflowError, "the number of a task does not fit its word");
+        goto failed;
     }
 
     numbers[position] = (uint16_t)(self->counted ? count : (uint64_t)position);
@@ -400,13 +357,13 @@ static PyObject *send_core(Send *self, const uint64_t *values, PyObject *late, P
     }
     if (rc < 0) goto failed;
     if (self->carries == ARGUMENTS) old[olds++] = swap(held[CARRIED], position, carry);
-    set_slot(ring, self->submitted, Py_NewRef(next));
-    set_slot(ring, self->counter, counter);
-    if (held[HOLDER] != Py_None) set_slot(held[HOLDER], self->end, Py_NewRef(next));
+    SET_SLOT(ring, self->submitted, Py_NewRef(next));
+    SET_SLOT(ring, self->counter, counter);
+    if (held[HOLDER] != Py_None) SET_SLOT(held[HOLDER], self->end, Py_NewRef(next));
     lock_give((Lock *)held[LOCK]);
     while (olds) Py_XDECREF(old[--olds]);
     if ((submitted + entries) % TICK < (uint64_t)entries) {
-        PyObject *ticked = PyObject_CallNoArgs(self->tick);
+        PyObject *ticked = PyObject_CallNoArgs(held[TICKED]);
         if (!ticked) Py_CLEAR(next);
         Py_XDECREF(ticked);
     }
@@ -423,9 +380,8 @@ failed:  /* the repair lets the lock go */
 }
 
 static PyObject *answer(const Send *self, PyObject *submitted) {
-    if (!self->falls_back) return submitted;
-    Py_DECREF(submitted);
-    Py_RETURN_NONE;
+    if (self->falls_back) Py_SETREF(submitted, Py_NewRef(Py_None));
+    return submitted;
 }
 
 static PyObject *send_call(Send *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
@@ -443,30 +399,26 @@ other:
 }
 
 static int read_words(Send *self, const char *packed, Py_ssize_t size) {
-    const Py_ssize_t each = sizeof(uint16_t) + 2 + sizeof(uint64_t);
-    if (size % each || size / each > MOST_WORDS) return 0;
-    for (self->words = 0; size; size -= each, packed += each) {
-        Word *word = &self->word[self->words++];
-        memcpy(&word->offset, packed, 2);
-        word->bytes = packed[2], word->source = packed[3];
-        memcpy(&word->bias, packed + 4, 8);
-        if (word->bytes > 8 || word->offset + word->bytes > self->entries * SQE_BYTES) return 0;
-        if (word->source != NUMBER && word->source >= self->parameters) return 0;
-    }
+    if (size % (Py_ssize_t)sizeof(Word) || size > (Py_ssize_t)sizeof self->word) return 0;
+    memcpy(self->word, packed, size);
+    self->words = (int)(size / (Py_ssize_t)sizeof(Word));
+    for (const Word *word = self->word; word < self->word + self->words; word++)
+        if (word->bytes > 8 || word->offset + word->bytes > self->entries * SQE_BYTES
+            || (word->source != NUMBER && word->source >= self->parameters)) return 0;
     return 1;
 }
 
 static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {
-        "slow", "tick", "held", "members", "counted", "entries", "parameters", "carries", "falls_back", "row", "words",
+        "slow", "held", "members", "counted", "entries", "parameters", "carries", "falls_back", "row", "words",
         "driver", "device", "info", "info_address", "publishes", NULL};
-    PyObject *slow, *tick, *held, *members;
+    PyObject *slow, *held, *members;
     int counted, entries, parameters, carries, falls_back;
     const char *row, *words;
     Py_ssize_t row_size, words_size, info_address;
     unsigned long long driver, info, publishes;
     unsigned int device;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO!O!piiipy#y#KIKnK:Send", names, &slow, &tick, &PyTuple_Type, &held,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!piiipy#y#KIKnK:Send", names, &slow, &PyTuple_Type, &held,
                                      &PyTuple_Type, &members, &counted, &entries, &parameters, &carries, &falls_back, &row,
                                      &row_size, &words, &words_size, &driver, &device, &info, &info_address, &publishes))
         return NULL;
@@ -476,7 +428,6 @@ static PyObject *send_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
                              &self->closed, &self->end, &self->base, &self->tail};
     self->call = (vectorcallfunc)send_call;
     self->slow = Py_NewRef(slow);
-    self->tick = Py_NewRef(tick);
     self->counted = counted, self->entries = entries, self->parameters = parameters, self->carries = carries;
     self->falls_back = falls_back, self->driver = (Driver)(uintptr_t)driver, self->device = device;
     self->info = (char *)(uintptr_t)info, self->info_address = info_address, self->publishes = publishes;
@@ -506,31 +457,17 @@ failed:
     return NULL;
 }
 
-static int send_traverse(Send *self, visitproc visit, void *arg) {
-    Py_VISIT(self->tick);
-    return visit_all(self->slow, self->held, SEND_HELD, visit, arg);
+static void release(Py_buffer *buffer) {
+    if (buffer->obj) PyBuffer_Release(buffer);
 }
 
-static int send_clear(Send *self) {
-    Py_CLEAR(self->tick);
-    return clear_all(&self->slow, self->held, SEND_HELD);
-}
-
-static void send_dealloc(Send *self) {
-    PyObject_GC_UnTrack(self);
-    if (self->weak) PyObject_ClearWeakRefs((PyObject *)self);
-    if (self->numbers.obj) PyBuffer_Release(&self->numbers);
-    if (self->staging.obj) PyBuffer_Release(&self->staging);
-    send_clear(self);
-    Py_TYPE(self)->tp_free((PyObject *)self);
-}
-
+HELD_FUNCTIONS(send, Send, SEND_HELD, (release(&self->numbers), release(&self->staging)))
 HELD_TYPE(SendType, Send, send, "A prepared send of one or two entries; see runtime.core.submission.compiled.");
 
 /* -- arguments of kernels -------------------------------------------------------------------------------------------- */
 
 static struct { PyTypeObject *type; Py_ssize_t word; } bases[MOST_BASES];  /* buffers, by the slot with their address */
-static PyObject *scalars;  /* NumPy types: where the value stands, how long it is, whether it is a short float */
+static PyObject *stream_name, *scalars;  /* NumPy types: where the value stands, how long it is, whether it is a short float */
 
 /* The word of an argument that plainly takes one slot; 0 where the Python function has to look. */
 static inline int argument_word(PyObject *value, uint64_t *word) {
@@ -584,8 +521,7 @@ static int move(Launch *self, PyObject *block, uint64_t address, const uint64_t 
     if (!rc) return 1;
     if (PyErr_Occurred()) return 0;
     PyObject *code = PyLong_FromLongLong(rc), *never = code ? PyObject_CallOneArg(self->held[REFUSED], code) : NULL;
-    Py_XDECREF(code);
-    Py_XDECREF(never);
+    Py_XDECREF(code), Py_XDECREF(never);
     return 0;
 }
 
@@ -608,22 +544,14 @@ static PyObject *launch_core(Launch *self, PyObject *const *args, Py_ssize_t giv
     else
         for (int at = 0; at < self->bytes; at += STORE_BYTES) memcpy(to + at, (char *)words + at, STORE_BYTES);
     if (!move(self, block, address, ends)) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyList_Append(free, block);
-        PyErr_Restore(type, value, trace);
+        PyList_Append(free, block);  /* where there was space for it */
         Py_DECREF(block);
         return NULL;
     }
     sent = send_core(send, &address, NULL, block);
-    if (sent) {
-        Py_DECREF(block);
-        return answer(send, sent);
-    }
-    if (!PyErr_Occurred()) {
-        PyObject *both[] = {SLOT(block, self->address), block};
-        sent = PyObject_Vectorcall(send->slow, both, 2, NULL);
-    }
+    PyObject *both[] = {SLOT(block, self->address), block};
+    if (sent) sent = answer(send, sent);
+    else if (!PyErr_Occurred()) sent = PyObject_Vectorcall(send->slow, both, 2, NULL);
     Py_DECREF(block);
     return sent;
 other:
@@ -631,8 +559,7 @@ other:
 }
 
 static PyObject *launch_call(Launch *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    if (kwnames) return call_slow(self->slow, args, nargsf, kwnames);
-    return launch_core(self, args, PyVectorcall_NARGS(nargsf));
+    return kwnames ? call_slow(self->slow, args, nargsf, kwnames) : launch_core(self, args, PyVectorcall_NARGS(nargsf));
 }
 
 static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
@@ -645,7 +572,7 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!Kiniiy#i:Launch", names, &slow, &PyTuple_Type, &held, &PyTuple_Type,
                                      &members, &mover, &flag, &copied, &count, &before, &image, &size, &unit)) return NULL;
     if (PyTuple_GET_SIZE(held) != LAUNCH_HELD || PyTuple_GET_SIZE(members) != 2 || size > (Py_ssize_t)sizeof(uint64_t[MOST_ARGUMENTS])
-        || size % unit || (before + count) * SLOT_BYTES > size || !Py_IS_TYPE(PyTuple_GET_ITEM(held, SEND_OF), &SendType)
+        || size % unit || (before + count) * (Py_ssize_t)sizeof(uint64_t) > size || !Py_IS_TYPE(PyTuple_GET_ITEM(held, SEND_OF), &SendType)
         || !PyList_CheckExact(PyTuple_GET_ITEM(held, FREE))) {
         PyErr_SetString(PyExc_ValueError, "Launch() was given facts that do not belong together");
         return NULL;
@@ -663,7 +590,7 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     return (PyObject *)self;
 }
 
-HELD_FUNCTIONS(launch, Launch, LAUNCH_HELD)
+HELD_FUNCTIONS(launch, Launch, LAUNCH_HELD, )
 HELD_TYPE(LaunchType, Launch, launch, "A prepared launch with arguments from the host; see runtime.launch.compiled.");
 
 /* -- kernel[blocks](..., stream=stream) ------------------------------------------------------------------------------ */
@@ -677,8 +604,6 @@ typedef struct {
     Py_ssize_t launchers;
 } Grid;
 
-static PyObject *stream_name;
-
 static PyObject *grid_call(Grid *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
     Py_ssize_t given = PyVectorcall_NARGS(nargsf);
     if (!kwnames || PyTuple_GET_SIZE(kwnames) != 1 || PyTuple_GET_ITEM(kwnames, 0) != stream_name || given >= MOST_KEYS
@@ -687,16 +612,14 @@ static PyObject *grid_call(Grid *self, PyObject *const *args, size_t nargsf, PyO
         return NULL;
     PyObject *prepared = SLOT(args[given], self->launchers), *go = NULL;
     if (prepared && PyDict_CheckExact(prepared)) go = PyDict_GetItemWithError(prepared, self->held[given]);
-    if (!go) {
-        PyErr_Clear();
-        goto other;
-    }
+    if (!go) goto other;
     Py_INCREF(go);  /* the launch may be forgotten while it runs */
     PyObject *done = Py_IS_TYPE(go, &LaunchType) ? launch_core((Launch *)go, args, given)
                                                  : PyObject_Vectorcall(go, args, given, NULL);
     Py_DECREF(go);
     return done;
 other:
+    PyErr_Clear();
     return call_slow(self->slow, args, nargsf, kwnames);
 }
 
@@ -714,64 +637,49 @@ static PyObject *grid_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     return (PyObject *)self;
 }
 
-HELD_FUNCTIONS(grid, Grid, GRID_HELD)
+HELD_FUNCTIONS(grid, Grid, GRID_HELD, )
 HELD_TYPE(GridType, Grid, grid, "What kernel[blocks] returns; see runtime.launch.compiled.");
 
-typedef struct { HELD_HEAD PyObject *held[1]; PyTypeObject *owner; Py_ssize_t grids; } Subscript;
+static PyObject *slow_subscript;  /* Kernel.__getitem__, the Python function */
+static Py_ssize_t grids_offset;
 
-static PyObject *subscript_call(Subscript *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    if (kwnames || PyVectorcall_NARGS(nargsf) != 2 || !PyLong_CheckExact(args[1])
-        || !PyObject_TypeCheck(args[0], self->owner)) goto other;
-    PyObject *grids = SLOT(args[0], self->grids), *weak = NULL, *grid = NULL;
-    if (grids && PyDict_CheckExact(grids)) weak = PyDict_GetItemWithError(grids, args[1]);
-    if (!weak) {
-        PyErr_Clear();
-        goto other;
-    }
+static PyObject *find_grid(PyObject *kernel, PyObject *blocks) {
+    PyObject *grids = SLOT(kernel, grids_offset), *weak = NULL, *grid = NULL, *both[] = {kernel, blocks};
+    if (PyLong_CheckExact(blocks) && grids && PyDict_CheckExact(grids)) weak = PyDict_GetItemWithError(grids, blocks);
 #if PY_VERSION_HEX >= 0x030D0000
-    if (PyWeakref_GetRef(weak, &grid) < 0) return NULL;
+    if (weak && PyWeakref_GetRef(weak, &grid) < 0) return NULL;
 #else
-    grid = PyWeakref_GET_OBJECT(weak);
-    grid = grid == Py_None ? NULL : Py_NewRef(grid);
+    if (weak && PyWeakref_GET_OBJECT(weak) != Py_None) grid = Py_NewRef(PyWeakref_GET_OBJECT(weak));
 #endif
-    if (grid) return grid;
-other:
-    return call_slow(self->slow, args, nargsf, kwnames);
+    return grid ? grid : PyObject_Vectorcall(slow_subscript, both, 2, NULL);
 }
 
-static PyObject *subscript_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(type)) {
-    return object ? PyMethod_New(self, object) : Py_NewRef(self);
-}
-
-static PyObject *subscript_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"slow", "grids", NULL};
-    PyObject *slow, *member;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Subscript", names, &slow, &member)) return NULL;
-    Py_ssize_t grids = member_offset(member);
-    Subscript *self = grids < 0 ? NULL : (Subscript *)type->tp_alloc(type, 0);
-    if (!self) return NULL;
-    self->call = (vectorcallfunc)subscript_call;
-    self->slow = Py_NewRef(slow);
-    self->owner = PyDescr_TYPE(member), self->grids = grids;
-    return (PyObject *)self;
-}
-
-HELD_FUNCTIONS(subscript, Subscript, 1)
-HELD_TYPE(SubscriptType, Subscript, subscript, "Kernel.__getitem__ of a number of blocks that was asked for before.");
+static PyMethodDef find_grid_method = {
+    "__getitem__", find_grid, METH_O, "Return a function that launches on so many blocks; one that was asked for before."};
 
 /* -- the module ------------------------------------------------------------------------------------------------------ */
 
 static PyObject *buffers(PyObject *Py_UNUSED(module), PyObject *members) {
-    if (PyTuple_GET_SIZE(members) > MOST_BASES) return PyErr_Format(PyExc_ValueError, "at most %d kinds", MOST_BASES);
-    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(members); n++) {
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(members) && n < MOST_BASES; n++) {
         PyObject *member = PyTuple_GET_ITEM(members, n);
-        if ((bases[n].word = member_offset(member)) < 0) return NULL;
-        bases[n].type = (PyTypeObject *)Py_NewRef(PyDescr_TYPE(member));
+        Py_ssize_t offset = member_offset(member);
+        if (offset < 0) return NULL;
+        bases[n].word = offset, bases[n].type = (PyTypeObject *)Py_NewRef(PyDescr_TYPE(member));
     }
     Py_RETURN_NONE;
 }
 
+static PyObject *subscript(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyObject *slow, *grids;
+    Py_ssize_t offset;
+    if (!PyArg_ParseTuple(args, "OO", &slow, &grids) || (offset = member_offset(grids)) < 0) return NULL;
+    grids_offset = offset;
+    Py_XSETREF(slow_subscript, Py_NewRef(slow));
+    return PyDescr_NewMethod(PyDescr_TYPE(grids), &find_grid_method);
+}
+
 static PyMethodDef functions[] = {
+    {"subscript", subscript, METH_VARARGS, "Return __getitem__ of kernels, given the Python function and their grids."},
     {"buffers", buffers, METH_VARARGS, "Name the slots, one per class of buffers, with the word that a launch gets."},
     {NULL, NULL, 0, NULL},
 };
@@ -781,16 +689,11 @@ static struct PyModuleDef module = {
 };
 
 PyMODINIT_FUNC PyInit__send(void) {
-    SubscriptType.tp_flags |= Py_TPFLAGS_METHOD_DESCRIPTOR;
-    SubscriptType.tp_descr_get = subscript_get;
-    PyTypeObject *types[] = {&LockType, &SendType, &LaunchType, &GridType, &SubscriptType};
+    PyTypeObject *types[] = {&LockType, &SendType, &LaunchType, &GridType};
     PyObject *made = PyModule_Create(&module);
-    if (!made || !(scalars = PyDict_New()) || !(stream_name = PyUnicode_InternFromString("stream"))) goto failed;
+    if (!made || !(scalars = PyDict_New()) || !(stream_name = PyUnicode_InternFromString("stream"))) return NULL;
     for (size_t n = 0; n < sizeof types / sizeof *types; n++)
-        if (PyModule_AddType(made, types[n]) < 0) goto failed;
-    if (PyModule_AddIntConstant(made, "REVISION", REVISION) == 0
-        && PyModule_AddObjectRef(made, "scalars", scalars) == 0) return made;
-failed:
-    Py_XDECREF(made);
-    return NULL;
+        if (PyModule_AddType(made, types[n]) < 0) return NULL;
+    if (PyModule_AddIntConstant(made, "REVISION", REVISION) < 0) return NULL;
+    return PyModule_AddObjectRef(made, "scalars", scalars) < 0 ? NULL : made;
 }

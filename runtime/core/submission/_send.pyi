@@ -8,6 +8,7 @@ REVISION: int
 scalars: dict[type, bytes]
 
 def buffers(*members: MemberDescriptorType) -> None: ...
+def subscript(slow: Callable[..., Any], grids: MemberDescriptorType) -> Callable[..., Any]: ...
 
 class Lock:
     def acquire(self, blocking: bool = True) -> bool: ...
@@ -21,7 +22,7 @@ class _Compiled:
 
 class Send(_Compiled):
     def __init__(
-        self, slow: Callable[..., Any], tick: Callable[[], object], held: tuple[Any, ...],
+        self, slow: Callable[..., Any], held: tuple[Any, ...],
         members: tuple[MemberDescriptorType | None, ...], counted: bool, entries: int, parameters: int, carries: int,
         falls_back: bool, row: bytes, words: bytes, driver: int, device: int, info: int, info_address: int,
         publishes: int,
@@ -37,6 +38,3 @@ class Grid(_Compiled):
     def __init__(
         self, slow: Callable[..., Any], kernel: object, blocks: int, launchers: MemberDescriptorType
     ) -> None: ...
-
-class Subscript(_Compiled):
-    def __init__(self, slow: Callable[..., Any], grids: MemberDescriptorType) -> None: ...

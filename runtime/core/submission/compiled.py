@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "NPUHAL_COMPILED"
 """0: Python functions only."""
-REVISION: Final = 1
+REVISION: Final = 2
 """What an extension must be of; another one was built from other files than these."""
 
-_WORD = struct.Struct("<HBBQ")
-"""A patched word: offset in bytes, bytes, source, bias."""
+_WORD = struct.Struct("@HBBQ")
+"""A patched word, as the struct in C: offset in bytes, bytes, source, bias."""
 _NUMBER, _MOST_WORDS = 255, 16
 _SQE_ADDRESS: Final[int] = getattr(s.halTaskSendInfo, "sqe_addr").offset  # noqa: B009  (a member to mypy)
 _CARRIES = ("nothing", "arguments", "finished", "kept")
@@ -104,13 +104,13 @@ def send(
     mapped = sender.ring if driver else None
     carried = {"arguments": ring.arguments, "finished": ring.completion_callbacks.append, "kept": bound["kept"]}
     made: Callable[..., Any] = extension.Send(
-        slow=bound["try_send"], tick=stream.tick,
+        slow=bound["try_send"],
         held=(
             ring, stream.lock, bound["ids"] if counted else bound["firsts"], ring.owners, bound["info"],
             bound.get("info_2"), bound["epoch"], bound.get("epoch_2"), bound["program"], carried.get(shape.carries),
             bound["serial"], bound["value_of"], sender, sender.device_id, sender.reference,
             partial(bound["send_again"], stream, sender), _repair(shape, stream, bound), sender.send, sender.buffer,
-            mapped, bound["holder"] if two else None,
+            mapped, bound["holder"] if two else None, stream.tick,
         ),
         members=(
             member(TaskRing, "submitted"), member(TaskRing, "limit"),

@@ -11,6 +11,7 @@ import pytest
 
 from chips.tasks import Nop
 from runtime.api import Device, Stream
+from runtime.core.submission import compiled
 from tests.tools.interrupts import Interrupter
 from tests.unit.runtime.machines import MakeKernel
 
@@ -81,7 +82,7 @@ def test_a_launch(device: Device, stream: Stream, make_kernel: MakeKernel, submi
         stream.synchronize(10_000)
 
     places = everywhere(lambda: launch(7), check)
-    assert places >= 7
+    assert places >= (7 if compiled.extension is None else 2)  # a compiled launch is left in the driver alone
     # Between two calls of the launcher a block belongs to nobody. The pool has it again when the device is closed.
     assert lost <= 8, lost
 

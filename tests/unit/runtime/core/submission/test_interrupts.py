@@ -16,7 +16,8 @@ from tests.tools.interrupts import Interrupter
 from tests.unit.runtime.machines import MakeKernel
 
 SENDING = (
-    "launch/launcher.py", "launch/args.py", "submission/prepared.py", "submission/submit.py", "submission/repair.py",
+    "launch/launcher.py", "launch/args.py", "launch/compiled.py", "submission/prepared.py", "submission/submit.py",
+    "submission/repair.py",
     "submission/sink.py", "submission/ring.py", "stream/stream.py", "submission/completion.py",
     "driver/queues/send.py", "driver/queues/pairs.py",
 )  # fmt: skip

@@ -59,7 +59,7 @@ class SharedIdCalls(NamedChapter):
         return 0
 
     def halShrIdOpen(self, name: int, info: Any) -> int:
-        """Return the id behind a name."""
+        """Return the id behind a name, and the physical id of its card."""
         if info is None or not is_name(name):
             return c.DRV_ERROR_INVALID_VALUE
         export = self.find(name, memory=False)
@@ -68,7 +68,8 @@ class SharedIdCalls(NamedChapter):
         if not export.allows(self.machine.pid):
             return c.DRV_ERROR_OPER_NOT_PERMITTED
         self._open_ids[export.name] += 1
-        info.devid, info.tsid, info.id_type, info.shrid = export.device, 0, export.kind, export.number
+        info.devid = self.machine.devices[export.device].identity.physical
+        info.tsid, info.id_type, info.shrid = 0, export.kind, export.number
         return 0
 
     def halShrIdClose(self, name: int) -> int:

@@ -165,7 +165,7 @@ def _sized(
         size["count_arg"] = numbers[name]
         if count.startswith("*"):
             size |= {"count_rule": holders[name], "count_bytes": ctypes.sizeof(kinds[name])}
-    return Rule(rule.arg, rule.parent, rule.at, rule.written, rule.text, **size)
+    return Rule(rule.arg, rule.parent, rule.at, rule.written or bool(match["out"]), rule.text, **size)
 
 
 def _bytes(text: str) -> int:

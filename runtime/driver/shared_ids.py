@@ -72,7 +72,10 @@ class SharedIdDriver(HalCalls):
         info: Any = s.drvShrIdInfo()
         rc = self.hal.halShrIdOpen(name, ctypes.byref(info))
         self.check(rc, "halShrIdOpen", repr(name))
-        return SharedId(int(info.devid), int(info.shrid))
+        index = ctypes.c_uint32()
+        rc = self.hal.drvDeviceGetIndexByPhyId(info.devid, ctypes.byref(index))
+        self.check(rc, "drvDeviceGetIndexByPhyId", f"the owner of {name!r} is physical card {info.devid}")
+        return SharedId(index.value, int(info.shrid))
 
     def close(self, name: bytes) -> None:
         """Undo `open`."""

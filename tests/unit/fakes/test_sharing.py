@@ -140,6 +140,9 @@ def test_a_named_notify_is_fired_by_its_name(rig: Rig) -> None:
     opened = s.drvShrIdInfo()
     assert rig.hal.halShrIdOpen(name, ctypes.byref(opened)) == 0
     assert opened.shrid == number
+    physical = ctypes.c_uint32()
+    assert rig.hal.drvDeviceGetPhyIdByIndex(0, ctypes.byref(physical)) == 0
+    assert opened.devid == physical.value
     stream.send(rig.sqe("notify_wait", stream, 1, notify_id=number))
     assert stream.head == 0
     assert rig.hal.halShrIdRecord(name) == 0

@@ -35,6 +35,11 @@ def test_every_listed_pointer_is_one() -> None:
         assert by_name()[name].rules, name
 
 
+def test_what_the_table_calls_an_output_goes_back_to_the_program() -> None:
+    (rule,) = [rule for rule in by_name()["halShrIdCreate"].rules if rule.arg == 1]
+    assert rule.written
+
+
 def test_rules_of_a_nested_pointer() -> None:
     info = structs.halTaskSendInfo
     assert by_name()["halSqTaskSend"].rules == (

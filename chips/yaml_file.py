@@ -2,8 +2,8 @@
 
 PyYAML and the ten files of a chip were a sixth of what a program paid before its first launch. What was parsed lies in
 `__pycache__` (or below `sys.pycache_prefix`) with the time and size of the file that it was made of; it counts while
-both are those of the file. Nothing is written where Python may write no byte code, and files outside of these packages
-are always parsed.
+both are those of the file. Where Python may write no byte code, or this user may not write there, it lies in the user's
+cache folder instead (`chips.user_cache`). Files outside of these packages are always parsed.
 """
 
 from __future__ import annotations
@@ -50,10 +50,31 @@ def load(path: Path) -> Any:
             return marshal.loads(memoryview(raw)[len(head) :])
     except (OSError, ValueError, EOFError, TypeError):
         pass  # there is none yet, or half of one: make it anew
-    content = _parsed(path)
-    if not sys.dont_write_bytecode:
+    return _made(path, kept, head)
+
+
+def _made(path: Path, kept: Path, head: bytes) -> Any:
+    """Return the content of a file of ours that nothing is kept of beside it."""
+    if not sys.dont_write_bytecode and _writable(kept.parent):
+        content = _parsed(path)
         _keep(kept, head, content)
+        return content
+    from chips import user_cache  # late: seldom needed
+
+    raw = path.read_bytes()
+    found = user_cache.find(raw)
+    if found is not None:
+        return found[0]
+    content = _parsed(path)
+    user_cache.keep(raw, content)
     return content
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can be made in a folder that may yet have to be made itself."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 def _parsed(path: Path) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(yaml_file, "_OURS", (str(tmp_path) + os.sep,))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     path = tmp_path / "some.yaml"
     path.write_text("one: 1\nlist: [a, 2.5, null, true]\n")
     return path
@@ -78,15 +81,72 @@ def test_half_of_a_kept_file_is_made_anew(ours: Path, spoil: Any) -> None:
     assert place.read_bytes() == whole
 
 
-def test_nothing_is_written_where_no_byte_code_may_be(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["no byte code", "read only"])
+def elsewhere(ours: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of ours beside which nothing can be kept."""
+    if request.param == "no byte code":
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    else:
+        (ours.parent / "__pycache__").write_text("in the way")
+    return ours
+
+
+def test_the_users_folder_is_used_where_nothing_may_lie_beside_the_file(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert yaml_file.load(elsewhere) == CONTENT
+    (place,) = kept(elsewhere)
+    assert place.parent == elsewhere.parent / "user" / "npuhal"
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    assert place.stat().st_mode & 0o777 == 0o600
+    with monkeypatch.context() as context:
+        context.setattr(yaml_file, "_parsed", None)
+        first = yaml_file.load(elsewhere)
+        first["list"].append(5)
+        assert yaml_file.load(elsewhere) == CONTENT
+    elsewhere.write_text("one: 2\n")  # another content, another file: also where time and size stay
+    assert yaml_file.load(elsewhere) == {"one": 2}
+    assert len(kept(elsewhere)) == 2
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda place: place.write_bytes(b""), lambda place: place.write_bytes(place.read_bytes()[:-3]),
+    lambda place: place.write_bytes(b"x" * 32 + marshal.dumps({"one": 7})),
+    lambda place: place.chmod(0o666), lambda place: place.rename(place.with_suffix(".y")) and place.symlink_to(
+        place.with_suffix(".y")),
+    lambda place: place.unlink() or place.mkdir(), lambda place: place.unlink() or os.mkfifo(place),
+])  # fmt: skip
+def test_what_is_foreign_or_not_whole_does_not_count(
+    ours: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
+) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yaml_file.load(ours)
+    (place,) = kept(ours)
+    spoil(place)
+    parsed: list[Path] = []
+    parse = yaml_file._parsed
+    monkeypatch.setattr(yaml_file, "_parsed", lambda path: parsed.append(path) or parse(path))
+    assert yaml_file.load(ours) == CONTENT
+    assert parsed == [ours]
+    assert [each for each in place.parent.iterdir() if each.name.count(".") > 1] == []
+
+
+@pytest.mark.parametrize("folder", ["relative", "/dev/null/below", "/proc"])
+def test_a_home_that_cannot_be_written_is_no_error(ours: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("XDG_CACHE_HOME", folder)
+    monkeypatch.setenv("HOME", "nowhere")
     assert yaml_file.load(ours) == CONTENT
     assert not kept(ours)
+    assert not Path("relative").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(ours: Path) -> None:
-    (ours.parent / "__pycache__").write_text("in the way")
+def test_a_folder_that_others_can_write_is_not_used(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (ours.parent / "user" / "npuhal").mkdir(parents=True)
+    (ours.parent / "user" / "npuhal").chmod(0o777)
     assert yaml_file.load(ours) == CONTENT
+    assert not kept(ours)
 
 
 def test_byte_code_elsewhere(ours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

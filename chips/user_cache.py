@@ -2,7 +2,7 @@
 
 The folder is `npuhal` below `XDG_CACHE_HOME` or `~/.cache`; a program without a home, or with one that cannot be
 written, does without. A file is named after the content that it was made of, so it is never out of date; it counts when
-it is this user's alone and whole, which its head says by a digest. It is written beside its place and moved there, so
+it is this user's alone and whole, which its head says by a digest. It is written beside it and moved there, so
 that processes that do so at the same time never see half of one.
 """
 
@@ -28,13 +28,11 @@ _LOOSE = stat.S_IWGRP | stat.S_IWOTH
 
 def find(content: bytes) -> tuple[Any] | None:
     """Return, in a tuple, what was made of a file of this content; None if nothing (usable) is kept."""
-    place = _place(content)
-    if place is None:
+    path = _file_of(content)
+    if path is None:
         return None
     try:
-        with open(
-            os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb"
-        ) as file:
+        with open(os.open(path, _READ), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or not _is_ours(status) or status.st_size > _MOST_BYTES:
                 return None
@@ -48,19 +46,19 @@ def find(content: bytes) -> tuple[Any] | None:
 
 def keep(content: bytes, made: Any) -> None:
     """Keep what was made of a file of this content; what cannot be kept, as dates, or written, is left."""
-    place = _place(content)
-    if place is None:
+    path = _file_of(content)
+    if path is None:
         return
-    beside = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         raw = marshal.dumps(made)
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_ours(place.parent.stat()):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_ours(path.parent.stat()):
             return
         try:
             with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(hashlib.sha256(raw).digest() + raw)
-            beside.replace(place)
+            beside.replace(path)
         except OSError:
             beside.unlink(missing_ok=True)
     except (OSError, ValueError):
@@ -72,7 +70,7 @@ def _is_ours(status: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & _LOOSE)
 
 
-def _place(content: bytes) -> Path | None:
+def _file_of(content: bytes) -> Path | None:
     given = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(given) if os.path.isabs(given) else None  # others are to be ignored, says the specification
     if folder is None:

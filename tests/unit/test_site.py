@@ -39,9 +39,10 @@ def test_the_tables_know_all_variables_that_the_packages_read() -> None:
     known = yaml.safe_load((ROOT / "runtime/cli/doctor/variables.yaml").read_text(encoding="utf-8"))
     read = set()
     for package in ("npuhal", "chips", "runtime", "fakes"):
-        for path in (ROOT / package).rglob("*.py"):
+        for path in (path for kind in ("*.py", "*.c", "*.h") for path in (ROOT / package).rglob(kind)):
             text = path.read_text(encoding="utf-8")
-            read |= set(re.findall(r'"(NPUHAL_[A-Z_]+|ASCEND_(?:RT|HAL)_[A-Z_]+)"', text))
+            read |= set(re.findall(r"""["']((?:NPUHAL|ASCEND|TRITON)_[A-Z0-9_]+)["']""", text))
+    assert read > {"NPUHAL_URL", "ASCEND_RT_VISIBLE_DEVICES", "NPUHAL_SHIM_STRICT"}, "in Python and in C"
     assert read - known.keys() == set()
 
 

@@ -82,12 +82,13 @@ _FOR_CORES = refuse("is_for_cores(event_)", "event", "an event of another kind",
 _NO_WAIT = _NO_STATE
 """An external event has no task that waits for it or takes it back."""
 _ALONE = refuse(
-    "is_shared(event_) and is_captured(stream_)", "event", "an event of this process", "", code=207000,
-    rule="event is for other processes (0x40), and stream is being captured",
+    "stream_ is not None and stream_.branch is not None and is_shared(event_)", "event", "an event of this process", "",
+    code=207000, rule="event is for other processes (0x40), and stream is being captured",
 )
 _JOINS = refuse(
-    "is_default(stream_) and is_being_captured(event_)", "stream", "a stream that can be captured", "EE1017",
-    code=107031, rule="event belongs to a capture, which the default stream cannot join",
+    "event_.in_graph is not None and is_default(stream_) and is_being_captured(event_)", "stream",
+    "a stream that can be captured", "EE1017", code=107031,
+    rule="event belongs to a capture, which the default stream cannot join",
 )
 
 

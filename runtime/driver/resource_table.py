@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from npuhal.records import dataclass, field
@@ -196,6 +196,35 @@ class ResourceTable:
         """
         if (again := self.refused.get(key)) is not None:
             again()
+
+    def surely(self, steps: Iterable[Callable[[], object]]) -> None:
+        """Make every step that gives something back, whatever some of them raise; what is first raised is at the end.
+
+        A step that Ctrl-C breaks off, or comes before, is made once more: then the driver may have had the thing.
+        """
+        left, known = list(steps)[::-1], set(self.refused)
+        first: BaseException | None = None
+        broken_off: Callable[[], object] | None = None
+        while left:
+            try:
+                while left:
+                    left[-1]()
+                    del left[-1]
+            except errors.RuntimeFault as fault:
+                if broken_off is left[-1]:
+                    for key in set(self.refused) - known:
+                        self.refused.pop(key, None)
+                else:
+                    first = first or fault
+                del left[-1]
+            except BaseException as interrupt:
+                first = interrupt
+                if left and broken_off is left[-1]:
+                    del left[-1]
+                elif left:
+                    broken_off = left[-1]
+        if first is not None:
+            raise first
 
     def ask_again(self) -> None:
         """Give back what the driver has refused until now, in that order; what it refuses once more goes with the card.

@@ -73,11 +73,17 @@ class Interrupter:
     Only the thread that calls `run` is interrupted, as the main thread alone runs handlers of signals.
     """
 
-    def __init__(self, *modules: str, raises: type[BaseException] = KeyboardInterrupt) -> None:
+    def __init__(
+        self, *modules: str, raises: type[BaseException] = KeyboardInterrupt, never_inside: str = ""
+    ) -> None:
+        """Args:
+            modules: where it interrupts; by default everywhere in our packages, and in what they call of the library.
+            never_inside: the start of paths of modules from which on, in all that they call, it waits for their end.
+        """
         missing = [end for end in modules if not (any(_ROOT.rglob(end)) or end in PACKAGES)]
         assert not missing, f"no such module: {missing}"
         self._modules = modules or PACKAGES
-        self._raises = raises
+        self._raises, self._never_inside = raises, never_inside
         self._left = 0
         self._thread = 0
         self.at = ""
@@ -112,6 +118,8 @@ class Interrupter:
     def reach(self, frame: FrameType) -> None:
         """Count a place, and raise at the one that is wanted."""
         self._left -= 1
+        if self._left == 0 and self._never_inside and _comes_from(frame, self._never_inside):
+            self._left = 1
         if self._left == 0:
             self.at = f"{_module(frame.f_code.co_filename)}:{frame.f_lineno} {frame.f_code.co_name}"
             raise self._raises
@@ -119,6 +127,12 @@ class Interrupter:
     def listens(self) -> bool:
         """Whether the calling thread is the one that is interrupted, and still is to be."""
         return self._left > 0 and threading.get_ident() == self._thread
+
+
+def _comes_from(frame: FrameType | None, start: str) -> bool:
+    while frame is not None and not _module(frame.f_code.co_filename).startswith(start):
+        frame = frame.f_back
+    return frame is not None
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.tasks import Maintenance, MaintenanceKind
@@ -171,22 +172,26 @@ def release(stream: StreamPort) -> bool:
         device.tally.closed.update(stream.counts.look())
     device.tally.synchronizes += stream.synchronizes
     stream.ring.forget()
-    with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
-        if stream.flags & stream.flags.HOST_ONLY:
-            steps.callback(device.host_stream_ids.discard, stream.stream_id)
-            steps.callback(stream.resources.close)
-            return True
-        steps.callback(_free_id, stream)
-        if stream.has_queue:
-            steps.callback(device.queues.free, queues.sq_id, queues.cq_id)
-        if stream.group is None and queues.logic_cq_id != NO_ID:
-            steps.callback(device.queues.free_logic_cq, queues.logic_cq_id)
+    steps: list[Callable[[], object]] = [stream.resources.close]
+    if stream.flags & stream.flags.HOST_ONLY:
+        steps.append(partial(device.host_stream_ids.discard, stream.stream_id))
+    else:
+        steps.append(partial(_free_word, stream))
         if queues.logic_cq_id != NO_ID:
-            steps.callback(device.ids.unbind_logic_cq, stream.stream_id)
-        if device.executed_words.holds(stream.stream_id):
-            steps.callback(device.executed_words.give_back, stream.stream_id)
-        steps.callback(stream.resources.close)
+            steps.append(partial(device.ids.unbind_logic_cq, stream.stream_id))
+        if stream.group is None and queues.logic_cq_id != NO_ID:
+            steps.append(partial(device.queues.free_logic_cq, queues.logic_cq_id))
+        if stream.has_queue:
+            steps.append(partial(device.queues.free, queues.sq_id, queues.cq_id))
+        steps.append(partial(_free_id, stream))
+    device.ids.resource_table.surely(steps)
     return True
+
+
+def _free_word(stream: StreamPort) -> None:
+    words = stream.device.executed_words
+    if words.holds(stream.stream_id):
+        words.give_back(stream.stream_id)
 
 
 def _free_id(stream: StreamPort) -> None:

@@ -109,10 +109,15 @@ class _Undo(ExitStack):
 
     done = False
 
-    def __exit__(self, *raised: Any) -> bool:
+    def __exit__(self, kind: Any, *raised: Any) -> bool:
         if self.done:
             self.pop_all()
-        return bool(super().__exit__(*raised))
+        try:
+            return bool(super().__exit__(kind, *raised))
+        except errors.RuntimeFault:
+            if kind is None or issubclass(kind, errors.RuntimeFault):
+                raise
+            return False  # Ctrl-C it was: a queue that nobody was told of holds its id until the device is closed
 
 
 class _Kind:

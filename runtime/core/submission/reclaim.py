@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from runtime import errors
@@ -49,7 +50,8 @@ class Recycler:
         """
         self._streams, self._name, self._around = streams, name, around
         self._threaded = threaded
-        self._wanted = threading.Event()
+        self._wanted: SimpleQueue[None] = SimpleQueue()
+        """Holds something while a round is asked for; in C, so that Ctrl-C cannot come before the thread is woken."""
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
@@ -61,10 +63,10 @@ class Recycler:
 
     def wake(self) -> None:
         """Have a round made; waking again before it has begun changes nothing."""
-        if not self._wanted.is_set():
-            self._wanted.set()
-            if self._thread is None:
-                self._start()
+        if self._wanted.empty():
+            self._wanted.put(None)
+        if self._thread is None:
+            self._start()
 
     def look_around(self) -> None:
         """Have a round made for somebody who waits: what it waits for may stand behind another stream's failed task."""
@@ -86,8 +88,7 @@ class Recycler:
 
     def _run(self) -> None:
         while True:
-            self._wanted.wait()
-            self._wanted.clear()
+            self._wanted.get()
             if self._closed:
                 return
             self.rounds += 1
@@ -99,7 +100,7 @@ class Recycler:
         with self._starting:
             self._closed = True
             thread, self._thread = self._thread, None
-        self._wanted.set()
+        self._wanted.put(None)
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 

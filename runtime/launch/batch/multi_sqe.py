@@ -93,9 +93,9 @@ class Kind:
 
     def cut(self, stream: Stream) -> None:
         """Encode the task and cut it at what varies; there is no template for what cannot be part of a run."""
-        if self._epoch is stream.epoch.now:
+        epoch = stream.epoch.now  # before the facts that it stands for are looked at
+        if self._epoch is epoch:
             return
-        self._epoch = stream.epoch.now  # before the facts that it stands for are looked at
         if self.kernel is None:
             self.template = template_of(stream, self.task, *self.varied)
         else:
@@ -112,6 +112,7 @@ class Kind:
                 self.fixed = self.template.row
             if stream.env.ub_connected:
                 self.published = stream.plugin.publishing(self.template).row[_PUBLISHES]
+        self._epoch = epoch
 
     def row(self, values: tuple[int, ...]) -> bytes:
         """Return the SQE with the values in it; its number is 0."""

@@ -117,11 +117,16 @@ class DeviceRings:
         queues, by_driver = self._device.queues, self._device.chip.traits.fills_through_driver
         if not by_driver:
             self.write(streams)
-        queues.switch([
+        rows = [
             (stream.queues.sq_id, stream.stream_id, ring.depth, ring.memory.address)
             for stream, ring in ((stream, self._rings[stream]) for stream in streams)
-        ])
-        self.bound = True  # whatever follows: who unbinds has something to undo
+        ]
+        self.bound = True  # whatever follows, Ctrl-C behind the call too: who unbinds has something to undo
+        try:
+            queues.switch(rows)
+        except errors.RuntimeFault:
+            self.bound = False
+            raise
         if by_driver:
             self.write(streams)
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
     from runtime.feature.graph import ports
 
+_READ_MS = 1000
+"""How long a message is waited for whose sender was interrupted."""
+
 
 class ModelStreams:
     """The streams of one model."""
@@ -193,10 +196,17 @@ class ModelStreams:
             operation=operation, model_id=self._model.model_id, stream_id=stream.stream_id, sq_id=stream.queues.sq_id,
             **facts,
         )
-        sender.submit(task, owner=f"model {operation.name.lower().replace('_', ' ')}")
-        if sent is not None:
-            sent()
-        sender.settle()
+        try:
+            sender.submit(task, owner=f"model {operation.name.lower().replace('_', ' ')}")
+            if sent is not None:
+                sent()
+            sender.settle()
+        except errors.RuntimeFault:
+            raise
+        except BaseException:  # Ctrl-C: the caller will give up what the message speaks of, which must be read first
+            with suppress(errors.RuntimeFault):
+                sender.settle(_READ_MS)
+            raise
 
     def _publish(self, stream: Stream) -> None:
         """Write down where the registers of a stream's queue are, for programs on the device."""

@@ -18,7 +18,7 @@ Record = Callable[[str, object], None]
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_eight_threads(chip: str, record_property: Record) -> None:
-    crowd = Crowd(f"fake://{chip}?seed=1&policy=random&sqs=40", 1, 8, 12)
+    crowd = Crowd(f"fake://{chip}?seed=1&policy=random&sqs=40", 1, 8, 30)
     record_property("cases", crowd.run())
 
 

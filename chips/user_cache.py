@@ -2,7 +2,7 @@
 
 The folder is `npuhal` below `XDG_CACHE_HOME` or `~/.cache`; a program without a home, or with one that cannot be
 written, does without. A file is named after the content that it was made of, so it is never out of date; it counts when
-it is this user's alone and whole, which its head says by a digest. It is written beside it and moved there, so
+it is this user's alone and whole, which its head says by a digest. It is written under another name and renamed, so
 that processes that do so at the same time never see half of one.
 """
 

@@ -58,7 +58,7 @@ class Buffer(NotCopied):
         if not self.alive:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID",
-                f"the {self._kind} at {self.address:#x} ({count(self.size, 'byte')}) was freed",
+                f"the block of {self._kind} at {self.address:#x} ({count(self.size, 'byte')}) was freed",
                 hint="keep a buffer open until the work that uses it is done",
             )
 

@@ -11,6 +11,7 @@ from fakes.faults import Effect
 from runtime import errors
 from runtime.api import Device, Event, Runtime, Stream
 from runtime.capi.aclrt import Out
+from runtime.driver.queues import QueueDriver
 from tests.reports.calls import Caller
 from tests.unit.runtime.machines import OpenMachine
 
@@ -175,3 +176,28 @@ def test_finished_events_have_state_and_time(caller: Caller, make: str, flag: in
         if wait == "aclrtDestroyStream":
             break
     assert caller.aclrtDestroyEvent(event=begin) == caller.aclrtDestroyEvent(event=end) == 0
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("url", [URLS[0], "fake://ascend310b1", URLS[2]])
+def test_events_that_nobody_waits_for_do_not_make_each_other_dear(
+    open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """A loop that records timed events: where tasks ask for no entry of their own, nobody asks for it by task."""
+    device = open_machine(url).device(0)
+    stream, asked = device.create_stream(), list[tuple[int, ...]]()
+    kind = type(device.queues)
+    receive = kind.receive
+
+    def counted(queues: QueueDriver, *given: int) -> list[bytes]:
+        asked.append(given[3:])
+        return receive(queues, *given)
+
+    monkeypatch.setattr(kind, "receive", counted)
+    kept = [stream.record(device.create_event(timing=True)) for _ in range(600)]
+    stream.synchronize(5000)
+    assert all(event.query() for event in kept)
+    assert kept[-1] - kept[0] > 0
+    by_task = sum(map(bool, asked))
+    assert (by_task > 0) == (not stream.env.separate_recycle and stream.counts_ids)
+    assert len(asked) - by_task <= 2 * len(kept)

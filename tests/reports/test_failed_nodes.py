@@ -109,6 +109,8 @@ def test_without_lines_the_cure_says_how_to_get_them(device: Device, make: MakeK
     fault = failure(graph, stream)
     assert "kernel bad (node 0 of graph" in str(fault)
     assert "NPUHAL_TRACE_CREATION=1" in fault.hint
+    assert "set a device first" not in fault.hint, "no cure for what is known"
+    assert "was captured with" in fault.hint
 
 
 def test_a_copy_is_named_like_a_kernel(device: Device, make: MakeKernel) -> None:

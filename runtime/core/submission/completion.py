@@ -83,8 +83,11 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
 
 
 def _matched(stream: StreamPort) -> list[bytes]:
-    """Take an entry with the match flag, which goes only to who names its task (older schedulers)."""
-    if stream.counts_ids:
+    """Take an entry with the match flag, which goes only to who names its task.
+
+    Tasks ask for such entries where recycling does not run separately (older schedulers); elsewhere there are none.
+    """
+    if stream.counts_ids and not stream.env.separate_recycle:
         for task_id in list(stream.reports.expected):
             if entries := stream.device.queues.receive(stream.queues.logic_cq_id, stream.stream_id, 0, task_id):
                 return entries
@@ -207,6 +210,9 @@ def _fault(
     reported, cure = errors.device_code(outcome.code), known.cure if known else ""
     if not cure and reported.internal in _MAY_BE_ARGUMENTS and (site or blocks(stream)):
         cure = f"check buffer sizes, tiling data and block count of the launch{f' at {site}' if site else ''}"
+    if not cure and inner is not None:
+        cure = (f"check what {inner.info} was captured with: buffers stay open as long as the graph is executed, and "
+                "sizes, tiling data and block count fit them")
     if inner is None:
         failed = f"{what} failed"
     else:

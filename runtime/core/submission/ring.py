@@ -300,8 +300,15 @@ class RingV100(TaskRing):
         return self.ids[position]
 
     def position_of(self, task_id: int) -> int | None:
-        """Find the first pending position that carries an id."""
-        for offset in range(self.pending):
+        """Find the first pending position that carries an id.
+
+        Pending tasks have ids that follow each other, and each has one position at least.
+        """
+        oldest = self.ids[self.reclaimed % self.depth]
+        behind = (task_id - oldest) % NO_TASK
+        if behind >= (self.next_id - oldest) % NO_TASK:
+            return None  # it was reclaimed
+        for offset in range(behind, self.pending):
             position = (self.reclaimed + offset) % self.depth
             if self.ids[position] == task_id:
                 return position

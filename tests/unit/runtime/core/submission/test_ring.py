@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 from collections import deque
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from chips.tasks import TaskType
 from runtime.core.submission.ring import NO_TASK, RingV100, RingV200, TaskInfo, TaskRing, run_callbacks
@@ -225,3 +227,18 @@ def test_what_an_interrupt_leaves_is_told_next_time() -> None:
     assert called == [1]
     run_callbacks(queue)
     assert called == [1, 2]
+
+
+@given(
+    st.integers(0, NO_TASK - 1), st.lists(st.integers(1, 3), min_size=1, max_size=60), st.integers(0, 60),
+    st.integers(0, NO_TASK - 1),
+)
+def test_the_position_of_an_id_is_the_first_pending_one(first: int, sizes: list[int], done: int, other: int) -> None:
+    ring = RingV100(256)
+    ring.next_id = first
+    for serial, size in enumerate(sizes):
+        ring.take(size, serial, LABEL)
+    ring.reclaimed = sum(sizes[: min(done, len(sizes) - 1)])
+    pending = [(ring.reclaimed + offset) % ring.depth for offset in range(ring.pending)]
+    for task_id in {*ring.ids[: sum(sizes)], first, other}:
+        assert ring.position_of(task_id) == next((at for at in pending if ring.ids[at] == task_id), None)

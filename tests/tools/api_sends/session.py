@@ -44,6 +44,7 @@ def machine_of(chip: str) -> tuple[str, str]:
         raise LookupError(f"the catalog has no chip, generation or overlay {name!r}")
     return soc.lower(), "args=ub" if over_ub else ""
 _FUNC_TYPE, _AIC, _AIV = 1, 2, 3
+_ARGUMENT_BYTES = 64
 _DEVICE_BYTES = 256 << 20
 _HOST_BYTES = 4 << 20
 _HOST_TO_DEVICE, _DEVICE_TO_HOST, _DEVICE_TO_DEVICE = 1, 2, 3
@@ -94,12 +95,12 @@ class Session:
         self.programs[kind] = self.acl.runtime.slots[0].device.load(file)
 
     def launch(self, stream: str, kind: str, blocks: int, arguments: int | None = None) -> None:
-        """Launch with 64 bytes of host arguments, or with those that lie at a device address."""
+        """Launch with 64 bytes of host arguments, or with as many that lie at a device address."""
         kernel = self.programs[kind].kernel(kind)
         if arguments is None:
             kernel.launch(self.stream(stream), blocks, *range(8))
         else:
-            kernel.bind_device_arguments(self.stream(stream), blocks)(arguments)
+            kernel.launch_at(self.stream(stream), blocks, arguments, _ARGUMENT_BYTES)
 
     def allocate(self) -> None:
         """Allocate two device blocks and a host block."""

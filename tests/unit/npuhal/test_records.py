@@ -119,6 +119,35 @@ def test_both_libraries_make_the_same(options: dict[str, bool]) -> None:
         assert found[1][name] == standard, name
 
 
+FIRST_CALLS: dict[str, Callable[[Any], Any]] = {
+    "by name": lambda kinds: kinds.Below(number=1),
+    "all": lambda kinds: kinds.Below(number=1, text="x", items=[4], hidden=5, named=6),
+    "in order": lambda kinds: kinds.Base(1, "x"),
+    "of a plain class": lambda kinds: kinds.Plain(number=2, named=8),
+    "too few": lambda kinds: kinds.Below(),
+    "too many": lambda kinds: kinds.Base(1, "x", 3),
+    "twice": lambda kinds: kinds.Base(1, number=1),
+    "unknown": lambda kinds: kinds.Below(number=1, late=2),
+    "refused by __post_init__": lambda kinds: kinds.Below(number=1, items=()),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(name for name, on in options.items() if on))
+def test_the_first_instance_is_like_all_others(options: dict[str, bool]) -> None:
+    """What a class does before its `__init__` is written, and then again."""
+    for name, call in FIRST_CALLS.items():
+        found = []
+        for library in LIBRARIES:
+            kinds = family(library, **options)
+            for _ in range(2):
+                made = outcome(lambda kinds=kinds, call=call: [
+                    getattr(call(kinds), field, "none") for field in
+                    ("number", "text", "items", "hidden", "late", "made", "named")
+                ])  # fmt: skip
+                found.append(made)
+        assert found == found[:1] * 4, name
+
+
 @records.dataclass(frozen=True, slots=True)
 class Point:
     """At module level, so that it can be pickled."""

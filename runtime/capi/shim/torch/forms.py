@@ -179,13 +179,13 @@ class _Builder:
     # -- aclop -----------------------------------------------------------------------------------------------------
 
     def described(self, names: Sequence[str]) -> None:
-        """Read descriptions of inputs or outputs; those beyond the names of a row are a list of its last one."""
+        """Read descriptions of inputs or outputs; a name with a star takes all that are left as a list."""
         count = self._words.next()
         readers = []
         for at in range(count):
             self._words.text()  # its name
             host = self._words.next()
-            name = names[at] if at < len(names) else names[-1]
+            name = (names[at] if at < len(names) else names[-1]).rstrip("*")
             tag = self._words.next()
             assert tag == TENSOR
             reader = self._tensor(name)
@@ -193,8 +193,8 @@ class _Builder:
                 reader = self._constant(host)
             readers.append(reader)
         for at, name in enumerate(names):
-            if at == len(names) - 1 and count > len(names):
-                self.arguments[name] = _all_of(readers[at:])
+            if name.endswith("*"):
+                self.arguments[name[:-1]] = _all_of(readers[at:])
             else:
                 self.arguments[name] = readers[at] if at < count else _always(None)
 
@@ -275,7 +275,8 @@ def read_described(number: int, data: bytes, absent: Callable[[str], errors.Runt
     if operator is None:
         raise absent(f"aclop {name}")
     builder = _Builder(operator, words)
-    builder.described([each for each in operator.parameters if each in operator.reads])
+    kinds = zip(operator.parameters, operator.kinds, strict=True)
+    builder.described([each + "*" * (kind == "l") for each, kind in kinds if each in operator.reads])
     builder.described(operator.outputs)
     given = {**operator.attributes, **builder.attributes()}
     for each in operator.attributes:

@@ -17,7 +17,7 @@ from chips import yaml_file
 from npuhal.records import dataclass
 
 _ROW = re.compile(r"(\w+)\(([^)]*)\) -> (.+)\Z")
-_LETTERS = "oidfs"
+_LETTERS = "oidfsl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Operator:
     parameters: tuple[str, ...]
     """Names of all arguments in the order of the call; of an aclop, inputs and then outputs."""
     kinds: str
-    """A letter for each of them: o object, i integer, d double, f float, s text."""
+    """A letter for each of them: o object, i integer, d double, f float, s text; l list, the last input of an aclop."""
     outputs: tuple[str, ...]
     """Names of those that are written."""
     reads: frozenset[str]

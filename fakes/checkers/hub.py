@@ -84,7 +84,7 @@ class Checks:
 
     def report(self, report: Report, same: object) -> bool:
         """Keep a report unless the same was made before."""
-        if self.refine is not None:
+        if self.refine is not None and self._reports.wants(report, same):
             report = self.refine(report)
         new = self._reports.add(report, same)
         if new:

@@ -120,12 +120,15 @@ class Reports:
         weakref.finalize(self, _print, self._found).atexit = False
         self._told: set[object] = set()
 
+    def wants(self, report: Report, same: object) -> bool:
+        """Whether a report would be kept: none with the same key was there, and there are not too many."""
+        return (report.check, same) not in self._told and len(self._found) < _MOST
+
     def add(self, report: Report, same: object) -> bool:
         """Keep a report; False when one with the same key was there, or there are too many."""
-        key = (report.check, same)
-        if key in self._told or len(self._found) >= _MOST:
+        if not self.wants(report, same):
             return False
-        self._told.add(key)
+        self._told.add((report.check, same))
         self._found.append(report)
         return True
 

@@ -28,6 +28,8 @@ _PASSED_OVER = frozenset({"torch", "torch_npu", "torchgen"})
 """Packages whose lines are not the program's."""
 _KEPT = 4096
 _SHOWN = 3
+_NEAR = 4
+"""Pieces of memory that may have been handed out between the last count and a copy."""
 _RANGE = re.compile(r"bytes (0x[0-9a-f]+)\.\.(0x[0-9a-f]+)")
 _ADDRESS = re.compile(r"\b(0x[0-9a-f]+)\+(\d+)")
 _STREAM = re.compile(r"stream (\d+) of device (\d+)")
@@ -117,9 +119,8 @@ class Words:
 
     def tensors(self, low: int, high: int) -> list[str]:
         """Return what is, or was last, in a range of memory."""
-        live = [text for start, end, text in _live_tensors() if start < high and low < end]
-        if live:
-            return list(dict.fromkeys(live))
+        if live := list(dict.fromkeys(_live_tensors(low, high))):
+            return live
         with self._lock:
             known = list(self._operands.items())
         return list(dict.fromkeys(
@@ -169,7 +170,7 @@ class Words:
         trace, total = memory._snapshot()["device_traces"][device], _handed_out(device)
         counts = [self._counts[site] for site in _SITE.findall(report.message) if site in self._counts]
         for given in reversed(list(_given(trace, total, low, high))):
-            if given.freed is not None and len(counts) > 1 and min(counts) < given.number <= max(counts):
+            if given.freed is not None and len(counts) > 1 and min(counts) < given.number <= max(counts) + _NEAR:
                 freed, taken = (f" at {line}" if line else "" for line in (given.freed, given.taken))
                 text = (
                     f"{report.message}; torch's allocator got this memory back{freed} while a stream still used it, "
@@ -193,20 +194,20 @@ def _programs(frame: FrameType | None) -> Any:
     return None
 
 
-def _live_tensors() -> Iterator[tuple[int, int, str]]:
-    """Iterate over the tensors of the program: first byte and end, and what they are."""
+def _live_tensors(low: int, high: int) -> Iterator[str]:
+    """Iterate over what the program's tensors in a range of memory are."""
     torch: Any = importlib.import_module("torch")
     for each in gc.get_objects():
         kind = type(each)
         if kind is not torch.Tensor and kind is not torch.nn.Parameter:
             continue
         with suppress(Exception):  # tensors without storage
-            if each.device.type != "npu" and not each.is_pinned():
-                continue
             storage = each.untyped_storage()
             start, size = storage.data_ptr(), storage.nbytes()
+            if start >= high or low >= start + size:
+                continue
             dtype = str(each.dtype).removeprefix("torch.")
-            yield start, start + size, f"{kind.__name__.lower()} {dtype}{list(each.shape)} (storage {start:#x}+{size})"
+            yield f"{kind.__name__.lower()} {dtype}{list(each.shape)} (storage {start:#x}+{size})"
 
 
 def _handed_out(device: int) -> int:

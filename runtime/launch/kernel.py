@@ -23,8 +23,10 @@ from runtime.core.submission.submit import note_last
 from runtime.errors.arguments import STREAMS, check_instance, check_stream, is_whole, whole
 from runtime.errors.not_copied import NotCopied
 from runtime.launch import compiled
-from runtime.launch.argument_check import check_slots, note_short_block
+from runtime.launch.args import SLOT_BYTES
+from runtime.launch.argument_check import check_slots, launch_words, note_short_block
 from runtime.launch.batch.many import launch_many
+from runtime.launch.kept import KeptLaunch
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
 from runtime.launch.protocols import BoundLaunch, DeviceLaunch, Launch, named
@@ -216,6 +218,20 @@ class Kernel(NotCopied):
         self.check_stream(stream)
         launch = self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
         return named(launch, self, blocks, stream)
+
+    def keep(self, stream: Stream, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> KeptLaunch:
+        """Put the arguments on the device once; what is returned launches with them as often as it is called.
+
+        Raises:
+            as `launch`; OutOfMemory: the device has no memory for the arguments.
+        """
+        blocks = self._check_blocks(blocks)
+        self.check_stream(stream)
+        before, behind = self.hidden_words()
+        words = (*before, *launch_words(self, arguments), *behind)
+        task = replace(self.task(blocks, options), args_size=len(words) * SLOT_BYTES)
+        launch = self._led(make_device_args_launcher(self, stream, task), stream, options)
+        return KeptLaunch(self, stream, launch, words, arguments)
 
     def launch_at(self, stream: Stream, blocks: int, address: int, size: int, options: LaunchOptions = PLAIN) -> None:
         """Launch with `size` bytes of arguments that lie on the device; `blocks` is not checked."""

@@ -33,7 +33,7 @@ class KeptLaunch(NotCopied):
         self.kernel, self.stream, self._launch = kernel, stream, launch
         held = (DeviceBuffer, ManagedBuffer, RegisteredBuffer)
         self._buffers = [each for each in arguments if isinstance(each, held)]
-        self._block: DeviceBuffer | None = stream.device.alloc(max(len(words), 1) * 8)
+        self._block: DeviceBuffer | None = kernel.program.device.alloc(max(len(words), 1) * 8)
         self._address = self._block.address
         stream.device.memory.write(self._address, struct.pack(f"<{len(words)}Q", *words))
 

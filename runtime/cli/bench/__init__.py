@@ -27,6 +27,7 @@ EXAMPLES = (
     ("npuhal bench", "all rows"),
     ("npuhal bench --quick --json", "fewer calls, for scripts"),
     ("npuhal bench --rows 'event record'", "rows with this in their full name"),
+    ("npuhal bench --rows '*910b1, null*' --library libascendcl.so", "and those of a library beside them"),
     ("npuhal bench --against ../before --rows 'launch, *910b1, null'", "is it slower than there? status 1 if so"),
 )
 
@@ -40,6 +41,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="a twentieth of the calls, fewer sizes: a minute, not ten")
     parser.add_argument("--rows", metavar="PATTERN", default="",
                         help="only rows whose full name contains this, or matches it as a whole if it has a *")
+    parser.add_argument("--library", metavar="PATH",
+                        help="also run these operations in a C loop over this libascendcl.so, on its device 0")
+    parser.add_argument("--kernel", metavar="FILE:NAME", default="",
+                        help="with --library: the kernel that its launches run, with eight arguments or fewer")
+    parser.add_argument("--peers", action="store_true",
+                        help="also run launches of tinygrad and of numba's simulator, where they are installed")
     parser.add_argument("--against", metavar="CHECKOUT", help="compare with the tree in this folder, pair by pair")
     parser.add_argument("--pairs", metavar="N", type=int,
                         help="with --against: pairs per row, 15 unless given, 6 at least")
@@ -50,6 +57,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from runtime.cli.bench.groups import plans, suites
     from runtime.cli.parser import UsageError
 
+    if args.kernel and args.library is None:
+        raise UsageError("--kernel names what a library launches", "give --library PATH too")
+    if args.against is not None and (args.library is not None or args.peers):
+        raise UsageError("--against compares two trees, row by row", "leave --library and --peers out")
     if args.pairs is not None and args.against is None:
         raise UsageError("--pairs counts the pairs of a comparison", "give --against CHECKOUT too")
     chosen = list(plans(suites(compiled=_compiles()), args.rows, quick=args.quick))
@@ -65,6 +76,14 @@ def _alone(args: argparse.Namespace, chosen: list[Plan], out: Output) -> int:
             for measured in rows(chosen, _QUICK if args.quick else _CALLS):
                 found.append(measured)
                 show(f"{measured.chip} {measured.name}")
+            if args.library is not None:
+                from runtime.cli.bench import library
+
+                found += library.rows(args.library, _QUICK if args.quick else _CALLS, args.kernel)
+            if args.peers:
+                from runtime.cli.bench import peers
+
+                found += peers.rows()
     finally:  # also after Ctrl-C: what was measured until then took its time
         _show(found, out, as_json=args.json)
     return 0

@@ -16,7 +16,7 @@ from chips import yaml_file
 from npuhal.records import dataclass
 
 RUNS = 5
-_BASE_CALLS = 20_000
+BASE_CALLS = 20_000
 CALIBRATION = "calibration: pack 64 bytes"
 
 Loop = Callable[[int], float | None]
@@ -95,7 +95,7 @@ def measure(loop: Loop, calls: int) -> Measured:
     gc.disable()
     try:
         for _ in range(RUNS):
-            base = cost(calibration, _BASE_CALLS)
+            base = cost(calibration, BASE_CALLS)
             samples.append(cost(loop, calls))
             ratios.append(samples[-1] / base)
     finally:

@@ -24,12 +24,13 @@ ON_NULL = [suite for suite in suites(compiled=True) if suite.backend.startswith(
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure so little that the figures mean nothing."""
     monkeypatch.setattr(measure, "RUNS", 1)
-    monkeypatch.setattr(measure, "_BASE_CALLS", 10)
+    monkeypatch.setattr(measure, "BASE_CALLS", 10)
 
 
 def arguments(**given: object) -> argparse.Namespace:
     return argparse.Namespace(
-        **{"json": False, "quick": True, "rows": "codec", "against": None, "pairs": None, **given}
+        **{"json": False, "quick": True, "rows": "codec", "against": None, "pairs": None, "library": None, "kernel": "",
+           "peers": False, **given}
     )
 
 

@@ -9,6 +9,9 @@ from npuhal.daemon import DaemonError
 if TYPE_CHECKING:
     from fakes.machine.ports import Machine
 
+DAEMON_CALLS = ("TsdOpen", "TsdOpenEx", "TsdClose", "TsdCapabilityGet", "GetHdcConctStatus")
+"""Functions of libtsdclient.so that a fault rule can name."""
+
 
 class FakeDaemon:
     """Opens and closes device-side processes; answers the QoS that the card's identity has.

@@ -189,6 +189,8 @@ static void begin(void) {
     atomic_store(&region, attach());
 }
 
+static void forget_files(void);
+
 /* -- forks --------------------------------------------------------------------------------------------------------- */
 
 static void before_fork(void) {
@@ -210,6 +212,7 @@ static void in_child(void) {
     if (!shared) return;
     close(wire);
     wire = -1;
+    forget_files();
     if (atomic_load(&shared->opened)) {
         atomic_store(&orphaned, (int)shared->refused);
     } else {
@@ -277,6 +280,35 @@ static shim_slot *claim(shim_region *shared) {
     }
 }
 
+/* Files of the server that were opened before; a number that has come to mean another file has another key. */
+static struct {
+    int64_t key;
+    int file;
+} opened_files[4];
+static unsigned next_file;
+
+static void forget_files(void) {
+    for (unsigned i = 0; i < sizeof opened_files / sizeof *opened_files; i++) {
+        if (opened_files[i].key) close(opened_files[i].file);
+        opened_files[i].key = 0;
+    }
+}
+
+/* Returns a file of the server, or -1. */
+static int server_file(const shim_region *shared, int64_t key) {
+    unsigned count = sizeof opened_files / sizeof *opened_files;
+    for (unsigned i = 0; i < count; i++)
+        if (opened_files[i].key == key) return opened_files[i].file;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", shared->server, (int)(key & INT32_MAX));
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0) return -1;
+    unsigned at = next_file++ % count;
+    if (opened_files[at].key) close(opened_files[at].file);
+    opened_files[at].key = key;
+    return opened_files[at].file = file;
+}
+
 /* Brings this process's view of the machine's memory up to what the server has published, in order; 0: it has ended. */
 static int apply(shim_region *shared) {
     if (atomic_load(&shared->published) == atomic_load_explicit(&shared->applied, memory_order_acquire)) return 1;
@@ -285,19 +317,14 @@ static int apply(shim_region *shared) {
     const shim_mapping *ring = (const shim_mapping *)((char *)shared + shared->mappings);
     for (uint64_t n = atomic_load(&shared->applied); n != to; n++) {
         const shim_mapping *it = &ring[n % shared->most_mappings];
-        char path[64];
-        int file = -1;
-        if (it->file >= 0) {
-            snprintf(path, sizeof path, "/proc/%d/fd/%d", shared->server, (int)it->file);
-            if ((file = open(path, O_RDWR | O_CLOEXEC)) < 0) {
-                if (server_lives()) give_up("the server's memory cannot be opened");
-                pthread_mutex_unlock(&mapping);
-                return 0;
-            }
+        int file = it->file < 0 ? -1 : server_file(shared, it->file);
+        if (it->file >= 0 && file < 0) {
+            if (server_lives()) give_up("the server's memory cannot be opened");
+            pthread_mutex_unlock(&mapping);
+            return 0;
         }
         void *got = file >= 0 ? mmap((void *)it->address, it->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, it->offset)
                               : mmap((void *)it->address, it->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        if (file >= 0) close(file);
         if (got == MAP_FAILED) give_up("memory of the fake cannot be mapped");
     }
     atomic_store(&shared->applied, to);

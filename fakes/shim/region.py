@@ -15,6 +15,7 @@ SLOTS = 256
 SLOT_BYTES = 4 << 20
 """What a call's pointers may lead to, header included: 65,000 queue entries. Untouched pages cost nothing."""
 _HEADER = 4096
+_FILE_MASK = 0x7FFFFFFF
 _SITE_BYTES = 480
 _MAPPINGS = 1 << 18
 """Mapping changes that one call may make; they are carried out when it returns."""
@@ -109,5 +110,6 @@ class Region:
         if header.published - header.applied >= _MAPPINGS:
             raise FakeError(f"one call changes more than {_MAPPINGS} mappings")
         entry = self._ring[header.published % _MAPPINGS]
-        entry.address, entry.size, entry.file, entry.offset = address, size, fd, offset
+        entry.address, entry.size, entry.offset = address, size, offset
+        entry.file = fd if fd < 0 else fd | (os.fstat(fd).st_ino & _FILE_MASK) << 32
         header.published += 1

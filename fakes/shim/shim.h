@@ -18,7 +18,7 @@ enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4, SHIM_LOST = 8 };
 
 typedef struct {
     uint64_t address, size;
-    int64_t file;    /* descriptor of the server; -1: nobody may touch the range any more */
+    int64_t file;    /* descriptor of the server, above it which file that is; -1: nobody may touch the range any more */
     uint64_t offset;
 } shim_mapping;
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError
 from fakes.faults import Effect
+from fakes.machine.daemon import DAEMON_CALLS
 from fakes.machine.fault_event import FaultEvent
-from npuhal import constants
+from npuhal import constants, prototypes
 from npuhal.words import natural
 
 if TYPE_CHECKING:
@@ -95,6 +96,12 @@ def apply(machine: Machine, rule: Mapping[str, Any]) -> None:
 def _call(machine: Machine, name: str, options: dict[str, Any]) -> None:
     if "code" not in options:
         raise FakeError(f"call {name}: `code` is missing")
+    if name not in (known := {*prototypes.names(), *DAEMON_CALLS}):
+        from difflib import get_close_matches  # late: only a wrong rule needs it
+
+        close = get_close_matches(str(name), known, 1)
+        near = f"; is {close[0]} meant?" if close else f", and no kind of rule ({', '.join(_WORDS)})"
+        raise FakeError(f"{name!r} is no function of the driver{near}")
     machine.faults.on_call(name, _code(options.pop("code")), **options)
 
 

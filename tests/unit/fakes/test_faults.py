@@ -360,7 +360,8 @@ def test_wrong_scenarios_are_refused_with_their_place(tmp_path: Path, rule: str,
     [
         ("halMemAlloc", "the form is NAME:NTH:CODE"), ("task:HANG", "the form is task:NTH:TASK"),
         ("halMemAlloc:often:6", "nth is 'often'"), ("credit:1:2", "the form is credit:CREDIT"),
-        ("memory:1:device=3", "unknown key 'device'"),
+        ("memory:1:device=3", "unknown key 'device'"), ("sdma:5:3", "'sdma' is no function of the driver"),
+        ("halSqTaskSnd:4:7", "is halSqTaskSend meant"),
     ],
 )  # fmt: skip
 def test_a_wrong_short_rule_is_named(rule: str, says: str) -> None:

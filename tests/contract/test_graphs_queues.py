@@ -63,7 +63,7 @@ def test_more_graphs_than_queues_lend_each_other_theirs(device: Device, make_ker
     stream = device.create_stream()
     before = ids_in_use(device)
     graphs = [captured(stream, note, 0, 0)]
-    while len(graphs) < (40 if graphs[0].software else 5):
+    while len(graphs) < (20 if graphs[0].software else 5):  # there are fewer than 16 queues, see below
         graphs.append(captured(stream, note, len(graphs), len(graphs)))
     assert device.sq_pool.size < 16
     order = [*range(len(graphs)), *reversed(range(len(graphs)))]

@@ -30,7 +30,7 @@ from runtime.memory.device import DeviceBuffer
 from runtime.memory.elements import contents_of, dtype_of
 from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
-from runtime.memory.ledger import Ledger, most
+from runtime.memory.ledger import InUse, Ledger, most
 from runtime.memory.location import Location
 from runtime.memory.ordered import OrderedPool, PoolAttribute
 from runtime.memory.report import MemoryReport
@@ -255,6 +255,11 @@ class DeviceMemory(core.Device):
             sum(pool.get(PoolAttribute.RESERVED_CURRENT, "memory_report") for pool in self.ordered_pools), components,
             self.allocator.physical(),
         )
+
+    def memory_snapshot(self) -> list[InUse]:
+        """Return every block in use, those of pools and the pool's segments too: owner, address, bytes, call site."""
+        self.check_open()
+        return list(self.ledger.in_use())
 
     def memory_summary(self) -> str:
         """Return the device's memory as text for people: by owner, the pool's counters, who has asked for most."""

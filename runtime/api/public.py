@@ -16,8 +16,8 @@ DEVICE: Final = _names("""
     alloc alloc_host alloc_managed chip close closed copy create_channel create_count_notify create_event
     create_generator create_message_queue create_notify create_physical create_stream default_stream download empty
     enable_peer_access fill granularity hal import_physical limit_cores load load_library load_triton memory_info
-    memory_report memory_summary open_event open_notify open_shared pool register_host reserve runtime share stream_of
-    synchronize time_limits upload usable_cores user_id
+    memory_report memory_snapshot memory_summary open_event open_notify open_shared pool register_host reserve
+    runtime share stream_of synchronize time_limits upload usable_cores user_id
 """)
 STREAM: Final = _names("""
     abort batch capture close closed copy copy_rows device fill host_function launch launch_many limit_cores name

@@ -22,7 +22,7 @@ HELP = (
     "Show for each device its load, memory by page kind, queues, streams, events, notifies and models in use, of all "
     "processes together, as used/total; of a fake machine that processes share (shared=NAME) also which process holds "
     "what. In a terminal the picture is drawn again every second until Ctrl-C; in a pipe, or with --once, it is "
-    "written once. The driver's library says nothing of temperature, nor who uses a card: `npu-smi info` does."
+    "written once. The driver's library reports neither temperature nor the processes of a card; `npu-smi info` does."
 )
 EXAMPLES = (
     ("npuhal top", "the machine of $NPUHAL_URL, or the driver's"),

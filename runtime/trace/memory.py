@@ -153,7 +153,7 @@ class MemoryLane:
         said = [f"memory: device {self.device} held at most {amount(most)} ({', '.join(parts)}){most_at}"]
         cut = self.fragmentation(when)
         if cut.pieces > 1:
-            said.append(f"fragmentation: the pool's {amount(cut.free)} that were cached then lay in {cut.pieces} "
+            said.append(f"fragmentation: {amount(cut.free)} of the pool were cached at that time in {cut.pieces} "
                         f"pieces, the largest of {amount(cut.largest)}")  # fmt: skip
         return said
 

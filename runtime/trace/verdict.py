@@ -167,7 +167,8 @@ def _first(launches: list[Task], trace: Trace) -> list[str]:
     slow.sort(reverse=True)
     said += [text for _, text in slow[:1]]
     if len(slow) > 1:
-        said.append(f"so are the first launches of {len(slow) - 1} other kernels")
+        also = _plural(len(slow) - 1, "other kernel")
+        said.append(f"first launch: {also} also had a slow first launch")
     return said
 
 

@@ -82,7 +82,7 @@ def _readme(machine: Machine) -> str:
     logs = "\n".join(f"  {folder}" for folder in log_folders(machine))
     return (
         "Made by `npuhal doctor --bundle`.\n"
-        "findings.json     what stands out on this machine, each with evidence and cure\n"
+        "findings.json     problems of this machine, each with evidence and cure\n"
         "probe.json        the steps up to a completed task: time, state, raw driver code\n"
         "device.json       what the driver says about the machine\n"
         "queue.json        the probe's queue: head, tail, status; its last entries decoded; completion entries raw\n"

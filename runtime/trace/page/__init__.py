@@ -211,7 +211,7 @@ def _memory(trace: Trace) -> Iterator[str]:
             largest = f"the largest {amount(cut.largest)}: {cut.share:.0%} fragmented"
             free = f"{amount(cut.free)} cached in {pieces}, {largest}"
         yield (f"<section><h2>Memory of device {lane.device}</h2><p>High-water mark {_whole(amount(most))} at "
-               f"{_whole(duration(when))}; then {_whole(free)}; {len(lane.allocations):,} allocations in all.</p>"
+               f"{_whole(duration(when))}; of it {_whole(free)}. {len(lane.allocations):,} allocations in all.</p>"
                '<div class="wide"><table class="memory"><thead><tr><th>owner</th><th>bytes</th><th>blocks</th>'
                "<th>asked for at</th></tr></thead><tbody>")  # fmt: skip
         rows = lane.by_site(when)

@@ -63,7 +63,7 @@ function showBar(bar) {
   element("h3", bar.name, box);
   box.append(list(facts(bar)));
   if (bar.memory) {
-    element("p", "who held it", box).className = "none";
+    element("p", "holders", box).className = "none";
     box.append(list(memoryHolders(bar)));
   }
   if (bar.task && bar.task.launch === LAUNCH) {

@@ -89,6 +89,20 @@ def test_a_trace_knows_each_block_its_owner_and_who_asked(machine: Runtime, devi
     assert "test_memory.py:" in text
 
 
+def test_a_snapshot_has_every_block_of_the_device(device: Device) -> None:
+    before = {block.address for block in device.memory_snapshot()}
+    buffer, block = device.alloc(4096), device.pool.alloc(512)
+    with device.create_physical(2 * MIB):
+        seen = [one for one in device.memory_snapshot() if one.address not in before]
+    assert [(one.owner, one.requested) for one in seen if one.owner != SEGMENT] == [
+        ("device", 4096), ("pool", 512), ("physical", 2 * MIB)
+    ]  # fmt: skip
+    (segment,) = [one for one in seen if one.owner == SEGMENT]
+    assert segment.address <= block.address < segment.address + segment.size
+    buffer.close()
+    assert buffer.address not in [one.address for one in device.memory_snapshot()]
+
+
 def test_nobody_is_asked_when_nobody_looks(machine: Runtime, device: Device) -> None:
     before = device.ledger.traces
     plain, looked = tracing(runtime=machine), tracing(runtime=machine, memory=True)

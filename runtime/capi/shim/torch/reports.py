@@ -29,11 +29,11 @@ _PASSED_OVER = frozenset({"torch", "torch_npu", "torchgen"})
 _KEPT = 4096
 _SHOWN = 3
 _NEAR = 4
-"""Pieces of memory that may have been handed out between the last count and a copy."""
+"""Pieces of memory that may have been handed out between the last count, at an operator, and a copy."""
 _RANGE = re.compile(r"bytes (0x[0-9a-f]+)\.\.(0x[0-9a-f]+)")
 _ADDRESS = re.compile(r"\b(0x[0-9a-f]+)\+(\d+)")
 _STREAM = re.compile(r"stream (\d+) of device (\d+)")
-_SITE = re.compile(r"submitted at ([^()]+:\d+)\)")
+_TASK = re.compile(r"(copy|kernel '[^']*') at position [^()]*\(submitted at ([^()]+:\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,10 @@ class Words:
     def _traced(self, report: Any, low: int, high: int, device: int) -> Any:
         memory = importlib.import_module("torch_npu.npu.memory")
         trace, total = memory._snapshot()["device_traces"][device], _handed_out(device)
-        counts = [self._counts[site] for site in _SITE.findall(report.message) if site in self._counts]
+        tasks = [(what, self._counts[site]) for what, site in _TASK.findall(report.message) if site in self._counts]
+        counts = [count + _NEAR * (what == "copy") for what, count in tasks]  # a copy's own memory came after the count
         for given in reversed(list(_given(trace, total, low, high))):
-            if given.freed is not None and len(counts) > 1 and min(counts) < given.number <= max(counts) + _NEAR:
+            if given.freed is not None and len(counts) > 1 and min(counts) < given.number <= max(counts):
                 freed, taken = (f" at {line}" if line else "" for line in (given.freed, given.taken))
                 text = (
                     f"{report.message}; torch's allocator got this memory back{freed} while a stream still used it, "

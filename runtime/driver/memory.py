@@ -71,6 +71,11 @@ class MemoryDriver(HalCalls):
     def free(self, address: int) -> None:
         """Give memory back; an address that the driver does not know is a fault."""
         rc = self.hal.halMemFree(address)
+        if rc in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST) and address not in self.resource_table.memory:
+            fault = self.fault(rc, "halMemFree", f"address {address:#x}")
+            fault.hint = ("no block that this process has allocated begins there: it was freed before, lies inside of "
+                          "a block, or did not come from an allocation")
+            raise fault  # and is not tried again
         self.returned(self.resource_table, partial(self.free, address), rc, "halMemFree", f"address {address:#x}")
         self.resource_table.memory.pop(address, None)
 

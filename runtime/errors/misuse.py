@@ -13,7 +13,7 @@ from types import FrameType
 
 __all__ = ["MisuseWarning", "advise", "caller", "warn_at"]
 
-_OWN = ("runtime", "npuhal", "fakes", "chips")
+_OWN = ("runtime", "npuhal", "fakes", "chips", "contextlib")
 """Packages whose frames are no user's."""
 
 

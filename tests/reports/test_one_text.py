@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 
@@ -145,3 +146,30 @@ def test_the_cure_for_a_forbidden_wait_is_none_that_holds_already(api: Caller) -
     hint = blocked(device, mode.GLOBAL, own=False)
     assert "begin the other thread's capture in thread-local or relaxed mode" in hint
     assert "this thread's capture" not in hint
+
+
+@pytest.mark.parametrize("soc", ["ascend910b3", "ascend950"])
+def test_a_second_free_and_a_free_inside_a_block_say_what_they_are(soc: str) -> None:
+    caller = Caller(f"fake://{soc}")
+    with contextlib.closing(caller.acl):
+        assert caller.aclrtSetDevice(deviceId=0) == 0
+        block, other = (caller.make("aclrtMalloc", "devPtr", size=4096, policy=0) for _ in range(2))
+        assert caller.aclrtFree(devPtr=block) == 0
+        for _ in range(2):
+            assert caller.aclrtFree(devPtr=block) != 0
+            assert "it was freed before, lies inside of a block, or did not come from an allocation" in caller.text
+        assert caller.aclrtFree(devPtr=other + 64) != 0
+        assert "lies inside of a block" in caller.text
+        assert caller.aclrtFree(devPtr=other) == 0
+        assert not caller.acl.runtime.device(0).resource_table.refused, "nothing that is to be tried again"
+
+
+def test_what_a_reset_has_closed_names_the_line_of_the_reset() -> None:
+    caller = Caller("fake://ascend910b3")
+    with contextlib.closing(caller.acl):
+        assert caller.aclrtSetDevice(deviceId=0) == 0
+        stream = caller.make("aclrtCreateStream", "stream")
+        assert caller.aclrtResetDevice(deviceId=0) == 0
+        assert caller.aclrtSynchronizeStream(stream=stream) == 107017
+        assert "contextlib" not in caller.text
+        assert "destroyed at" in caller.text

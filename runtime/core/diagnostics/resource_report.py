@@ -35,11 +35,14 @@ _WHERE = {
     MODEL: "graphs and models never closed",
 }
 
+_PASSED = frozenset({"runtime", "contextlib"})
+"""Packages whose frames are no user's: this one, and what it is called back by."""
+
 
 def caller() -> tuple[CodeType, int]:
     """Return code and line of the nearest caller outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "runtime":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
         frame = frame.f_back
     return frame.f_code, frame.f_lineno
 

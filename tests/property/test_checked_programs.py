@@ -1,8 +1,8 @@
 """Random programs in which everything is ordered as it must be: memory holds what it should, and no checker complains.
 
-Fills and copies of several streams on blocks of the device and of a pool; a block is used when the tasks that it must
-come after are over or waited for by an event. Blocks come and go, streams are waited for, everything is saved and
-brought back on an empty card.
+Fills, copies, kernels and graphs of several streams on blocks of the device and of a pool; a block is used when the
+tasks that it must come after are over or waited for, by an event or a notify. Blocks come and go, streams are waited
+for, everything is saved and brought back on an empty card.
 """
 
 from __future__ import annotations
@@ -15,12 +15,22 @@ import numpy as np
 import pytest
 
 from runtime.api import Runtime, Stream
+from runtime.cli.sample import minimal_kernel
 from runtime.core.sync.event import Event
 from runtime.launch.batch.batch import Batch
 
 CHIPS = ("ascend910b3", "ascend950")
 STREAMS, BLOCKS, STEPS = 4, 6, 40
-KINDS = ("fill", "fill", "copy", "copy", "copy", "batch", "new", "free", "wait", "read", "snapshot")
+KINDS = (
+    "fill", "fill", "copy", "copy", "kernel_launch", "kernel_launch", "graph", "notify", "batch", "new", "free", "wait",
+    "read", "snapshot",
+)  # fmt: skip
+
+
+def move(context: Any) -> None:
+    """What the kernel does: (target, source, bytes)."""
+    size = context.args[2]
+    context.args.array(0, "u1", size)[:] = context.args.array(1, "u1", size)
 
 
 class Block:
@@ -41,6 +51,9 @@ class Program:
         self.rng = random.Random(seed)
         self.streams = [self.device.create_stream() for _ in range(STREAMS)]
         self.blocks: list[Block] = []
+        self.graphs: list[Any] = []
+        self.kernel = self.device.load(minimal_kernel("move", 3), name="move").only
+        self.device.hal.fake.attach(self.kernel.code, move, name="move", grid=True)
 
     def run(self) -> list[str]:
         """Do the steps; returns what checkers have reported."""
@@ -52,6 +65,7 @@ class Program:
         self.wait()
         for block in self.blocks:
             self.compare(block)
+        self.close_graphs()
         found = [str(report) for report in self.machine.hal.fake.reports.take()]
         self.machine.close(force=True)
         return found
@@ -90,6 +104,7 @@ class Program:
     def free(self) -> None:
         block = self.pick()
         self.settle(block)
+        self.close_graphs()
         self.blocks.remove(block)
         block.buffer.close()
 
@@ -118,6 +133,63 @@ class Program:
         self.note(stream, target, True, to)
         target.content[:size] = source.content[:size]
 
+    def kernel_on(self, to: Any, source: Block, target: Block, size: int) -> None:
+        """Launch the kernel that moves bytes from one block to another."""
+        to.launch(self.kernel, 1, target.buffer, source.buffer, size)
+
+    def used(self, stream: Stream, source: Block, target: Block) -> None:
+        """One has been read and one written by what the stream was given last."""
+        self.note(stream, source, False, stream)
+        self.note(stream, target, True, stream)
+
+    def kernel_launch(self) -> None:
+        source, target = self.rng.sample(self.blocks, 2)
+        stream, size = self.rng.choice(self.streams), self.common(source, target)
+        self.after(stream, source, False, stream)
+        self.after(stream, target, True, stream)
+        self.kernel_on(stream, source, target, size)
+        self.used(stream, source, target)
+        target.content[:size] = source.content[:size]
+
+    def common(self, source: Block, target: Block) -> int:
+        return self.rng.randrange(1, min(len(source.content), len(target.content)) + 1)
+
+    def graph(self) -> None:
+        """Capture a fill and a kernel, and execute them once or twice; the graph stays for a while."""
+        source, target = self.rng.sample(self.blocks, 2)
+        stream, size, value = self.rng.choice(self.streams), self.common(source, target), self.rng.randrange(256)
+        with stream.capture() as graph:
+            stream.fill(target.buffer, value)
+            self.kernel_on(stream, source, target, size)
+        self.graphs.append(graph)
+        self.after(stream, source, False, stream)
+        self.after(stream, target, True, stream)
+        for _ in range(self.rng.randrange(1, 3)):
+            graph.launch(stream)
+        self.used(stream, source, target)
+        target.content[:] = value
+        target.content[:size] = source.content[:size]
+
+    def close_graphs(self) -> None:
+        """Close the graphs, behind everything that executes them."""
+        self.wait()
+        while self.graphs:
+            self.graphs.pop().close()
+
+    def notify(self) -> None:
+        """Let one stream fill a block and another one go on with it behind a notify."""
+        (one, two), block = self.rng.sample(self.streams, 2), self.pick()
+        self.after(one, block, True, one)
+        one.fill(block.buffer, 1)
+        with self.device.create_notify() as notify:
+            notify.record(one)
+            notify.wait(two)
+            two.fill(block.buffer, 2)
+            self.note(two, block, True, two)
+            block.content[:] = 2
+            self.settle(block)
+            one.synchronize()
+
     def batch(self) -> None:
         """Several tasks of one stream at once."""
         stream = self.rng.choice(self.streams)
@@ -141,6 +213,7 @@ class Program:
     def snapshot(self) -> None:
         if not self.device.chip.has("DFX_PROCESS_SNAPSHOT"):
             return
+        self.close_graphs()
         with self.machine.snapshot.locked():
             self.machine.snapshot.backup()
             self.machine.hal.fake.device(0).exchange()

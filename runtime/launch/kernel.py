@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from chips.binary import Kernel as BinaryKernel
@@ -29,11 +30,11 @@ from runtime.launch.batch.many import launch_many
 from runtime.launch.kept import KeptLaunch
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
-from runtime.launch.protocols import BoundLaunch, DeviceLaunch, Launch, named
 
 if TYPE_CHECKING:
     from runtime.launch.block import HostBlock
     from runtime.launch.program import Program
+    from runtime.launch.protocols import BoundLaunch, DeviceLaunch, Launch
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +48,13 @@ _DCACHE_MINIMUM = 32768
 _MOST_PREPARED = 512
 """Prepared launches that one stream keeps."""
 MAX_BLOCKS = 0xFFFF
+
+
+def _named(launch: Callable[..., None], kernel: Kernel, blocks: int, stream: Stream) -> Callable[..., None]:
+    """Return a prepared function whose repr says what it launches: `<function add[8] on <Stream 'copies' ...> ...>`."""
+    if isinstance(launch, FunctionType) and launch.__closure__:  # made for this launch alone, and not compiled
+        launch.__qualname__ = f"{kernel.name}[{blocks}] on {stream!r}"
+    return launch
 
 
 class Kernel(NotCopied):
@@ -199,7 +207,7 @@ class Kernel(NotCopied):
         Args:
             count: number of arguments; the kernel's own count by default.
         """
-        return named(self._bound(stream, blocks, options, self._count(count)), self, blocks, stream)
+        return _named(self._bound(stream, blocks, options, self._count(count)), self, blocks, stream)
 
     def _bound(self, stream: Stream, blocks: int, options: LaunchOptions, count: int) -> Callable[..., None]:
         """Return a launcher for so many values; whether they are as many slots as the kernel takes is up to it."""
@@ -217,7 +225,7 @@ class Kernel(NotCopied):
         blocks = self._check_blocks(blocks)
         self.check_stream(stream)
         launch = self._led(make_device_args_launcher(self, stream, self.task(blocks, options)), stream, options)
-        return named(launch, self, blocks, stream)
+        return _named(launch, self, blocks, stream)
 
     def keep(self, stream: Stream, blocks: int, *arguments: Any, options: LaunchOptions = PLAIN) -> KeptLaunch:
         """Put the arguments on the device once; what is returned launches with them as often as it is called.

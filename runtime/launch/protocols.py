@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.launch.options import PLAIN, LaunchOptions
 
 if TYPE_CHECKING:
     from runtime.core.stream.stream import Stream
-    from runtime.launch.kernel import Kernel
 
 
 class Launch(Protocol):
@@ -37,10 +34,3 @@ class DeviceLaunch(Protocol):
 
     def __call__(self, address: int, /) -> None:
         """Launch once with the block of arguments at an address of the device."""
-
-
-def named(launch: Callable[..., None], kernel: Kernel, blocks: int, stream: Stream) -> Callable[..., None]:
-    """Return a prepared function whose repr says what it launches: `<function add[8] on <Stream 'copies' ...> ...>`."""
-    if isinstance(launch, FunctionType) and launch.__closure__:  # made for this launch alone, and not compiled
-        launch.__qualname__ = f"{kernel.name}[{blocks}] on {stream!r}"
-    return launch

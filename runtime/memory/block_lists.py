@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 
 from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, UNIT, Block, joinable
 from runtime.memory.fences import StreamPoint, point_of
-from runtime.memory.pool_counters import PoolCounters
+from runtime.memory.statistics import PoolCounters
 
 
 class Mending:

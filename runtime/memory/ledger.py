@@ -5,18 +5,27 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from npuhal.records import dataclass
-from runtime.memory.journal import Change, Journal
 from runtime.memory.location import Location
+
+if TYPE_CHECKING:
+    from runtime.memory.journal import Journal
 
 VARIABLE = "NPUHAL_TRACE_CREATION"
 """Set to 1 to keep the call site of each block; it then stands in out-of-memory errors and reports."""
 
 _MOST_SITES = 3
+
+SEGMENT = "segment"
+"""Owner of what a pool has from the driver: its blocks lie inside."""
+POOL = "pool"
+ORDERED = "ordered pool"
+PHYSICAL = "physical"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,8 @@ class Ledger:
 
     def note(self, taken: bool, block: InUse) -> None:
         """Tell the journals of a block that came or went."""
+        from runtime.memory.journal import Change  # late: few programs are looked at
+
         change = Change(self.device, time.perf_counter_ns(), taken, *block)
         for journal in self.journals:
             journal.note(change)
@@ -187,3 +198,39 @@ def most(rows: Sequence[tuple[str, int, int]]) -> str:
     if not named:
         return f" ({VARIABLE}=1 tells where they were asked for)"
     return ", most at " + ", ".join(f"{site} ({size} in {count})" for site, size, count in named[:_MOST_SITES])
+
+
+class MemoryWatchers:
+    """The journals of a runtime, and the ledgers of its devices, which hear when somebody begins or ends to look."""
+
+    def __init__(self) -> None:
+        self.journals: tuple[Journal, ...] = ()
+        self._ledgers: weakref.WeakSet[Ledger] = weakref.WeakSet()
+        self._lock = threading.Lock()
+
+    def adopt(self, ledger: Ledger) -> None:
+        """Let the ledger of a new device tell the journals that there are and those to come."""
+        with self._lock:
+            self._ledgers.add(ledger)
+            if self.journals:
+                ledger.report_to(self.journals)
+
+    def begin(self, journal: Journal) -> None:
+        """Note changes from now on; what is held already is noted first, as taken now."""
+        self._set((*self.journals, journal))
+        from runtime.memory.journal import Change
+
+        now = time.perf_counter_ns()
+        for ledger in tuple(self._ledgers):
+            for block in ledger.in_use():
+                journal.note(Change(ledger.device, now, True, *block))
+
+    def end(self, journal: Journal) -> None:
+        """Note nothing more."""
+        self._set(tuple(one for one in self.journals if one is not journal))
+
+    def _set(self, journals: tuple[Journal, ...]) -> None:
+        with self._lock:
+            self.journals = journals
+            for ledger in tuple(self._ledgers):
+                ledger.report_to(journals)

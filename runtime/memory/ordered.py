@@ -15,8 +15,7 @@ from runtime import errors
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.pools import PoolDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
-from runtime.memory.journal import ORDERED
-from runtime.memory.ledger import InUse, Ledger
+from runtime.memory.ledger import ORDERED, InUse, Ledger
 
 UNIT = 2 << 20
 """Granularity of sizes."""

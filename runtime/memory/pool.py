@@ -21,8 +21,7 @@ from runtime.memory.allocator import below
 from runtime.memory.block_lists import BlockLists
 from runtime.memory.blocks import LARGE_SEGMENT, NOBODY, SMALL, SMALL_SEGMENT, UNIT, Block, Segment, Snapshot
 from runtime.memory.fences import Timeline, point_of
-from runtime.memory.journal import POOL, SEGMENT
-from runtime.memory.ledger import InUse, Ledger, most
+from runtime.memory.ledger import POOL, SEGMENT, InUse, Ledger, most
 from runtime.memory.statistics import amount
 
 

@@ -16,8 +16,7 @@ from runtime.errors.not_copied import NotCopied
 from runtime.memory.buffer import Buffer
 from runtime.memory.device import DeviceBuffer
 from runtime.memory.ipc import process_ids
-from runtime.memory.journal import PHYSICAL
-from runtime.memory.ledger import InUse, Ledger
+from runtime.memory.ledger import PHYSICAL, InUse, Ledger
 
 if TYPE_CHECKING:
     from runtime.driver.memory import MemoryDriver

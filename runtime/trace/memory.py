@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from npuhal.records import dataclass
-from runtime.memory.journal import ORDERED, PHYSICAL, POOL, SEGMENT, Change
+from runtime.memory.journal import Change
+from runtime.memory.ledger import ORDERED, PHYSICAL, POOL, SEGMENT
 from runtime.memory.statistics import amount
 
 _NS = 1000.0

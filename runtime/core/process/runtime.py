@@ -45,7 +45,7 @@ from runtime.errors.arguments import check_instance, whole
 from runtime.errors.not_copied import NotCopied
 from runtime.memory import caller
 from runtime.memory.ipc import OpenKeys
-from runtime.memory.journal import MemoryWatchers
+from runtime.memory.ledger import MemoryWatchers
 from runtime.memory.registered import HostRegistry
 
 if TYPE_CHECKING:

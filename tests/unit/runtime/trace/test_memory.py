@@ -11,7 +11,8 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Runtime
-from runtime.memory.journal import SEGMENT, Change
+from runtime.memory.journal import Change
+from runtime.memory.ledger import SEGMENT
 from runtime.memory.ordered import OrderedPool
 from runtime.trace import page, tracing
 from runtime.trace.chrome import thread_names

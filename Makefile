@@ -38,8 +38,8 @@ pytest: $(VENV)/.ready
 compiled: $(VENV)/.ready
 	@$(PY) -c 'from runtime.core.submission.compiled import extension, told; print("sends:", told()); exit(not extension)' \
 		|| { echo "compiled sends skipped"; exit 0; } && $(PY) -m pytest tests/unit/runtime/core/submission \
-		tests/unit/runtime/launch/test_launcher.py tests/contract/test_kernels.py tests/contract/test_streams.py \
-		tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
+		tests/unit/runtime/launch/test_launcher.py tests/reports/test_two_runtimes.py tests/contract/test_kernels.py \
+		tests/contract/test_streams.py tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
 
 schedules: $(VENV)/.ready
 	$(PY) -m pytest tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \

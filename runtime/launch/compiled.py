@@ -55,7 +55,7 @@ def launch(
 
     image = struct.pack(f"<{words}Q", *frame.before, *(count * (0,)), *frame.behind)
     made: Callable[..., None] = sends.extension.Launch(
-        slow=slow, held=(send, pool.free, move, refuse),
+        slow=slow, held=(send, pool.free, move, refuse, frame.owner_tag or None),
         members=(member(ArgumentBlock, "ends"), member(ArgumentBlock, "address")), mover=mover, flag=SYNC,
         copied=size if pool.way == "copy" else 0, count=count, before=len(frame.before),
         image=image.ljust(padded, b"\0"), unit=unit,

@@ -24,7 +24,7 @@
 #error "slots are read and written under the interpreter's lock: a free-threaded build takes the Python functions"
 #endif
 
-#define REVISION 2       /* goes up with the facts that the constructors take */
+#define REVISION 3       /* goes up with the facts that the constructors take */
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
 #define SQE_BYTES 64
 #define NO_TASK 0xFFFF   /* the id that a v100 queue gives to no task */
@@ -32,7 +32,6 @@
 #define MOST_PARAMETERS 4
 #define MOST_WORDS 16    /* patched words of both entries */
 #define MOST_ARGUMENTS 64
-#define MOST_BASES 4
 #define STORE_BYTES 64   /* mapped device memory takes whole units of so many bytes */
 
 /* Offset of a member of __slots__; -1 with an exception for anything else. */
@@ -81,14 +80,13 @@ static PyObject *lock_acquire(Lock *self, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:acquire", names, &blocking)) return NULL;
     if (lock_try(self)) Py_RETURN_TRUE;
     if (!blocking) Py_RETURN_FALSE;
-    for (;;) {
-        PyLockStatus status;
+    PyLockStatus status;
+    do {
+        if (PyErr_CheckSignals() < 0) return NULL;
         Py_BEGIN_ALLOW_THREADS
         status = PyThread_acquire_lock_timed(self->lock, -1, 1);
         Py_END_ALLOW_THREADS
-        if (status == PY_LOCK_ACQUIRED) break;
-        if (PyErr_CheckSignals() < 0) return NULL;
-    }
+    } while (status != PY_LOCK_ACQUIRED);
     self->owner = PyThread_get_thread_ident();
     self->count = 1;
     Py_RETURN_TRUE;
@@ -457,25 +455,28 @@ failed:
     return NULL;
 }
 
-static void release(Py_buffer *buffer) {
-    if (buffer->obj) PyBuffer_Release(buffer);
-}
-
-HELD_FUNCTIONS(send, Send, SEND_HELD, (release(&self->numbers), release(&self->staging)))
+HELD_FUNCTIONS(send, Send, SEND_HELD, (PyBuffer_Release(&self->numbers), PyBuffer_Release(&self->staging)))
 HELD_TYPE(SendType, Send, send, "A prepared send of one or two entries; see runtime.core.submission.compiled.");
 
 /* -- arguments of kernels -------------------------------------------------------------------------------------------- */
 
-static struct { PyTypeObject *type; Py_ssize_t word; } bases[MOST_BASES];  /* buffers, by the slot with their address */
+static struct { PyTypeObject *type; Py_ssize_t word; } buffer;  /* the class, and its slot with the address */
 static PyObject *stream_name, *scalars;  /* NumPy types: where the value stands, how long it is, whether it is a short float */
 
+/* The address of a buffer, whose slot has the tag of its Runtime above the 64 bits; 0 for one of another Runtime. */
+static inline int buffer_word(PyObject *kept, PyObject *tag, uint64_t *word) {
+    if (tag == Py_None) return read_word(kept, word);
+    PyObject *own = kept ? PyNumber_Subtract(kept, tag) : NULL;
+    int fits = read_word(own, word);
+    if (!own) PyErr_Clear();
+    return Py_XDECREF(own), fits;
+}
+
 /* The word of an argument that plainly takes one slot; 0 where the Python function has to look. */
-static inline int argument_word(PyObject *value, uint64_t *word) {
+static inline int argument_word(PyObject *value, PyObject *tag, uint64_t *word) {
     PyTypeObject *type = Py_TYPE(value);
     if (PyLong_CheckExact(value)) return read_word(value, word);
-    for (int n = 0; n < MOST_BASES && bases[n].type; n++)
-        if (type == bases[n].type || PyType_IsSubtype(type, bases[n].type))
-            return read_word(SLOT(value, bases[n].word), word);
+    if (PyType_IsSubtype(type, buffer.type)) return buffer_word(SLOT(value, buffer.word), tag, word);
     if (PyBool_Check(value)) return *word = value == Py_True, 1;
     PyObject *known = PyDict_GetItemWithError(scalars, (PyObject *)type);
     if (!known) return PyErr_Clear(), 0;
@@ -489,7 +490,7 @@ static inline int argument_word(PyObject *value, uint64_t *word) {
 
 /* -- a launch with arguments from the host --------------------------------------------------------------------------- */
 
-enum { SEND_OF, FREE, MOVE, REFUSED, LAUNCH_HELD };
+enum { SEND_OF, FREE, MOVE, REFUSED, TAG, LAUNCH_HELD };
 
 typedef uint32_t (*Chained)(void *, int);                               /* halMemcpySumbit */
 typedef uint32_t (*Copied)(uint64_t, uint64_t, uint64_t, uint64_t);      /* drvMemcpy */
@@ -532,7 +533,7 @@ static PyObject *launch_core(Launch *self, PyObject *const *args, Py_ssize_t giv
     if (given != self->count) goto other;
     memcpy(words, self->image, self->bytes);
     for (Py_ssize_t n = 0; n < given; n++)
-        if (!argument_word(args[n], &words[self->before + n])) goto other;
+        if (!argument_word(args[n], self->held[TAG], &words[self->before + n])) goto other;
     Py_ssize_t blocks = PyList_GET_SIZE(free);
     if (!blocks) goto other;
     PyObject *block = PyList_GET_ITEM(free, blocks - 1);
@@ -659,13 +660,11 @@ static PyMethodDef find_grid_method = {
 
 /* -- the module ------------------------------------------------------------------------------------------------------ */
 
-static PyObject *buffers(PyObject *Py_UNUSED(module), PyObject *members) {
-    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(members) && n < MOST_BASES; n++) {
-        PyObject *member = PyTuple_GET_ITEM(members, n);
-        Py_ssize_t offset = member_offset(member);
-        if (offset < 0) return NULL;
-        bases[n].word = offset, bases[n].type = (PyTypeObject *)Py_NewRef(PyDescr_TYPE(member));
-    }
+static PyObject *buffers(PyObject *Py_UNUSED(module), PyObject *member) {
+    Py_ssize_t offset = member_offset(member);
+    if (offset < 0) return NULL;
+    buffer.word = offset;
+    Py_XSETREF(buffer.type, (PyTypeObject *)Py_NewRef(PyDescr_TYPE(member)));
     Py_RETURN_NONE;
 }
 
@@ -680,7 +679,7 @@ static PyObject *subscript(PyObject *Py_UNUSED(module), PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"subscript", subscript, METH_VARARGS, "Return __getitem__ of kernels, given the Python function and their grids."},
-    {"buffers", buffers, METH_VARARGS, "Name the slots, one per class of buffers, with the word that a launch gets."},
+    {"buffers", buffers, METH_O, "Name the slot of buffers with the word that a launch gets."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -694,6 +693,6 @@ PyMODINIT_FUNC PyInit__send(void) {
     if (!made || !(scalars = PyDict_New()) || !(stream_name = PyUnicode_InternFromString("stream"))) return NULL;
     for (size_t n = 0; n < sizeof types / sizeof *types; n++)
         if (PyModule_AddType(made, types[n]) < 0) return NULL;
-    if (PyModule_AddIntConstant(made, "REVISION", REVISION) < 0) return NULL;
-    return PyModule_AddObjectRef(made, "scalars", scalars) < 0 ? NULL : made;
+    return PyModule_AddIntConstant(made, "REVISION", REVISION) < 0 || PyModule_AddObjectRef(made, "scalars", scalars) < 0
+               ? NULL : made;
 }

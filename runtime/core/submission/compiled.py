@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "NPUHAL_COMPILED"
 """0: Python functions only."""
-REVISION: Final = 2
+REVISION: Final = 3
 """What an extension must be of; another one was built from other files than these."""
 
 _WORD = struct.Struct("@HBBQ")

@@ -128,7 +128,8 @@ def test_launchers_that_were_bound_meanwhile_note_nothing_afterwards(
 
 
 def _code(function: Any) -> set[str]:
-    """Names in the bytecode of a function and of the functions that it has closed over."""
+    """Names in the bytecode of a function, or of what a compiled one stands for, and of what it has closed over."""
+    function = getattr(function, "__wrapped__", function)
     names = {*function.__code__.co_names, *function.__code__.co_freevars}
     for cell in function.__closure__ or ():
         if isinstance(cell.cell_contents, FunctionType) and cell.cell_contents is not function:

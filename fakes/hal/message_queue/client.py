@@ -135,12 +135,8 @@ class MessageQueueCalls(Chapter):
 
     def halQueueEnQueueBuff(self, devid: int, qid: int, vector: Any, timeout: int) -> int:
         """Put a message of all buffers, one behind the other, at most `timeout` ms (-1: for ever) after it was full."""
-        if self._is_local(qid):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if self._find(devid, qid) is None:
-            return c.DRV_ERROR_NOT_EXIST
-        if vector is None or not vector.count:
-            return c.DRV_ERROR_PARA_ERROR
+        if refused := self._refusal(devid, qid, vector is not None and vector.count):
+            return refused
         memory, what = self.machine.memory, "halQueueEnQueueBuff from"
         context = memory.read(vector.context_base, vector.context_len, what) if vector.context_base else b""
         contents = b"".join(memory.read(base, size, what) for base, size in _buffers(vector))
@@ -158,12 +154,8 @@ class MessageQueueCalls(Chapter):
 
     def halQueuePeek(self, devid: int, qid: int, length: Any, timeout: int) -> int:
         """Tell how long the next message is, once there is one."""
-        if self._is_local(qid):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if self._find(devid, qid) is None:
-            return c.DRV_ERROR_NOT_EXIST
-        if length is None:
-            return c.DRV_ERROR_PARA_ERROR
+        if refused := self._refusal(devid, qid, length is not None):
+            return refused
 
         def peek() -> bool:
             queue = self._find(devid, qid)
@@ -176,12 +168,8 @@ class MessageQueueCalls(Chapter):
 
     def halQueueDeQueueBuff(self, devid: int, qid: int, vector: Any, timeout: int) -> int:
         """Take the next message into buffers, which must have space for it; what is too small leaves it there."""
-        if self._is_local(qid):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if self._find(devid, qid) is None:
-            return c.DRV_ERROR_NOT_EXIST
-        if vector is None or not vector.count:
-            return c.DRV_ERROR_PARA_ERROR
+        if refused := self._refusal(devid, qid, vector is not None and vector.count):
+            return refused
         small, memory = False, self.machine.memory
 
         def take() -> bool:
@@ -308,6 +296,14 @@ class MessageQueueCalls(Chapter):
         if self._is_local(qid):
             raise NotModelled(f"{call} for a queue of the host", _EVENTS)
         return c.DRV_ERROR_NOT_SUPPORT
+
+    def _refusal(self, devid: int, qid: int, given: object) -> int:
+        """Return why a message cannot be moved: a queue of the host, none at all, no place for it; 0 where it can."""
+        if self._is_local(qid):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if self._find(devid, qid) is None:
+            return c.DRV_ERROR_NOT_EXIST
+        return 0 if given else c.DRV_ERROR_PARA_ERROR
 
     def _is_local(self, qid: int) -> bool:
         return self._local.enabled and qid >= FIRST

@@ -16,7 +16,7 @@ from fakes.errors import FakeError, MemoryFault, TaskFault
 from fakes.errors import Hang as Hang
 from fakes.faults import Effect
 from fakes.machine.missions import Programs
-from fakes.machine.views import view
+from fakes.machine.views import reached
 from npuhal.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Arguments:
             count = 0 if block is None else (block.end_of(pointer) - pointer) // kind.itemsize
         size = count * kind.itemsize
         use = f"argument {slot} of a kernel"
-        array = view(self._memory.device_pointer(pointer, max(size, 1), use), kind, count)
+        array = reached(self._memory, pointer, kind, count, use)
         if self._device is not None:
             self._device.check_reach(pointer, max(size, 1), use)
         return array if self._task is None else self._watched(self._task, array, slot, pointer)
@@ -119,7 +119,7 @@ class Arguments:
         kernel, with the reason; `name` says what of the kernel it is.
         """
         use = f"{name} of a kernel"
-        host = self._memory.device_pointer(pointer, size, use)
+        host = self._memory.device_pointer(pointer, size, use, writes=writes)
         if self._device is not None:
             self._device.check_reach(pointer, size, use)
         if self._task is not None:
@@ -244,7 +244,7 @@ class Registry:
         name, length, result, _ = struct.unpack("<QIQI", context.args.bytes(0, 24))
         text = ctypes.string_at(context.memory.device_pointer(name, length, "name of an AICPU kernel"), length)
         known = ("", text.decode("utf-8", "replace").removeprefix(_BUILT_IN)) in self.aicpu
-        answer = context.memory.device_pointer(result, 4, "answer of the AICPU scheduler")
+        answer = context.memory.device_pointer(result, 4, "answer of the AICPU scheduler", writes=True)
         ctypes.memmove(answer, struct.pack("<I", not known), 4)
 
     def _open_libraries(self, context: Context) -> None:

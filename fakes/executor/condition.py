@@ -91,7 +91,7 @@ class Registers:
             return
         found = self._queue(address)
         if found is None:
-            ctypes.memmove(self._device.reach(address, len(data), "store by a condition"), data, len(data))
+            ctypes.memmove(self._device.reach(address, len(data), "store by a condition", writes=True), data, len(data))
             return
         sq, offset = found
         if offset == ENABLE_OFFSET:

@@ -64,7 +64,7 @@ def ring_buffer(task: Task) -> int:
         return 1
     where = start + size - _SNAPSHOT_BYTES - _CAPABILITY_BYTES
     block = _CAPABILITY.pack(_CAPABILITY_MAGIC, 0, len(capability), _CAPABILITY_BYTES - _CAPABILITY.size) + capability
-    ctypes.memmove(machine.memory.device_pointer(where, len(block), "error ring"), block, len(block))
+    ctypes.memmove(machine.memory.device_pointer(where, len(block), "error ring", writes=True), block, len(block))
     return 1
 
 

@@ -41,7 +41,7 @@ def begin(device: Device, address: int) -> None:
     machine = device.machine
     count, size = _shape(machine.chip)
     header = _HEADER.pack(_MAGIC, 0, 0, count, machine.pid, size, 0)
-    ctypes.memmove(machine.memory.device_pointer(address, len(header), "error ring"), header, len(header))
+    ctypes.memmove(machine.memory.device_pointer(address, len(header), "error ring", writes=True), header, len(header))
     device.error_ring = address
 
 

@@ -47,7 +47,7 @@ def generate(task: Task) -> int:
         data = np.packbits(generator.random(count) >= one, bitorder="little").tobytes()
     else:
         data = _as_bytes(_draw(generator, how, _TYPES[kind], one, rest[0], count), _TYPES[kind])
-    target = reach(fields["result_addr"], max(len(data), 1), "random numbers")
+    target = reach(fields["result_addr"], max(len(data), 1), "random numbers", writes=True)
     ctypes.memmove(target, data, len(data))
     task.device.wake()
     task.detail = f"{count} random numbers, {len(data)} bytes at {fields['result_addr']:#x}"

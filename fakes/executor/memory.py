@@ -37,17 +37,18 @@ def engine_for(task: Task, dst: int, src: int) -> str:
     return SDMA if to is not None and to.kind is Kind.DEVICE else D2H
 
 
-def reach(task: Task, address: int, size: int, use: str) -> int:
+def reach(task: Task, address: int, size: int, use: str, *, writes: bool = False) -> int:
     """Return where bytes really are; memory of another card needs P2P from this one."""
     memory = task.machine.memory
-    pointer = memory.pointer(address, size, use)
+    pointer = memory.pointer(address, size, use, writes=writes)
     task.device.check_reach(address, size, use)
     return pointer
 
 
 def carry(task: Task, dst: int, src: int, size: int) -> None:
     """Copy bytes; the caller charges the engine."""
-    ctypes.memmove(reach(task, dst, size, "copy to"), reach(task, src, size, "copy from"), size)
+    target = reach(task, dst, size, "copy to", writes=True)
+    ctypes.memmove(target, reach(task, src, size, "copy from"), size)
     task.touch(src, size, READ)
     task.touch(dst, size, WRITE)
 
@@ -65,7 +66,8 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
     import numpy as np
 
     kind, operation = opcode & 0xF0, opcode & 0x0F
-    to, origin = task.device.reach(dst, size, "reduce to"), task.device.reach(src, size, "reduce from")
+    to = task.device.reach(dst, size, "reduce to", writes=True)
+    origin = task.device.reach(src, size, "reduce from")
     if kind == _BFP16:
         halves = [view(at, "uint16", size // 2) for at in (to, origin)]
         left, right = ((half.astype("uint32") << 16).view("float32") for half in halves)
@@ -83,7 +85,7 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
 
 
 def _memset(task: Task, dst: int, size: int, word: int) -> None:
-    pointer = reach(task, dst, size, "memset of")
+    pointer = reach(task, dst, size, "memset of", writes=True)
     pattern = word.to_bytes(4, "little")
     if len(set(pattern)) == 1:
         ctypes.memset(pointer, pattern[0], size)

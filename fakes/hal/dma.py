@@ -75,7 +75,7 @@ class DmaCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         try:
             memory.pointer(src, length, "drvMemConvertAddr from")
-            memory.pointer(dst, length, "drvMemConvertAddr to")
+            memory.pointer(dst, length, "drvMemConvertAddr to", writes=True)
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE
@@ -200,7 +200,7 @@ class AsyncDmaCalls(Chapter):
         try:
             for dst, src, size in pieces:
                 memory.pointer(src, size, "halAsyncDmaCreate from")
-                memory.pointer(dst, size, "halAsyncDmaCreate to")
+                memory.pointer(dst, size, "halAsyncDmaCreate to", writes=True)
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE

@@ -271,9 +271,9 @@ class Device:
             f"from it to the card with the physical id {self.machine.devices[block.device].identity.physical}"
         )
 
-    def reach(self, address: int, size: int, use: str) -> int:
+    def reach(self, address: int, size: int, use: str, *, writes: bool = False) -> int:
         """Return the pointer for what a task of this card reads or writes; see `check_reach` for the refusal."""
-        pointer = self.machine.memory.device_pointer(address, size, use)
+        pointer = self.machine.memory.device_pointer(address, size, use, writes=writes)
         self.check_reach(address, size, use)
         return pointer
 

@@ -17,9 +17,9 @@ from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited
 from fakes.machine.blocks import GIANT, HUGE, Allocation, Budget, Kind, PageKind, Usage
 from fakes.machine.lent import Lent
+from fakes.machine.program_memory import tried
 from fakes.machine.window import Window
 from npuhal import constants
-from npuhal.process_memory import readable
 from npuhal.words import count
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ class Memory:
         block = self._blocks[self._bases[index]]
         return block if address < block.base + block.span else None
 
-    def pointer(self, address: int, size: int, use: str = "access") -> int:
+    def pointer(self, address: int, size: int, use: str = "access", *, writes: bool = False) -> int:
         """Return where `size` bytes at `address` really are; plain host addresses are their own answer."""
         index = bisect_right(self._bases, address) - 1
         if index >= 0:
@@ -387,26 +387,25 @@ class Memory:
                         f"{use} of {count(size, 'byte')} at {address:#x} ends {count(behind, 'byte')} behind {block}",
                         use, address, size, block, behind,
                     )  # fmt: skip
-                if self.caller is not None and block.kind is Kind.REGISTERED:
-                    return self.caller.pointer(block.pointer + offset, size, use)
+                if block.kind is Kind.REGISTERED:
+                    return self._of_program(block.pointer + offset, size, use, writes)
                 return block.pointer + offset
         if self.base <= address < self.end:
             reason = self._describe_hole(address)
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
         if address < 4096:
             raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
-        if self.caller is not None:
-            return self.caller.pointer(address, size, use)
-        if size and not readable(address, size):
-            reason = "no memory of this process is there"
-            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
-        return address
+        return self._of_program(address, size, use, writes)
+
+    def _of_program(self, address: int, size: int, use: str, writes: bool) -> int:
+        """Return where bytes are that the program has itself; it may have unmapped what it has registered."""
+        return tried(address, size, use, writes) if self.caller is None else self.caller.pointer(address, size, use)
 
     def _limit(self, block: Allocation) -> int:
         """Return how many bytes of a block can be reached: as on a card, all of its last page."""
         return block.size if self.exact or block.kind is Kind.REGISTERED else block.span
 
-    def device_pointer(self, address: int, size: int, use: str) -> int:
+    def device_pointer(self, address: int, size: int, use: str, *, writes: bool = False) -> int:
         """Like `pointer`, for an access by a core: plain host memory is not reachable and is refused by name."""
         if not self.owns(address):
             block = self.find(address)
@@ -414,7 +413,7 @@ class Memory:
                 raise MemoryFault(
                     f"{use} of {size} bytes at {address:#x}: not device memory and not registered or pinned host memory"
                 )
-        return self.pointer(address, size, use)
+        return self.pointer(address, size, use, writes=writes)
 
     def _describe_hole(self, address: int) -> str:
         if address in self._freed:
@@ -428,11 +427,12 @@ class Memory:
         caller = self.caller
         if caller is not None and self._foreign(src) != self._foreign(dst):
             if self._foreign(src):
-                caller.fetch(self.pointer(dst, size, f"{what} to"), src, size, f"{what} from")
+                caller.fetch(self.pointer(dst, size, f"{what} to", writes=True), src, size, f"{what} from")
             else:
                 caller.store(dst, self.pointer(src, size, f"{what} from"), size, f"{what} to")
             return
-        ctypes.memmove(self.pointer(dst, size, f"{what} to"), self.pointer(src, size, f"{what} from"), size)
+        target = self.pointer(dst, size, f"{what} to", writes=True)
+        ctypes.memmove(target, self.pointer(src, size, f"{what} from"), size)
 
     def _foreign(self, address: int) -> bool:
         """Whether an address is the program's own, and nothing that the machine knows."""
@@ -444,4 +444,4 @@ class Memory:
 
     def write(self, address: int, data: bytes, use: str = "write") -> None:
         """Write `data` at `address`."""
-        ctypes.memmove(self.pointer(address, len(data), use), data, len(data))
+        ctypes.memmove(self.pointer(address, len(data), use, writes=True), data, len(data))

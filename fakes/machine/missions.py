@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fakes.errors import FakeError
-from fakes.machine.views import view
+from fakes.machine.views import reached
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Mission:
         if count is None:
             block = self.memory.find(pointer)
             count = 0 if block is None else (block.end_of(pointer) - pointer) // kind.itemsize
-        size = max(count * kind.itemsize, 1)
-        return view(self.memory.device_pointer(pointer, size, f"argument {index} of a mission"), kind, count)
+        return reached(self.memory, pointer, kind, count, f"argument {index} of a mission")
 
 
 MissionFunction = Callable[[Mission], object]

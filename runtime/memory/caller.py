@@ -15,7 +15,7 @@ from npuhal import process_memory
 from runtime.errors.faults import RuntimeFault
 from runtime.errors.raising import fault
 
-__all__ = ["address_of", "array", "at", "read", "take_care", "text", "view", "write"]
+__all__ = ["address_of", "array", "at", "check_writable", "read", "take_care", "text", "view", "write"]
 
 _LARGE = 1 << 16
 _PAGE = 4096
@@ -57,6 +57,16 @@ def _nothing_there(address: int, size: int) -> RuntimeFault:
 
 def _try(address: int, size: int) -> None:
     if (_careful or size >= _LARGE) and size and not process_memory.readable(address, size):
+        raise _nothing_there(address, size)
+
+
+def check_writable(address: int, size: int) -> None:
+    """Refuse a range of host memory that cannot be written throughout, before a part of it is.
+
+    Raises:
+        InvalidArgument 107000: a byte of it is not there or read-only, where that is looked at.
+    """
+    if _careful and not process_memory.writable(address, size):
         raise _nothing_there(address, size)
 
 

@@ -114,7 +114,7 @@ class ControlCalls(Chapter):
         if not set(rows) <= set(device.failed_memory):
             return c.DRV_ERROR_INVALID_VALUE
         for address, length in rows:
-            ctypes.memset(self.machine.memory.pointer(address, length, "repair of"), 0, length)
+            ctypes.memset(self.machine.memory.pointer(address, length, "repair of", writes=True), 0, length)
         device.failed_memory[:] = [row for row in device.failed_memory if row not in rows]
         return 0
 

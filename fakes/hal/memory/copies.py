@@ -102,7 +102,7 @@ class CopyCalls(Chapter):
         if not dst or count == 0 or count > dest_max:
             return c.DRV_ERROR_INVALID_VALUE
         try:
-            ctypes.memset(self.machine.memory.pointer(dst, count, "drvMemsetD8 of"), value & 0xFF, count)
+            ctypes.memset(self.machine.memory.pointer(dst, count, "drvMemsetD8 of", writes=True), value & 0xFF, count)
         except MemoryFault as fault:
             self.machine.problem(str(fault))
             return c.DRV_ERROR_INVALID_VALUE

@@ -78,7 +78,7 @@ class ArgumentCalls(Chapter):
                 return c.DRV_ERROR_INVALID_VALUE
         memory, what = self.machine.memory, "halSqTaskArgsAsyncCopy"
         try:
-            target = memory.pointer(info.dst, info.size, f"{what} to")
+            target = memory.pointer(info.dst, info.size, f"{what} to", writes=True)
             ctypes.memmove(target, memory.pointer(info.src, info.size, f"{what} from"), info.size)
         except MemoryFault as fault:
             self.machine.problem(str(fault))

@@ -14,6 +14,7 @@ from runtime.launch.capture_check import check_blocking
 from runtime.launch.copy import transfer
 from runtime.launch.copy.copy import check_capacity
 from runtime.launch.copy.transfer import Keeper
+from runtime.memory import caller
 from runtime.memory.buffer import Buffer
 from runtime.memory.location import Location, locate
 
@@ -74,6 +75,8 @@ def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, c
     stream.check_open()
     check_capacity(call, capacity, count)
     if locate(stream.device.memory, dst).location is not Location.DEVICE:
+        if count > _PATTERN_BYTES:  # nothing is filled where the last piece would fail
+            caller.check_writable(dst, count)
         pattern = word.to_bytes(4, "little") * (min(count + 3, _PATTERN_BYTES) // 4)
         for start in range(0, count, len(pattern)):
             stream.device.memory.write(dst + start, pattern[: count - start], capacity - start)

@@ -51,6 +51,8 @@ class Program:
         self.acl = Acl(url)
         self.acl.call("aclInit")
         self.good: dict[str, int] = {}
+        self.renew()
+        assert all(self.good[name] for name in ("stream", "event", "devPtr"))
 
     def renew(self) -> None:
         made = {name: Out(0) for name in ("stream", "event", "devPtr")}
@@ -80,7 +82,7 @@ class Program:
 
 @pytest.fixture
 def program(soc: str) -> Iterator[Program]:
-    made = Program(f"fake://{soc}?devices=2&hbm=64m")
+    made = Program(f"fake://{soc}?devices=2&hbm=512m")
     yield made
     made.acl.close()
 

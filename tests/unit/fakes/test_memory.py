@@ -9,12 +9,14 @@ import os
 import signal
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import Extents
 from fakes.machine.blocks import Kind, PageKind
 from fakes.machine.memory import Memory
+from fakes.machine.views import reached
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig
@@ -299,3 +301,21 @@ def test_extents_join_and_reuse_late() -> None:
     assert not extents.take_at(60, 1)
     assert extents.take(20, 1) == 0
     assert extents.take(1, 1) is None
+
+
+@pytest.mark.parametrize("access", [mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE])
+def test_a_kernel_gets_registered_memory_as_the_program_may_use_it(access: int) -> None:
+    memory = Memory(1 << 46, 1, 64 << 20, 4096)
+    with mmap.mmap(-1, mmap.PAGESIZE, prot=access) as page:
+        address = np.frombuffer(page, np.uint8).ctypes.data
+        memory.register_host(address, mmap.PAGESIZE, 0)
+        for _ in range(2):
+            words = reached(memory, address, "uint32", 4, "argument 0")
+            assert words.tolist() == [0] * 4
+            if access & mmap.PROT_WRITE:
+                words[0] = 0
+            else:
+                with pytest.raises(ValueError, match="read-only"):
+                    words[0] = 1
+        memory.free(address)
+    memory.close()

@@ -3,14 +3,22 @@
 `threading.Condition` is written in Python: an interrupt at the start of its `__exit__` leaves the lock held for ever,
 and one behind the release of the lock in its `wait` lets the lock be released twice. Here the lock is taken by `with`
 on the lock itself, which is C, and taken back after a wait however that ends.
+
+CPython 3.12 and 3.13 forget the `finally` and `with` around a loop where an interrupt comes at a conditional jump back
+(the end of `while`, an `if` that ends the body of `for`). What must be tidied up therefore has its loops in functions
+of their own.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from operator import methodcaller
 from typing import Any
+
+_RELEASE, _LET_GO = methodcaller("release"), methodcaller("_release_save")
 
 
 class Changed:
@@ -26,18 +34,16 @@ class Changed:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Let the lock go until something changes, at most `timeout` seconds; returns whether something has."""
-        lock, waiter, me = self._lock, threading.Lock(), threading.get_ident()
+        waiter, held = threading.Lock(), deque[Any]()
         waiter.acquire()
-        self.waiting.append(waiter)
-        depth = 0
+        let_go = map(_LET_GO, (self._lock,))
         try:
-            while lock._is_owned():
-                depth += 1  # with the release, because an interrupt comes behind a call
-                lock.release()
+            self.waiting.append(waiter)
+            held.extend(let_go)  # released and noted in one call: an interrupt comes behind both
             return waiter.acquire(True, -1 if timeout is None else max(timeout, 0))
         finally:
-            if depth:
-                lock._acquire_restore((depth, me))
+            if held:
+                self._lock._acquire_restore(held[0])
             if waiter in self.waiting:
                 self.waiting.remove(waiter)
 
@@ -53,9 +59,9 @@ class Changed:
 
     def notify_all(self) -> None:
         """Let all go on who wait now."""
-        waiting, self.waiting = self.waiting, []
-        for waiter in waiting:
-            waiter.release()
+        releases = map(_RELEASE, self.waiting)
+        self.waiting = []
+        deque(releases, 0)  # all of them in one call: an interrupt lets nobody wait for ever
 
 
 def try_lock(lock: Any) -> Iterator[bool]:

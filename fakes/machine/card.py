@@ -157,9 +157,13 @@ class Device:
         with self.machine.lock:
             self.passed += nanoseconds
             self.disturb()
-            for sq in list(self.active.values()):
-                if sq.hung and 0 <= sq.hang_limit <= self.passed:
-                    self.machine.executor.expire(self, sq)
+            self._expire()
+
+    def _expire(self) -> None:
+        """Stop the hanging tasks whose limit is over."""
+        for sq in list(self.active.values()):
+            if sq.hung and 0 <= sq.hang_limit <= self.passed:
+                self.machine.executor.expire(self, sq)
 
     def activate(self, sq: SubmissionQueue) -> None:
         """Try a queue again after the host changed its state or pointers."""
@@ -173,44 +177,49 @@ class Device:
         """Execute at most `budget` tasks; returns how many were executed. A task that must wait costs nothing."""
         if self.busy or self.held or self.status != _WORKING:
             return 0
+        before = self.executed
+        self.busy = True  # beside `try`: an interrupt between them would leave it so
+        try:
+            self._work(budget)
+        finally:
+            self.busy = False
+            if self.executed != before:
+                self.machine.changed.notify_all()
+        return self.executed - before
+
+    def _work(self, budget: int) -> None:
+        """Execute at most `budget` tasks; in no `try`, see `npuhal.changed` on loops and interrupts."""
         done = 0
         executor, faults = self.machine.executor, self.machine.faults
         execute = executor.execute
         waiting, signalled, active = self.waiting, self.signalled, self.active
-        self.busy = True  # beside `try`: an interrupt between them would leave it so
-        try:
-            waiting.clear()
-            signalled.clear()
-            while done < budget:
-                ready = [
-                    sq for sq in active.values()  # written out: SubmissionQueue.runnable
-                    if sq.enabled and sq.head != sq.tail and not (sq.paused or sq.held or sq.hung)
-                    and sq.sq_id not in waiting
-                ]  # fmt: skip
-                if not ready:
+        waiting.clear()
+        signalled.clear()
+        while done < budget:
+            ready = [
+                sq for sq in active.values()  # written out: SubmissionQueue.runnable
+                if sq.enabled and sq.head != sq.tail and not (sq.paused or sq.held or sq.hung)
+                and sq.sq_id not in waiting
+            ]  # fmt: skip
+            if not ready:
+                break
+            sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
+            if sq.sq_id in signalled and not faults.tasks:
+                waiting.add(sq.sq_id)
+                continue
+            alone = len(active) == 1
+            while execute(self, sq):
+                done += 1
+                self.executed += 1
+                if sq.head == sq.tail:
+                    active.pop(sq.sq_id, None)
                     break
-                sq = ready[0] if len(ready) == 1 else self.policy.pick(ready)
-                if sq.sq_id in signalled and not faults.tasks:
-                    waiting.add(sq.sq_id)
-                    continue
-                alone = len(active) == 1
-                while execute(self, sq):
-                    done += 1
-                    if sq.head == sq.tail:
-                        active.pop(sq.sq_id, None)
-                        break
-                    if not alone or done >= budget or not sq.enabled or sq.hung:
-                        if executor.ended == RAN and done < budget and not waiting and sq.runnable:
-                            done += self._run_on(sq, budget - done)
-                        break
-                else:
-                    waiting.add(sq.sq_id)
-        finally:
-            self.busy = False
-            if done:
-                self.executed += done
-                self.machine.changed.notify_all()
-        return done
+                if not alone or done >= budget or not sq.enabled or sq.hung:
+                    if executor.ended == RAN and done < budget and not waiting and sq.runnable:
+                        done += self._run_on(sq, budget - done)
+                    break
+            else:
+                waiting.add(sq.sq_id)
 
     def _run_on(self, sq: SubmissionQueue, most: int) -> int:
         """Execute plain kernels of a queue while it is the only one that can go on; returns how many were executed.
@@ -218,31 +227,37 @@ class Device:
         The others wait for signals: each kernel lets them be tried again, in vain, and all that comes of that is which
         queue the policy has picked last.
         """
-        active, policy, plain = self.active, self.policy, self.machine.executor.plain
+        active, policy = self.active, self.policy
         others = [other.sq_id for other in active.values() if other is not sq and other.runnable]
         if not isinstance(policy, RoundRobin) or not policy.in_turn or not self.signalled.issuperset(others):
             return 0
-        count, done, ended = len(active), 0, RAN
+        before, ended = self.executed, RAN
         self.disturbed = False
         try:
-            while done < most and not self.disturbed and len(active) == count and sq.runnable:
-                if sq.arrivals:
-                    sq.arrive()
-                ended = plain(self, sq)
-                if ended != RAN:
-                    done += ended == STOPPED
-                    break
-                done += 1
+            ended = self._run_plain(sq, before + most)
         finally:
+            done = self.executed - before
             tried = done + (ended == WAITS)
-            before = policy.pass_over(sq.sq_id, others, tried) if others and tried else ()
+            passed = policy.pass_over(sq.sq_id, others, tried) if others and tried else ()
             if ended == STOPPED:
-                self.waiting.update(before)
+                self.waiting.update(passed)
             elif ended == WAITS:
                 self.waiting.add(sq.sq_id)
         if sq.head == sq.tail:
             active.pop(sq.sq_id, None)
         return done
+
+    def _run_plain(self, sq: SubmissionQueue, end: int) -> int:
+        """Execute plain kernels of a queue until so many tasks were executed; returns what became of the last one."""
+        active, plain, ended = self.active, self.machine.executor.plain, RAN
+        count, executed = len(active), (RAN, STOPPED)
+        while ended == RAN and self.executed < end and not self.disturbed and len(active) == count and sq.runnable:
+            if sq.arrivals:
+                sq.arrive()
+            ended = plain(self, sq)
+            if ended in executed:
+                self.executed += 1
+        return ended
 
     # -- the stepping interface of tests ------------------------------------------------------------------------------
 

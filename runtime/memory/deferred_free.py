@@ -94,18 +94,20 @@ class DeferredFrees:
             try:
                 if releases := self._taken():
                     self._waiting.append((self._fence(), releases))
-                while self._waiting and self._waiting[0][0]():  # fences pass in the order in which they were put up
-                    self._call_all(self._waiting[0][1])
-                    del self._waiting[0]
+                self._free_passed()
             finally:
                 self._sweeping.release()
+
+    def _free_passed(self, *, all_of_them: bool = False) -> None:
+        """Free what is behind fences that have passed; the loop is in no `try`, see `npuhal.changed` on interrupts."""
+        while self._waiting and (all_of_them or self._waiting[0][0]()):  # they pass in the order they were put up in
+            self._call_all(self._waiting[0][1])
+            del self._waiting[0]
 
     def close(self) -> None:
         """Free everything; nothing runs any more."""
         with self._sweeping:
-            while self._waiting:
-                self._call_all(self._waiting[0][1])
-                del self._waiting[0]
+            self._free_passed(all_of_them=True)
             self._call_all(self._taken())
 
     def _taken(self) -> list[Release]:

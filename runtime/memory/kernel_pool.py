@@ -58,10 +58,15 @@ class KernelPool:
         if not 0 < size <= POOL_BYTES:
             return None
         with self._lock:
-            for pool in self._pools:
-                if pool.read_only == read_only and (address := pool.cut(size)) is not None:
-                    return address
-            return self._add(read_only=read_only).cut(size)
+            address = self._cut(size, read_only)
+            return self._add(read_only=read_only).cut(size) if address is None else address
+
+    def _cut(self, size: int, read_only: bool) -> int | None:
+        """Cut a block out of a pool that has it; the loop is in no `with`, see `npuhal.changed` on interrupts."""
+        for pool in self._pools:
+            if pool.read_only == read_only and (address := pool.cut(size)) is not None:
+                return address
+        return None
 
     def free(self, address: int, size: int) -> None:
         """Give a block back; pools that are entirely free are kept up to five."""

@@ -220,6 +220,11 @@ class DeviceSlot:
             device.shut()
             device.runtime.logs.life("device %d closed", self.index)
 
+    def _await_turn(self) -> None:
+        """Wait, with the lock held, while another thread opens or closes; in no `with`, see `npuhal.changed`."""
+        while self._changing is not None:
+            self._turn.wait(_LOOK_S)
+
     @contextmanager
     def _change(self) -> Iterator[None]:
         """Wait for the turn to open or close; a callback of the change itself must not ask for it."""
@@ -233,8 +238,7 @@ class DeviceSlot:
                 )
         try:
             with self._lock:
-                while self._changing is not None:
-                    self._turn.wait(_LOOK_S)
+                self._await_turn()
                 self._changing = me
             yield
         finally:

@@ -67,12 +67,13 @@ class HandleTable:
             item = weakref.ref(item)
         with self._lock:
             if self._free:
-                index = self._free.pop()
+                index = self._free[-1]
                 self._objects[index] = item
+                del self._free[-1]  # no call in between: an interrupt would lose the slot
             else:
                 index = len(self._objects)
+                self._generations[index:] = (1,)  # first: an interrupt may leave one too many
                 self._objects.append(item)
-                self._generations.append(1)
             return self._generations[index] << _INDEX_BITS | index
 
     def get(self, handle: int, kind: type[T]) -> T:

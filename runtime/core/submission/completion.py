@@ -71,15 +71,20 @@ def take(stream: StreamPort, timeout_ms: int = 0) -> deque[Finished]:
             _resume(stream, stream.reports.halted)
         if not (timeout_ms or stream.reports.arrived()):
             return callbacks
-        receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
-        while raw_entries := receive(cq_id, stream_id, timeout_ms) or _matched(stream):
-            timeout_ms = 0
-            for raw in raw_entries:
-                cqe = stream.plugin.parse_cqe(raw)
-                of = stream if stream.group is None else stream.group.member(cqe.stream_id, cqe.sq_id)
-                if of is not None:
-                    _take(of, cqe, callbacks)
+        _take_all(stream, timeout_ms, callbacks)  # a function: see `npuhal.changed` on loops and interrupts
     return callbacks
+
+
+def _take_all(stream: StreamPort, timeout_ms: int, callbacks: deque[Finished]) -> None:
+    """Take the entries that are there, and what is called for them."""
+    receive, cq_id, stream_id = stream.device.queues.receive, stream.queues.logic_cq_id, stream.stream_id
+    while raw_entries := receive(cq_id, stream_id, timeout_ms) or _matched(stream):
+        timeout_ms = 0
+        for raw in raw_entries:
+            cqe = stream.plugin.parse_cqe(raw)
+            of = stream if stream.group is None else stream.group.member(cqe.stream_id, cqe.sq_id)
+            if of is not None:
+                _take(of, cqe, callbacks)
 
 
 def _matched(stream: StreamPort) -> list[bytes]:

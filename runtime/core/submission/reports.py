@@ -68,6 +68,10 @@ class Reports:
     def give_up(self, reclaimed: int) -> None:
         """Tell whoever waits for the entry of a task that is done, or was ended, that there will be none."""
         with self.lock:
-            for key, (end, taker) in list(self.expected.items()):
-                if end <= reclaimed and self.expected.pop(key, None) is not None:
-                    taker(None)
+            self._give_up(reclaimed)
+
+    def _give_up(self, reclaimed: int) -> None:
+        """Do that under the lock; the loop is in no `with`, see `npuhal.changed` on interrupts."""
+        for key, (end, taker) in list(self.expected.items()):
+            if end <= reclaimed and self.expected.pop(key, None) is not None:
+                taker(None)

@@ -106,19 +106,19 @@ class RunSender:
             keep: what has to live until each of the tasks was reclaimed; None where there is nothing.
         """
         stream, sender, ring = self._stream, self._sender, self._stream.ring
-        sender.info.sqe_num = count
+        before, sender.info.sqe_num = ring.submitted, count
         try:
             if rc := sender.send(sender.device_id, sender.reference):
                 send_again(stream, sender, rc)
+            self._settle(count, blocks, keep)
         except BaseException:
-            if was_sent(stream, ring.submitted + count):
+            if ring.submitted == before and was_sent(stream, before + count):
                 self._settle(count, blocks, keep)
             stream.senders.seek(ring.tail)
             raise
-        self._settle(count, blocks, keep)
 
     def _settle(self, count: int, blocks: list[ArgumentBlock], keep: Sequence[Any]) -> None:
-        """Make the run part of the ring."""
+        """Make the run part of the ring; the counts move at once and last, so that an interrupt before starts again."""
         ring = self._stream.ring
         position = ring.tail
         if any(keep):
@@ -126,10 +126,11 @@ class RunSender:
         if blocks:
             ring.arguments[position + count - 1] = blocks[0]
             del blocks[:]
-        ring.submitted += count
         if isinstance(ring, RingV200):
+            ring.submitted += count
             ring.allocations += count
         elif isinstance(ring, RingV100):
+            ring.submitted += count
             ring.next_id += count
             if ring.next_id == NO_TASK:
                 ring.wrap_ids()

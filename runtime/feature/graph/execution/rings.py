@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, replace
@@ -75,16 +75,20 @@ class DeviceRings:
         members = list(streams)
         spare = iter(_lend(self._device, context, sum(stream.queues.sq_id == NO_ID for stream in members)))
         try:
-            for stream in members:
-                ring = self._ring_of(stream)
-                if stream.queues.sq_id == NO_ID:
-                    ring.lent = next(spare)
-                    self._use(stream, ring.lent, ring.depth)
+            self._take_queues(members, spare)
             self._switch_on(members)
         except BaseException:
             self._give_back(spare)
             self.unbind()
             raise
+
+    def _take_queues(self, members: Sequence[Stream], spare: Iterator[SpareQueue]) -> None:
+        """Give queues to streams without one; the loop is in no `try`, see `npuhal.changed` on interrupts."""
+        for stream in members:
+            ring = self._ring_of(stream)
+            if stream.queues.sq_id == NO_ID:
+                ring.lent = next(spare)
+                self._use(stream, ring.lent, ring.depth)
 
     def _ring_of(self, stream: Stream) -> _Ring:
         """Return a stream's memory: what it has, or what its entries need now."""

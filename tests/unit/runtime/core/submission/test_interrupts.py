@@ -17,7 +17,7 @@ from tests.unit.runtime.machines import MakeKernel
 
 SENDING = (
     "launch/launcher.py", "launch/args.py", "launch/compiled.py", "submission/prepared.py", "submission/submit.py",
-    "submission/repair.py",
+    "submission/repair.py", "submission/runs.py", "process/handles.py",
     "submission/sink.py", "submission/ring.py", "stream/stream.py", "submission/completion.py",
     "driver/queues/send.py", "driver/queues/pairs.py",
 )  # fmt: skip

@@ -1,0 +1,132 @@
+"""Ctrl-C at each place of the fake's own loop and waits: the card goes on afterwards, and nobody is kept out of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fakes.machine.card import Device as Card
+from npuhal.changed import Changed
+from runtime.api import Runtime
+from runtime.cli.sample import minimal_kernel
+from tests.tools.interrupts import Interrupter
+
+MOST_PLACES = 1000
+CHIPS = ("ascend910b3", "ascend950")
+
+
+def is_free(lock: Any) -> bool:
+    """Ask from another thread: a lock that may be entered again looks free to its holder."""
+    free: list[bool] = []
+
+    def attempt() -> None:
+        free.append(lock.acquire(blocking=False))
+        if free[-1]:
+            lock.release()
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    thread.join()
+    return free[0]
+
+
+def everywhere(interrupter: Interrupter, call: Callable[[], Any], check: Callable[[str], None]) -> int:
+    """Interrupt a call at each of its places; returns how many there are."""
+    for place in range(MOST_PLACES):
+        interrupted = interrupter.run(call, place)
+        check(interrupter.at)
+        if not interrupted:
+            return place
+    raise AssertionError(f"more than {MOST_PLACES} places")
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_queues_run_on(chip: str) -> None:
+    machine = Runtime(f"fake://{chip}?seed=1")
+    device = machine.device(0)
+    fake: Any = device.hal.fake
+    card: Card = fake.devices[0]
+    one, two = device.create_stream(), device.create_stream()
+    event, ran = device.create_event(), list[int]()
+    kernel = device.load(minimal_kernel("note", 1)).only
+    fake.attach(kernel.code, lambda context: ran.append(context.args[0]), name="note", grid=True)
+
+    def queue() -> None:
+        ran.clear()
+        card.hold()
+        for number in range(3):
+            kernel[1](number, stream=one)
+        one.record(event)
+        two.wait(event)
+        for number in range(3, 6):
+            kernel[1](number, stream=two)
+        card.release()
+
+    def check(at: str) -> None:
+        assert not card.busy, at
+        assert is_free(fake.lock), at
+        for stream in (one, two):
+            stream.synchronize(10_000)
+        assert ran == list(range(6)), at
+        queue()
+
+    queue()
+    interrupter = Interrupter("machine/card.py", "schedule/scheduler.py", never_inside="fakes/executor/")
+    assert everywhere(interrupter, lambda: two.synchronize(10_000), check) > 20
+    for stream in (one, two):
+        stream.synchronize(10_000)
+    machine.close(force=True)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_hanging_task_keeps_the_lock_free(chip: str) -> None:
+    machine = Runtime(f"fake://{chip}?seed=1")
+    fake: Any = machine.device(0).hal.fake
+    card: Card = fake.devices[0]
+    stream = machine.device(0).create_stream()
+    card.hold()
+    kernel = machine.device(0).load(minimal_kernel("note", 1)).only
+    fake.attach(kernel.code, lambda _: None, name="note", grid=True)
+    kernel[1](1, stream=stream)
+    interrupter = Interrupter("machine/card.py")
+    card.held = False  # time goes by, and the queue stays as it is
+
+    def check(at: str) -> None:
+        assert is_free(fake.lock), at
+
+    assert everywhere(interrupter, lambda: card.pass_time(1), check) > 2
+    stream.synchronize(10_000)
+    machine.close(force=True)
+
+
+def test_waits_give_the_lock_back_as_they_had_it() -> None:
+    lock = threading.RLock()
+    changed = Changed(lock)
+
+    def wait() -> None:
+        with lock, lock:
+            changed.wait(0.0)
+
+    def check(at: str) -> None:
+        assert is_free(lock), at
+
+    assert everywhere(Interrupter("npuhal/changed.py"), wait, check) > 5
+
+
+def test_a_notification_reaches_all_who_wait_or_nobody() -> None:
+    lock = threading.RLock()
+    changed = Changed(lock)
+    for place in range(MOST_PLACES):
+        waiters = [threading.Lock() for _ in range(3)]
+        for each in waiters:
+            each.acquire()
+        changed.waiting = list(waiters)
+        with lock:
+            interrupted = Interrupter("npuhal/changed.py").run(changed.notify_all, place)
+        told = {not each.locked() for each in waiters}
+        assert told == {True} or (told == {False} and changed.waiting == waiters), place
+        if not interrupted:
+            break

@@ -277,11 +277,6 @@ class Machine:
         source = self.source(block)
         return source is not None and self.names.retract(source)
 
-    def imported_elsewhere(self, block: Allocation) -> bool:
-        """Whether another process has the bytes of a block open."""
-        source = self.source(block)
-        return source is not None and self.names.held(source)
-
     def close(self, *, release: bool = True) -> None:
         """Stop the cards and give the memory back; not (`release`) where threads may still be in calls.
 

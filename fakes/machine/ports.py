@@ -313,6 +313,3 @@ class Machine(Protocol):
 
     def source(self, block: Allocation) -> Source | None:
         """Return where other processes find the bytes of a block."""
-
-    def imported_elsewhere(self, block: Allocation) -> bool:
-        """Whether another process has the bytes of a block open."""

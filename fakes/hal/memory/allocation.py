@@ -80,13 +80,16 @@ class MemoryCalls(Chapter):
         return self.machine.options.args == "bar" or bool(flag & c.MEM_ADVISE_BAR)
 
     def halMemFree(self, address: int) -> int:
-        """Free a block by its first address; what is mapped at reserved addresses is not freed like that."""
+        """Free a block by its first address; what is mapped at reserved addresses is not freed like that.
+
+        Other processes that have it open do not hinder the call: its bytes last until they have closed it.
+        """
         block = self.machine.memory.find(address)
         if block is None and address:
             return self.machine.driver.unknown_memory
         if block is None or block.base != address or block.alias or block.kind not in (Kind.DEVICE, Kind.HOST):
             return c.DRV_ERROR_INVALID_VALUE
-        if block.users or self.machine.imported_elsewhere(block):
+        if block.users:
             return c.DRV_ERROR_BUSY
         self.machine.memory.free(address)
         return 0

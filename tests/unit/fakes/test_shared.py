@@ -125,7 +125,7 @@ def test_imagined_holders_count_once(soc: str, name: str, open_rig: Callable[...
 # -- memory and signals ------------------------------------------------------------------------------------------------
 
 
-def test_memory_under_a_key_is_the_same_memory_and_busy_while_it_is_open(pair: Pair) -> None:
+def test_memory_under_a_key_is_the_same_memory(pair: Pair) -> None:
     one, two = pair
     address = one.alloc(4096)
     key = share(one, address)
@@ -137,10 +137,34 @@ def test_memory_under_a_key_is_the_same_memory_and_busy_while_it_is_open(pair: P
     stream.send(two.copy(stream, view, view + 4, 4))
     stream.drain()
     assert one.get(address, 4) == b" one"
-    assert one.hal.halMemFree(address) == c.DRV_ERROR_BUSY
     assert two.hal.halShmemCloseHandle(view) == 0
     assert one.hal.halMemFree(address) == 0
     assert try_open(two, key)[0] == c.DRV_ERROR_IOCRL_FAIL
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+def test_the_owner_may_free_what_another_process_has_open(
+    soc: str, name: str, scheme: str, open_rig: Callable[..., Rig]
+) -> None:
+    one, two = (open_rig(soc, scheme, hbm="64m", shared=name) for _ in range(2))
+    total = free_bytes(one)
+    address = one.alloc(4 * MiB, c.MEM_PAGE_HUGE)
+    one.put(address, b"kept")
+    key = share(one, address)
+    rc, view = try_open(two, key)
+    assert rc == 0
+    assert one.hal.halMemFree(address) == 0
+    assert one.hal.halMemFree(address) != 0
+    assert try_open(two, key)[0] == c.DRV_ERROR_IOCRL_FAIL
+    for other in [one.alloc(4 * MiB, c.MEM_PAGE_HUGE) for _ in range(3)]:
+        assert other != address
+        one.put(other, b"over")
+        assert one.hal.halMemFree(other) == 0
+    assert two.get(view, 4) == b"kept"
+    assert free_bytes(one) == total - 4 * MiB
+    assert two.hal.halShmemCloseHandle(view) == 0
+    assert one.hal.halMemFree(one.alloc(4096)) == 0
+    assert free_bytes(one) == total
 
 
 def test_exported_memory_outlives_its_process_until_the_last_importer_has_closed_it(pair: Pair) -> None:

@@ -7,7 +7,7 @@ costs what ctypes costs and nothing more.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuhal import prototypes
@@ -90,6 +90,18 @@ class HalApi(HalCalls):
             what: "internal": until "back", what this thread reads and copies is not for the program; may be nested.
                 "observed": now the program goes by what was read of a queue between such a pair.
         """
+
+    @property
+    def looks_for_leaks(self) -> bool:
+        """Whether somebody wants to hear by `left_open` what a program has not closed; here: nobody."""
+        return False
+
+    def given_keys(self, device_id: int) -> Sequence[str]:
+        """Return in words the keys that the program has given to memory of a device, where `looks_for_leaks`."""
+        return ()
+
+    def left_open(self, device_id: int, held: Mapping[str, Sequence[str]]) -> None:
+        """Tell tools what the program had open of a device that was closed under it, by kind; here: ignored."""
 
     def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:
         """Return, once, why the last failed task of a queue has failed, where the backend knows: a fake does."""

@@ -15,7 +15,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,6 +125,19 @@ class TraceApi(HalApi):
     def remark(self, what: str, device_id: int = 0, sq_id: int = 0) -> None:
         """Pass it on."""
         self.inner.remark(what, device_id, sq_id)
+
+    @property
+    def looks_for_leaks(self) -> bool:
+        """What the inner backend says."""
+        return self.inner.looks_for_leaks
+
+    def given_keys(self, device_id: int) -> Sequence[str]:
+        """Return what the inner backend knows."""
+        return self.inner.given_keys(device_id)
+
+    def left_open(self, device_id: int, held: Mapping[str, Sequence[str]]) -> None:
+        """Pass it on."""
+        self.inner.left_open(device_id, held)
 
     def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:
         """Return what the inner backend knows."""

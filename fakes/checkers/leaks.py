@@ -8,6 +8,8 @@ from fakes.checkers.report import LEAK, Report
 from fakes.machine.blocks import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from fakes.checkers.hub import Checks
     from fakes.machine.card import Device
 
@@ -31,9 +33,14 @@ def look(checks: Checks, device: Device) -> None:
     for kind, pool in device.ids.items():
         if pool.used and kind not in ("sq", "cq"):
             held[f"{kind} ids"] = [f"{number}{names.name(kind, number)}" for number in sorted(pool.used)]
+    report(checks, device.index, held)
+
+
+def report(checks: Checks, device: int, held: Mapping[str, Sequence[str]]) -> None:
+    """Report by kind what a program has of a card that is closed."""
     for what, items in held.items():
         if not items:
             continue
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-        text = f"device {device.index} is closed with {what} in use: {', '.join(items[:_SHOWN])}{more}"
-        checks.report(Report(LEAK, text, "Close or free them before the device", tuple(items)), (device.index, what))
+        text = f"device {device} is closed with {what} in use: {', '.join(items[:_SHOWN])}{more}"
+        checks.report(Report(LEAK, text, "Close or free them before the device", tuple(items)), (device, what, *items))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fakes.checkers.names import at, call_site
 from fakes.hal.exports import NAME_BYTES, NamedChapter, is_name, text_at
 from fakes.machine.blocks import HUGE, Allocation, Kind
 from fakes.shared import Export
@@ -13,13 +14,26 @@ if TYPE_CHECKING:
     from fakes.machine.ports import Machine
 
 
+KEYS = "keys of shared memory"
+
+
 class IpcCalls(NamedChapter):
     """Functions of ascend_hal_base.h that share memory between processes."""
 
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
         self._views: dict[int, Allocation] = {}
+        self._sites: dict[str, Any] = {}
+        """Where names were made, while somebody watches."""
+        machine.in_use.append(self._in_use)
         machine.on_close.append(self._forget)
+
+    def _in_use(self, devid: int) -> dict[str, list[str]]:
+        """Say which names the process has given to memory of a card."""
+        return {KEYS: [
+            f"'{export.name}' of {export.size} bytes{at(self._sites.get(export.name), 'made at')}"
+            for export in self.machine.names.of_card(devid) if export.size and export.block is not None
+        ]}  # fmt: skip
 
     def _forget(self, devid: int) -> None:
         """Undo what the process has open of a card, and take its names away."""
@@ -37,10 +51,13 @@ class IpcCalls(NamedChapter):
             return c.DRV_ERROR_INVALID_VALUE
         export = Export(self.new_name(block.device, 0), block.device, source=source, size=block.size, page=block.page,
                         block=block)  # fmt: skip
+        if self.machine.checks is not None:
+            self._sites[export.name] = call_site()
         return self.publish(export, name)
 
     def halShmemDestroyHandle(self, name: int) -> int:
         """Forget a name; who has it open keeps the memory."""
+        self._sites.pop(text_at(name), None)
         return 0 if self.machine.names.withdraw(text_at(name)) else c.DRV_ERROR_INVALID_VALUE
 
     def halShmemSetPidHandle(self, name: int, pids: Any, count: int) -> int:

@@ -107,6 +107,10 @@ class Names:
         self._keep(lambda export: export.name != name)
         return True
 
+    def of_card(self, device: int) -> list[Export]:
+        """Return what this process has exported of a card."""
+        return [export for export in self._own.values() if export.device == device]
+
     def forget_card(self, device: int) -> None:
         """Withdraw all names of a card."""
         self._keep(lambda export: export.device != device)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from fakes import hal as calls
+from fakes.checkers import leaks
+from fakes.checkers.report import LEAK
 from fakes.errors import NotModelled
 from fakes.hal.absent import absence
+from fakes.hal.ipc import KEYS
 from fakes.hal.queues.hot import make_head_reader, make_sender
 from fakes.machine.daemon import FakeDaemon
 from npuhal import constants as c
@@ -164,6 +167,22 @@ class FakeApi(HalApi):
         if (checks := self.fake.checks) is not None:
             with self.fake.lock:
                 checks.remark(what, device_id, sq_id)
+
+    @property
+    def looks_for_leaks(self) -> bool:
+        """Whether the checker of leaks is on."""
+        return self.fake.checks is not None and self.fake.checks.on(LEAK)
+
+    def given_keys(self, device_id: int) -> Sequence[str]:
+        """Return the keys that memory of a card has, each with where it was made: they go with the memory."""
+        with self.fake.lock:
+            return [key for in_use in self.fake.in_use for key in in_use(device_id).get(KEYS, ())]
+
+    def left_open(self, device_id: int, held: Mapping[str, Sequence[str]]) -> None:
+        """Report what the program had not closed when the runtime closed the device."""
+        if (checks := self.fake.checks) is not None and checks.on(LEAK):
+            with self.fake.lock:
+                leaks.report(checks, device_id, held)
 
     def task_failure(self, device_id: int, sq_id: int) -> TaskFailure | None:
         """Return, once, why the last failed task of a queue has failed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
@@ -74,7 +74,10 @@ def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.Run
 class OpenKeys:
     """The keys that this process has opened: by key its addresses, and the attribute that was set for it last."""
 
-    def __init__(self) -> None:
+    def __init__(self, site: Callable[[], str]) -> None:
+        """Start empty; `site` names the line of the user's program that is running now."""
+        self._site = site
+        self._sites: dict[int, str] = {}
         self._addresses: dict[bytes, dict[int, ShareDriver]] = {}
         self._attributes: dict[bytes, int] = {}
         self._lock = threading.Lock()
@@ -95,12 +98,14 @@ class OpenKeys:
             raise _explained(driver, key, fault) from fault.__cause__
         with self._lock:
             self._addresses.setdefault(key, {})[address] = driver
+            self._sites[address] = self._site()
         return address
 
     def close(self, driver: ShareDriver, address: int) -> None:
         """Undo one `open`; the last address of a key makes it be forgotten."""
         driver.close(address)
         with self._lock:
+            self._sites.pop(address, None)
             for key, addresses in list(self._addresses.items()):
                 if address in addresses:
                     del addresses[address]
@@ -108,6 +113,14 @@ class OpenKeys:
                         del self._addresses[key]
                         self._attributes.pop(key, None)
                     return
+
+    def of_device(self, device_id: int) -> list[tuple[int, str]]:
+        """Return (address, call site) of what a device has open."""
+        with self._lock:
+            return [
+                (address, self._sites.get(address, "")) for addresses in self._addresses.values()
+                for address, driver in addresses.items() if driver.device_id == device_id
+            ]
 
     def release(self, device_id: int) -> None:
         """Undo what a device has opened; it is about to be closed."""

@@ -13,6 +13,8 @@ from runtime import errors
 from runtime.driver.ipc import ShareDriver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chips import Chip
 
 MAPPED, IO_MEMORY, READ_ONLY, PINNED = 0x2, 0x4, 0x8, 0x10000000
@@ -29,12 +31,16 @@ class Registered:
     driver: ShareDriver
     flag: int | None
     device_address: int
+    site: str = ""
+    """File and line of the program that has registered it."""
 
 
 class HostRegistry:
     """The registered ranges of a process, by start address."""
 
-    def __init__(self) -> None:
+    def __init__(self, site: Callable[[], str]) -> None:
+        """Start empty; `site` names the line of the user's program that is running now."""
+        self._site = site
         self._ranges: dict[int, Registered] = {}
         self._lock = threading.Lock()
 
@@ -70,10 +76,11 @@ class HostRegistry:
 
     def _enter(self, driver: ShareDriver, chip: Chip, address: int, size: int, flags: int) -> Registered:
         if flags == PINNED:
-            made = Registered(address, size, driver, None, 0)
+            made = Registered(address, size, driver, None, 0, self._site())
         else:
             flag = _driver_flag(chip, flags)
-            made = Registered(address, size, driver, flag, _device_address(driver, address, size, flag))
+            made = Registered(address, size, driver, flag, _device_address(driver, address, size, flag),
+                              self._site())  # fmt: skip
         self._ranges[address] = made
         return made
 
@@ -100,6 +107,11 @@ class HostRegistry:
             if known.flag is not None:
                 known.driver.unregister(address, known.flag)
             del self._ranges[address]
+
+    def of_device(self, device_id: int) -> list[Registered]:
+        """Return what a device has registered."""
+        with self._lock:
+            return [known for known in self._ranges.values() if known.driver.device_id == device_id]
 
     def release(self, device_id: int) -> None:
         """Undo what a device has registered; it is about to be closed, and the memory can be registered again."""

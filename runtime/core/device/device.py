@@ -332,6 +332,10 @@ class Device(NotCopied):
         """Say in lines who holds memory of the device; the public layer knows about it."""
         return []
 
+    def blocks_in_use(self) -> list[tuple[str, int, int, str]]:
+        """Return (owner, address, bytes, call site) of the memory that users hold; the public layer knows about it."""
+        return []
+
     def pooled_memory(self) -> list[tuple[int, int]]:
         """Return (address, bytes) of what is in use of pools over reserved addresses; the public layer knows them."""
         return []

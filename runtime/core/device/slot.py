@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from npuhal.changed import Changed
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
+from runtime.core.diagnostics import leaks
 from runtime.core.process.context import Context
 
 if TYPE_CHECKING:
@@ -115,7 +116,9 @@ class DeviceSlot:
                 return True
             assert self.device is not None
             notified = partial(self._notify, self.index, DeviceState.RESET_PRE)
-            with self._ended(self.device.context, force=True, notified=notified):
+            with leaks.told(self.device, wanted=not self.contexts), self._ended(
+                self.device.context, force=True, notified=notified
+            ):
                 self.references = 0
                 self.device.runtime.logs.life("device %d reset", self.index)
                 self._close_if_unused()
@@ -174,7 +177,7 @@ class DeviceSlot:
         with self._change():
             if self.device is None:
                 return
-            with ExitStack() as ends:
+            with leaks.told(self.device, wanted=not force), ExitStack() as ends:
                 for context in list(self.contexts):
                     ends.enter_context(self._ended(context, force=force))
                     self.contexts.remove(context)

@@ -6,6 +6,7 @@ library or a service finds it there.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections import Counter
@@ -16,6 +17,8 @@ from runtime.driver.resources import COUNT_NOTIFY, EVENT, NOTIFY, STREAM
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from runtime.core.ports import DevicePort, RuntimePort
 
 _MOST_SITES = 5
@@ -41,6 +44,55 @@ def left_open(device: DevicePort) -> list[str]:
     if programs:
         rows.append(f"programs: {len(programs)}, {', '.join(programs[:_MOST_SITES])}")
     return rows + device.held_memory()
+
+
+@contextlib.contextmanager
+def told(device: DevicePort, *, wanted: bool = True) -> Iterator[None]:
+    """Tell a checker of leaks what the program has open, when the body has closed the device under it.
+
+    Args:
+        wanted: False: the program has asked for all of it to be taken back, or it ends.
+    """
+    wanted = wanted and device.hal.looks_for_leaks
+    held, blocks = (_held(device), device.blocks_in_use()) if wanted else ({}, [])
+    yield
+    if wanted:
+        for block in sorted(set(blocks).difference(device.blocks_in_use())):  # the card tells of the rest
+            owner, address, size, site = block
+            what = "pinned memory" if owner == "host" else f"{owner} memory"
+            held.setdefault(what, []).append(f"{size} bytes at {address:#x}{_at(site)}")
+        if any(held.values()):
+            device.hal.left_open(device.device_id, held)
+
+
+def _held(device: DevicePort) -> dict[str, list[str]]:
+    """Return what users have made on a device and not closed, by kind.
+
+    The fake itself knows ranges and physical memory. Dropped objects count, unless a wait has given them back.
+    """
+    return {
+        "streams": [
+            f"{stream!r}{_at(stream.site)}" for context in device.contexts()
+            for stream in (*context.streams, *context.dropped)
+        ],
+        "graphs": [f"{model!r}{_at(model.site)}" for context in device.contexts() for model in context.models],
+        "events and notifies": [
+            f"{event!r}{_at(event.site)}" for event in {*device.signals.events, *device.signals.abandoned}
+        ],
+        "registered memory": [
+            f"{known.size} bytes at {known.address:#x}{_at(known.site)}"
+            for known in device.runtime.host_memory.of_device(device.device_id)
+        ],
+        "keys of shared memory": list(device.hal.given_keys(device.device_id)),
+        "opened keys": [
+            f"memory at {address:#x}{_at(site)}"
+            for address, site in device.runtime.open_keys.of_device(device.device_id)
+        ],
+    }  # fmt: skip
+
+
+def _at(site: str) -> str:
+    return f" (made at {site})" if site else ""
 
 
 def _sites(sites: Counter[str]) -> str:

@@ -147,6 +147,10 @@ class SignalsPort(Protocol):
     def events(self) -> Children:
         """Events and notifies that are alive."""
 
+    @property
+    def abandoned(self) -> deque[Any]:
+        """Events and notifies that were dropped without a close, until another one is made."""
+
     def counter(self, stream: StreamPort) -> CounterPort:
         """Return the counter of a stream: made with the first record in it."""
 
@@ -323,6 +327,9 @@ class DevicePort(Protocol):
 
     def release_arguments(self, blocks: list[ArgumentBlock]) -> None:
         """Take argument blocks of finished tasks back."""
+
+    def blocks_in_use(self) -> list[tuple[str, int, int, str]]:
+        """Return (owner, address, bytes, call site) of the memory that users hold."""
 
     def held_memory(self) -> list[str]:
         """Say in lines who holds memory of it."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from runtime.core.process.environment import ReadOnce
     from runtime.core.process.handles import Children, HandleTable
     from runtime.core.process.process_lock import ProcessLock
+    from runtime.memory.ipc import OpenKeys
+    from runtime.memory.registered import HostRegistry
 
 
 # -- contexts ----------------------------------------------------------------------------------------------------------
@@ -66,6 +68,10 @@ class ContextPort(Protocol):
     @property
     def resources(self) -> ExitStack:
         """What goes with it."""
+
+    @property
+    def models(self) -> Children:
+        """Graphs and models that were made in it and are alive."""
 
     @property
     def dropped(self) -> deque[Any]:
@@ -160,6 +166,14 @@ class RuntimePort(Protocol):
     @property
     def callbacks(self) -> HostCallbacksPort:
         """Functions that devices call on the host."""
+
+    @property
+    def host_memory(self) -> HostRegistry:
+        """Host memory of the user's own that devices may use."""
+
+    @property
+    def open_keys(self) -> OpenKeys:
+        """Memory of other processes that is open here."""
 
     @property
     def exceptions(self) -> ExceptionCallbacks:

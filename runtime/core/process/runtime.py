@@ -27,6 +27,7 @@ from runtime.core.device.monitor import Monitor
 from runtime.core.device.slot import DeviceSlot, DeviceState
 from runtime.core.device.timeouts import Timeouts
 from runtime.core.diagnostics import hang, logs
+from runtime.core.diagnostics.resource_report import creation_site
 from runtime.core.diagnostics.tracing import span
 from runtime.core.process import lifetime
 from runtime.core.process.context import Context
@@ -83,6 +84,7 @@ class Runtime(NotCopied):
         self.watch_lock = threading.Lock()
         """Held while somebody begins or ends to watch."""
         self.hal: HalApi = npuhal.open_hal(url)
+        self.trace_creation = self.trace_creation or self.hal.looks_for_leaks
         self.clock = time.monotonic
         """What the opening of devices is measured with."""
         self.pid = os.getpid()
@@ -107,9 +109,9 @@ class Runtime(NotCopied):
         """Ids of labels that belong to no model yet."""
         self.callbacks: HostCallbacks = HostCallbacks()
         """Functions that devices call on the host."""
-        self.host_memory = HostRegistry()
+        self.host_memory = HostRegistry(creation_site)
         """Host memory of the user's own that devices may use."""
-        self.open_keys = OpenKeys()
+        self.open_keys = OpenKeys(creation_site)
         """Memory of other processes that is open here."""
         self.threads = ThreadStates()
         """Which thread works in which context."""

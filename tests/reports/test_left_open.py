@@ -104,6 +104,10 @@ def test_who_closes_by_force_wants_it_all_taken_back(url: str) -> None:
     kept = [make(machine.device(0)) for make, _kind in MADE.values()]
     machine.close(force=True)
     assert kept
+    machine = Runtime(url)
+    with machine.device(0) as device:
+        kept = [make(device) for make, _kind in MADE.values()]
+    machine.close()
 
 
 def test_the_last_reset_of_a_device_tells_too(url: str) -> None:

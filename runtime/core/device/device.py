@@ -355,7 +355,9 @@ class Device(NotCopied):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close(force=kind is not None)
+        if not self.closed:  # what was made in the block ends with it
+            self.runtime.lock.enter()
+            self.runtime.slots[self.user_id].close(force=kind is not None, tells=False)
 
     def __repr__(self) -> str:
         held = f"{count(len(self.context.streams), 'stream')}, {count(len(self.buffers), 'buffer')}"

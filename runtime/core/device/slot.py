@@ -168,16 +168,17 @@ class DeviceSlot:
 
     # -- the device ------------------------------------------------------------------------------------------------
 
-    def close(self, *, force: bool) -> None:
+    def close(self, *, force: bool, tells: bool = True) -> None:
         """End all contexts and the device, whoever holds it; a closed slot stays as it is.
 
         Args:
             force: end running tasks instead of waiting for them.
+            tells: tell a checker of leaks what is open; not by force, where all of it is to be taken back.
         """
         with self._change():
             if self.device is None:
                 return
-            with leaks.told(self.device, wanted=not force), ExitStack() as ends:
+            with leaks.told(self.device, wanted=tells and not force), ExitStack() as ends:
                 for context in list(self.contexts):
                     ends.enter_context(self._ended(context, force=force))
                     self.contexts.remove(context)

@@ -30,7 +30,7 @@ from runtime.memory.device import DeviceBuffer
 from runtime.memory.elements import contents_of, dtype_of
 from runtime.memory.fences import Fence, fence
 from runtime.memory.host import HostBuffer, ManagedBuffer, RegisteredBuffer
-from runtime.memory.ledger import PHYSICAL, SEGMENT, InUse, Ledger, most
+from runtime.memory.ledger import InUse, Ledger
 from runtime.memory.location import Location
 from runtime.memory.ordered import OrderedPool, PoolAttribute
 from runtime.memory.report import MemoryReport
@@ -417,19 +417,11 @@ class DeviceMemory(core.Device):
 
     def held_memory(self) -> list[str]:
         """Say in lines who holds memory, by where it lies."""
-        lines = []
-        for location in Location:
-            if rows := self.ledger.by_site(location):
-                size, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
-                lines.append(f"{location.name.lower()} memory: {size} bytes in {blocks} blocks{most(rows)}")
-        return lines
+        return self.ledger.lines()
 
     def blocks_in_use(self) -> list[tuple[str, int, int, str]]:
         """Return (owner, address, bytes, call site) of the memory that users hold."""
-        return [
-            (block.owner, block.address, block.requested, block.site) for block in self.ledger.in_use()
-            if block.owner not in (SEGMENT, PHYSICAL)
-        ]  # fmt: skip
+        return self.ledger.of_users()
 
     def pooled_memory(self) -> list[tuple[int, int]]:
         """Return (address, bytes) of the blocks in use of the pools of the C API."""

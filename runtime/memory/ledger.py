@@ -183,6 +183,22 @@ class Ledger:
                 count[block.site] += 1
         return [(site, size[site], count[site]) for site, _ in size.most_common()]
 
+    def lines(self) -> list[str]:
+        """Say in lines who holds memory, by where it lies."""
+        lines = []
+        for location in Location:
+            if rows := self.by_site(location):
+                size, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
+                lines.append(f"{location.name.lower()} memory: {size} bytes in {blocks} blocks{most(rows)}")
+        return lines
+
+    def of_users(self) -> list[tuple[str, int, int, str]]:
+        """Return (owner, address, bytes, call site) of blocks that users have asked for; not of physical memory."""
+        return [
+            (block.owner, block.address, block.requested, block.site) for block in self.in_use()
+            if block.owner not in (SEGMENT, PHYSICAL)
+        ]  # fmt: skip
+
     def largest(self, location: Location = Location.DEVICE) -> str:
         """Say in words who holds most."""
         rows = self.by_site(location)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes import hal as calls
 from fakes.checkers import leaks
-from fakes.checkers.report import LEAK
+from fakes.checkers.report import CHECKS, LEAK
 from fakes.errors import NotModelled
 from fakes.hal.absent import absence
 from fakes.hal.ipc import KEYS
@@ -170,8 +170,9 @@ class FakeApi(HalApi):
 
     @property
     def looks_for_leaks(self) -> bool:
-        """Whether the checker of leaks is on."""
-        return self.fake.checks is not None and self.fake.checks.on(LEAK)
+        """Whether the checker of leaks was asked for by name: `all` looks at what the card is left with."""
+        checks = self.fake.checks
+        return checks is not None and checks.on(LEAK) and checks.wanted != frozenset(CHECKS)
 
     def given_keys(self, device_id: int) -> Sequence[str]:
         """Return the keys that memory of a card has, each with where it was made: they go with the memory."""

@@ -50,6 +50,16 @@ def test_places_that_the_runtime_takes_back_order_nothing(
             two.synchronize()
 
 
+def test_a_synchronize_orders_what_the_runtime_has_looked_at_before_it(device: Device, make_kernel: Make) -> None:
+    """The entry of a tick may be done, and taken back, before the program waits for it."""
+    fill = make_kernel("fill", kernels.fill(1), 1)
+    with device.create_stream() as stream, device.alloc(SIZE) as block:
+        for _ in range(TICKS):
+            fill[1](block, stream=stream)
+            stream.synchronize()
+            assert device.download(block, "f4").tolist() == [1.0] * COUNT
+
+
 @pytest.mark.parametrize("mistake", ["none", "bounds", "uaf"])
 def test_each_block_of_a_pool_has_bounds_and_an_end(
     device: Device, make_kernel: Make, reports: Reports, mistake: str

@@ -68,6 +68,7 @@ def synchronize(stream: StreamPort, timeout_ms: int) -> None:
         if not (stream.failure.first or ring.pending_callbacks or stream.reports.expected):
             if stream.device.dropped:
                 stream.device.give_back_dropped()
+            stream.observed()  # the runtime may have read it for itself, at a tick
             return  # nothing to wait for, and nothing to tell
     stream.check_open()
     check_timeout(timeout_ms, "Stream.synchronize")

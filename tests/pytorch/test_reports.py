@@ -45,13 +45,45 @@ there = source.to("npu", non_blocking=True)
 source.zero_()
 torch.npu.synchronize()
 """
+FREED = """
+import ctypes
+import torch
+first = torch.ones(1 << 23, device="npu")
+torch.npu.synchronize()
+second = first + 1
+assert ctypes.CDLL("libascendcl.so").aclrtFree(ctypes.c_void_p(first.data_ptr())) == 0
+"""
+STALE = """
+import torch
+graph, inputs = torch.npu.NPUGraph(), torch.ones(8, device="npu")
+torch.npu.synchronize()
+with torch.npu.graph(graph):
+    doubled = inputs * 2
+graph.replay()
+torch.npu.synchronize()
+{give_up}
+torch.npu.empty_cache()
+graph.replay()
+try:
+    torch.npu.synchronize()
+except RuntimeError as problem:
+    print("failed", problem)
+"""
 
 
 def run(text: str, tmp_path: Path, status: int, **variables: str) -> str:
     """Run a program under `npuhal run --torch`; returns all that it prints."""
     script = tmp_path / "program.py"
     script.write_text(text)
-    command = [sys.executable, "-m", "npuhal", "run", "--torch", "--url", "fake://ascend910b3?check=race,uaf,source"]
+    command = [
+        sys.executable,
+        "-m",
+        "npuhal",
+        "run",
+        "--torch",
+        "--url",
+        "fake://ascend910b3?check=race,uaf,source,stale",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     done = subprocess.run([*command, str(script)], env=environment, capture_output=True, text=True, timeout=120,
                           check=False)  # fmt: skip
@@ -83,6 +115,19 @@ def test_a_pinned_source_that_is_overwritten_in_flight_is_reported(tmp_path: Pat
     said = run(OVERWRITTEN, tmp_path, 86)
     assert "source:" in said
     assert "program.py:4" in said
+
+
+def test_memory_that_is_freed_under_a_task_is_reported_with_the_tensor_that_was_there(tmp_path: Path) -> None:
+    said = run(FREED, tmp_path, 86)
+    for part in ("uaf:", "tensor float32[8388608]", "torch's default stream", "program.py:6", "program.py:7"):
+        assert part in said
+
+
+def test_a_graph_that_outlives_a_tensor_is_reported_with_operator_and_lines(tmp_path: Path) -> None:
+    said = run(STALE.format(give_up="del inputs"), tmp_path, 86)
+    for part in ("failed", "507011", "stale:", "self float32[8] of aclnnMuls", "program.py:6", "program.py:10"):
+        assert part in said
+    assert "failed" not in run(STALE.format(give_up=""), tmp_path, 0)
 
 
 @pytest.mark.parametrize("queue", ["0", "1", "2"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -144,6 +145,36 @@ def test_two_cards_exchange_tensors_and_events(torch: Any, npu: Any) -> None:
 
 def test_processes_have_a_card_each(torch: Any, npu: Any) -> None:
     assert [workers.run(workers.other_card, index) for index in (0, 1)] == [6.0, 10.0]
+
+
+def test_processes_share_a_tensor(torch: Any, npu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPUHAL_URL", f"fake://ascend910b3?shared=torch-{os.getpid()}")
+    assert workers.run(workers.changed_by_another_process) == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_segments_of_the_allocator_grow(torch: Any, npu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True")
+    total, kinds, reserved = workers.run(workers.expandable_segments)
+    assert total == 10 << 18
+    assert kinds
+    assert all(kinds)
+    assert reserved == 0
+
+
+@pytest.mark.filterwarnings("ignore:Cannot create tensor with internal format")
+def test_operators_of_the_older_convention(torch: Any, npu: Any) -> None:
+    npu.set_compile_mode(jit_compile=True)
+    try:
+        x, y = torch.arange(6.0).reshape(2, 3), torch.arange(12.0).reshape(3, 4)
+        there, other = x.npu(), y.npu()
+        for _ in range(2):
+            assert torch.equal((there + there).relu().cpu(), x * 2)
+            assert torch.equal((there @ other).cpu(), x @ y)
+            assert torch.equal(torch.cat([there, there]).sum(0).cpu(), x.sum(0) * 2)
+            with pytest.raises(RuntimeError, match="Cumprod"):
+                torch.cumprod(there, 0)
+    finally:
+        npu.set_compile_mode(jit_compile=False)
 
 
 def test_loaders_with_a_pinning_thread(torch: Any, npu: Any) -> None:

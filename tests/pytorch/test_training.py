@@ -29,6 +29,12 @@ def test_a_training_loop_ends_where_the_one_on_the_cpu_ends(
         torch.testing.assert_close(one, other, **_WITHIN)
 
 
+def test_the_950_trains_to_the_same_losses(torch: Any, npu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, _ = networks.train("cpu", "transformer", "adam", foreach=True)
+    monkeypatch.setenv("NPUHAL_URL", "fake://ascend950")
+    assert workers.run(workers.trained, "transformer", "adam") == pytest.approx(wanted, rel=1e-6)
+
+
 def test_a_fault_in_the_middle_of_training_is_caught_and_training_goes_on_from_a_checkpoint(
     torch: Any, npu: Any, tmp_path: Path
 ) -> None:

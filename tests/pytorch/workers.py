@@ -79,3 +79,40 @@ def other_card(index: int) -> float:
     """Compute on one of two cards."""
     torch.npu.set_device(index)
     return float((torch.arange(4.0).npu() + index).sum().item())
+
+
+def changed_by_another_process() -> list[float]:
+    """Let another process add 1 to a tensor of this one; returns what it holds then."""
+    from torch.multiprocessing import reductions
+
+    torch.npu.set_device(0)
+    mine = torch.arange(5.0).npu()
+    torch.npu.synchronize()
+    assert run(_add_one, *reductions.reduce_tensor(mine)) == 10.0
+    return list(mine.cpu().tolist())
+
+
+def _add_one(rebuild: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    torch.npu.set_device(0)
+    theirs = rebuild(*arguments)
+    before = theirs.sum().item()
+    theirs.add_(1)
+    torch.npu.synchronize()
+    return float(before)
+
+
+def expandable_segments() -> tuple[float, list[bool], int]:
+    """Return a sum over tensors, which segments are expandable, and what is reserved when all is given back."""
+    tensors = [torch.full((1 << 18,), float(each), device="npu") for each in range(5)]
+    total = sum(tensors[1:], tensors[0]).sum().item()
+    kinds = [each["is_expandable"] for each in torch.npu.memory_snapshot()]
+    del tensors
+    torch.npu.empty_cache()
+    return total, kinds, torch.npu.memory_reserved()
+
+
+def trained(network: str, optimiser: str) -> list[float]:
+    """Train on the card of this process; returns the losses."""
+    from tests.pytorch.networks import train
+
+    return train("npu", network, optimiser, foreach=True)[0]

@@ -2,7 +2,8 @@
 
 A header of 32 bytes (magic, read and write position, number of elements, process, bytes of an element), then the
 elements: 32 bytes that say what kind of failure it is, and what there is to say about it. The host moves the read
-position; what does not fit is lost.
+position; what does not fit is lost. The host finds the failed task by stream and task id, on STARS v2 by stream and
+position in the queue.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from chips.chip import Chip
     from fakes.executor.task import Task
     from fakes.machine.card import Device
@@ -24,11 +27,11 @@ _POSITIONS = struct.Struct("<II")
 _ELEMENT = struct.Struct("<QIIQH6x")
 _CORE = struct.Struct("<HHHBBIIHH")
 _SQE = struct.Struct("<4HII64s")
-_WAIT = struct.Struct("<BxHHHIIII")
+_WAIT = struct.Struct("<BxHHHII")
+_WAITED_FOR, _COUNT_WAITED_FOR = struct.Struct("<II"), struct.Struct("<III")
 _CUBE, _VECTOR, _SDMA, _AICPU, _BAD_ENTRY, _WAITED, _FUSION, _CCU = 0, 1, 2, 3, 9, 10, 15, 16
 _KINDS = {"copy": _SDMA, "memset": _SDMA, "aicpu": _AICPU, "aicpu_message": _AICPU, "fusion": _FUSION, "ccu": _CCU}
-_NOTIFY, _EVENT = 0, 1
-_WAITS = {"notify_wait": _NOTIFY, "event_wait": _EVENT}
+_WAITS = ("notify_wait", "event_wait")
 
 
 def _shape(chip: Chip) -> tuple[int, int]:
@@ -71,11 +74,8 @@ def report(task: Task, error_type: int, code: int, stream_id: int, task_id: int)
 def _payload(task: Task, error_type: int, stream_id: int, task_id: int) -> tuple[int, bytes]:
     identity, sq = task.device.identity, task.sq
     if error_type == Effect.TIMEOUT.value and task.kind in _WAITS:
-        number = task.fields.get("notify_id", task.fields.get("event_id", 0))
-        limit = task.fields.get("timeout", 0)
-        return _WAITED, _WAIT.pack(
-            _WAITS[task.kind], stream_id, sq.sq_id, task_id, identity.chip_id, identity.die_id, number, limit
-        )
+        where = (stream_id, sq.sq_id, task_id, identity.chip_id, identity.die_id)
+        return _WAITED, _WAIT.pack(task.fields["type"], *where) + _waited_for(task.fields)
     kind = _KINDS.get(task.kind)
     if task.kind == "kernel":
         kind = _VECTOR if "aiv" in task.layout else _CUBE
@@ -84,3 +84,13 @@ def _payload(task: Task, error_type: int, stream_id: int, task_id: int) -> tuple
             stream_id, sq.sq_id, task.position, task_id, identity.chip_id, identity.die_id, task.raw
         )
     return kind, _CORE.pack(0, 0, 0, 0, 0, identity.chip_id, identity.die_id, stream_id, task_id)
+
+
+def _waited_for(fields: Mapping[str, int]) -> bytes:
+    """Say what a wait that ran out of time was for; STARS v2 adds way and value of a count notify."""
+    number = fields["notify_id" if "notify_id" in fields else "event_id"]
+    limit = fields.get("timeout", 0)  # not every chip's waits have one
+    if "cnt_flag" not in fields:
+        return _WAITED_FOR.pack(number, limit)
+    way = fields["cnt_flag"] | fields["clr_flag"] << 1 | fields["wait_mode"] << 2 | fields["bitmap"] << 4
+    return _COUNT_WAITED_FOR.pack(number | way << 17 | (fields["sub_type"] & 0x3FF) << 22, fields["cnt_value"], limit)

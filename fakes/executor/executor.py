@@ -308,7 +308,9 @@ class Executor:
         task.detail = f"error {error_type:#x}"
         self._log(task)
         inner = self._cqe(task, error_type, code)
-        error_ring.report(task, error_type, code, inner.stream_id, inner.task_id)
+        # where descriptors name no stream, the host finds the task by its position in the queue
+        stream_id, number = (inner.stream_id, inner.task_id) if self.stream_ids else (sq.stream_id, task.position)
+        error_ring.report(task, error_type, code, stream_id, number)
         model = task.device.models.of_queue(sq)
         if model is None or model.executing is None:
             task.device.deliver(sq, inner)
@@ -321,7 +323,6 @@ class Executor:
             self.machine.checks.passes_on(sq, runner)
         entry = self.decode(task.device, runner)
         entry.end = task.end
-        number = inner.task_id if self.stream_ids else task.position
         status = ModelStatus(number, sq.sq_id if self.names_queues else sq.stream_id)
         task.device.deliver(runner, self._cqe(entry, Effect.SOFTWARE.value, status.pack()))
 

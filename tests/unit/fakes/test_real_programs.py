@@ -300,15 +300,47 @@ def test_failures_are_told_in_the_error_ring(rig: Rig) -> None:
     count, size = (10, 12288) if rig.v1 else (30, 48128)
     hand_over(rig, stream, memory)
     assert struct.unpack("<4IQII", rig.get(memory, 32)) == (0xA55A2020, 0, 0, count, rig.fake.pid, size, 0)
-    failed = rig.stream()
+    failed, source, target = rig.stream(), rig.alloc(64), rig.alloc(64)
+    assert failed.send(rig.copy(failed, target, source, 64, task=4)) == 0
+    failed.drain()
     assert failed.send(rig.copy(failed, 0x10, 0x20, 64, task=5)) == 0
-    assert failed.head == 0
+    assert failed.head == 1
     head, tail = struct.unpack("<II", rig.get(memory + 4, 8))
     assert (head, tail) == (0, 1)
     pid, length, kind = struct.unpack_from("<QII", rig.get(memory + 32, 32))
     assert (pid, length, kind) == (rig.fake.pid, 20, 2)
+    # the host finds the task by stream and task id, or, where descriptors name no stream, by its position in the queue
     number, task = struct.unpack_from("<HH", rig.get(memory + 64 + 16, 4))
-    assert (number, task) == ((failed.stream_id, 5) if rig.v1 else (5, 0))
+    assert (number, task) == (failed.stream_id, 5 if rig.v1 else 1)
+
+
+def test_a_wait_that_ran_out_of_time_is_told_in_the_error_ring(rig: Rig) -> None:
+    stream, memory = rig.stream(), rig.alloc(4 * MiB, c.MEM_PAGE_HUGE)
+    hand_over(rig, stream, memory)
+    late, number = rig.stream(), rig.take_id(c.DRV_NOTIFY_ID)
+    counted = {} if rig.v1 else {"cnt_flag": 0, "clr_flag": 1, "sub_type": 3, "cnt_value": 9, "wait_mode": 2}
+    assert late.send(rig.nop(late, 6), rig.sqe("notify_wait", late, 7, notify_id=number, timeout=3, **counted)) == 0
+    assert late.head == 1
+    rig.fake.device().pass_time(3 * 10**9)
+    assert late.head == 1
+    assert struct.unpack_from("<I", rig.get(memory + 32 + 12, 4)) == (10,)
+    identity = rig.fake.device().identity
+    told = struct.unpack("<BxHHHIIIII", rig.get(memory + 64, 28))
+    assert told[:6] == (7, late.stream_id, late.sq_id, 7 if rig.v1 else 1, identity.chip_id, identity.die_id)
+    assert told[6:] == ((number, 3, 0) if rig.v1 else (number | 1 << 18 | 2 << 19 | 3 << 22, 9, 3))
+
+
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+def test_a_wait_for_an_event_that_a_fault_ends_is_told_with_its_type(open_rig: Callable[..., Rig], soc: str) -> None:
+    rig = open_rig(soc, fault="task:2:TIMEOUT")
+    stream, memory = rig.stream(), rig.alloc(4 * MiB, c.MEM_PAGE_HUGE)
+    hand_over(rig, stream, memory)
+    waits, event = rig.stream(), rig.take_event()
+    assert waits.send(rig.wait(waits, event, 7)) == 0
+    rig.fake.run_until_idle()
+    assert waits.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 0
+    kind, number = struct.unpack("<B11xI", rig.get(memory + 64, 16)[:12] + rig.get(memory + 64 + 16, 4))
+    assert (kind, number & 0x1FFFF) == (5 if rig.v1 else 7, event)
 
 
 def test_a_full_error_ring_takes_no_more_until_the_host_reads(rig: Rig) -> None:

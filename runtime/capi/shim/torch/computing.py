@@ -18,13 +18,17 @@ def run(form: Form, context: Any) -> None:
     values = struct.unpack(f"<{form.values}q", block)
     if WORDS.watching:
         WORDS.operands(form, values)
+    with torch.no_grad(), torch._C.DisableTorchFunction():  # else the program's default device holds here, too
+        _run(form, context, values)
+
+
+def _run(form: Form, context: Any, values: tuple[Any, ...]) -> None:
     tensors = [_tensor(context, each, values[each.index]) for each in form.tensors]
     operator = form.operator
     given = {name: form.arguments[name](values, tensors) for name in form.arguments}
     try:
-        with torch.no_grad():
-            results = operator.compiled()(**given)
-            _store(form, [given[name] for name in operator.outputs], results)
+        results = operator.compiled()(**given)
+        _store(form, [given[name] for name in operator.outputs], results)
     except Exception as problem:
         failed: Any = sys.modules[type(context).__module__]  # runtime imports no fakes; the context comes from there
         raise failed.Fail(f"{form.describe()}: {type(problem).__name__}: {problem}") from problem

@@ -27,12 +27,12 @@ from runtime.launch import compiled
 from runtime.launch.args import SLOT_BYTES
 from runtime.launch.argument_check import check_slots, launch_words, note_short_block
 from runtime.launch.batch.many import launch_many
-from runtime.launch.kept import KeptLaunch
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
 from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
 
 if TYPE_CHECKING:
     from runtime.launch.block import HostBlock
+    from runtime.launch.kept import KeptLaunch
     from runtime.launch.program import Program
     from runtime.launch.protocols import BoundLaunch, DeviceLaunch, Launch
 
@@ -233,6 +233,8 @@ class Kernel(NotCopied):
         Raises:
             as `launch`; OutOfMemory: the device has no memory for the arguments.
         """
+        from runtime.launch.kept import KeptLaunch
+
         blocks = self._check_blocks(blocks)
         self.check_stream(stream)
         before, behind = self.hidden_words()

@@ -367,7 +367,7 @@ def restore(machine: Runtime) -> Steps:
 
 
 def close(machine: Runtime) -> Steps:
-    """Close a device on which there is something of everything, with and without force."""
+    """Close by force a device on which there is something of everything: a plain close is one of all other stages."""
     device = machine.device(0)
     kernel, log = noted(device)
     stream, event = device.create_stream(), device.create_event(timing=True)
@@ -382,7 +382,7 @@ def close(machine: Runtime) -> Steps:
     stream.host_function(log.append, 3)
     stream.synchronize(WAIT_MS)
     yield
-    device.close()
+    device.close(force=True)
 
 
 class Unsupported(Exception):

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from chips.binary.elf import SHT_DYNAMIC, SHT_DYNSYM, ElfFile
+from chips.binary.elf import SHT_DYNSYM, ElfFile
 from chips.binary.errors import MalformedElf
 from npuhal.records import dataclass
 
 __all__ = ["Dynamic", "read_dynamic"]
 
-DT_NULL: Final = 0
 DT_NEEDED: Final = 1
 SHN_UNDEF: Final = 0
 STB_LOCAL: Final = 0
@@ -28,7 +27,6 @@ SHT_GNU_VERSYM: Final = 0x6FFFFFFF
 
 _NUMBER: Final = 0x7FFF
 """The highest bit of a version number says that the symbol is hidden."""
-_ENTRY: Final = "qQ"
 _NEED: Final = struct.Struct("<HHIII")
 _VERSION: Final = struct.Struct("<IHHII")
 
@@ -78,15 +76,11 @@ def read_dynamic(data: bytes | memoryview | Path) -> Dynamic:
 
 
 def _libraries(elf: ElfFile) -> Iterator[str]:
-    for index, section in enumerate(elf.sections):
-        if section.type == SHT_DYNAMIC:
-            content, entry = elf.content(index), struct.Struct(elf.order + _ENTRY)
-            names = elf.names(section.link, ".dynamic")
-            for tag, value in entry.iter_unpack(content[: len(content) - len(content) % entry.size]):
-                if tag == DT_NULL:
-                    break
-                if tag == DT_NEEDED and (name := names.text(value, "a needed library")):
-                    yield name
+    for link, entries in elf.dynamic():
+        names = elf.names(link, ".dynamic")
+        for tag, value in entries:
+            if tag == DT_NEEDED and (name := names.text(value, "a needed library")):
+                yield name
 
 
 def _symbols(elf: ElfFile) -> Iterator[tuple[str, int, int, int]]:

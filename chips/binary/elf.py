@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple, overload
 
 from chips.binary.errors import MalformedElf, NotAnElf
@@ -240,18 +241,21 @@ class ElfFile:
         whole = len(content) - len(content) % _SYMBOL_SIZE
         return map(Symbol._make, struct.iter_unpack(self.order + _SYMBOL, content[:whole]))
 
+    def dynamic(self) -> Iterator[tuple[int, Iterator[tuple[int, int]]]]:
+        """Iterate over dynamic sections: the section with their names, and their tags and values up to the end mark."""
+        entry = struct.Struct(self.order + _DYNAMIC)
+        for index, section in enumerate(self.sections):
+            if section.type == SHT_DYNAMIC:
+                content = self.content(index)
+                entries = entry.iter_unpack(content[: len(content) - len(content) % entry.size])
+                yield section.link, takewhile(lambda each: each[0] != DT_ZEROL, entries)
+
     def so_name(self) -> str | None:
         """Return the DT_SONAME of a shared object, or None when it has none."""
-        for index, section in enumerate(self.sections):
-            if section.type != SHT_DYNAMIC:
-                continue
-            content = self.content(index)
-            entry = struct.Struct(self.order + _DYNAMIC)
-            for tag, value in entry.iter_unpack(content[: len(content) - len(content) % entry.size]):
-                if tag == DT_ZEROL:
-                    break
+        for link, entries in self.dynamic():
+            for tag, value in entries:
                 if tag == DT_SONAME:
-                    return self.names(section.link, ".dynamic").text(value, "the shared object")
+                    return self.names(link, ".dynamic").text(value, "the shared object")
         return None
 
     @property

@@ -20,7 +20,9 @@ def check(url: str, stage: str, sample: int, record: Callable[[str, object], Non
         report = sweep(STAGES[stage], url, sample=sample)
     except Unsupported as missing:
         pytest.skip(str(missing))
-    record("cases", report.counts["cases"])
+    record("machine", url)
+    for what, number in report.counts.items():
+        record(what, number)
     assert report.good, f"\n{report}"
 
 

@@ -1,9 +1,9 @@
 """The error ring: device memory that the host hands over, where the task scheduler writes what failed, and where.
 
 A header of 32 bytes (magic, read and write position, number of elements, process, bytes of an element), then the
-elements: 32 bytes that say what kind of failure it is, and what there is to say about it. The host moves the read
-position; what does not fit is lost. The host finds the failed task by stream and task id, on STARS v2 by stream and
-position in the queue.
+elements: 32 bytes that say what kind of failure it is, and what there is to say about it: kind and number of cores,
+card, stream and task, and for a kernel its first core. The host moves the read position; what does not fit is lost. The
+host finds the failed task by stream and task id, on STARS v2 by stream and position in the queue.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import ctypes
 import struct
 from typing import TYPE_CHECKING
 
+from fakes.executor import kernel
 from fakes.faults import Effect
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ _MAGIC = 0xA55A2020
 _HEADER = struct.Struct("<4IQII")
 _POSITIONS = struct.Struct("<II")
 _ELEMENT = struct.Struct("<QIIQH6x")
-_CORE = struct.Struct("<HHHBBIIHH")
+_COMMON = struct.Struct("<HHHBBIIHH")
+_ALIGNMENT = 4
+"""Bytes between that and what there is about cores."""
+_WORD = struct.Struct("<Q")
 _SQE = struct.Struct("<4HII64s")
 _WAIT = struct.Struct("<BxHHHII")
 _WAITED_FOR, _COUNT_WAITED_FOR = struct.Struct("<II"), struct.Struct("<III")
@@ -83,7 +87,18 @@ def _payload(task: Task, error_type: int, stream_id: int, task_id: int) -> tuple
         return _BAD_ENTRY, _SQE.pack(
             stream_id, sq.sq_id, task.position, task_id, identity.chip_id, identity.die_id, task.raw
         )
-    return kind, _CORE.pack(0, 0, 0, 0, 0, identity.chip_id, identity.die_id, stream_id, task_id)
+    cores = _core(task) if kind in (_CUBE, _VECTOR) else b""
+    return kind, _COMMON.pack(kind, bool(cores), 0, 0, 0, identity.chip_id, identity.die_id, stream_id, task_id) + cores
+
+
+def _core(task: Task) -> bytes:
+    """Say of the first core of a kernel what it ran; registers that tell an error apart are 0, as after a trap."""
+    code, arguments = kernel.start(task)
+    size, begun, at, block = task.machine.chip.traits.error_ring_core
+    told = bytearray(_ALIGNMENT + size)
+    for offset, value in ((begun, code), (at, code), (block, arguments)):
+        _WORD.pack_into(told, _ALIGNMENT + offset, value)
+    return bytes(told)
 
 
 def _waited_for(fields: Mapping[str, int]) -> bytes:

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakes.errors import TaskFault
+from fakes.errors import MemoryFault, TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context, Kernel
@@ -114,20 +114,29 @@ def _run(task: Task, parts: Parts) -> int:
 
 def mix_v1(task: Task) -> int:
     """Mix kernel of STARS v1: an FFTS+ entry around one context in device memory."""
+    return run_mix(task, _mix_context(task))
+
+
+def _mix_context(task: Task) -> Mapping[str, int]:
     memory, form = task.machine.memory, task.machine.plugin.contexts
     assert form is not None  # the generation has the entry, so it has contexts
     pointer = memory.device_pointer(task.fields["contexts"], form.size_bytes, "context read")
     context = form.decode(ctypes.string_at(pointer, form.size_bytes))
     if context.layout not in ("mix_aic", "mix_aiv"):
         raise TaskFault(f"the context of a mix kernel is one of {context.layout}", Effect.SQE_ERROR.value)
-    return run_mix(task, context.fields)
+    return context.fields
 
 
 def run_mix(task: Task, context: Mapping[str, int]) -> int:
     """Run the kernel of a mix context on the core kinds it has an entry for; returns as `run` does."""
     aic, aiv = context["aic_pc"], context["aiv_pc"]
     engines = (AIC, AIV) if aic and aiv else (AIC,) if aic else (AIV,)
-    return run(task, aic or aiv, context["aic_param" if aic else "aiv_param"], context["block_dim"], engines)
+    return run(task, *_mix_start(context), context["block_dim"], engines)
+
+
+def _mix_start(context: Mapping[str, int]) -> tuple[int, int]:
+    core = "aic" if context["aic_pc"] else "aiv"
+    return context[f"{core}_pc"], context[f"{core}_param"]
 
 
 def plain_v2(task: Task) -> int:
@@ -156,6 +165,17 @@ def parts(task: Task) -> Parts | None:
     if task.handler in (plain_v2, mix_v2):
         return parts_v2(task.fields, mix=task.handler is mix_v2)
     return None
+
+
+def start(task: Task) -> tuple[int, int]:
+    """Return the addresses of the code and of the argument block of a kernel task; 0 where its entry leads nowhere."""
+    if task.handler is mix_v1:
+        try:
+            return _mix_start(_mix_context(task))
+        except (TaskFault, MemoryFault):
+            return 0, 0
+    entry = parts(task)
+    return (0, 0) if entry is None else (entry.pc, task.fields[entry.arguments])
 
 
 Handler = Callable[["Task"], int]

@@ -30,8 +30,7 @@ def write(out: Path, url: str) -> list[Path]:
         functions.write_text(c_source(driver_tree), encoding="ascii")
         daemon.write_text(c_daemon(driver_tree), encoding="ascii")
         settings = (
-            f"-I{here}", f"-DSHIM_PYTHON={c_text(sys.executable)}",
-            f"-DSHIM_ROOT={c_text(repr(str(here.parents[1])))}",
+            f"-I{here}", f"-DSHIM_PYTHON={c_text(sys.executable)}", f"-DSHIM_ROOT={c_text(str(here.parents[1]))}",
         )  # fmt: skip
         compile_library(out / LIBRARY, [functions, *(here / name for name in _SOURCES)], *settings, "-ldl", "-lpthread")
         compile_library(out / _DAEMON, [daemon], f"-I{here}", f"-L{out}", f"-l{LIBRARY[3:-3]}")

@@ -163,27 +163,28 @@ static shim_region *attach(void) {
 static void begin(void) {
     int pair[2];
     Dl_info self;
-    char place[PATH_MAX], code[PATH_MAX + 128];
+    char place[PATH_MAX], why[PATH_MAX + 128];
+    const char *code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from npuhal.command import main; sys.exit(main())";
     const char *python = getenv("NPUHAL_PYTHON"), *root = getenv("NPUHAL_ROOT");
     if (!python) python = SHIM_PYTHON;
     if (!root) root = SHIM_ROOT;
     if (!dladdr(&npuhal_shim_functions, &self) || !realpath(self.dli_fname, place)) give_up("the path of libascend_hal.so is unknown");
     if (access(python, X_OK)) {
-        snprintf(code, sizeof code, "the Python interpreter %s is not there; write the library again by `npuhal shim "
+        snprintf(why, sizeof why, "the Python interpreter %s is not there; write the library again by `npuhal shim "
                  "driver`, or name one in NPUHAL_PYTHON", python);
-        give_up(code);
+        give_up(why);
     }
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) give_up("no socket for the server can be made");
-    snprintf(code, sizeof code, "import sys; sys.path.insert(0, %s); from npuhal.command import main; sys.exit(main())", root);
-    char *argv[] = {(char *)python, "-E", "-s", "-c", code, "serve", "--wire", "3", "--library", place, NULL};
+    char *argv[] = {(char *)python, "-E", "-s", "-c", (char *)code, (char *)root, "serve", "--wire", "3", "--library",
+                    place, NULL};
     launch it = {.argv = argv, .env = environment(), .wire = pair[1]};
     int error = spawn(&it);
     close(pair[1]);
     free(it.env);
     wire = pair[0];
     if (error) {
-        snprintf(code, sizeof code, "the server cannot be started: %s: %s", python, strerror(error));
-        give_up(code);
+        snprintf(why, sizeof why, "the server cannot be started: %s: %s", python, strerror(error));
+        give_up(why);
     }
     home = getpid();
     atomic_store(&region, attach());

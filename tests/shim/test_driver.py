@@ -128,6 +128,15 @@ def test_a_program_without_its_fake_ends_with_a_sentence(run_driver: Run, variab
     done = run_driver("fake://ascend910b3", "basic", status=-signal.SIGABRT, **variables)
     assert done.stdout == ""
     assert said in done.stderr
+
+
+def test_the_server_is_that_of_the_folder_that_is_named(run_driver: Run, tmp_path: Path) -> None:
+    root = tmp_path / "it's here"
+    (root / "npuhal").mkdir(parents=True)
+    (root / "npuhal" / "__init__.py").touch()
+    (root / "npuhal" / "command.py").write_text("import sys\ndef main(): print(sys.argv[1:3], file=sys.stderr)\n")
+    done = run_driver("fake://ascend910b3", "basic", status=-signal.SIGABRT, NPUHAL_ROOT=str(root))
+    assert "['serve', '--wire']" in done.stderr
     assert "the program cannot go on without its fake" in done.stderr
 
 

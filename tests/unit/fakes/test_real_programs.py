@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from chips.generations.v100 import ffts
 from chips.programs.body import float_status
 from chips.programs.wait import KnownQueue, MemoryWait, WaitFor
 from fakes.executor.condition import event_tables
@@ -312,6 +313,38 @@ def test_failures_are_told_in_the_error_ring(rig: Rig) -> None:
     # the host finds the task by stream and task id, or, where descriptors name no stream, by its position in the queue
     number, task = struct.unpack_from("<HH", rig.get(memory + 64 + 16, 4))
     assert (number, task) == (failed.stream_id, 5 if rig.v1 else 1)
+
+
+def test_a_failed_kernel_is_told_with_its_core(rig: Rig) -> None:
+    stream, memory = rig.stream(), rig.alloc(4 * MiB, c.MEM_PAGE_HUGE)
+    hand_over(rig, stream, memory)
+    code, arguments = rig.load(bytes(range(64))), rig.arguments(7)
+    mixed = {"block_dim": 4, "aic_pc": code, "aiv_pc": code, "aic_param": arguments, "aiv_param": arguments}
+    entries: list[tuple[int, Callable[[Stream], bytes]]] = [
+        (0, lambda queue: rig.kernel(queue, code, arguments)),
+        (1, lambda queue: rig.kernel(queue, code, arguments, core="aiv")),
+    ]
+    if rig.v1:
+        context = rig.alloc(128)
+        rig.put(context, ffts.encode(ffts.ContextType.MIX_AIC, **mixed))
+        entries.append((0, lambda queue: rig.sqe("kernel_mix", queue, 1, contexts=context)))
+    for number, (kind, entry) in enumerate(entries):
+        failed = rig.stream()
+        assert failed.send(entry(failed)) == 0
+        assert failed.head == 0
+        element = memory + 32 + number * (12288 if rig.v1 else 48128)
+        length, told = struct.unpack_from("<8xII", rig.get(element, 16))
+        assert (length, told) == (176 if rig.v1 else 336, kind)
+        assert struct.unpack_from("<HH", rig.get(element + 32, 4)) == (kind, 1)
+        core = rig.get(element + 32 + 24, length - 24)
+        begins, arguments_at = (32, 112) if rig.v1 else (8, 136)
+        assert struct.unpack_from("<2Q", core, begins) == (code, code)
+        assert struct.unpack_from("<Q", core, arguments_at) == (arguments,)
+    if rig.v1:  # the context is what is wrong: the element says so much
+        failed = rig.stream()
+        assert failed.send(rig.sqe("kernel_mix", failed, 1, contexts=0x10)) == 0
+        assert failed.head == 0
+        assert struct.unpack("<II", rig.get(memory + 4, 8)) == (0, 4)
 
 
 def test_a_wait_that_ran_out_of_time_is_told_in_the_error_ring(rig: Rig) -> None:

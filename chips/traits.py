@@ -105,7 +105,7 @@ class SchedulerTraits:
     error_ring_physical: bool
     """The scheduler gets the physical address of the error ring."""
     error_ring_core: tuple[int, ...]
-    """What an element says of a core: its bytes, and where start, position and arguments of the kernel stand in them."""
+    """What an element says of a core: bytes, and the offsets of start, position and arguments of its kernel."""
     stacks_by_core: bool
     """Stacks are counted by cores; otherwise the chip states the size of their pool."""
     checks_broken_memory: bool

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.api import foreign, public
+from runtime.api import foreign
 from runtime.api.memory import DeviceMemory
 from runtime.api.streams import Stream
 from runtime.core.device.limits import CoreKind, Cores
@@ -33,9 +33,6 @@ class Device(DeviceMemory):
     """
 
     stream_type = Stream
-
-    def __dir__(self) -> list[str]:
-        return public.listed(public.DEVICE)
 
     def _repr_html_(self) -> str:
         from runtime.api import picture

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime, whole
+from runtime.errors.not_copied import NotCopied
 from runtime.memory.allocator import SegmentSource
 from runtime.memory.device import PooledBuffer
 from runtime.memory.fences import Lifetime, Timeline
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _FIRST_GRAPH_HOME = -2  # -1 is that of blocks which several streams use
 
 
-class Pool(CachingPool):
+class Pool(CachingPool, NotCopied):
     """`device.pool`: buffers without driver calls, in the order of streams.
 
     >>> with device.pool.alloc(1 << 20, stream) as scratch:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chips.tasks import MemWaitValue, WaitFor, WriteValue
 from runtime import errors
-from runtime.api import public
 from runtime.core.callbacks.subscription import name_of
 from runtime.core.device import overflow
 from runtime.core.device.limits import CoreKind, Cores
@@ -73,9 +72,6 @@ class Stream(core.Stream):
     """
 
     __slots__ = ()
-
-    def __dir__(self) -> list[str]:
-        return public.listed(public.STREAM)
 
     def _repr_html_(self) -> str:
         from runtime.api import picture

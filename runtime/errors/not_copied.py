@@ -12,6 +12,11 @@ class NotCopied:
 
     __slots__ = ()
 
+    def __dir__(self) -> list[str]:
+        from runtime.errors import public
+
+        return public.listed(type(self))
+
     def __copy__(self) -> Any:
         raise self._one_owner("copied")
 

@@ -13,8 +13,9 @@ from chips.env import EncodeEnv, TaskIds
 from chips.registry import plugin
 from chips.show import Sqe
 from chips.tasks import NotifyRecord
-from runtime.api import Device, Runtime, public
+from runtime.api import Device, Runtime
 from runtime.cli.sample import minimal_kernel
+from runtime.errors import public
 from tests.tools import reference
 
 
@@ -62,15 +63,32 @@ def test_objects_are_shown_open_and_closed(device: Device) -> None:
     assert "closed" in device._repr_html_()
 
 
-def test_dir_lists_what_is_public_and_what_the_reference_shows(device: Device) -> None:
-    for thing, names, shown in (
-        (device, public.DEVICE, "Device"), (device.default_stream, public.STREAM, "Stream"),
-    ):  # fmt: skip
+def test_dir_lists_what_is_public_and_what_the_reference_shows(machine: Runtime, device: Device) -> None:
+    stream = device.default_stream
+    kernel = device.load(minimal_kernel("kernel", 1)).only
+    device.hal.fake.attach(kernel.code, lambda context: None, grid=True)
+    with device.create_stream() as captured, captured.capture() as graph:
+        kernel[1](1, stream=captured)
+    held = {
+        "Device": device, "Stream": stream, "Event": stream.record(device.create_event(timing=True)),
+        "Notify": device.create_notify(), "Program": kernel.program, "Kernel": kernel, "Graph": graph,
+        "DeviceBuffer": device.alloc(64),
+        "HostBuffer": device.alloc_host(64), "Pool": device.pool, "Runtime": machine,
+        "KeptLaunch": kernel.keep(stream, 1, 1), "PooledBuffer": device.pool.alloc(64, stream),
+    }
+    stream.synchronize()
+    for name, thing in held.items():
         listed = [name for name in dir(thing) if not name.startswith("_")]
-        assert listed == sorted(names)
+        assert listed == sorted(public.NAMES[name])
         assert len(listed) < 50
         assert [name for name in dir(thing) if not hasattr(thing, name)] == []
-        assert {name for name, _ in reference.members(shown) if not name.startswith("_")} <= set(listed)
+        if name in reference.classes():
+            assert {name for name, _ in reference.members(name) if not name.startswith("_")} <= set(listed)
+
+    class Own(runtime.DeviceBuffer):
+        """Has the names of its nearest base."""
+
+    assert public.listed(Own) == public.listed(runtime.DeviceBuffer)
     assert {"Any", "importlib", "annotations"} & set(dir(runtime)) == set()
 
 

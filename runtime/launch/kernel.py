@@ -52,8 +52,9 @@ MAX_BLOCKS = 0xFFFF
 
 def _named(launch: Callable[..., None], kernel: Kernel, blocks: int, stream: Stream) -> Callable[..., None]:
     """Return a prepared function whose repr says what it launches: `<function add[8] on <Stream 'copies' ...> ...>`."""
-    if isinstance(launch, FunctionType) and launch.__closure__:  # made for this launch alone, and not compiled
-        launch.__qualname__ = f"{kernel.name}[{blocks}] on {stream!r}"
+    made = getattr(launch, "__wrapped__", launch)  # what a compiled one stands for
+    if isinstance(made, FunctionType) and made.__closure__:  # made for this launch alone
+        made.__qualname__ = f"{kernel.name}[{blocks}] on {stream!r}"
     return launch
 
 

@@ -171,6 +171,8 @@ static PyMemberDef held_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyObject *held_repr(Held *self) { return PyObject_Repr(self->slow); }
+
 #define HELD_TYPE(variable, type, name, text)                                                                    \
     static PyTypeObject variable = {                                                                             \
         PyVarObject_HEAD_INIT(NULL, 0).tp_name = "runtime.core.submission._send." #type,                         \
@@ -184,7 +186,7 @@ static PyMemberDef held_members[] = {
         .tp_dealloc = (destructor)name##_dealloc,                                                                \
         .tp_traverse = (traverseproc)name##_traverse,                                                            \
         .tp_clear = (inquiry)name##_clear,                                                                       \
-        .tp_members = held_members,                                                                              \
+        .tp_members = held_members, .tp_repr = (reprfunc)held_repr,                                              \
     }
 
 /* -- the send of one or two entries ---------------------------------------------------------------------------------- */

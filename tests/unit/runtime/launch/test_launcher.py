@@ -256,6 +256,13 @@ def test_the_plain_launcher_has_no_sight_of_tools(device: Device, stream: Stream
         assert [name for name in names if any(word in name.lower() for word in HEAVY)] == []
 
 
+def test_launchers_say_what_they_launch(device: Device, stream: Stream, make_kernel: MakeKernel) -> None:
+    kernel = make_kernel("lean")
+    assert repr(kernel[2]).startswith("<function lean[2] at ")
+    for launcher in (kernel.bind(stream, 3), kernel.bind_device_arguments(stream, 3)):
+        assert repr(launcher).startswith(f"<function lean[3] on {stream!r} at ")
+
+
 # -- when somebody says no ----------------------------------------------------------------------------------------
 
 

@@ -96,9 +96,12 @@ class HalApi(HalCalls):
         """Whether somebody wants to hear by `left_open` what a program has not closed; here: nobody."""
         return False
 
-    def given_keys(self, device_id: int) -> Sequence[str]:
-        """Return in words the keys that the program has given to memory of a device, where `looks_for_leaks`."""
-        return ()
+    def in_use(self, device_id: int) -> Mapping[str, Sequence[str]]:
+        """Return in words, by kind, what the process has of a device beside ids, queues and plain memory.
+
+        Keys of memory, physical memory, reserved ranges; only where `looks_for_leaks`.
+        """
+        return {}
 
     def left_open(self, device_id: int, held: Mapping[str, Sequence[str]]) -> None:
         """Tell tools what the program had open of a device that was closed under it, by kind; here: ignored."""

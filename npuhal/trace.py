@@ -131,9 +131,9 @@ class TraceApi(HalApi):
         """What the inner backend says."""
         return self.inner.looks_for_leaks
 
-    def given_keys(self, device_id: int) -> Sequence[str]:
+    def in_use(self, device_id: int) -> Mapping[str, Sequence[str]]:
         """Return what the inner backend knows."""
-        return self.inner.given_keys(device_id)
+        return self.inner.in_use(device_id)
 
     def left_open(self, device_id: int, held: Mapping[str, Sequence[str]]) -> None:
         """Pass it on."""

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from fakes.machine.ports import Machine
 
 
-KEYS = "keys of shared memory"
-
-
 class IpcCalls(NamedChapter):
     """Functions of ascend_hal_base.h that share memory between processes."""
 
@@ -30,7 +27,7 @@ class IpcCalls(NamedChapter):
 
     def _in_use(self, devid: int) -> dict[str, list[str]]:
         """Say which names the process has given to memory of a card."""
-        return {KEYS: [
+        return {"keys of shared memory": [
             f"'{export.name}' of {export.size} bytes{at(self._sites.get(export.name), 'made at')}"
             for export in self.machine.names.of_card(devid) if export.size and export.block is not None
         ]}  # fmt: skip

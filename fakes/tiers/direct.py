@@ -12,7 +12,6 @@ from fakes.checkers import leaks
 from fakes.checkers.report import CHECKS, LEAK
 from fakes.errors import NotModelled
 from fakes.hal.absent import absence
-from fakes.hal.ipc import KEYS
 from fakes.hal.queues.hot import make_head_reader, make_sender
 from fakes.machine.daemon import FakeDaemon
 from npuhal import constants as c
@@ -174,10 +173,10 @@ class FakeApi(HalApi):
         checks = self.fake.checks
         return checks is not None and checks.on(LEAK) and checks.wanted != frozenset(CHECKS)
 
-    def given_keys(self, device_id: int) -> Sequence[str]:
-        """Return the keys that memory of a card has, each with where it was made: they go with the memory."""
+    def in_use(self, device_id: int) -> Mapping[str, Sequence[str]]:
+        """Return what the process has of a card beside ids, queues and memory, each with where it was made."""
         with self.fake.lock:
-            return [key for in_use in self.fake.in_use for key in in_use(device_id).get(KEYS, ())]
+            return {kind: items for in_use in self.fake.in_use for kind, items in in_use(device_id).items()}
 
     def left_open(self, device_id: int, held: Mapping[str, Sequence[str]]) -> None:
         """Report what the program had not closed when the runtime closed the device."""

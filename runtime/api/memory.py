@@ -434,7 +434,7 @@ class DeviceMemory(core.Device):
         try:
             each([
                 *(buffer.close for buffer in buffers), self.deferred_frees.close, self.pool.close,
-                *(pool.close for pool in pools),
+                *(pool.close for pool in pools), self.virtual.take_back,
             ])  # fmt: skip
         finally:
             self._forget_shared()

@@ -68,11 +68,15 @@ class Physical:
 
 
 class VirtualMemory:
-    """The physical memory of a process and its mappings. Handles and addresses are of the process, not of a device."""
+    """The physical memory of a process, its mappings, and the addresses for them: of the process, not of a device."""
 
-    def __init__(self, enter: Callable[[], None] = _nothing) -> None:
+    def __init__(self, enter: Callable[[], None] = _nothing, in_use: Callable[[], bool] = lambda: False) -> None:
         self.enter = enter
         """Called before something is taken; waits, or raises, while the process is locked."""
+        self.in_use = in_use
+        """Whether a device of the process is open, other than one that is being closed: addresses go with the last."""
+        self.ranges: dict[int, object] = {}
+        """Reserved ranges by address; each has a mark of its own, because addresses are given again."""
         self.observers: dict[int, Callable[[bool, Physical], None]] = {}
         """By device: who is told of memory that was made (True), or given up with its last handle and mapping."""
         self._physical: dict[int, Physical] = {}

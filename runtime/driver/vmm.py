@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from npuhal import constants as c
@@ -12,6 +13,7 @@ from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import VirtualMemory
+from runtime.errors.closing import each
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,29 @@ class VirtualDriver(HalCalls):
         where = ctypes.c_void_p(0)
         rc = self.hal.halMemAddressReserve(ctypes.byref(where), size, 0, wanted, flags)
         self.check(rc, "halMemAddressReserve", f"{size} bytes at {wanted:#x}, flags {flags:#x}")
+        self._held.ranges[where.value or 0] = object()
         return where.value or 0
+
+    def mark_of(self, address: int) -> object | None:
+        """Return what tells a reserved range from a later one at the same address; None where none is reserved."""
+        return self._held.ranges.get(address)
 
     def release(self, address: int) -> None:
         """Give an address range back; what is still mapped there must be unmapped first."""
         self.check(self.hal.halMemAddressFree(address), "halMemAddressFree", f"address {address:#x}")
+        self._held.ranges.pop(address, None)
+
+    def take_back(self) -> None:
+        """Give back what the process still has of the device: mappings, handles, with the last device addresses too.
+
+        Raises:
+            RuntimeFault: the first refusal, when everything was tried.
+        """
+        held = self._held.of(self.device_id)
+        unmaps = [partial(self.unmap, address) for one in held for address in one.addresses]
+        releases = [partial(self.destroy, one.handle) for one in held for _ in range(one.handles)]
+        ranges = [] if self._held.in_use() else [partial(self.release, address) for address in self._held.ranges]
+        each([*unmaps, *releases, *ranges])
 
     def create(self, size: int, kind: PhysicalKind) -> int:
         """Create physical memory and return its handle."""

@@ -135,11 +135,12 @@ class Mapping(DeviceBuffer):
 class AddressRange(NotCopied):
     """Addresses without memory. Made by `device.reserve(size)`; `close` unmaps what is mapped and gives them back."""
 
-    __slots__ = ("_driver", "_mappings", "address", "closed", "device", "size")
+    __slots__ = ("_driver", "_mappings", "_mark", "address", "closed", "device", "size")
 
     def __init__(self, device: Any, driver: VirtualDriver, size: int, wanted: int = 0) -> None:
         self.device, self._driver, self.size = device, driver, size
         self.address = driver.reserve(size, wanted, HUGE_PAGES)
+        self._mark = driver.mark_of(self.address)
         self._mappings: dict[int, Mapping] = {}
         self.closed = False
 
@@ -191,7 +192,11 @@ class AddressRange(NotCopied):
         with closing(self):
             for mapping in list(self._mappings.values()):
                 mapping.close()
-            self.device.behind_work(partial(self._driver.release, self.address))
+            self.device.behind_work(self._release)
+
+    def _release(self) -> None:
+        if self._driver.mark_of(self.address) is self._mark:  # the last device that was closed took all ranges along
+            self._driver.release(self.address)
 
     def __enter__(self) -> AddressRange:
         return self

@@ -50,6 +50,8 @@ MADE: dict[str, tuple[Callable[[Device], Any], str]] = {
     "registered memory": (_registered, "registered memory"),
     "a key": (_shared, "keys of shared memory"),
     "a graph": (_graph, "graphs"),
+    "physical memory": (lambda device: device.create_physical(2 * MiB), "physical memory"),
+    "addresses": (lambda device: device.reserve(2 * MiB), "reserved ranges"),
 }
 
 

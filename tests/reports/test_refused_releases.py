@@ -128,3 +128,29 @@ def test_ids_and_queues_are_asked_for_again_at_the_next_wait(
         device.synchronize()
         assert _amounts(device) == before
         assert not device.resource_table.refused
+
+
+@pytest.mark.parametrize("url", ["fake://ascend910b3?check=leak&devices=2", "fake-abi://ascend950?check=leak&devices=2"])
+def test_a_close_by_force_takes_back_virtual_memory_that_was_refused(url: str) -> None:
+    machine = Runtime(url)
+    for _ in range(2):
+        device, other = machine.device(0), machine.device(1)
+        addresses, physical = device.reserve(4 * MiB), device.create_physical(2 * MiB)
+        mapping = addresses.map(physical)
+        for call, thing in (("halMemUnmap", mapping), ("halMemRelease", physical), ("halMemAddressFree", addresses)):
+            rule = machine.hal.fake.faults.on_call(call, "DRV_ERROR_BUSY", times=2)
+            with pytest.raises(errors.RuntimeFault):
+                thing.close()
+            machine.hal.fake.faults.withdraw(rule)
+        device.close(force=True)
+        assert set(machine.hal.in_use(0)) >= {"physical memory", "reserved ranges"}
+        assert not any(machine.hal.in_use(0).values())
+        other.close(force=True)  # addresses are the process's: they go with its last device
+        again = machine.device(0).reserve(4 * MiB, addresses.address)
+        assert again.address == addresses.address
+        addresses.close()
+        with again.map(machine.device(0).create_physical(2 * MiB)):
+            pass  # the old range's close has not given the new one back
+        machine.device(0).close(force=True)
+    machine.close()
+    assert not machine.hal.fake.reports.take()

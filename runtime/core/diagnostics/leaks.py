@@ -68,7 +68,7 @@ def told(device: DevicePort, *, wanted: bool = True) -> Iterator[None]:
 def _held(device: DevicePort) -> dict[str, list[str]]:
     """Return what users have made on a device and not closed, by kind.
 
-    The fake itself knows ranges and physical memory. Dropped objects count, unless a wait has given them back.
+    Dropped objects count, unless a wait has given them back.
     """
     return {
         "streams": [
@@ -83,11 +83,11 @@ def _held(device: DevicePort) -> dict[str, list[str]]:
             f"{known.size} bytes at {known.address:#x}{_at(known.site)}"
             for known in device.runtime.host_memory.of_device(device.device_id)
         ],
-        "keys of shared memory": list(device.hal.given_keys(device.device_id)),
         "opened keys": [
             f"memory at {address:#x}{_at(site)}"
             for address, site in device.runtime.open_keys.of_device(device.device_id)
         ],
+        **{kind: list(items) for kind, items in device.hal.in_use(device.device_id).items()},
     }  # fmt: skip
 
 

@@ -135,7 +135,7 @@ class Runtime(NotCopied):
         self._saturation: SaturationMode | None = None
         self.lock: ProcessLock = ProcessLock()
         """Who keeps calls out while a snapshot is made."""
-        self.virtual_memory = VirtualMemory(self.lock.enter)
+        self.virtual_memory = VirtualMemory(self.lock.enter, lambda: bool(self.open_devices()))
         """Physical memory of all devices that the user has handles of, and its mappings."""
         self.exceptions: ExceptionCallbacks = ExceptionCallbacks()
         """Told of failed tasks, and of streams that are waited for very long."""

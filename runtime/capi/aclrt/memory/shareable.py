@@ -29,7 +29,9 @@ _FABRIC_BYTES = 128
 def _driver(acl: Acl) -> VirtualDriver:
     """Return the driver of the thread's device; without a context that of the first one, as these calls need none."""
     context = acl.runtime.find_context()
-    return VirtualDriver(acl.runtime.hal, 0) if context is None else device_of(acl).virtual
+    if context is None:
+        return VirtualDriver(acl.runtime.hal, 0, acl.runtime.virtual_memory)
+    return device_of(acl).virtual
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------

@@ -95,7 +95,8 @@ def send(
     ring = stream.ring
     words = _words(shape, templates)
     closed = None if bound["program"] is None else getattr(type(bound["program"]), "closed", None)
-    if extension is None or words is None or type(ring) not in (RingV100, RingV200) or (
+    known = type(ring) in (RingV100, RingV200) and shape.carries in _CARRIES
+    if extension is None or words is None or not known or (
         closed is not None and not isinstance(closed, MemberDescriptorType)
     ):
         return None

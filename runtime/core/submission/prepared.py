@@ -38,8 +38,9 @@ COUNTED, POSITIONED, STORED = "counted", "positioned", "stored"
 """How tasks get their numbers: by a count of the stream (v100), by their position (v200), or from the ring's `take`
 where the host keeps the entries of a graph."""
 
-ARGUMENTS, FINISHED, KEPT, NOTHING = "arguments", "finished", "kept", "nothing"
-"""What goes along with a task: its block of arguments, a callback, what has to live until it was reclaimed."""
+ARGUMENTS, FINISHED, KEPT, REPORTED, NOTHING = "arguments", "finished", "kept", "reported", "nothing"
+"""What goes along with a task: its block of arguments, a callback, what has to live until it was reclaimed, or who
+gets its completion entry."""
 
 _MOST_KEPT = 512
 """Prepared sends that one stream keeps."""
@@ -66,12 +67,14 @@ _TEXT = """
  two positioned      |             firsts[position] = position
  two                 |             owners[position] = info_2
  captured positioned |             number = serial()
+ reported positioned |             number = serial()
  stored              |             store(stream, pack({packed}))
  stored              |             ring.in_flight_start = None
  !stored             |             pack(buffer, 0, {packed})
  kept                |             kept[position] = keep
  finished            |             if finished is not None:
  finished            |                 completion_callbacks.append((submitted + {entries}, finished))
+ reported            |             expected[{key}] = (submitted + 1, reported)
  !stored             |             if rc := send(device_id, reference):
  !stored             |                 send_again(stream, sender, rc)
  arguments           |             blocks[position] = block
@@ -93,6 +96,8 @@ _TEXT = """
  arguments           |         repair(stream, (info,), block=block)
  finished !two       |         repair(stream, (info,), finished)
  kept                |         repair(stream, (info,))
+ reported            |         if not repair(stream, (info,)):
+ reported            |             withdraw(reported)
  two                 |         if repair(stream, (info, info_2), finished):
  two                 |             holder.end = ring.submitted
  captured !stored    |         if repair(stream, (info,)):
@@ -113,10 +118,10 @@ _TEXT = """
 """
 
 _NAMES = frozenset({
-    "acquire", "blocks", "buffer", "depth", "device_id", "edge", "epoch", "epoch_2", "firsts", "flip", "holder", "ids",
-    "info", "info_2", "kept", "make_node", "owners", "pack", "program", "record", "reference", "release", "repair",
-    "repair_stored", "ring", "send", "send_again", "sender", "serial", "slow", "space", "completion_callbacks",
-    "spoil", "store", "stream", "take", "tick", "value_of",
+    "acquire", "blocks", "buffer", "completion_callbacks", "depth", "device_id", "edge", "epoch", "epoch_2",
+    "expected", "firsts", "flip", "holder", "ids", "info", "info_2", "kept", "make_node", "owners", "pack", "program",
+    "record", "reference", "release", "repair", "repair_stored", "ring", "send", "send_again", "sender", "serial",
+    "slow", "space", "spoil", "store", "stream", "take", "tick", "value_of", "withdraw",
 })  # fmt: skip
 """What the text closes over besides the runs and biases of the template."""
 
@@ -210,7 +215,9 @@ def text_of(shape: Shape) -> str:
 def _facts(shape: Shape) -> dict[str, object]:
     """Return what fills the braces of the text."""
     count = len(shape.entries)
-    extra = {ARGUMENTS: ("block",), FINISHED: ("finished",), KEPT: ("keep",), NOTHING: ()}[shape.carries]
+    extra = {
+        ARGUMENTS: ("block",), FINISHED: ("finished",), KEPT: ("keep",), REPORTED: ("reported",), NOTHING: (),
+    }[shape.carries]  # fmt: skip
     return {
         "parameters": shape.given or ", ".join((*shape.parameters, *(f"{name}=None" for name in extra))),
         "opening": shape.opening.strip("\n"),
@@ -224,6 +231,7 @@ def _facts(shape: Shape) -> dict[str, object]:
             STORED: "ids",
         }[shape.numbering],
         "value": (*shape.parameters, "0")[0],
+        "key": "task_id" if shape.numbering == COUNTED else "number",
         "entries": count,
         "no_task": NO_TASK,
         "due": f"submitted & {TICK - 1} < 2" if count > 1 else f"not submitted & {TICK - 1}",
@@ -268,7 +276,7 @@ def _word(shape: Shape, entry: int, word: str, at: int) -> str:
             return f"ids.{word}"
         if shape.numbering == COUNTED:
             return f"task_id + {entry}" if entry else "task_id"
-        return "number" if shape.captured else "serial()"
+        return "number" if shape.captured or shape.carries == REPORTED else "serial()"
     if shape.late:
         return f"value_of({shape.parameters[0]})"
     name = word if word in shape.parameters else shape.parameters[0]
@@ -368,7 +376,8 @@ def prepared_send(
             pack=pack, send=send, sender=sender, buffer=sender.buffer, device_id=sender.device_id,
             reference=sender.reference, owners=ring.owners, ids=getattr(ring, "ids", None),
             firsts=getattr(ring, "firsts", None), blocks=ring.arguments, completion_callbacks=ring.completion_callbacks,
-            kept=ring.keep() if carries == KEPT else None,
+            kept=ring.keep() if carries == KEPT else None, expected=stream.reports.expected,
+            withdraw=stream.reports.withdraw,
         )
     made = _maker(shape, frozenset(opening.bound) if opening is not None else frozenset())(bound)
     if recording is not None or opening is not None or stream.tracer is not None:
@@ -416,7 +425,7 @@ def prepare(
     """
     epoch = stream.epoch.now  # before the facts that it stands for are looked at
     template = template_of(stream, task, *varied) if sends_plainly(stream) else None
-    if template is None:
+    if template is None or (carries == REPORTED and not stream.plugin.asks_report(template.row)):
         return
     if len(stream.sends) >= _MOST_KEPT:
         stream.sends.clear()

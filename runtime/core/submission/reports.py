@@ -54,6 +54,12 @@ class Reports:
         """Expect nothing of a task: it was not sent."""
         self.expected.pop(ids.task_id if self.counts_ids else ids.task_sn, None)
 
+    def withdraw(self, taker: Taker) -> None:
+        """Expect nothing for somebody whose task was not sent, and whose number is not known any more."""
+        for key, (_, other) in list(self.expected.items()):
+            if other == taker:
+                self.expected.pop(key, None)
+
     def take(self, cqe: Cqe) -> None:
         """Give an entry to whoever expects it."""
         expected = self.expected.pop(cqe.task_id if self.counts_ids else cqe.task_sn, None)

@@ -183,11 +183,17 @@ class Event(NotCopied):
     def _try_record(self, stream: Stream) -> bool:
         """Record by a prepared send, where the stream has one."""
         state = self._state
-        signal = state.signal
-        if state.per_record:
-            signal = state.signal_for(stream)
-            if end := signal.record_fast(stream):
-                state.replace(signal, Recording(stream, None, end))
+        signal, timing = state.signal, state.means.timing
+        if state.per_record or timing:
+            signal, record = state.signal_for(stream), Recording(stream, None)
+            try:
+                end = signal.record_timed(stream, record.reported) if timing else signal.record_fast(stream)
+            except BaseException:
+                signal.abandon(stream)
+                raise
+            if end:
+                record.end = end
+                state.replace(signal, record)
             else:
                 signal.drop()
             return end > 0
@@ -216,6 +222,8 @@ class Event(NotCopied):
         """
         state = self._state
         if timeout_s is None and state.means.short and event_waits.try_wait(state, stream):
+            if state.means.timing and state.latest is not None:
+                state.latest.look()  # as below
             return
         check_instance("Event.wait", "stream", stream, self.device.stream_type, STREAMS)
         state.check_open()

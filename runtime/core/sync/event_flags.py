@@ -58,12 +58,12 @@ class Traits:
 @lru_cache
 def traits(flags: EventFlag) -> Traits:
     """Return what flags mean."""
-    special = EventFlag.TIME_LINE | EventFlag.IPC | EventFlag.EXTERNAL | EventFlag.DEVICE_ONLY
+    special = EventFlag.IPC | EventFlag.EXTERNAL | EventFlag.DEVICE_ONLY
     return Traits(
         timing=bool(flags & EventFlag.TIME_LINE), waitable=bool(flags & WAITABLE),
         waits_first=bool(flags & WAITS_FIRST), device_only=bool(flags & EventFlag.DEVICE_ONLY),
         external=bool(flags & EventFlag.EXTERNAL), ipc=bool(flags & EventFlag.IPC),
-        default=flags == EventFlag.DEFAULT, short=bool(flags & WAITABLE) and not flags & special,
+        default=flags == EventFlag.DEFAULT, short=not flags & special,
     )
 
 

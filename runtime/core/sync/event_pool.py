@@ -70,9 +70,8 @@ class EventIds:
         Raises:
             ResourceExhausted 207007: none left even after everything that is finished was reclaimed.
         """
-        flags = self._flags(device_only=device_only)
         number = None if device_only else self._from_pool()
-        return self._from_driver(flags) if number is None else number
+        return self._from_driver(self._flags(device_only=device_only)) if number is None else number
 
     def _from_pool(self) -> int | None:
         with self._lock:

@@ -18,14 +18,14 @@ class Recording:
     it is told that it is over.
     """
 
-    __slots__ = ("_end", "_signal", "stream", "timeless", "timestamp")
+    __slots__ = ("_signal", "end", "stream", "timeless", "timestamp")
 
     def __init__(self, stream: StreamPort, signal: Signal | None, end: float = NEVER) -> None:
         """Args:
             signal: becomes held until `finished`; None for a record that is known by its position.
             end: the absolute position behind it.
         """
-        self.stream, self._signal, self._end = stream, signal, end
+        self.stream, self._signal, self.end = stream, signal, end
         self.timestamp: int | None = None
         self.timeless = False
         """Whether it is over and its time will never come: it was ended by force, or its report got lost."""
@@ -35,7 +35,7 @@ class Recording:
     @property
     def done(self) -> bool:
         """Whether the device has passed the record, as far as is known."""
-        return self.stream.ring.reclaimed >= self._end
+        return self.stream.ring.reclaimed >= self.end
 
     def look(self) -> None:
         """Read how far the stream is."""
@@ -44,7 +44,7 @@ class Recording:
 
     def finished(self) -> None:
         """The record's own task was reclaimed."""
-        self._end = 0
+        self.end = 0
         if self._signal is not None:
             self._signal.drop()
 

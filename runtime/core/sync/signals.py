@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from chips.tasks import CaptureRecord, CaptureWait, EventRecord, EventReset, EventWait, MemWriteValue, Task, WaitFor
 from npuhal.records import replace
-from runtime.core.submission.prepared import prepare
+from runtime.core.submission.prepared import REPORTED, prepare
 from runtime.core.sync import value
 
 if TYPE_CHECKING:
     from runtime.core.ports import CounterPort, DevicePort, StreamPort
 
-_RECORD, _WAIT, _COUNT = "event record", "event wait", "counted event record"
+_RECORD, _WAIT, _COUNT, _MARK = "event record", "event wait", "counted event record", "progress mark"
+_TIMED, _TIMED_COUNT, _TIMED_MARK = "timed event record", "timed counted event record", "timed progress mark"
 
 Finished = Callable[[], None]
 Report = Callable[[Any], None]
@@ -68,15 +69,36 @@ class Signal:
         """Give it back when the records are done that are no users."""
         while self._uses:
             stream, end = self._uses.popitem()
-            with stream.lock:
-                if stream.ring.reclaimed < end:
-                    stream.ring.attend(end, self._end)
-                    return
+            ring = stream.ring
+            if ring.reclaimed < end:
+                with stream.lock:
+                    if ring.reclaimed < end:
+                        ring.attend(end, self._end if self._uses else self._give_back)
+                        return
         self._give_back()
+
+    def abandon(self, stream: StreamPort) -> None:
+        """Let go after a record that was broken off, and may have left: whatever is in the stream by now comes before.
+        """
+        self._used(stream, stream.ring.submitted)
+        self.drop()
 
     def record_fast(self, stream: StreamPort) -> int:
         """Queue a record by the fast path; returns the absolute position behind it, 0 where `record` is right."""
         return 0
+
+    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+        """Queue a record with a time stamp by the fast path; as `record_fast`."""
+        return 0
+
+    def _used(self, stream: StreamPort, end: int) -> int:
+        """Note that a record was sent without becoming a user; returns the position behind it."""
+        if end:
+            if self._uses is None:
+                self._uses = {stream: end}
+            else:
+                self._uses[stream] = end
+        return end
 
     def wait_fast(self, stream: StreamPort) -> int:
         """Queue a wait by the fast path; returns the absolute position behind it, 0 where `wait` is right.
@@ -119,19 +141,20 @@ class IdSignal(Signal):
         """Queue the event record by a prepared send."""
         send = stream.sends.get(_RECORD)
         end = 0 if send is None else send(self.number)
-        if not end:
-            return 0
-        if self._uses is None:
-            self._uses = {stream: end}
-        else:
-            self._uses[stream] = end
-        return end
+        return self._used(stream, end)
+
+    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+        """Queue the event record with a time stamp by a prepared send."""
+        send = stream.sends.get(_TIMED)
+        return 0 if send is None else self._used(stream, send(self.number, reported))
 
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
         task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
         stream.submit(task, owner="event record", finished=finished, reported=reported)
-        if reported is None and not timeline:
+        if reported is not None:
+            prepare(stream, _TIMED, task, "event record", "event_id", carries=REPORTED)
+        elif not timeline:
             prepare(stream, _RECORD, task, "event record", "event_id")
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
@@ -174,8 +197,11 @@ class CountSignal(Signal):
             return replace(task, count=self._take_number())
 
         stream.submit(task, owner="event record", finished=finished, reported=reported, prepare=numbered)
-        if reported is None and not timeline:
-            prepare(stream, _COUNT, task, "event record", "count", value_of=CountSignal._take_number)
+        value_of = CountSignal._take_number
+        if reported is not None:
+            prepare(stream, _TIMED_COUNT, task, "event record", "count", carries=REPORTED, value_of=value_of)
+        elif not timeline:
+            prepare(stream, _COUNT, task, "event record", "count", value_of=value_of)
 
     def _take_number(self) -> int:
         """Take the next number, when the position of the record is certain."""
@@ -186,6 +212,11 @@ class CountSignal(Signal):
         """Queue the record of the next number by a prepared send."""
         send = stream.sends.get(_COUNT)
         return 0 if send is None else send(self)
+
+    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+        """Queue the record of the next number, with a time stamp, by a prepared send."""
+        send = stream.sends.get(_TIMED_COUNT)
+        return 0 if send is None else send(self, reported)
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the number or a later one; nothing is left to wait for when the recording stream ended."""
@@ -260,3 +291,17 @@ class MarkerSignal(Signal):
         """Queue a placeholder."""
         task = EventRecord(event_id=self.number, waited=False, timeline=timeline, report=reported is not None)
         stream.submit(task, owner="event record", finished=finished, reported=reported)
+        if reported is not None:
+            prepare(stream, _TIMED_MARK, task, "event record", carries=REPORTED)
+        elif not timeline:
+            prepare(stream, _MARK, task, "event record")
+
+    def record_fast(self, stream: StreamPort) -> int:
+        """Queue the placeholder by a prepared send."""
+        send = stream.sends.get(_MARK)
+        return 0 if send is None else send()
+
+    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+        """Queue the placeholder, with a time stamp, by a prepared send."""
+        send = stream.sends.get(_TIMED_MARK)
+        return 0 if send is None else send(reported)

@@ -14,6 +14,7 @@ import importlib.util
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -186,10 +187,9 @@ def all_socs() -> tuple[str, ...]:
 
 @cache
 def _found(soc: str, named: str) -> Chip:
-    try:
-        return Catalog.including(*_named_folders(named)).find(soc)  # reading what is installed takes much longer
-    except UnknownChip:
-        return _everything(named).find(soc)
+    with suppress(UnknownChip):
+        return Catalog.including(*_named_folders(named)).find(soc)
+    return _everything(named).find(soc)  # with what is installed, which takes much longer to read
 
 
 def _everything(named: str) -> Catalog:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from runtime.cli import UsageError
-from runtime.cli.script import Kind, Program, check_module, prepare_torch, run_program, script_program
+from runtime.cli.script import add_program, prepare_torch, program_of, run_program
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -40,20 +40,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--torch", action="store_true",
         help="let torch_npu run on this runtime, without CANN; on a fake, operators are computed on the host",
     )
-    # What follows belongs to the module or the text, as with `python -m` and `python -c`.
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
-                        help="run a module, with what follows as its arguments")
-    parser.add_argument("-c", dest="text", nargs=argparse.REMAINDER, metavar="TEXT",
-                        help="run a text, with what follows as its arguments")
-    parser.add_argument("script", nargs="?", help="path of the script, - for standard input")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="the script's own arguments")
+    add_program(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Run the script as `__main__`; its exit status is ours."""
     if args.interpret and not args.triton:
         raise UsageError("--interpret is for kernels of Triton", "add --triton")
-    program = _program(args)
+    program = program_of(args)
+    if program is None:
+        raise UsageError("npuhal run: no script was given", "give SCRIPT, -m MODULE, -c TEXT, or - for standard input")
     if args.torch:
         prepare_torch(args.url)
     if not args.triton:
@@ -65,17 +61,3 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return run_program(program, args.url)
     finally:
         runtime.triton.uninstall()
-
-
-def _program(args: argparse.Namespace) -> Program:
-    """Return what is to be run, known to be there."""
-    for kind, words in ((Kind.MODULE, args.module), (Kind.TEXT, args.text)):
-        if words is not None:
-            if not words:
-                raise UsageError(f"npuhal run: {kind.value} needs a {kind.name.lower()}", "`npuhal run --help`")
-            if kind is Kind.MODULE:
-                check_module(words[0])
-            return Program(kind, words[0], words[1:])
-    if not args.script:
-        raise UsageError("npuhal run: no script was given", "give SCRIPT, -m MODULE, -c TEXT, or - for standard input")
-    return script_program(args.script, args.arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import enum
 import os
 import runpy
@@ -38,6 +39,40 @@ class Program(NamedTuple):
         """What tracebacks call the program's first file; empty for modules, whose file is not known yet."""
         return {Kind.SCRIPT: self.what, Kind.TEXT: "<string>", Kind.MODULE: ""}[self.kind]
 
+    @property
+    def stem(self) -> str:
+        """What files that are made for it are called."""
+        return {Kind.SCRIPT: Path(self.what).stem, Kind.TEXT: "text", Kind.MODULE: self.what}[self.kind]
+
+
+def add_program(parser: argparse.ArgumentParser, *, more: str = "") -> None:
+    """Add the arguments by which a program is given; `program_of` reads them."""
+    # What follows belongs to the module or the text, as with `python -m` and `python -c`.
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
+                        help="run a module, with what follows as its arguments")
+    parser.add_argument("-c", dest="text", nargs=argparse.REMAINDER, metavar="TEXT",
+                        help="run a text, with what follows as its arguments")
+    parser.add_argument("script", nargs="?", help="path of the script, - for standard input")
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, metavar="...", help=f"the script's own arguments{more}"
+    )
+
+
+def program_of(args: argparse.Namespace) -> Program | None:
+    """Return the program that was given, known to be there, or None where there is none.
+
+    Raises:
+        UsageError: there is no such script or module, or an option has nothing behind it.
+    """
+    for kind, words in ((Kind.MODULE, args.module), (Kind.TEXT, args.text)):
+        if words is not None:
+            if not words:
+                raise UsageError(f"{kind.value} needs a {kind.name.lower()}", "give it behind the option")
+            if kind is Kind.MODULE:
+                check_module(words[0])
+            return Program(kind, words[0], words[1:])
+    return script_program(args.script, args.arguments) if args.script else None
+
 
 def script_program(script: str, arguments: Sequence[str]) -> Program:
     """Return the program of a script, `-` being standard input; raises UsageError where there is no such file."""
@@ -59,8 +94,9 @@ def run_program(program: Program, url: str | None = None) -> int:
     from runtime.capi.shim import build
 
     if url:
-        check_url(url)
         os.environ["NPUHAL_URL"] = url
+    if named := os.environ.get("NPUHAL_URL"):
+        check_url(named)
     acl.install()
     build.install()
     try:

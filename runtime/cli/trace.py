@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuhal.files import check_writable, read_bytes
+from npuhal.loader import check_url
 from runtime.cli import UsageError
 from runtime.cli.parser import Parser
-from runtime.cli.script import check_script, prepare_torch, run_script
+from runtime.cli.script import Program, add_program, prepare_torch, program_of, run_program
 from runtime.memory.statistics import amount
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ HELP = (
 EXAMPLES = (
     ("npuhal trace --url fake://ascend910b3 job.py", "watch a script; job.trace.html and .json"),
     ("npuhal trace -o out.html job.py --flag", "only the page"),
+    ("npuhal trace -m pytest tests/test_job.py", "a module, as python -m does"),
     ("npuhal trace --memory job.py", "device memory over time too: who held how much, and where they asked for it"),
     ("npuhal trace --hal good.jsonl job.py", "record the driver calls too"),
     ("npuhal trace --diff good.jsonl bad.jsonl", "first call in which two recordings differ"),
@@ -72,54 +74,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true",
         help="write table and verdict, or what was compared, as JSON; what the script prints goes to standard error",
     )
-    parser.add_argument("script", nargs="?", help="path of the script")
-    parser.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="...",
-        help="the script's own arguments; behind -- options of npuhal trace may follow",
-    )
+    add_program(parser, more="; behind -- options of npuhal trace may follow")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Do what was asked for."""
-    if args.script:
-        _take_own_options(args, out)
+    program = program_of(args)
+    if program is not None:
+        program = _take_own_options(program, args, out)
     if args.diff:
         return _diff(args, out)
     if args.strace:
         return _strace(args, out)
     if args.replay:
         return _replay(args, out)
-    if not args.script:
+    if program is None:
         raise UsageError(
             "no script was given",
-            "npuhal trace SCRIPT [ARGUMENTS], --replay FILE, --diff FILE FILE, or --strace FILE",
+            "npuhal trace SCRIPT [ARGUMENTS], -m MODULE, -c TEXT, --replay FILE, --diff FILE FILE, or --strace FILE",
         )
-    return _trace(args, out)
+    return _trace(program, args, out)
 
 
-def _take_own_options(args: argparse.Namespace, out: Output) -> None:
+def _take_own_options(program: Program, args: argparse.Namespace, out: Output) -> Program:
     """Take options of npuhal trace from behind `--` after the script; say so where one stands before it.
 
-    What follows a script's name is the script's, as with `python`.
+    What follows a script's name is the script's, as with `python`. Returns the program with its own arguments.
     """
     own = Parser("npuhal trace")
     configure(own)
     own.keeps_dashes = False
     mine = {each for action in own._actions for each in action.option_strings}
-    if "--" not in args.arguments:
-        if taken := [word for word in args.arguments if word.partition("=")[0] in mine]:
+    if "--" not in program.arguments:
+        if taken := [word for word in program.arguments if word.partition("=")[0] in mine]:
             out.error(f"{taken[0]} after the script's name is an argument of the script",
                       "options of npuhal trace stand before the script, or behind --")  # fmt: skip
-        return
-    cut = args.arguments.index("--")
-    behind, args.arguments = args.arguments[cut + 1 :], args.arguments[:cut]
-    script, arguments = args.script, args.arguments
-    own.parse_args(behind, args)
-    if args.script is not None and args.script is not script:
-        raise UsageError(
-            f"{args.script!r} behind -- is no option of npuhal trace", "arguments of the script stand before --"
-        )
-    args.script, args.arguments = script, arguments
+        return program
+    cut = program.arguments.index("--")
+    args.script = args.module = args.text = None
+    own.parse_args(program.arguments[cut + 1 :], args)
+    if wrong := args.script or args.module or args.text:
+        wrong = wrong if isinstance(wrong, str) else wrong[0]
+        raise UsageError(f"{wrong!r} behind -- is no option of npuhal trace", "arguments of the script stand before --")
+    return program._replace(arguments=program.arguments[:cut])
 
 
 @contextmanager
@@ -144,11 +141,9 @@ def _output_elsewhere(apart: bool) -> Iterator[None]:
         os.close(kept)
 
 
-def _trace(args: argparse.Namespace, out: Output) -> int:
+def _trace(program: Program, args: argparse.Namespace, out: Output) -> int:
     from runtime.api import Runtime
     from runtime.trace import Tracing
-
-    check_script(args.script)  # said before anything about its trace
 
     traces: list[Tracing] = []
 
@@ -156,16 +151,17 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
         traces.append(Tracing(runtime=runtime, memory=args.memory))
         traces[-1].__enter__()
 
-    paths = _paths(args)
+    paths = _paths(program, args)
     url = args.url or os.environ.get("NPUHAL_URL") or "hal://"
     if args.hal and not url.startswith("trace+"):
         url = f"trace+{url}"
+    check_url(url)
     if args.torch:
         prepare_torch(url)
     Runtime.started.register(_OBSERVER, watch)
     try:
         with _output_elsewhere(args.json):
-            return run_script(args.script, args.arguments, url)
+            return run_program(program, url)
     finally:
         Runtime.started.register(_OBSERVER, None)
         for trace in traces:
@@ -173,10 +169,9 @@ def _trace(args: argparse.Namespace, out: Output) -> int:
         _report(args, paths, traces, out)
 
 
-def _paths(args: argparse.Namespace) -> list[Path]:
+def _paths(program: Program, args: argparse.Namespace) -> list[Path]:
     """Return where the traces go, known to be possible before the script runs."""
-    stem = Path(args.script).stem
-    paths: list[Path] = args.output or [Path(f"{stem}.trace.html"), Path(f"{stem}.trace.json")]
+    paths: list[Path] = args.output or [Path(f"{program.stem}.trace.{kind}") for kind in ("html", "json")]
     for path in (*paths, *((args.hal,) if args.hal else ())):
         try:
             check_writable(path)

@@ -49,7 +49,7 @@ def test_own_options_stand_before_the_script_or_behind_two_dashes(tmp_path: Path
     assert "arguments ['-o', 't.json']" in done.stdout
     assert "-o after the script's name is an argument of the script" in done.stderr
     assert not (tmp_path / "t.json").exists()
-    done = trace(tmp_path, "job.py", "--flag", "--", "-o", "u.json", "--json")
+    done = trace(tmp_path, "-m", "job", "--flag", "--", "-o", "u.json", "--json")
     assert json.loads(done.stdout)["files"] == ["u.json"]
     assert "arguments ['--flag']" in done.stderr  # what the script prints stays out of the JSON
     assert done.returncode == 3
@@ -59,17 +59,26 @@ def test_own_options_stand_before_the_script_or_behind_two_dashes(tmp_path: Path
     ("arguments", "said"),
     [
         (("nope.py",), "error: cannot open 'nope.py': no such file\ncure: give the path of a Python file\n"),
+        (("-m", "nope"), "error: there is no module 'nope'\n"),
+        (("-m",), "error: -m needs a module\n"),
+        (("-c",), "error: -c needs a text\n"),
         (("job.py", "--", "--flag"), "error: npuhal trace: unrecognized arguments: --flag\n"),
-        (("job.py", "--", "word"), "error: 'word' behind -- is no option of npuhal trace\n"),
+        (("-c", "", "--", "word"), "error: 'word' behind -- is no option of npuhal trace\n"),
+        (("--url", "fake://ascend", "job.py"), "error: no chip file describes the SoC 'ascend'; these begin so: "),
     ],
 )
 def test_a_wrong_command_line_is_said_before_anything_runs(
-    tmp_path: Path, arguments: tuple[str, ...], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...],
+    said: str,
 ) -> None:
-    done = trace(tmp_path, *arguments)
-    assert done.returncode == 2
-    assert done.stderr.startswith(said)
-    assert done.stdout == ""
+    (tmp_path / "job.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NPUHAL_URL", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["trace", *arguments]) == 2
+    done = capsys.readouterr()
+    assert done.err.startswith(said)
+    assert done.out == ""
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job.py"]
 
 

@@ -9,11 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from runtime.capi.aclrt.entry import Entry, find
-from tests.tools.aclrt_checks.rows import CHIPS, Row, read
+from tests.tools.aclrt_checks.rows import CHIPS, TABLE, Row, read
 from tests.tools.aclrt_checks.world import DEAD, FOREIGN, Lost, World
-
-TABLE = Path(__file__).with_name("table.yaml")
-
 
 _LOST = "not made: "
 _BESIDES = ("before", "elsewhere", "fresh", "driver", "gives")
@@ -81,6 +78,10 @@ def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, A
         if parameter is None:
             raise Lost(f"no parameter {value}")
         given[value] = None if parameter.output or parameter.kind in ("Text", "Callback", "Info") else 0
+    elif what == "zero":
+        if value not in given:
+            raise Lost(f"no parameter {value}")
+        given[value] = 0
     elif what == "dead":
         given[value] = DEAD
     elif what == "foreign":
@@ -100,6 +101,8 @@ def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, A
             if name not in given:
                 raise Lost(f"no parameter {name}")
             given[name] = world.built(each)
+    elif what not in ("plain", ""):
+        raise Lost(f"no such test: {what}")
     for name, code in test.get("driver", {}).items():
         world.acl.runtime.hal.fake.faults.on_call(name, code, times=0)
     return test.get("elsewhere", False), spoilt or test.get("elsewhere") == "context"

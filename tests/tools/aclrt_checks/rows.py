@@ -1,7 +1,7 @@
 """Rows of the table: what a row's `test:` says, and the test that follows from a condition in words.
 
 `test:` is a mapping with one of these keys:
-    null: NAME          the parameter is NULL, the others are as they should be
+    null: NAME          the parameter is NULL (zero: NAME, it is 0), the others are as they should be
     dead: NAME          the handle is one of another kind
     foreign: NAME       the stream or model belongs to another context
     context: none       the thread has no context; `context: default` passes NULL for the stream besides
@@ -31,6 +31,8 @@ from typing import Any
 
 import yaml
 
+TABLE = Path(__file__).with_name("table.yaml")
+"""Our copy."""
 CHIPS = {"910B1": "910", "910_9391": "910", "950": "950"}
 """Chips that rows run on, and what rows call them."""
 _NUMBER = r"-?(?:0x[0-9a-f]+|\d+)"
@@ -61,24 +63,42 @@ class Row:
 
 
 def read(path: Path) -> Iterator[Row]:
-    """Read the rows of a table; a row without `test:` or `reason:` gets the test that its words allow."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    table = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-    for function, entry in table["functions"].items():
+    """Read the rows of a table.
+
+    A row without `test:` or `reason:` gets the test that our table has for the same condition of the function, else the
+    one that its words allow. What is `functions:` in ours may also be the whole file.
+    """
+    ours = [] if path == TABLE else list(read(TABLE))
+    known = {(row.function, _plain(row.when)): row.test for row in ours if row.test}
+    known.update({(row.function, row.when): row.test for row in ours})
+    table = _loaded(path)
+    for function, entry in table.get("functions", table).items():
         refused: set[str] = set()  # chips that lack what the function is about do not get to the rows behind that one
-        for number, row in enumerate(entry.get("checks") or [], 1):
-            test = row.get("test")
+        for number, row in enumerate((entry or {}).get("checks") or [], 1):
+            when, test = str(row.get("when", "")), row.get("test")
             if test is None and "reason" not in row:
-                test = derive(str(row["when"]))
-            message = "" if str(row["err"]) == "none" else str(row["err"])
-            chip, derived = str(row.get("chip", "")), "test" not in row
-            found = Row(function, number, str(row["when"]), row["ret"], message, chip, test, derived)
+                test = known.get((function, when)) or known.get((function, _plain(when))) or derive(when)
+            message = str(row.get("err") or "none")
+            chip, derived = str(row.get("chip") or ""), "test" not in row
+            found = Row(
+                function, number, when, row.get("ret", 0), "" if message == "none" else message, chip, test, derived
+            )
             chips = [chip for chip in found.chips if chip not in refused]
             yield found if len(chips) == len(found.chips) else replace(
                 found, chips=tuple(chips), test=test if chips else None
             )
             if test is not None and "plain" in test:
                 refused.update(chips)
+
+
+def _loaded(path: Path) -> Any:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+
+
+def _plain(when: str) -> str:
+    """Return a condition without its remarks, so that a table which words them otherwise has the same one."""
+    return re.sub(r"\s*\(.*\)", "", when).strip().lower()
 
 
 def derive(when: str) -> dict[str, Any] | None:

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from tests.tools.differential.calls import anything
 from tests.tools.differential.programs import BEGINNING, END, Step, generate
 
-Seen = list[list[Any]]
+Seen = list[Any]
 _LONGEST_S = 20
 """How long a program may take."""
 
@@ -25,31 +26,34 @@ class Side:
     def __init__(self, url: str, library: str | None) -> None:
         self._command = [sys.executable, "-m", "tests.tools.differential.worker", *([library] if library else [])]
         self._environment = {**os.environ, "NPUHAL_URL": url}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lines = Lines(None)
 
-    def run(self, program: Sequence[Step]) -> Seen | str:
-        """Return what is seen of a program's steps, or in words that the process did not survive it."""
+    def run(self, program: Sequence[Step]) -> Seen:
+        """Return what is seen of a program's steps; the last is text where the process did not survive it."""
         if self._process is None:
             self._process = subprocess.Popen(
                 self._command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL, text=True,
+                stderr=subprocess.DEVNULL,
             )  # fmt: skip
+            self._lines = Lines(self._process.stdout)
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        steps = [[step.function, step.arguments] for step in (*BEGINNING, *program, *END)]
+        steps = [[step.function, step.arguments, step.thread] for step in (*BEGINNING, *program, *END)]
         try:
-            self._process.stdin.write(json.dumps(steps) + "\n")
+            self._process.stdin.write(json.dumps(steps).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             pass
-        ready, _, _ = select.select([self._process.stdout], [], [], _LONGEST_S)
-        if not ready:
-            self._process.kill()
-        if answer := self._process.stdout.readline():
-            seen: Seen = json.loads(answer)
-            return [*seen[len(BEGINNING) : len(BEGINNING) + len(program)], seen[-1]]
-        status = self._ended()
-        return f"the process ended with {status}" if ready else f"no answer in {_LONGEST_S} s"
+        seen: Seen = []
+        for _ in range(len(steps) + 1):
+            if (answer := self._lines.next(_LONGEST_S)) is None:
+                self._process.kill()
+                self._ended()
+                return [*seen[len(BEGINNING):], f"no answer in {_LONGEST_S} s"]
+            if not answer:
+                return [*seen[len(BEGINNING):], f"the process ended with {self._ended()}"]
+            seen.append(json.loads(answer))
+        return [*seen[len(BEGINNING) : len(BEGINNING) + len(program)], seen[-1]]
 
     def close(self) -> None:
         """End the process."""
@@ -67,36 +71,75 @@ class Side:
         return process.wait()
 
 
-def difference(one: Seen | str, two: Seen | str) -> tuple[int, Any, Any] | None:
-    """Return the first step in which two runs differ, with what each has seen; None where they are equal."""
-    if isinstance(one, str) or isinstance(two, str):
-        return None if one == two else (0, one if isinstance(one, str) else "", two if isinstance(two, str) else "")
-    return next(((at, a, b) for at, (a, b) in enumerate(zip(one, two, strict=True)) if a != b), None)
+class Lines:
+    """Lines of a pipe, each waited for as long as is said."""
+
+    def __init__(self, pipe: Any) -> None:
+        self._pipe, self._read = pipe, b""
+
+    def next(self, limit_s: float) -> bytes | None:
+        """Return the next line; b"" at the end, None when there is none in time."""
+        while b"\n" not in self._read:
+            if not select.select([self._pipe], [], [], limit_s)[0]:
+                return None
+            if not (more := os.read(self._pipe.fileno(), 1 << 16)):
+                return b""
+            self._read += more
+        line, _, self._read = self._read.partition(b"\n")
+        return line
 
 
-def minimised(program: list[Step], one: Side, two: Side) -> list[Step]:
+def difference(one: Seen, two: Seen, *, survives: bool = True) -> tuple[int, Any, Any] | None:
+    """Return the first step in which two runs differ, with what each has seen; None where they are equal.
+
+    A function that one of them does not have (None) differs in nothing. Unless `survives`, neither does the rest of a
+    program that the second one has not survived.
+    """
+    for at, (a, b) in enumerate(zip(one, two, strict=False)):
+        if a == b or a is None or b is None or (isinstance(b, str) and not survives):
+            continue
+        if not isinstance(a, str) and not isinstance(b, str) and a[:2] == b[:2] and None in (a[2], b[2]):
+            continue  # one of them does not tell its messages
+        return at, a, b
+    return None
+
+
+def minimised(program: list[Step], one: Side, two: Side, *, survives: bool = True) -> list[Step]:
     """Return a part of a program that still makes a difference, from which no step can be left out."""
     at = len(program)
     while at:
         at -= 1
         shorter = program[:at] + program[at + 1 :]
-        if difference(one.run(shorter), two.run(shorter)) is not None:
+        if difference(one.run(shorter), two.run(shorter), survives=survives) is not None:
             program = shorter
     return program
 
 
-def compare(url: str, library: str, programs: int, seed: int, length: int) -> tuple[int, list[str]]:
-    """Run programs on both; returns how many were equal, and each difference in words."""
+def compare(
+    url: str, library: str, programs: int, seed: int, length: int, functions: Sequence[str] | None = None
+) -> tuple[int, list[str]]:
+    """Run programs on both; returns how many were equal, and each difference in words.
+
+    Args:
+        url: the machine.
+        library: what is compared with the entries in Python.
+        programs: how many.
+        seed: which ones.
+        length: steps of a program.
+        functions: let the programs call these functions with arguments of any kind, all functions where none is named;
+            what the library does not survive is then no difference.
+    """
     ours, theirs = Side(url, None), Side(url, library)
-    matched, texts = 0, []
+    matched, texts, survives = 0, [], functions is None
     try:
         for number in range(programs):
-            program = generate(f"{seed}/{number}", length)
-            if difference(ours.run(program), theirs.run(program)) is None:
+            named = f"{seed}/{number}"
+            program = generate(named, length) if functions is None else anything(named, length, functions)
+            if difference(ours.run(program), theirs.run(program), survives=survives) is None:
                 matched += 1
                 continue
-            program = minimised(program, ours, theirs)
-            found = difference(ours.run(program), theirs.run(program))
+            program = minimised(program, ours, theirs, survives=survives)
+            found = difference(ours.run(program), theirs.run(program), survives=survives)
             steps = "".join(f"  {step}\n" for step in program)
             texts.append(f"program {number}:\n{steps}  {_told(program, found)}")
     finally:
@@ -109,7 +152,7 @@ def _told(program: list[Step], found: tuple[int, Any, Any] | None) -> str:
     if found is None:
         return "differs now and then only"
     at, ours, theirs = found
-    if at >= len(program):
+    if at >= len(program) and not isinstance(ours, str) and not isinstance(theirs, str):
         names = [name for name in ours[1] if ours[1][name] != theirs[1].get(name)]
         return f"host buffers differ: {', '.join(names)}"
     return f"step {at + 1}: here {ours}, the library {theirs}"
@@ -124,12 +167,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--length", type=int, default=40, help="steps of a program")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--every", nargs="*", metavar="FUNCTION", help="calls of these functions, or of all of them")
     given = parser.parse_args(arguments)
     from runtime.capi.shim import build
 
     library = given.library or str(build.provide())
     url = given.url or f"fake://{given.chip}?devices=2"
-    matched, texts = compare(url, library, given.programs, given.seed, given.length)
+    matched, texts = compare(url, library, given.programs, given.seed, given.length, given.every)
     for text in texts:
         print(text)
     print(f"matched {matched}/{given.programs}")

@@ -9,7 +9,9 @@ from typing import Any
 
 Argument = Any
 """A number, text or None; {"var": name}: what an output gave; {"out": name}: an output, compared where "compare" says
-so; {"data": name, "size": bytes, "fill": byte}: a buffer of the host, made with its first mention and compared."""
+so, and with "handle" only whether it is NULL; {"data": name, "size": bytes, "fill": byte}: a buffer of the host, made
+with its first mention and compared; {"words": [...], "name": name}: the address of 64-bit words; {"struct": type,
+"fields": {...}, "name": name}: that of a struct; {"callback": true}: a function that does nothing."""
 
 SIZE = 256
 """Bytes of each buffer."""
@@ -21,9 +23,12 @@ class Step:
 
     function: str
     arguments: dict[str, Argument]
+    thread: str = ""
+    """The thread that makes the call; "" is the main one."""
 
     def __str__(self) -> str:
-        return f"{self.function}({', '.join(f'{name}={_shown(value)}' for name, value in self.arguments.items())})"
+        given = ", ".join(f"{name}={_shown(value)}" for name, value in self.arguments.items())
+        return f"{self.function}({given}){f' on {self.thread}' if self.thread else ''}"
 
 
 def _shown(value: Argument) -> str:
@@ -31,7 +36,13 @@ def _shown(value: Argument) -> str:
         return "NULL" if value is None else repr(value)
     if "out" in value:
         return f"&{value['out']}"
-    return str(value.get("var") or f"{value['data']}[{value['size']}]")
+    if "data" in value:
+        return f"{value['data']}[{value['size']}]"
+    if "words" in value:
+        return f"[{', '.join(map(_shown, value['words']))}]"
+    if "struct" in value:
+        return f"{value['struct']}{value['fields']}"
+    return str(value.get("var") or "function")
 
 
 @dataclass(slots=True)

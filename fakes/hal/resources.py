@@ -75,11 +75,12 @@ class ResourceCalls(Chapter):
         kind = _KINDS[in_.type]
         if kind == "stream" and in_.resourceId in device.by_stream:
             return c.DRV_ERROR_IOCRL_FAIL
-        if not device.ids[kind].give(in_.resourceId):
+        if in_.resourceId not in device.ids[kind].used:
             return c.DRV_ERROR_IOCRL_FAIL
         if kind == "stream":
             device.stream_memory.pop(in_.resourceId, None)
         device.forget_signal(kind, in_.resourceId)
+        device.ids[kind].give(in_.resourceId)  # last: until then an interrupt leaves it to be freed again
         return 0
 
     def halResourceConfig(self, devid: int, in_: Any, para: Any) -> int:

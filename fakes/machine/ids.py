@@ -34,17 +34,15 @@ class _Run:
         self.returned: list[int] = []
 
     def lowest(self, end: int, used: set[int]) -> int | None:
-        """Return the lowest id below `end` that is not used, or None; it is no longer known as returned."""
+        """Return the lowest id below `end` that is not used, or None; it is still free until it is in `used`."""
         while self.returned and self.returned[0] < end:
-            number = heappop(self.returned)
+            number = self.returned[0]
             if number not in used:
-                return number
+                return number  # it stays here until it is found in use: an interrupt before that loses nothing
+            heappop(self.returned)
         while self.fresh in used:
             self.fresh += 1
-        if self.fresh >= end:
-            return None
-        self.fresh += 1
-        return self.fresh - 1
+        return self.fresh if self.fresh < end else None
 
 
 class IdPool:
@@ -111,10 +109,10 @@ class IdPool:
         if number not in self.used:
             return False
         self.reserved.discard(number)
-        self.used.discard(number)
         run = self._runs.get(self.first if number >= self.first else 0)
         if run is not None and number < run.fresh:
             heappush(run.returned, number)
+        self.used.discard(number)  # last: until then an interrupt leaves the id taken, and it can be given again
         return True
 
     def occupy(self, count: int) -> None:

@@ -42,6 +42,26 @@ def _following(refused: HalError, call: str, first: errors.RuntimeFault) -> erro
     return fault
 
 
+def _nothing() -> None:
+    """Nothing stands in the table."""
+
+
+def _answer(ask: Callable[[], int], forget: Callable[[], object]) -> int:
+    """Return the driver's code, and forget what it has taken.
+
+    An interrupt leaves open whether it has: it is asked once more, and refuses what it had.
+    """
+    rc: int | None = None
+    try:
+        rc = ask()
+        return rc
+    finally:
+        if rc is None:
+            ask()
+        if not rc:
+            forget()
+
+
 class HalCalls:
     """A HalApi together with a logic device id, as the base of the driver's chapters.
 
@@ -59,14 +79,25 @@ class HalCalls:
         if rc:
             raise self.fault(rc, call, detail)
 
-    def returned(
-        self, table: ResourceTable, again: Callable[[], object], rc: int, call: str, detail: str
+    def give_back(
+        self, table: ResourceTable, ask: Callable[[], int], again: Callable[[], object], call: str, detail: str,
+        forget: Callable[[], object] = _nothing,
     ) -> None:
-        """Raise the fault for the code of a call that gives something back.
+        """Let the driver take something back, and forget it: both or none, wherever an interrupt comes.
 
         What is refused is noted in the table: it is asked for `again` when the device is closed, if nobody does before.
         Ids and queues, which nobody can use or close any more then, are asked for at the next wait as well.
+
+        Args:
+            ask: calls the driver and returns its code.
+            forget: takes the thing out of the table; a call of C, so that no interrupt can come before it is done.
+            call, detail: the driver's function, and what is given back, for the fault.
+
+        Raises:
+            RuntimeFault: it is refused.
         """
+        with table.changing:
+            rc = _answer(ask, forget)
         if rc:
             if call in _NOBODYS and (call, detail) not in table.refused:
                 table.dropped.append(partial(table.ask, (call, detail)))

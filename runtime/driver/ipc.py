@@ -36,9 +36,10 @@ class ShareDriver(HalCalls):
 
     def forget(self, key: bytes) -> None:
         """Take a key away; who has it open keeps the memory."""
-        rc = self.hal.halShmemDestroyHandle(key)
-        self.returned(self.resource_table, partial(self.forget, key), rc, "halShmemDestroyHandle", repr(key))
-        self.resource_table.keys.discard(key)
+        self.give_back(
+            self.resource_table, partial(self.hal.halShmemDestroyHandle, key), partial(self.forget, key),
+            "halShmemDestroyHandle", repr(key), partial(self.resource_table.keys.discard, key),
+        )
 
     def allow(self, key: bytes, pids: Sequence[int]) -> None:
         """Let processes open a key; pids are bare tgids."""
@@ -67,9 +68,10 @@ class ShareDriver(HalCalls):
 
     def close(self, address: int) -> None:
         """Undo `open`."""
-        rc = self.hal.halShmemCloseHandle(address)
-        again = partial(self.close, address)
-        self.returned(self.resource_table, again, rc, "halShmemCloseHandle", f"address {address:#x}")
+        self.give_back(
+            self.resource_table, partial(self.hal.halShmemCloseHandle, address), partial(self.close, address),
+            "halShmemCloseHandle", f"address {address:#x}",
+        )
 
     def exporter(self, key: bytes) -> int:
         """Return the physical id of the device that has the memory of a key."""

@@ -15,6 +15,7 @@ from npuhal.records import dataclass
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable, Span
+from runtime.errors.closing import Once
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,12 @@ class MemoryDriver(HalCalls):
         """
         self.resource_table.enter()
         pointer = ctypes.c_void_p(0)
-        rc = self.hal.halMemAlloc(ctypes.byref(pointer), size, flags | self.device_id)
-        if rc:
-            raise self.fault(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
-        address = pointer.value or 0
-        self.resource_table.memory[address] = Span(size, flags, scratch)
+        with self.resource_table.changing:
+            rc = self.hal.halMemAlloc(ctypes.byref(pointer), size, flags | self.device_id)
+            if rc:
+                raise self.fault(rc, "halMemAlloc", f"{size} bytes, flags {flags:#x}, device {self.device_id}")
+            address = pointer.value or 0
+            self.resource_table.memory[address] = Span(size, flags, scratch)
         return address
 
     def alloc_managed(self, size: int) -> int:
@@ -70,14 +72,22 @@ class MemoryDriver(HalCalls):
 
     def free(self, address: int) -> None:
         """Give memory back; an address that the driver does not know is a fault."""
-        rc = self.hal.halMemFree(address)
-        if rc in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST) and address not in self.resource_table.memory:
-            fault = self.fault(rc, "halMemFree", f"address {address:#x}")
-            fault.hint = ("no block that this process has allocated begins there: it was freed before, lies inside of "
-                          "a block, or did not come from an allocation")
-            raise fault  # and is not tried again
-        self.returned(self.resource_table, partial(self.free, address), rc, "halMemFree", f"address {address:#x}")
-        self.resource_table.memory.pop(address, None)
+        table, known = self.resource_table, address in self.resource_table.memory
+        try:
+            self.give_back(
+                table, partial(self.hal.halMemFree, address), partial(self.free, address), "halMemFree",
+                f"address {address:#x}", partial(table.memory.pop, address, None),
+            )
+        except errors.RuntimeFault as fault:
+            if not known and fault.hal_code in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST):
+                table.refused.pop(("halMemFree", f"address {address:#x}"), None)  # it is not tried again
+                fault.hint = ("no block that this process has allocated begins there: it was freed before, lies inside "
+                              "of a block, or did not come from an allocation")
+            raise
+
+    def freeing(self, address: int) -> Once:
+        """Return what frees memory that is held, once."""
+        return Once(self.resource_table.memory, address, partial(self.free, address))
 
     def copy(self, dst: int, dst_max: int, src: int, size: int) -> None:
         """Copy now, in the direction that the addresses imply; blocks until done."""
@@ -220,8 +230,10 @@ class MemoryDriver(HalCalls):
         """Free a descriptor chain."""
         rc = self.hal.drvMemDestroyAddr(ctypes.byref(dma))
         if rc or self.resource_table.refused:
-            where = f"chain at {ctypes.addressof(dma):#x}"
-            self.returned(self.resource_table, partial(self.destroy_dma, dma), rc, "drvMemDestroyAddr", where)
+            self.give_back(
+                self.resource_table, lambda: rc, partial(self.destroy_dma, dma), "drvMemDestroyAddr",
+                f"chain at {ctypes.addressof(dma):#x}",
+            )
 
     def transfer_way(self, src: int, dst: int) -> int:
         """Ask how a device-to-device copy travels (drvDeviceGetTransWay; 0 = SDMA)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from npuhal.records import dataclass, field
@@ -184,6 +184,8 @@ class ResourceTable:
     """By address."""
     refused: dict[tuple[str, str], Callable[[], object]] = field(default_factory=dict)
     """What the driver has refused to take back, by call and thing, with what asks once more; see `ask_again`."""
+    changing: Any = field(default_factory=threading.RLock)
+    """Held while the driver is asked to hand something out, or to take it back, until that stands here."""
 
     def count(self, kind: str) -> int:
         """Return how many ids of a kind, or queues ("SQ"), this process holds."""
@@ -200,35 +202,6 @@ class ResourceTable:
         """
         if (again := self.refused.get(key)) is not None:
             again()
-
-    def surely(self, steps: Iterable[Callable[[], object]]) -> None:
-        """Make every step that gives something back, whatever some of them raise; what is first raised is at the end.
-
-        A step that Ctrl-C breaks off, or comes before, is made once more: then the driver may have had the thing.
-        """
-        left, known = list(steps)[::-1], set(self.refused)
-        first: BaseException | None = None
-        broken_off: Callable[[], object] | None = None
-        while left:
-            try:
-                while left:
-                    left[-1]()
-                    del left[-1]
-            except errors.RuntimeFault as fault:
-                if broken_off is left[-1]:
-                    for key in set(self.refused) - known:
-                        self.refused.pop(key, None)
-                else:
-                    first = first or fault
-                del left[-1]
-            except BaseException as interrupt:
-                first = interrupt
-                if left and broken_off is left[-1]:
-                    del left[-1]
-                elif left:
-                    broken_off = left[-1]
-        if first is not None:
-            raise first
 
     def ask_again(self) -> None:
         """Give back what the driver has refused until now, in that order; what it refuses once more goes with the card.

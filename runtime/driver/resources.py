@@ -12,6 +12,7 @@ from npuhal import structs as s
 from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.resource_table import ResourceTable
+from runtime.errors.closing import Once
 
 STREAM, EVENT, MODEL, NOTIFY, COUNT_NOTIFY = "STREAM", "EVENT", "MODEL", "NOTIFY", "CNT_NOTIFY"
 CACHE = "CMO"
@@ -40,8 +41,9 @@ class IdDriver(HalCalls):
     def alloc(self, kind: str, *, priority: int = 0, flags: int = 0) -> int:
         """Return a new id; an exhausted kind raises ResourceExhausted with message EE1023."""
         self.resource_table.enter()
-        number = self._take(kind, 0, priority, flags)
-        self.resource_table.ids[kind, number] = priority, flags
+        with self.resource_table.changing:
+            number = self._take(kind, 0, priority, flags)
+            self.resource_table.ids[kind, number] = priority, flags
         return number
 
     def _take(self, kind: str, wanted: int, priority: int, flags: int) -> int:
@@ -67,10 +69,15 @@ class IdDriver(HalCalls):
         """Give an id back, with the flags it was taken with; the driver refuses one that this process does not own."""
         info = self._input(kind, resource_id)
         info.res[1] = flags
-        rc = self.hal.halResourceIdFree(self.device_id, ctypes.byref(info))
-        again = partial(self.free, kind, resource_id, flags=flags)
-        self.returned(self.resource_table, again, rc, "halResourceIdFree", f"{kind.lower()} id {resource_id}")
-        self.resource_table.ids.pop((kind, resource_id), None)
+        self.give_back(
+            self.resource_table, partial(self.hal.halResourceIdFree, self.device_id, ctypes.byref(info)),
+            partial(self.free, kind, resource_id, flags=flags), "halResourceIdFree",
+            f"{kind.lower()} id {resource_id}", partial(self.resource_table.ids.pop, (kind, resource_id), None),
+        )
+
+    def freeing(self, kind: str, resource_id: int, free: Callable[[], object] | None = None) -> Once:
+        """Return what frees an id that is held, once; by `free`, where that is more than the driver's call."""
+        return Once(self.resource_table.ids, (kind, resource_id), free or partial(self.free, kind, resource_id))
 
     def usage(self, kind: str) -> tuple[int, int]:
         """Return (how many ids of a kind the device has, how many all processes use): halResourceInfoQuery."""
@@ -110,10 +117,15 @@ class IdDriver(HalCalls):
 
     def unbind_logic_cq(self, stream_id: int) -> None:
         """Undo `bind_logic_cq`."""
-        rc = self._configured(stream_id, "DRV_STREAM_UNBIND_LOGIC_CQ", 0, STREAM)
-        again = partial(self.unbind_logic_cq, stream_id)
-        self.returned(self.resource_table, again, rc, "halResourceConfig", f"unbinding of stream id {stream_id}")
-        self.resource_table.bound.pop(stream_id, None)
+        self.give_back(
+            self.resource_table, partial(self._configured, stream_id, "DRV_STREAM_UNBIND_LOGIC_CQ", 0, STREAM),
+            partial(self.unbind_logic_cq, stream_id), "halResourceConfig", f"unbinding of stream id {stream_id}",
+            partial(self.resource_table.bound.pop, stream_id, None),
+        )
+
+    def unbinding(self, stream_id: int) -> Once:
+        """Return what undoes `bind_logic_cq` once, where that was done."""
+        return Once(self.resource_table.bound, stream_id, partial(self.unbind_logic_cq, stream_id))
 
     def _configure(self, resource_id: int, prop: str, value: int, kind: str = STREAM) -> None:
         rc = self._configured(resource_id, prop, value, kind)

@@ -47,8 +47,10 @@ class SharedIdDriver(HalCalls):
 
     def withdraw(self, name: bytes) -> None:
         """Forget a name; who has it open keeps the id."""
-        rc = self.hal.halShrIdDestroy(name)
-        self.returned(self.resource_table, partial(self.withdraw, name), rc, "halShrIdDestroy", repr(name))
+        self.give_back(
+            self.resource_table, partial(self.hal.halShrIdDestroy, name), partial(self.withdraw, name),
+            "halShrIdDestroy", repr(name),
+        )
 
     def allow(self, name: bytes, pid: int) -> None:
         """Let a process open a name."""
@@ -79,5 +81,7 @@ class SharedIdDriver(HalCalls):
 
     def close(self, name: bytes) -> None:
         """Undo `open`."""
-        rc = self.hal.halShrIdClose(name)
-        self.returned(self.resource_table, partial(self.close, name), rc, "halShrIdClose", repr(name))
+        self.give_back(
+            self.resource_table, partial(self.hal.halShrIdClose, name), partial(self.close, name), "halShrIdClose",
+            repr(name),
+        )

@@ -1,14 +1,20 @@
-"""Closing that can fail: what the driver refuses to take back stays open, so that `close` can be called again."""
+"""Closing that can fail: what the driver refuses to take back stays open, so that `close` can be called again.
+
+An interrupt (Ctrl-C, the exception of a signal handler) can come between any two steps of a close. What gives one thing
+back is therefore made so that it can be called again: it does nothing where the thing has gone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
+from npuhal.changed import try_lock
 from runtime.errors.faults import RuntimeFault
 
-__all__ = ["Closable", "closing", "each"]
+__all__ = ["Again", "Closable", "Once", "Steps", "closing", "each"]
 
 
 class Closable(Protocol):
@@ -28,13 +34,89 @@ def closing(thing: Closable) -> Iterator[None]:
         raise
 
 
+class Again:
+    """A step that can be made again: where an interrupt has broken it off, `Steps` do."""
+
+    __slots__ = ("_step",)
+
+    def __init__(self, step: Callable[[], object]) -> None:
+        self._step = step
+
+    def __call__(self) -> None:
+        """Make the step."""
+        self._step()
+
+
+class Once(Again):
+    """A step that gives one thing back; called again it does nothing, also where another one has the number by then."""
+
+    __slots__ = ("_key", "_row", "_rows")
+
+    def __init__(self, rows: Mapping[Any, object], key: object, give: Callable[[], object]) -> None:
+        """Args:
+        rows: what is held; the row of the thing is another object each time that somebody takes its number.
+        key: of the row; what is not held is not given back.
+        give: gives it back and takes the row out.
+        """
+        super().__init__(give)
+        self._rows, self._key, self._row = rows, key, rows.get(key)
+
+    def __call__(self) -> None:
+        """Give it back, unless that was done."""
+        if self._row is not None and self._rows.get(self._key) is self._row:
+            self._step()
+
+
+class Steps:
+    """The steps of a close: each call makes those that are left, whatever some of them raise; one thread at a time.
+
+    The first fault is raised in the end, or an interrupt, if one has come. The step that it has broken off is made
+    again if it is an `Again`, and counts as made if not.
+    """
+
+    __slots__ = ("_busy", "_left")
+
+    def __init__(self, steps: Iterable[Callable[[], object]]) -> None:
+        self._left = list(steps)[::-1]
+        self._busy = threading.Lock()
+
+    @property
+    def done(self) -> bool:
+        """Whether none is left."""
+        return not self._left
+
+    def __call__(self) -> None:
+        """Make what is left; nothing while another call does."""
+        for free in try_lock(self._busy):
+            if not free:
+                return
+            try:
+                self._make_all()
+            finally:
+                self._busy.release()
+
+    def _make_all(self) -> None:
+        left = self._left
+        raised: list[BaseException] = []
+        while left:
+            try:
+                self._make()
+            except RuntimeFault as fault:
+                raised.append(fault)
+                del left[-1]
+            except BaseException as interrupt:
+                raised.insert(0, interrupt)
+                if left and not isinstance(left[-1], Again):
+                    del left[-1]
+        if raised:
+            raise raised[0]
+
+    def _make(self) -> None:
+        while self._left:
+            self._left[-1]()
+            del self._left[-1]
+
+
 def each(steps: Iterable[Callable[[], object]]) -> None:
-    """Make every step of a close, whatever some of them raise; the first fault is raised in the end."""
-    first: RuntimeFault | None = None
-    for step in steps:
-        try:
-            step()
-        except RuntimeFault as fault:
-            first = first or fault
-    if first is not None:
-        raise first
+    """Make every step of a close, as `Steps` do."""
+    Steps(steps)()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 
 from chips.binary.placement import aligned_base
 from chips.memory_rules import internal_flags
@@ -81,4 +80,4 @@ class KernelPool:
     def close(self) -> None:
         """Free all pools."""
         pools, self._pools = self._pools, []
-        each(partial(self._memory.free, pool.address) for pool in reversed(pools))
+        each(self._memory.freeing(pool.address) for pool in reversed(pools))

@@ -12,7 +12,7 @@ import pytest
 from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.stream.stream import StreamFlag
-from runtime.core.submission.sq_pool import RESERVE
+from runtime.core.submission.sq_pool import RESERVE, SpareQueue
 from tests.contract.holdings import holdings
 
 Open = Callable[[str], Device]
@@ -118,7 +118,8 @@ def test_six_threads_find_the_queues_that_lie_in_the_own_pool(open_device: Open)
     device = open_device("sqs=40")
     if not device.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE"):
         pytest.skip("graphs have queues of their own")
-    taken = device.sq_pool.take(24)
+    taken: list[SpareQueue] = []
+    device.sq_pool.take(24, taken)
     device.sq_pool.give_back(taken)
     free = 40 - device.ids.usage("SQ")[1]
     wanted, made, failed = free + 20, list[Any](), list[errors.RuntimeFault]()

@@ -144,7 +144,7 @@ class QueueCalls(Chapter):
         if device is None or not device.opened:
             return c.DRV_ERROR_OPEN_FAILED
         if info.type == c.DRV_LOGIC_TYPE:
-            logic = device.logic.pop(info.cqId, None)
+            logic = device.logic.get(info.cqId)
             if logic is None:
                 return c.DRV_ERROR_INVALID_VALUE
             logic.freed = True
@@ -152,8 +152,9 @@ class QueueCalls(Chapter):
             for sq in device.queues.values():
                 if sq.logic is logic:
                     sq.logic = None
-            self._release(device, "cq", info.cqId, info.flag & c.TSDRV_FLAG_RSV_CQ_ID)
             self.machine.changed.notify_all()
+            self._release(device, "cq", info.cqId, info.flag & c.TSDRV_FLAG_RSV_CQ_ID)
+            del device.logic[info.cqId]  # last, as in `_destroy`
             return 0
         if info.type == c.DRV_CALLBACK_TYPE:
             device.callbacks.pop(info.cqId, None)
@@ -178,17 +179,19 @@ class QueueCalls(Chapter):
             device.ids[kind].give(number)
 
     def _destroy(self, device: Device, sq: SubmissionQueue, flags: int = 0) -> None:
+        """Take a queue away. It goes from the table last: what an interrupt breaks off before is done by another call.
+        """
         if self.machine.checks is not None:
             self.machine.checks.destroyed(sq)
         sq.destroyed = True
-        del device.queues[sq.sq_id]
         device.active.pop(sq.sq_id, None)
         if device.by_stream.get(sq.stream_id) is sq:
             del device.by_stream[sq.stream_id]
-        self._release(device, "sq", sq.sq_id, flags & c.TSDRV_FLAG_RSV_SQ_ID)
-        self._release(device, "cq", sq.cq_id, flags & c.TSDRV_FLAG_RSV_CQ_ID)
         self.machine.memory.free(sq.ring.base)
         self.machine.changed.notify_all()
+        self._release(device, "cq", sq.cq_id, flags & c.TSDRV_FLAG_RSV_CQ_ID)
+        self._release(device, "sq", sq.sq_id, flags & c.TSDRV_FLAG_RSV_SQ_ID)
+        del device.queues[sq.sq_id]
 
     # -- sending ------------------------------------------------------------------------------------------------------
 

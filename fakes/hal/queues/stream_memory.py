@@ -98,7 +98,7 @@ class StreamMemoryCalls(Chapter):
         device.activate(sq)
 
     def _unbind(self, device: Device, sq: SubmissionQueue) -> None:
-        own = self._own.pop(sq, None)
+        own = self._own.get(sq)
         if own is None:
             return
         if device.by_stream.get(sq.stream_id) is sq:
@@ -110,6 +110,7 @@ class StreamMemoryCalls(Chapter):
         if self.machine.checks is not None:
             self.machine.checks.bound(device, sq)
         device.activate(sq)
+        del self._own[sq]  # last: what an interrupt breaks off before is done again
 
     def halStreamTaskFill(self, devid: int, stream_id: int, memory: int, tasks: int, count: int) -> int:
         """Write SQEs to the memory of a stream, whether it has a queue by then or not.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import threading
-from functools import partial
 
 from chips.memory_rules import internal_flags
 from runtime import errors
@@ -117,7 +116,7 @@ class NamePool:
     def close(self) -> None:
         """Free the pool."""
         blocks, self._blocks = self._blocks, []
-        each(partial(self._memory.free, address) for address in reversed(blocks))
+        each(map(self._memory.freeing, reversed(blocks)))
 
 
 class ErrorRing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from runtime.core.submission import completion
 from runtime.core.submission.ring import NO_TASK, run_callbacks
 from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID
+from runtime.errors.closing import Again, Steps
 
 if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
@@ -153,39 +154,66 @@ def drop(stream: StreamPort) -> None:
 
 
 def release(stream: StreamPort) -> bool:
-    """Give a stream's queue and ids back, once; False, and nothing is done, while it has tasks."""
+    """Give a stream's queue and ids back, once; False, and nothing is done, while it has tasks.
+
+    Where an interrupt comes between the steps, the next wait on the device makes those that are left.
+    """
+    dropped = stream.device.dropped
+    rest = Steps(_ending(stream))
     with stream.lock:
         if stream.closed:
             return True
         if stream.ring.pending:
             return False
-        stream.closed = stream.blocked = True
+        dropped.append(rest)
+        stream.closed = True  # no call before it: an interrupt comes before both or behind both
+        stream.blocked = True
+    try:
+        rest()
+    finally:
+        if rest.done and rest in dropped:
+            dropped.remove(rest)
+    return True
+
+
+def _ending(stream: StreamPort) -> Iterator[Callable[[], object]]:
+    """Return the steps in which a closed stream gives back what it has."""
+    device, queues, ids = stream.device, stream.queues, stream.device.ids
+    yield Again(partial(_part, stream))
+    yield partial(_count, stream)
+    yield Again(stream.ring.forget)
+    yield Again(stream.resources.close)
+    if stream.flags & stream.flags.HOST_ONLY:
+        yield partial(device.host_stream_ids.discard, stream.stream_id)
+        return
+    yield Again(partial(_free_word, stream))
+    if queues.logic_cq_id != NO_ID:
+        yield ids.unbinding(stream.stream_id)
+    if stream.group is None and queues.logic_cq_id != NO_ID:
+        yield device.queues.freeing_logic_cq(queues.logic_cq_id)
+    if stream.has_queue:
+        yield device.queues.freeing(queues.sq_id, queues.cq_id)
+    yield ids.freeing(id_kinds.STREAM, stream.stream_id, partial(_free_id, stream))
+
+
+def _part(stream: StreamPort) -> None:
+    """Let everybody know that the stream is closed."""
+    stream.blocked = True
     with stream.reports.lock:
         pass  # whoever was taking completion entries is through; the next one sees that the stream is closed
-    device, queues = stream.device, stream.queues
     stream.context.streams.remove(stream)
-    device.runtime.handles.remove(stream.handle)
+    stream.device.runtime.handles.remove(stream.handle)
     stream.reports.give_up(stream.ring.reclaimed)
     stream.reports.expected.clear()  # of tasks that only models execute
     stream.drop_prepared()  # kernels that only these hold end now, not with the collector
+
+
+def _count(stream: StreamPort) -> None:
+    """Take what the stream has counted over to the device."""
+    tally = stream.device.tally
     if not stream.keeps_tasks:
-        device.tally.closed.update(stream.counts.look())
-    device.tally.synchronizes += stream.synchronizes
-    stream.ring.forget()
-    steps: list[Callable[[], object]] = [stream.resources.close]
-    if stream.flags & stream.flags.HOST_ONLY:
-        steps.append(partial(device.host_stream_ids.discard, stream.stream_id))
-    else:
-        steps.append(partial(_free_word, stream))
-        if queues.logic_cq_id != NO_ID:
-            steps.append(partial(device.ids.unbind_logic_cq, stream.stream_id))
-        if stream.group is None and queues.logic_cq_id != NO_ID:
-            steps.append(partial(device.queues.free_logic_cq, queues.logic_cq_id))
-        if stream.has_queue:
-            steps.append(partial(device.queues.free, queues.sq_id, queues.cq_id))
-        steps.append(partial(_free_id, stream))
-    device.ids.resource_table.surely(steps)
-    return True
+        tally.closed.update(stream.counts.look())
+    tally.synchronizes += stream.synchronizes
 
 
 def _free_word(stream: StreamPort) -> None:

@@ -137,23 +137,23 @@ def _start_anew(stream: StreamPort) -> None:
             stream.wanted_queues = stream.wanted_queues or stream.queues
             stream.failure.take()
             stream.aborts += 1
-            _free_queues(stream)
+            _free_queues(stream, stream.wanted_queues)
             _open_queues(stream, stream.wanted_queues)
     finally:
         run_callbacks(stream.ring.pending_callbacks)
 
 
-def _free_queues(stream: StreamPort) -> None:
-    """Give the queues of a stream back, but not their numbers; what is refused, the table of resources asks for again.
+def _free_queues(stream: StreamPort, pair: QueuePair) -> None:
+    """Give the queues of a stream back, those that are held, but not their numbers.
+
+    What is refused, the table of resources asks for again.
     """
-    device, pair = stream.device, stream.queues
-    if not stream.has_queue:
-        return
+    device = stream.device
     stream.queues = replace(pair, sq_id=NO_ID, cq_id=NO_ID, logic_cq_id=NO_ID)
-    steps: list[Callable[[], None]] = [partial(device.ids.unbind_logic_cq, stream.stream_id)]
+    steps = [device.ids.unbinding(stream.stream_id)]
     if stream.group is None:
-        steps.append(partial(device.queues.free_logic_cq, pair.logic_cq_id, reserve=True))
-    each([*steps, partial(device.queues.free, pair.sq_id, pair.cq_id, reserve=True)])
+        steps.append(device.queues.freeing_logic_cq(pair.logic_cq_id, reserve=True))
+    each([*steps, device.queues.freeing(pair.sq_id, pair.cq_id, reserve=True)])
 
 
 def _open_queues(stream: StreamPort, wanted: QueuePair) -> None:

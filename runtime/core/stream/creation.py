@@ -244,7 +244,7 @@ def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | N
         posted = device.chip.traits.posts_exhausted_ids if posted is None else posted
         resource_report.explain(device, id_kinds.STREAM, fault, "create_stream", posted=posted)
         raise
-    undo.callback(device.ids.free, id_kinds.STREAM, stream_id)
+    undo.callback(device.ids.freeing(id_kinds.STREAM, stream_id))
     return stream_id
 
 

@@ -53,14 +53,14 @@ def open_queues(
     except errors.ResourceExhausted as fault:
         resource_report.explain(device, id_kinds.SQ, fault, "create_stream")
         raise
-    undo.callback(queues.free, sq_id, cq_id, reserve=keep is not None)
+    undo.callback(queues.freeing(sq_id, cq_id, reserve=keep is not None))
     ring_base = queues.ring_base(sq_id) if traits.maps_rings and not flags & c.TSDRV_FLAG_NO_SQ_MEM else 0
     if group is None:
         logic_cq_id = open_logic_cq(device, stream_id, undo, keep)
     else:
         logic_cq_id = group.logic_cq_id
         device.ids.bind_logic_cq(stream_id, logic_cq_id)
-        undo.callback(device.ids.unbind_logic_cq, stream_id)
+        undo.callback(device.ids.unbinding(stream_id))
     register_base = 0
     if traits.registers_at_creation:
         register_base = queues.register_base(sq_id)
@@ -76,19 +76,21 @@ def open_logic_cq(device: DevicePort, stream_id: int, undo: ExitStack, keep: Que
         keep: the queues whose ids the new one must have.
     """
     logic_cq_id = device.queues.create_logic_cq(stream_id, threading.get_ident(), keep=keep)
-    undo.callback(device.queues.free_logic_cq, logic_cq_id, reserve=keep is not None)
+    undo.callback(device.queues.freeing_logic_cq(logic_cq_id, reserve=keep is not None))
     device.ids.bind_logic_cq(stream_id, logic_cq_id)
-    undo.callback(device.ids.unbind_logic_cq, stream_id)
+    undo.callback(device.ids.unbinding(stream_id))
     return logic_cq_id
 
 
 def use(stream: StreamPort, pair: QueuePair) -> None:
     """Let a stream go on with other hardware queues: those that it is lent, or none."""
     queues = stream.device.queues
-    stream.queues, stream.senders = pair, Senders(queues, pair)
-    stream.read_head = queues.head_reader(pair.sq_id)
-    stream.reports.arrived = queues.report_asker(pair.sq_id)
+    senders, read_head = Senders(queues, pair), queues.head_reader(pair.sq_id)
+    arrived = queues.report_asker(pair.sq_id)
     stream.change_environment(sq_id=pair.sq_id, sq_register_base=pair.register_base)
+    # nothing from here on can be interrupted
+    stream.senders, stream.read_head, stream.reports.arrived = senders, read_head, arrived
+    stream.queues = pair
 
 
 def restart(stream: StreamPort, register_base: int) -> None:

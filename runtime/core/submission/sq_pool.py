@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -84,12 +83,12 @@ class SqMemoryPool:
         with self._lock:
             self._free.clear()
             pages, self._pages = self._pages, []
-        each(partial(self._device.memory.free, page) for page in reversed(pages))
+        each(map(self._device.memory.freeing, reversed(pages)))
 
 
 @dataclass(frozen=True, slots=True)
 class SpareQueue:
-    """A hardware SQ without memory, its CQ, and where its registers are."""
+    """A hardware SQ without memory, its CQ, and where its registers are; another object for each time it is lent."""
 
     sq_id: int
     cq_id: int
@@ -104,7 +103,8 @@ class SqPool:
     def __init__(self, device: DevicePort) -> None:
         self._device = device
         self._free: deque[SpareQueue] = deque()
-        self._lent: set[SpareQueue] = set()
+        self._lent: dict[int, SpareQueue] = {}
+        """By SQ id: what whoever has the queue now was given."""
         self._lock = threading.Lock()
 
     @property
@@ -117,17 +117,26 @@ class SqPool:
         """Queues that are free now."""
         return len(self._free)
 
-    def take(self, count: int) -> list[SpareQueue]:
-        """Lend queues; all of them or none.
+    def take(self, count: int, into: list[SpareQueue]) -> None:
+        """Lend queues; all of them, or none where there are too few.
+
+        Args:
+            into: gets them one by one: where an interrupt ends the call, those that are in it were lent.
 
         Raises:
             ResourceExhausted 207005: the driver has none left, or the pool holds MAX_QUEUES.
         """
         with self._lock:
             self._top_up(count)
-            taken = [self._free.popleft() for _ in range(count)]
-            self._lent.update(taken)
-            return taken
+            self._lend(count, into)
+
+    def _lend(self, count: int, into: list[SpareQueue]) -> None:
+        for _ in range(count):
+            queue = replace(self._free[0])
+            # nothing from here on can be interrupted
+            self._lent[queue.sq_id] = queue
+            del self._free[0]
+            into.append(queue)
 
     def reserve(self) -> None:
         """Hold a queue ready, if the driver has one."""
@@ -139,19 +148,25 @@ class SqPool:
                     return
 
     def give_back(self, queues: list[SpareQueue]) -> None:
-        """Take queues back that are bound to nothing."""
+        """Take queues back that are bound to nothing; those that were given back before are passed over."""
         with self._lock:
-            self._lent.difference_update(queues)
-            self._free.extend(queues)
+            self._put_back(queues)
+
+    def _put_back(self, queues: list[SpareQueue]) -> None:
+        for queue in queues:
+            if self._lent.get(queue.sq_id) is queue:
+                # nothing from here on can be interrupted
+                del self._lent[queue.sq_id]
+                self._free.append(queue)
 
     def find_registers(self) -> None:
         """Ask again where the registers of the free queues are: they were created again, and none is lent."""
         device = self._device
         with self._lock:
-            for queue in [self._free.popleft() for _ in range(len(self._free))]:
+            for index, queue in enumerate(self._free):
                 base = device.queues.register_base(queue.sq_id)
                 device.sq_registers.write(queue.sq_id, base)
-                self._free.append(replace(queue, register_base=base))
+                self._free[index] = replace(queue, register_base=base)
 
     def release_one(self) -> bool:
         """Give a free queue back to the driver; False when there is none."""
@@ -159,7 +174,7 @@ class SqPool:
             if not self._free:
                 return False
             queue = self._free.popleft()
-            self._device.queues.free(queue.sq_id, queue.cq_id)
+            each([self._device.queues.freeing(queue.sq_id, queue.cq_id)])
             return True
 
     def trim(self) -> None:
@@ -172,7 +187,7 @@ class SqPool:
         with self._lock:
             queues = list(self._free)
             self._free.clear()
-        each(partial(self._device.queues.free, queue.sq_id, queue.cq_id) for queue in queues)
+        each(self._device.queues.freeing(queue.sq_id, queue.cq_id) for queue in queues)
 
     def _top_up(self, count: int) -> None:
         missing = count - len(self._free)

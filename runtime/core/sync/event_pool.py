@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -155,7 +154,7 @@ class EventIds:
         with self._lock:
             numbers, self._free = self._free, []
             self._taken -= len(numbers)
-        each(partial(self._device.ids.free, self.kind, number) for number in numbers)
+        each(self._device.ids.freeing(self.kind, number) for number in numbers)
         return len(numbers)
 
 
@@ -229,4 +228,4 @@ class EventBytes:
     def close(self) -> None:
         """Free the buffers."""
         buffers, self._buffers = self._buffers, []
-        each(partial(self._memory.free, address) for address in reversed(buffers))
+        each(map(self._memory.freeing, reversed(buffers)))

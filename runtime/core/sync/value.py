@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.blocks import FLAG_BYTES, blocks
@@ -75,7 +74,7 @@ class WaitSlots:
     def close(self) -> None:
         """Free the memory."""
         slabs, self._slabs = self._slabs, []
-        each(partial(self._memory.free, address) for address in reversed(slabs))
+        each(map(self._memory.freeing, reversed(slabs)))
 
 
 def submit_write(stream: StreamPort, address: int, value: int, **options: Any) -> None:

@@ -33,8 +33,10 @@ class WindowDriver(HalCalls):
 
     def close(self, address: int) -> None:
         """Undo `open`."""
-        rc = self.hal.halHostUnregister(address, self.device_id)
-        self.returned(self.resource_table, partial(self.close, address), rc, "halHostUnregister", f"{address:#x}")
+        self.give_back(
+            self.resource_table, partial(self.hal.halHostUnregister, address, self.device_id),
+            partial(self.close, address), "halHostUnregister", f"{address:#x}",
+        )
 
     @property
     def copies_over_ub(self) -> bool:
@@ -54,9 +56,10 @@ class WindowDriver(HalCalls):
 
     def release(self, segment: Any) -> None:
         """Give a segment back."""
-        rc = self.hal.halPutTsegInfo(self.device_id, ctypes.byref(segment))
-        where = f"segment at {ctypes.addressof(segment):#x}"
-        self.returned(self.resource_table, partial(self.release, segment), rc, "halPutTsegInfo", where)
+        self.give_back(
+            self.resource_table, partial(self.hal.halPutTsegInfo, self.device_id, ctypes.byref(segment)),
+            partial(self.release, segment), "halPutTsegInfo", f"segment at {ctypes.addressof(segment):#x}",
+        )
 
     def ub_copy(self, src: int, dst: int, source: Any, target: Any) -> Any:
         """Describe a copy from host to device memory (struct halSqTaskArgsInfo); queue and size are the launch's.

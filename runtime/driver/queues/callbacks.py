@@ -63,9 +63,10 @@ class CallbackDriver(HalCalls):
         """Free a pair; who waits for it is woken."""
         info: Any = s.halSqCqFreeInfo()
         info.type, info.tsId, info.sqId, info.cqId = c.DRV_CALLBACK_TYPE, self.ts_id, sq_id, cq_id
-        rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
-        again = partial(self.free, sq_id, cq_id)
-        self.returned(self.resource_table, again, rc, "halSqCqFree", f"callback cq {cq_id}")
+        self.give_back(
+            self.resource_table, partial(self.hal.halSqCqFree, self.device_id, ctypes.byref(info)),
+            partial(self.free, sq_id, cq_id), "halSqCqFree", f"callback cq {cq_id}",
+        )
 
     def receive(self, cq_id: int, timeout_ms: int) -> CallbackReport | None:
         """Return the next request; None when none comes in time, or the queue is freed meanwhile."""

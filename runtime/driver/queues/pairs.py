@@ -15,6 +15,7 @@ from runtime import errors
 from runtime.driver.calls import HalCalls
 from runtime.driver.queues.send import SQE_BYTES, MappedRing, Sender
 from runtime.driver.resource_table import QueueRecipe, ResourceTable
+from runtime.errors.closing import Once
 
 LOGIC_CQE_BYTES = 32
 LOGIC_CQ_DEPTH = 4096
@@ -123,16 +124,17 @@ class QueueDriver(HalCalls):
         if extended:
             info.ext_info, info.ext_info_len = ctypes.addressof(extension), _EXT_INFO.size
         out = s.halSqCqOutputInfo()
-        rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
-        del extension
-        if rc:
-            fault = self.fault(rc, "halSqCqAllocate", f"queue of stream id {options.stream_id}")
-            if isinstance(fault, errors.ResourceExhausted):
-                fault.hint = "too many streams hold a queue on this device: close streams that are no longer used"
-            raise fault
-        pair = int(out.sqId), int(out.cqId)
-        self.resource_table.queues[pair[0]] = QueueRecipe(pair[1], options, depth, cqe_bytes, cq_depth, extended, flags)
-        return pair
+        with self.resource_table.changing:
+            rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
+            if not rc:
+                pair = int(out.sqId), int(out.cqId)
+                recipe = QueueRecipe(pair[1], options, depth, cqe_bytes, cq_depth, extended, flags)
+                self.resource_table.queues[pair[0]] = recipe
+                return pair
+        fault = self.fault(rc, "halSqCqAllocate", f"queue of stream id {options.stream_id}")
+        if isinstance(fault, errors.ResourceExhausted):
+            fault.hint = "too many streams hold a queue on this device: close streams that are no longer used"
+        raise fault
 
     def create_logic_cq(self, stream_id: int, thread_id: int, *, keep: QueuePair | None = None) -> int:
         """Allocate the software CQ that collects a stream's completions and return its id; `keep` as in `create`."""
@@ -141,9 +143,10 @@ class QueueDriver(HalCalls):
             info.flag, info.cqId = c.TSDRV_FLAG_SPECIFIED_CQ_ID, keep.logic_cq_id
         info.info[0], info.info[1] = stream_id, thread_id & 0xFFFFFFFF
         out = s.halSqCqOutputInfo()
-        rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
-        self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
-        self.resource_table.logic_queues[int(out.cqId)] = stream_id, thread_id
+        with self.resource_table.changing:
+            rc = self.hal.halSqCqAllocate(self.device_id, ctypes.byref(info), ctypes.byref(out))
+            self.check(rc, "halSqCqAllocate", f"logic CQ of stream id {stream_id}")
+            self.resource_table.logic_queues[int(out.cqId)] = stream_id, thread_id
         return int(out.cqId)
 
     def create_again(self) -> None:
@@ -163,22 +166,34 @@ class QueueDriver(HalCalls):
             reserve: keep the ids for `create(keep=...)`.
         """
         flags = c.TSDRV_FLAG_RSV_SQ_ID | c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0
-        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, flags, partial(self.free, sq_id, cq_id, reserve=reserve))
-        self.resource_table.queues.pop(sq_id, None)
+        again, forget = partial(self.free, sq_id, cq_id, reserve=reserve), self.resource_table.queues.pop
+        self._free(c.DRV_NORMAL_TYPE, sq_id, cq_id, flags, again, partial(forget, sq_id, None))
+
+    def freeing(self, sq_id: int, cq_id: int, *, reserve: bool = False) -> Once:
+        """Return what frees a pair that is held, once; `reserve` as in `free`."""
+        return Once(self.resource_table.queues, sq_id, partial(self.free, sq_id, cq_id, reserve=reserve))
 
     def free_logic_cq(self, cq_id: int, *, reserve: bool = False) -> None:
         """Free a logic CQ; `reserve` as in `free`."""
         flags = c.TSDRV_FLAG_RSV_CQ_ID if reserve else 0
-        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, flags, partial(self.free_logic_cq, cq_id, reserve=reserve))
-        self.resource_table.logic_queues.pop(cq_id, None)
+        again, forget = partial(self.free_logic_cq, cq_id, reserve=reserve), self.resource_table.logic_queues.pop
+        self._free(c.DRV_LOGIC_TYPE, 0, cq_id, flags, again, partial(forget, cq_id, None))
 
-    def _free(self, kind: int, sq_id: int, cq_id: int, flags: int, again: Callable[[], object]) -> None:
+    def freeing_logic_cq(self, cq_id: int, *, reserve: bool = False) -> Once:
+        """Return what frees a logic CQ that is held, once; `reserve` as in `free`."""
+        return Once(self.resource_table.logic_queues, cq_id, partial(self.free_logic_cq, cq_id, reserve=reserve))
+
+    def _free(
+        self, kind: int, sq_id: int, cq_id: int, flags: int, again: Callable[[], object], forget: Callable[[], object]
+    ) -> None:
         info = s.halSqCqFreeInfo()
         info.flag = flags
         info.type, info.tsId, info.sqId, info.cqId = kind, self.ts_id, sq_id, cq_id
-        rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
         what = "logic " * (kind == c.DRV_LOGIC_TYPE)
-        self.returned(self.resource_table, again, rc, "halSqCqFree", f"{what}sq {sq_id}, cq {cq_id}")
+        self.give_back(
+            self.resource_table, partial(self.hal.halSqCqFree, self.device_id, ctypes.byref(info)), again,
+            "halSqCqFree", f"{what}sq {sq_id}, cq {cq_id}", forget,
+        )
 
     def _alloc_input(self, kind: int, sqe_bytes: int, cqe_bytes: int, depth: int, cq_depth: int) -> Any:
         info = s.halSqCqInputInfo()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from npuhal.records import dataclass, replace
@@ -73,21 +73,23 @@ class DeviceRings:
             OutOfMemory 207001: no space for the entries.
         """
         members = list(streams)
-        spare = iter(_lend(self._device, context, sum(stream.queues.sq_id == NO_ID for stream in members)))
+        spare: list[SpareQueue] = []
         try:
+            _lend(self._device, context, sum(stream.queues.sq_id == NO_ID for stream in members), spare)
             self._take_queues(members, spare)
             self._switch_on(members)
         except BaseException:
-            self._give_back(spare)
+            self._device.sq_pool.give_back(spare)
             self.unbind()
             raise
 
-    def _take_queues(self, members: Sequence[Stream], spare: Iterator[SpareQueue]) -> None:
+    def _take_queues(self, members: Sequence[Stream], spare: list[SpareQueue]) -> None:
         """Give queues to streams without one; the loop is in no `try`, see `npuhal.changed` on interrupts."""
         for stream in members:
             ring = self._ring_of(stream)
             if stream.queues.sq_id == NO_ID:
-                ring.lent = next(spare)
+                ring.lent = spare[0]  # no call, and none behind it: one of the two has the queue
+                del spare[0]
                 self._use(stream, ring.lent, ring.depth)
 
     def _ring_of(self, stream: Stream) -> _Ring:
@@ -184,25 +186,20 @@ class DeviceRings:
             self._device.queues.switch([
                 (stream.queues.sq_id, NO_ID, ring.depth, ring.memory.address) for stream, ring in bound
             ])
-        self.bound = False
-        for stream, ring in bound:
-            if ring.lent is not None:
-                queues.use(stream, replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
-        self._give_back(ring.lent for _, ring in bound if ring.lent is not None)
-        for _, ring in bound:
-            ring.lent = None
+        self._part()
 
     def lose(self) -> None:
         """Note that all queues are unbound, because they were created again: the driver knows no binding."""
+        self._part()
+
+    def _part(self) -> None:
+        """Give lent queues back; what an interrupt breaks off is done by another call."""
         self.bound = False
         for stream, ring in self._rings.items():
             if ring.lent is not None:
                 queues.use(stream, replace(stream.queues, sq_id=NO_ID, cq_id=NO_ID, register_base=0))
-                self._give_back([ring.lent])
+                self._device.sq_pool.give_back([ring.lent])
                 ring.lent = None
-
-    def _give_back(self, queues: Iterable[SpareQueue]) -> None:
-        self._device.sq_pool.give_back(list(queues))
 
     def forget(self, stream: Stream) -> None:
         """Give the memory of a stream back, which has no queue or one of its own."""
@@ -217,13 +214,14 @@ class DeviceRings:
             self.forget(stream)
 
 
-def _lend(device: Device, context: Context, count: int) -> list[SpareQueue]:
+def _lend(device: Device, context: Context, count: int, into: list[SpareQueue]) -> None:
     """Take queues of the pool; idle graphs of the context give theirs up, busy ones are waited for."""
     pool = device.sq_pool
     for number in range(_LEND_TRIES):
         context.failure.check(context.default_stream)
         try:
-            return pool.take(count)
+            pool.take(count, into)
+            return
         except errors.ResourceExhausted:
             if number == 0:
                 recycling.close_dropped(device)
@@ -231,4 +229,4 @@ def _lend(device: Device, context: Context, count: int) -> list[SpareQueue]:
                 if count > pool.size:
                     raise
                 time.sleep(_LEND_TRY_S)
-    return pool.take(count)
+    pool.take(count, into)

@@ -6,7 +6,6 @@ Nothing runs before the first execution, so that a launch that is captured write
 from __future__ import annotations
 
 import threading
-from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.memory_rules import internal_flags
@@ -87,4 +86,4 @@ class StagedArguments:
         self._spent.clear()
         spans, self._spans = self._spans, []
         self._view, self._used = memoryview(b""), 0
-        each(partial(self._device.memory.free, address) for address, _ in reversed(spans))
+        each(self._device.memory.freeing(address) for address, _ in reversed(spans))

@@ -92,6 +92,8 @@ class SchedulerTraits:
     events: EventKind
     count_notifies: bool
     """There are notifies that count."""
+    maps_shared_notifies: bool
+    """The driver maps the register of another one's notify; elsewhere entries compute where it is."""
     clears_by_command: bool
     """A notify is cleared by a command to the scheduler, not by a record that clears."""
     resets_in_captures: bool

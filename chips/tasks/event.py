@@ -69,7 +69,8 @@ class NotifyRecord(Task):
 class NotifyRecordIpc(Task):
     """Record a notify of another device by writing its register: ``phy_id`` is that device, ``pcie`` the way there.
 
-    ``chip_id`` and ``die_id`` are its physical device; None means the stream's own device.
+    ``chip_id`` and ``die_id`` are its physical device; None means the stream's own device. ``addr`` is where the driver
+    has mapped the register, on chips whose entries do not compute that.
     """
 
     type: ClassVar[TaskType] = TaskType.NOTIFY_RECORD
@@ -79,6 +80,7 @@ class NotifyRecordIpc(Task):
     die_id: int | None = None
     pcie: bool = False
     pod: bool = False
+    addr: int = 0
 
 
 @described

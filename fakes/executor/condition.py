@@ -13,6 +13,7 @@ from chips.traits import EventKind
 from fakes.checkers.access import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
+from fakes.machine.windows import QUEUE_PAGE
 from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from fakes.machine.card import Device
     from fakes.machine.queues import SubmissionQueue
 
-REGISTER_PAGE = 0x1000
-"""Bytes of one queue's register page."""
 _PROGRAM_OFFSET = 16
 _EVENT_TABLES, _EVENTS_PER_TABLE = 16, 4096
 _EVENT_TABLE_STRIDE, _EVENT_BYTES = 0x10000, 4
@@ -111,7 +110,7 @@ class Registers:
         return None
 
     def _queue(self, address: int) -> tuple[SubmissionQueue, int] | None:
-        number, offset = divmod(address - self._device.identity.rtsq_base, REGISTER_PAGE)
+        number, offset = divmod(address - self._device.identity.rtsq_base, QUEUE_PAGE)
         sq = self._device.queues.get(number)
         return None if sq is None else (sq, offset)
 

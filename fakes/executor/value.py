@@ -9,24 +9,29 @@ from typing import TYPE_CHECKING
 from chips import descriptor
 from chips.addresses import IPC_BY_ADDRESS, notify_at
 from fakes.checkers.access import READ, RELEASE
-from fakes.errors import NotModelled
+from fakes.errors import NotModelled, TaskFault
 from fakes.executor.accepted import accepted
 from fakes.executor.condition import program
 from fakes.executor.event import record_elsewhere
+from fakes.faults import Effect
+from fakes.machine.windows import notify_behind
 
 if TYPE_CHECKING:
     from chips.layout import Layout
     from fakes.executor.task import Task
 
-_NOTIFY_BY_ID = 4
-"""Sub type of a value write of STARS v2 that records a notify."""
+_NOTIFY_WINDOW = 4
+"""Sub type of a value write of STARS v2 that goes to the register of a notify, where the driver has mapped it."""
 
 
 def write_value(task: Task) -> int:
     """Value write to memory, or on STARS v2 a notify record that names the notify."""
     fields = task.fields
-    if fields["sub_type"] == _NOTIFY_BY_ID and "notify_id" in fields:
-        return record_elsewhere(task, task.device, fields["notify_id"])
+    if fields["sub_type"] == _NOTIFY_WINDOW and "notify_id" in fields:
+        found = notify_behind(task.machine.devices, fields["addr"])
+        if found is None:
+            raise TaskFault(f"no register of a notify lies at {fields['addr']:#x}", Effect.SQE_ERROR.value)
+        return record_elsewhere(task, *found)
     if fields["sub_type"] == IPC_BY_ADDRESS:
         return record_elsewhere(task, task.device, notify_at(fields["addr"]))
     if fields["sub_type"]:

@@ -31,6 +31,10 @@ _SUPER_POD = "there is one host: no super-pod, and one route between any two car
 _BINDING = "processes on the device are bound by their starter (TSD), not by a host process"
 _NOT_IN_DRIVER = "the driver's source does not define it"
 _BUILD = "in special builds of the driver only"
+_VIRTUAL = "cards are not divided into virtual ones"
+_L2_BUFFERS = "L2 buffers and programs of the first Ascend chips"
+_NAMED_NOTIFIES = "names of notifies before halShrId*"
+_OWN_LOG = "the fake logs by Python's logging"
 
 _ABSENT: Mapping[str, Absence] = {
     **dict.fromkeys(
@@ -55,9 +59,12 @@ _ABSENT: Mapping[str, Absence] = {
          "halTsCmdlistMemMap", "halTsCmdlistMemUnMap"), Absence(_NOT_IN_DRIVER, exported=False),
     ),
     **dict.fromkeys(
-        ("halRepairFault", "halResMap", "halResUnmap", "halSetMemSharing", "halDrvEventThreadInit",
-         "halDrvEventThreadUninit"), Absence(_BUILD),
+        ("halRepairFault", "halResMap", "halResUnmap", "halDrvEventThreadInit", "halDrvEventThreadUninit"),
+        Absence(_BUILD),
     ),
+    **dict.fromkeys(("halGetDeviceVfMax", "halGetVdevIDs"), Absence(_VIRTUAL, exported=False)),
+    "halGetDeviceCountFromChip": Absence("asked by services on the device", exported=False),
+    "halShrIdGetAttribute": Absence("asked by services on the device", exported=False),
     "halGetMemModuleName": Absence("components are named by halGetMemUsageInfo", exported=False),
     "halMemRegUbSegment": Absence("memory segments of the UB driver; copies name their memory by address"),
     "halMemUnRegUbSegment": Absence("memory segments of the UB driver; copies name their memory by address"),
@@ -65,6 +72,28 @@ _ABSENT: Mapping[str, Absence] = {
     "halSetDeviceInfoByBuff": Absence("no fact of a card can be set from a host"),
     "halMemGetAddressReserveRange": Absence("no addresses are set aside for the data cache of the cores"),
 }  # fmt: skip
+_UNDECLARED: Mapping[str, Absence] = {
+    **dict.fromkeys(("drvHdcGetTrustedBasePathV2", "drvHdcSendFileV2"), Absence(_CHAPTERS["hdc"], exported=False)),
+    **dict.fromkeys(
+        ("drvCreateIpcNotify", "drvDestroyIpcNotify", "drvSetIpcNotifyPid", "drvNotifyIdAddrOffset"),
+        Absence(_NAMED_NOTIFIES, exported=False),
+    ),
+    **dict.fromkeys(
+        ("drvLoadProgram", "drvMbindHbm", "drvMemAllocL2buffAddr", "drvMemReleaseL2buffAddr"),
+        Absence(_L2_BUFFERS, exported=False),
+    ),
+    "drvCustomCall": Absence("commands for services on the device", exported=False),
+    "halBindCgroup": Absence("control groups of processes on the device", exported=False),
+    **dict.fromkeys(
+        ("drv_log_report_err_msg_handle_register", "drv_log_report_err_msg_handle_unregister"),
+        Absence(_OWN_LOG, exported=False),
+    ),
+    **dict.fromkeys(
+        ("halCdqAllocBatch", "halCdqCreate", "halCdqDestroy", "halMemMapNoAccess", "halUpdateAddress",
+         "drvSetPidIpcNotify"), Absence(_NOT_IN_DRIVER, exported=False),
+    ),
+}  # fmt: skip
+"""Functions that no header of the driver declares, and libraries of CANN look for all the same."""
 _FIRST_TREE = (
     "halMemManagedAdvise", "halMemManagedPrefetch", "halMemManagedPrefetchBatch", "halMemManagedRangeGetAttributes",
 )  # fmt: skip
@@ -79,7 +108,12 @@ _LATER_ONLY = (
 
 
 def absence(name: str, driver_tree: int) -> Absence | None:
-    """Return why a function is absent in a tree of the driver (`SchedulerTraits.driver_tree`); None when it is not."""
+    """Return why a function is absent in a tree of the driver (`SchedulerTraits.driver_tree`); None when it is not.
+
+    Raises KeyError for a name that neither the driver's headers nor the libraries above know.
+    """
+    if name in _UNDECLARED:
+        return _UNDECLARED[name]
     if name in _FIRST_TREE and driver_tree != 1:
         return Absence("managed memory exists on STARS v1 only")
     if name in (_LATER_ONLY if driver_tree == 1 else _FIRST_ONLY):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.checkers.names import at, call_site
 from fakes.hal.exports import NAME_BYTES, NamedChapter, is_name, text_at
 from fakes.machine.blocks import HUGE, Allocation, Kind
+from fakes.machine.memory import HOST_PAGE
 from fakes.shared import Export
 from npuhal import constants as c
 
@@ -22,6 +23,8 @@ class IpcCalls(NamedChapter):
         self._views: dict[int, Allocation] = {}
         self._sites: dict[str, Any] = {}
         """Where names were made, while somebody watches."""
+        self._with_scheduler: set[tuple[int, ...]] = set()
+        """Host memory that the task scheduler of a card may write to: card, address, bytes, protection."""
         machine.in_use.append(self._in_use)
         machine.on_close.append(self._forget)
 
@@ -37,6 +40,7 @@ class IpcCalls(NamedChapter):
         for address in [address for address, block in self._views.items() if block.device == devid]:
             self.halShmemCloseHandle(address)
         self.machine.names.forget_card(devid)
+        self._with_scheduler = {shared for shared in self._with_scheduler if shared[0] != devid}
 
     def halShmemCreateHandle(self, address: int, size: int, name: int, length: int) -> int:
         """Name a block of device memory; `name` has space for at least 65 bytes."""
@@ -119,9 +123,38 @@ class IpcCalls(NamedChapter):
         self.machine.imports.close(block)
         return 0
 
+    def halSetMemSharing(self, para: Any) -> int:
+        """Let the task scheduler of a card write to a page of pinned host memory, or no longer (`enable_flag` 1).
+
+        Host runtimes ask for it where operators are timed in steps below 100 ms. The scheduler of the fake tells of
+        failures in the error ring alone, which is complete.
+        """
+        if para is None or not para.ptr or not para.size:
+            return c.DRV_ERROR_INVALID_VALUE
+        if para.accessor != c.TS_ACCESSOR or para.side != c.MEM_HOST_SIDE:
+            return c.DRV_ERROR_NOT_SUPPORT
+        if para.enable_flag not in (0, 1):
+            return c.DRV_ERROR_INVALID_VALUE
+        if self.device(para.id) is None or para.size > HOST_PAGE or para.ptr % HOST_PAGE:
+            return c.DRV_ERROR_IOCRL_FAIL
+        shared = (para.id, para.ptr, para.size, para.pg_prot)
+        if para.enable_flag:
+            if shared not in self._with_scheduler:
+                return c.DRV_ERROR_IOCRL_FAIL
+            self._with_scheduler.remove(shared)
+            return 0
+        block = self.machine.memory.find(para.ptr)
+        if block is None or block.kind is not Kind.HOST or para.ptr + para.size > block.base + block.span:
+            return c.DRV_ERROR_IOCRL_FAIL
+        if shared in self._with_scheduler:
+            return c.DRV_ERROR_IOCRL_FAIL
+        self._with_scheduler.add(shared)
+        return 0
+
     def halShmemInfoGet(self, name: int, info: Any) -> int:
         """Return the physical id of the card that has the memory."""
         return self.owner(self.find(name, memory=True), info)
+
 
 def _reserved_bytes(block: Allocation) -> int:
     """Return how many addresses the view of a block takes."""

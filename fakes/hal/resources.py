@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
+from fakes.machine.windows import NOTIFY_KINDS, window
 from npuhal import constants as c
+from npuhal import structs as s
+
+if TYPE_CHECKING:
+    from fakes.machine.card import Device
 
 _KINDS = {
     c.DRV_STREAM_ID: "stream", c.DRV_EVENT_ID: "event", c.DRV_MODEL_ID: "model", c.DRV_NOTIFY_ID: "notify",
@@ -28,7 +33,6 @@ _SPECIFIED = 2
 _ALL = 0xFFFFFFFF
 _MANY_IDS_SINCE = 0x072418
 _FEW_IDS = 2048
-_RTSQ_PAGE = 0x1000
 _NOTIFY_WINDOW = 0x20_0000
 
 
@@ -182,29 +186,42 @@ class ResourceCalls(Chapter):
             return c.DRV_ERROR_PARA_ERROR
         if any(info.rsv):
             return c.DRV_ERROR_NOT_SUPPORT
-        base = device.identity.rtsq_base
-        if info.res_type == c.RES_ADDR_TYPE_STARS_RTSQ:
-            va.value, length.value = base + info.res_id * _RTSQ_PAGE, _RTSQ_PAGE
-            return 0
-        if info.res_type in (c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD, c.RES_ADDR_TYPE_STARS_CNT_NOTIFY_RECORD):
-            va.value = base + 0x1_0000_0000 + info.res_type * 0x1000_0000 + info.res_id * 8
-            length.value = 8
-            return 0
-        return c.DRV_ERROR_NOT_SUPPORT
+        return self._window(device, info, va, length)
+
+    @staticmethod
+    def _window(card: Device, info: Any, va: Any, length: Any) -> int:
+        found = window(card, info.res_type, info.res_id)
+        if found is None:
+            return c.DRV_ERROR_NOT_SUPPORT
+        va.value, length.value = found
+        return 0
 
     def halResAddrUnmap(self, devid: int, info: Any) -> int:
         """Undo halResAddrMap."""
         return c.DRV_ERROR_PARA_ERROR if self.device(devid) is None or info is None else 0
 
     def halResAddrMapV2(self, devid: int, in_: Any, out: Any) -> int:
-        """Like halResAddrMap, with space for more in its structs."""
+        """Like halResAddrMap; `priv` may name another card, by its physical id, whose notify it is."""
         if in_ is None or out is None:
             return c.DRV_ERROR_PARA_ERROR
+        card = self.device(devid)
+        if card is None:
+            return c.DRV_ERROR_PARA_ERROR
+        if any(in_.rsv) or any(out.rsv):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if in_.priv and in_.res_type in NOTIFY_KINDS:
+            if in_.priv_len < ctypes.sizeof(s.trs_res_map_priv):
+                return c.DRV_ERROR_INVALID_VALUE
+            private = s.trs_res_map_priv.from_address(in_.priv)
+            if private.flag & c.TSDRV_RES_REMOTE_ID:
+                card = self.physical_card(private.remote_devid)
+                if card is None:
+                    return c.DRV_ERROR_INVALID_VALUE
         address, length = ctypes.c_uint64(), ctypes.c_uint32()
-        rc = self.halResAddrMap(devid, in_, address, length)
-        if rc == 0:
+        code = self._window(card, in_, address, length)
+        if code == 0:
             out.va, out.len = address.value, length.value
-        return rc
+        return code
 
     def halResAddrUnmapV2(self, devid: int, in_: Any) -> int:
         """Undo halResAddrMapV2."""

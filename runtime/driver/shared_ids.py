@@ -79,6 +79,26 @@ class SharedIdDriver(HalCalls):
         self.check(rc, "drvDeviceGetIndexByPhyId", f"the owner of {name!r} is physical card {info.devid}")
         return SharedId(index.value, int(info.shrid))
 
+    def register(self, own: int, owner: int, number: int) -> int:
+        """Return the address at which entries of this device reach the register of a notify.
+
+        Args:
+            own, owner: physical ids of this device and of the one that the notify belongs to.
+
+        Raises:
+            RuntimeFault: the driver does not map it.
+        """
+        remote = c.TSDRV_RES_REMOTE_ID if own != owner else 0
+        private: Any = s.trs_res_map_priv(flag=remote, local_devid=self.device_id, remote_devid=owner)
+        asked: Any = s.res_map_info_in(
+            target_proc_type=c.PROCESS_CP1, res_type=c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD, res_id=number,
+            priv_len=ctypes.sizeof(private), priv=ctypes.addressof(private),
+        )  # fmt: skip
+        out: Any = s.res_map_info_out()
+        rc = self.hal.halResAddrMapV2(self.device_id, ctypes.byref(asked), ctypes.byref(out))
+        self.check(rc, "halResAddrMapV2", f"notify {number} of physical card {owner}")
+        return int(out.va)
+
     def close(self, name: bytes) -> None:
         """Undo `open`."""
         self.give_back(

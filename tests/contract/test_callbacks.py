@@ -222,6 +222,22 @@ def test_exported_to_everyone(device: Device) -> None:
         assert opened.notify_id == notify.notify_id
 
 
+def test_a_notify_of_another_card_is_recorded_there(url: str) -> None:
+    machine = Runtime(url + "&devices=2")
+    try:
+        near, far = machine.device(0), machine.device(1)
+        with far.create_notify() as notify, near.open_notify(notify.export(everyone=True)) as opened:
+            for _ in range(2):
+                with near.create_stream() as records, far.create_stream() as waits:
+                    notify.wait(waits)
+                    assert not waits.query()
+                    opened.record(records)
+                    records.synchronize(1000)
+                    waits.synchronize(1000)
+    finally:
+        machine.close(force=True)
+
+
 @pytest.mark.hardware_safe
 def test_cleared_notify_holds_a_wait(device: Device) -> None:
     with device.create_stream() as stream, device.create_notify() as notify:

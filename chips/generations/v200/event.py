@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _COUNT_RECORD, _SINGLE_WAIT, _COUNT_WAIT = 2, 1, 3  # notify_sub_type; a single record is 0
 _EVENT_COUNT_RECORD = 6
 _BIT_WAIT = 4  # wait mode that compares bit by bit, which has a field of its own
-_IPC_BY_ID = 4  # write value sub type: the notify id, not an address, names the target
+_IPC_MAPPED = 4  # write value sub type: to the register of a notify where the driver has mapped it
 _SIZE_32_BIT = 2
 
 
@@ -34,15 +34,16 @@ def notify_reset(at: Generation, task: NotifyReset, env: EncodeEnv, ids: TaskIds
 
 
 def notify_record_ipc(at: Generation, task: NotifyRecordIpc, env: EncodeEnv, ids: TaskIds) -> bytes:
-    """Encode the record of a notify of another process or device: a value write that names it."""
+    """Encode the record of a notify of another process or device: a value write to its mapped register."""
     return at.encode(
         "write_value",
         env,
         ids,
         va=1,
         awsize=_SIZE_32_BIT,
+        addr=task.addr,
         notify_id=task.notify_id,
-        sub_type=_IPC_BY_ID,
+        sub_type=_IPC_MAPPED,
         **{"value[0]": 1},
     )
 

@@ -11,6 +11,7 @@ from fakes.hal.chapter import Chapter
 from fakes.hal.queues.hot import make_sender
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
 from fakes.machine.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
+from fakes.machine.windows import QUEUE_PAGE
 from fakes.schedule.scheduler import SEND, WAIT
 from npuhal import constants as c
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _DEPTH_LIMIT = 65535
 _LOGIC_DEPTH_LIMIT = 65536
 _TRANSIENT = 0xFFFF
-_REGISTER_PAGE = 0x1000
 _SPECIFIED_SQ, _SPECIFIED_CQ = c.TSDRV_FLAG_SPECIFIED_SQ_ID, c.TSDRV_FLAG_SPECIFIED_CQ_ID
 _NO_SEND = c.TSDRV_FLAG_ONLY_SQCQ_ID | c.TSDRV_FLAG_NO_SQ_MEM
 
@@ -100,7 +100,7 @@ class QueueCalls(Chapter):
         sq = SubmissionQueue(
             sq_id, cq_id, stream, in_.sqeDepth, ring, in_.cqeSize, in_.cqeDepth, device.index,
             in_place=old or device.identity.in_place, sendable=not in_.flag & _NO_SEND,
-            registers=device.identity.rtsq_base + sq_id * _REGISTER_PAGE, logic=device.bound.get(stream),
+            registers=device.identity.rtsq_base + sq_id * QUEUE_PAGE, logic=device.bound.get(stream),
         )  # fmt: skip
         device.queues[sq_id] = sq
         device.by_stream[stream] = sq
@@ -397,7 +397,7 @@ _QUERIES: dict[int, Callable[[Any, SubmissionQueue], tuple[int, ...] | None]] = 
     c.DRV_SQCQ_PROP_SQ_HEAD: lambda d, sq: _pointer(d, d.poll(sq)),
     c.DRV_SQCQ_PROP_SQ_TAIL: lambda d, sq: _pointer(d, sq.tail),
     c.DRV_SQCQ_PROP_SQ_CQE_STATUS: _read_and_clear,
-    c.DRV_SQCQ_PROP_SQ_REG_BASE: lambda d, sq: (*reversed(_split(sq.registers)), _REGISTER_PAGE),
+    c.DRV_SQCQ_PROP_SQ_REG_BASE: lambda d, sq: (*reversed(_split(sq.registers)), QUEUE_PAGE),
     c.DRV_SQCQ_PROP_SQ_BASE: lambda d, sq: _split(sq.ring.base) if sq.in_place else None,
     c.DRV_SQCQ_PROP_SQ_DEPTH: lambda d, sq: None if d.machine.driver.first else (sq.depth,),
     c.DRV_SQCQ_PROP_SQE_SIZE: lambda d, sq: None if d.machine.driver.first else (SQE_BYTES,),

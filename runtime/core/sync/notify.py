@@ -129,7 +129,7 @@ SelfSignal = TypeVar("SelfSignal", bound=_Signal)
 class Notify(_Signal):
     """A flag with a device id of its own; a wait clears it. Made by `device.create_notify()`."""
 
-    __slots__ = ("_export_name", "_import_name", "_owner", "device_only")
+    __slots__ = ("_export_name", "_import_name", "_owner", "_registers", "device_only")
 
     def __init__(self, device: Device, imported: bytes = b"", *, device_only: bool = False) -> None:
         """Take an id, or open the notify that another process has shared under a name.
@@ -142,6 +142,8 @@ class Notify(_Signal):
             RuntimeFault: no such name, or this process may not open it.
         """
         self._export_name, self._import_name = b"", imported
+        self._registers: dict[int, int] = {}
+        """Where the driver has mapped the register, by the device that reaches it (SchedulerTraits)."""
         self._owner, self.device_only = device.device_id, device_only
         device.driver.info.physical_id()
         if imported:
@@ -190,9 +192,21 @@ class Notify(_Signal):
         """
         owner = DeviceInfo(stream.device.hal, self._owner)
         chip_id, die_id = (owner.get_or("MODULE_TYPE_SYSTEM", name, 0) for name in _POSITION_OF_DEVICE)
+        physical = owner.physical_id()
         return NotifyRecordIpc(
-            notify_id=self.notify_id, phy_id=owner.physical_id(), chip_id=chip_id, die_id=die_id
+            notify_id=self.notify_id, phy_id=physical, chip_id=chip_id, die_id=die_id,
+            addr=self._register(stream.device, physical),
         )
+
+    def _register(self, device: Device, owner: int) -> int:
+        """Return where entries of a device reach the flag of a physical card; 0 where entries compute it."""
+        if not device.chip.traits.maps_shared_notifies:
+            return 0
+        address = self._registers.get(device.device_id)
+        if address is None:
+            own = device.driver.info.physical_id()
+            address = self._registers[device.device_id] = self._names(device).register(own, owner, self.notify_id)
+        return address
 
     def wait(self, stream: Stream, timeout_s: int | None = None) -> None:
         """Let the stream wait for the flag and clear it; `timeout_s` None or 0 waits for ever."""

@@ -12,6 +12,7 @@ from fakes.machine.blocks import PageKind
 from npuhal import constants as c
 from npuhal import structs as s
 from tests.unit.fakes.rig import Rig
+from tests.unit.fakes.test_real_programs import open_card
 from tests.unit.fakes.test_sharing import create, reserve
 
 MiB = 1 << 20
@@ -187,6 +188,40 @@ def test_windows_may_be_asked_for_in_the_newer_form(rig: Rig) -> None:
     assert (out.va, out.len) == (address.value, length.value)
     assert rig.hal.halResAddrUnmapV2(0, ctypes.byref(new)) == 0
     assert rig.hal.halGetMaxResMapType() > c.RES_ADDR_TYPE_STARS_RTSQ
+
+
+def mapped(rig: Rig, number: int, owner: int, **private: int) -> tuple[int, int]:
+    """Ask card 0 where the notify of a card is; returns code and address."""
+    told = s.trs_res_map_priv(flag=c.TSDRV_RES_REMOTE_ID, local_devid=0, remote_devid=owner)
+    asked = s.res_map_info_in(res_type=c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD, res_id=number, priv=ctypes.addressof(told),
+                              priv_len=private.get("priv_len", ctypes.sizeof(told)))  # fmt: skip
+    out = s.res_map_info_out()
+    return int(rig.hal.halResAddrMapV2(0, ctypes.byref(asked), ctypes.byref(out))), out.va
+
+
+@pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
+def test_a_value_write_reaches_the_notify_of_another_card_where_it_is_mapped(
+    open_rig: Callable[..., Rig], scheme: str
+) -> None:
+    rig = open_rig("Ascend950PR_9599", scheme, devices=2)
+    open_card(rig, 1)
+    stream, (own, other) = rig.stream(), rig.fake.devices
+    asked, out = s.halResourceIdInputInfo(type=c.DRV_NOTIFY_ID), s.halResourceIdOutputInfo()
+    assert rig.hal.halResourceIdAlloc(1, ctypes.byref(asked), ctypes.byref(out)) == 0
+    number = out.resourceId
+    code, address = mapped(rig, number, other.identity.physical)
+    assert code == 0
+    assert mapped(rig, number, own.identity.physical)[1] != address
+    assert mapped(rig, number, 77)[0] == c.DRV_ERROR_INVALID_VALUE
+    assert mapped(rig, number, other.identity.physical, priv_len=8)[0] == c.DRV_ERROR_INVALID_VALUE
+    write = {"va": 1, "awsize": 2, "sub_type": 4, "notify_id": number, "value[0]": 1}
+    assert stream.send(rig.sqe("write_value", stream, 1, addr=address, **write)) == 0
+    stream.drain()
+    assert other.signal(other.notifies, number).value == 1
+    assert stream.send(rig.sqe("write_value", stream, 2, addr=address + 4, **write)) == 0
+    rig.fake.run_until_idle()
+    assert stream.query(c.DRV_SQCQ_PROP_SQ_STATUS) == 0
+    assert "no register of a notify" in rig.fake.problems[-1]
 
 
 def test_a_process_on_a_working_card_is_healthy(rig: Rig) -> None:

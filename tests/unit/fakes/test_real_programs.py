@@ -424,6 +424,27 @@ def test_pinned_memory_can_be_registered_too(rig: Rig) -> None:
     assert (code, bool(seen)) == (0, True)
 
 
+def test_a_page_of_pinned_memory_can_be_shared_with_the_task_scheduler(rig: Rig) -> None:
+    page, page_2 = rig.alloc_host(4096), rig.alloc_host(8192)
+
+    def share(**changed: int | None) -> int:
+        asked = {"ptr": page, "size": 4096, "id": 0, "side": c.MEM_HOST_SIDE, "accessor": c.TS_ACCESSOR, **changed}
+        return int(rig.hal.halSetMemSharing(ctypes.byref(s.drvMemSharingPara(**asked))))
+
+    assert rig.hal.halSetMemSharing(None) == c.DRV_ERROR_INVALID_VALUE
+    assert share(ptr=None) == share(size=0) == share(enable_flag=2) == c.DRV_ERROR_INVALID_VALUE
+    assert share(accessor=1) == share(side=c.MEM_DEV_SIDE) == c.DRV_ERROR_NOT_SUPPORT
+    refused = c.DRV_ERROR_IOCRL_FAIL  # by the kernel, whatever the reason
+    assert share(id=9) == share(size=4097) == share(ptr=page + 8) == share(ptr=rig.alloc(4096)) == refused
+    assert share(ptr=page_2, size=8192) == share(enable_flag=1) == refused
+    assert share() == 0
+    assert share() == refused
+    assert share(size=64, enable_flag=1) == refused
+    assert share(enable_flag=1) == 0
+    assert share(enable_flag=1) == refused
+    assert share() == share(ptr=page_2) == share(ptr=page_2 + 4096) == 0
+
+
 @pytest.mark.parametrize("scheme", ["fake", "fake-abi"])
 @pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
 def test_host_memory_needs_any_open_card(open_rig: Callable[..., Rig], soc: str, scheme: str) -> None:

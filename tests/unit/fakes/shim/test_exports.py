@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
 import pytest
 import yaml
@@ -31,8 +32,23 @@ def test_what_is_modelled_is_exported_and_nothing_else(tree: int) -> None:
 def test_every_listed_pointer_is_one() -> None:
     listed = yaml.safe_load((exports.Path(exports.__file__).with_name("pointers.yaml")).read_text())
     assert listed.keys() <= modelled()
+    known = by_name(1) | by_name(2)
     for name in listed:
-        assert by_name()[name].rules, name
+        assert known[name].rules, name
+
+
+@pytest.mark.parametrize("tree", [1, 2])
+def test_what_libraries_look_for_is_there_or_absent_for_a_reason(tree: int) -> None:
+    """Weak references of the public runtime: an unexported function sends it another way, so each is a decision."""
+    names = Path(__file__).with_name("weak_symbols.txt").read_text().split()
+    exported = by_name(tree).keys()
+    assert len(names) > 200
+    for name in names:
+        if name in exported:
+            continue
+        gap = absence(name, tree)  # KeyError: nobody has decided
+        assert gap is not None, f"{name} is neither modelled nor absent on purpose"
+        assert gap.reason
 
 
 def test_what_the_table_calls_an_output_goes_back_to_the_program() -> None:

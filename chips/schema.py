@@ -45,7 +45,7 @@ class SchemaError(ValueError):
     """A chip file is malformed; the text is `file:path:key: what is wrong`."""
 
     def __init__(self, path: Path, key: str, problem: str) -> None:
-        super().__init__(f"{path.name}:{key}: {problem}")
+        super().__init__(f"{path.name}:{f'{key}:' if key else ''} {problem}")
         self.path = path
         self.key = key
         self.problem = problem

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from npuhal.files import BadText, read_text
+from npuhal.files import BadText, read_text, without_advice
 
 __all__ = ["BadYaml", "load"]
 
@@ -34,7 +34,7 @@ class BadYaml(ValueError):
         self.path, self.line, self.problem = path, line, problem
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.problem}"
+        return f"{self.path}:{f'{self.line}:' if self.line else ''} {self.problem}"
 
 
 def load(path: Path) -> Any:
@@ -88,7 +88,7 @@ def _parsed(path: Path) -> Any:
     except BadText as error:
         raise BadYaml(path, error.line, error.problem) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # characters, numbers and dates that are none
-        raise BadYaml(path, 0, str(error)) from error
+        raise BadYaml(path, 0, without_advice(error)) from error
 
 
 def _cache_file(path: Path) -> Path:

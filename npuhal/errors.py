@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
+from npuhal.words import shortened
+
 
 class NpuhalError(Exception):
     """Base of everything this package raises."""
@@ -45,6 +47,9 @@ class ForeignPackage(LoadError):
 
 class BadUrl(LoadError):
     """A HAL URL is malformed, or has an unknown scheme or option."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(shortened(text))  # it quotes the URL, which may be anything
 
 
 class LibraryNotFound(LoadError):

@@ -90,6 +90,15 @@ def load_json(content: bytes | str, refuse_constant: Callable[[str], Any] | None
         return json.loads(text.removeprefix("\ufeff"), parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as wrong:
+        raise ValueError(without_advice(wrong)) from None
+
+
+def without_advice(wrong: Exception) -> str:
+    """Return what is wrong with a value; Python's advice to raise its limit of digits is none for a file's reader."""
+    return str(wrong).partition("; use sys.")[0]
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from reprlib import Repr
 
-__all__ = ["a", "close_names", "count", "natural", "shown"]
+__all__ = ["a", "close_names", "count", "natural", "shortened", "shown"]
 
 _VOWEL_SOUND = "aeioAEIO"
 _NO_ARTICLE = ("bytes",)
 _SPELLED = frozenset("AEFHILMNORSX")
 """Letters whose names begin with a vowel: words in capitals are spelled out."""
 _MOST_DIGITS = 20
+_LONG_WORD = 400
+"""Characters of a word that nobody reads in a message."""
 _LONGEST = 64
 """Characters of a name that can be meant for another one; comparing goes with their square."""
 
@@ -46,6 +48,17 @@ def shown(value: object) -> str:
     """Return a value as a message shows it: as `repr`, in its beginning and end where it is long."""
     text = _BRIEF.repr(value)
     return text if len(text) <= 2 * _BRIEF.maxstring else f"{text[:_BRIEF.maxstring]}..."
+
+
+def shortened(text: str) -> str:
+    """Return a message in which words too long to be read are cut to their beginning and end."""
+    if len(text) <= _LONG_WORD:
+        return text
+    import re  # late: for a mistake only
+
+    return re.sub(
+        rf"\S{{{_LONG_WORD},}}", lambda word: f"{word[0][: _LONG_WORD // 4]}...{word[0][-_LONG_WORD // 4 :]}", text
+    )
 
 
 def a(noun: str) -> str:

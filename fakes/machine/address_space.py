@@ -171,11 +171,14 @@ class BackingFile:
     """
 
     def __init__(self, name: str, size: int) -> None:
+        fd = -1
         try:
             fd = os.memfd_create(name, os.MFD_CLOEXEC)
+            os.ftruncate(fd, size)
         except OSError as problem:
-            raise HostRefused(f"cannot make the memory file {name}", problem) from None
-        os.ftruncate(fd, size)
+            if fd >= 0:
+                os.close(fd)
+            raise HostRefused(f"cannot make the memory file {name} of {size >> 20} MiB", problem) from None
         self._map(name, fd, 0, size)
         self.owned = True
 

@@ -31,8 +31,16 @@ _ELSEWHERE = "set XDG_RUNTIME_DIR to a folder of your own"
 
 
 def root() -> Path:
-    """Return the folder of all shared machines of the user."""
-    return Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"npuhal-{os.getuid()}"
+    """Return the folder of all shared machines of the user.
+
+    Raises:
+        HostRefused: there is no folder for temporary files, and XDG_RUNTIME_DIR names none.
+    """
+    try:
+        above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    except OSError as problem:
+        raise HostRefused("no folder for temporary files can be written to", problem, _ELSEWHERE) from None
+    return Path(above) / f"npuhal-{os.getuid()}"
 
 
 def folder(name: str) -> Path:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from npuhal.records import dataclass
-from npuhal.words import natural
+from npuhal.words import natural, shown
 from runtime import errors
 from runtime.errors.misuse import advise
 
@@ -113,9 +113,9 @@ def check(seen: VisibleDevices, device_count: int, *, strict: bool) -> None:
 
 
 def _what_is_used(seen: VisibleDevices) -> str:
-    text = f"{VARIABLE}={seen.mask!r} leaves {', '.join(map(str, seen.ids)) or 'no device'}"
+    text = f"{VARIABLE}={shown(seen.mask)} leaves {', '.join(map(str, seen.ids)) or 'no device'}"
     if seen.stopped_at:
-        text += f" (reading stopped at {seen.stopped_at!r}; not used: {seen.dropped!r})"
+        text += f" (reading stopped at {shown(seen.stopped_at)}; not used: {shown(seen.dropped)})"
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from npuhal.files import write_whole
@@ -25,7 +26,7 @@ class Folder:
         found: dict[str, Result] = {}
         path = self.path / _DONE
         if path.exists():
-            for line in path.read_text(encoding="utf-8").splitlines():
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
                     row = json.loads(line)
                     found[row["job"]] = Result.from_data(row["result"])
@@ -42,8 +43,11 @@ class Folder:
         for failure in result.failures:
             self._keep(failure)
         line = json.dumps({"job": job.key, "result": result.to_data()})
-        with (self.path / _DONE).open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        with (self.path / _DONE).open("a+b") as file:
+            end = os.fstat(file.fileno()).st_size
+            if end and os.pread(file.fileno(), 1, end - 1) != b"\n":
+                file.write(b"\n")  # a line that was cut off stays one of its own
+            file.write(line.encode() + b"\n")
 
     def _keep(self, failure: Failure) -> None:
         """Keep the first of each cause as a program, and how often it was found beside it."""

@@ -95,7 +95,7 @@ def test_complaints_say_file_path_and_key(tmp_path: Path, text: str, complaint: 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("- 1", "x.yaml:: a chip file is a mapping"),
+        ("- 1", "x.yaml: a chip file is a mapping"),
         ("base: y", 'x.yaml:spec: expected "1.0" (in quotes), got None'),
         ("spec: 1.0", 'x.yaml:spec: expected "1.0" (in quotes), got 1.0'),
         ('spec: "2.0"', "x.yaml:spec: expected \"1.0\" (in quotes), got '2.0'"),

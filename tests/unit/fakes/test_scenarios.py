@@ -135,7 +135,8 @@ def test_the_url_goes_before_the_file(open_scenario: Open, tmp_path: Path) -> No
         ('spec: "1.0"\nholders: [{memory: all}]', r"x.yaml:holders\[0\].memory: 'all' is not a size"),
         ('spec: "1.0"\nholders: [{ids: {streams: -1}}]', r"x.yaml:holders\[0\].ids.streams: -1 is not"),
         ("spec: [", "x.yaml:line 2"),
-        ("3", "x.yaml:: a mapping is expected"),
+        (f'spec: "1.0"\ndevices: {"9" * 5000}', "x.yaml: .*5000 digits$"),
+        ("3", "x.yaml: a mapping is expected"),
     ],
 )
 def test_what_is_wrong_is_named_by_file_and_key(tmp_path: Path, text: str, says: str) -> None:
@@ -147,7 +148,7 @@ def test_what_is_wrong_is_named_by_file_and_key(tmp_path: Path, text: str, says:
 def test_names_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadUrl, match=r"'a4' is neither a file that ends in .yaml nor one of 950-dual-die, a2-server"):
         npuhal.open_hal("fake://scenario=a4")
-    with pytest.raises(BadUrl, match=r"none.yaml:: No such file"):
+    with pytest.raises(BadUrl, match=r"none.yaml: No such file"):
         npuhal.open_hal(f"fake://scenario={tmp_path}/none.yaml")
 
 

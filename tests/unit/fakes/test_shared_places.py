@@ -251,6 +251,29 @@ def test_out_of_descriptors_a_machine_is_refused_and_works_later() -> None:
     assert not folder("one").exists()
 
 
+def test_a_limit_of_the_size_of_files_is_named_and_leaves_nothing_open() -> None:
+    with limited(resource.RLIMIT_FSIZE, 1 << 20):
+        for url in ("fake://ascend910b3", "fake-abi://ascend950"):
+            before = len(os.listdir("/proc/self/fd"))
+            rig = Rig(url)
+            with pytest.raises(HostRefused, match=r"memory file npuhal-fake-hbm0 of .* MiB: .*ulimit -f"):
+                rig.alloc(4096)
+            rig.hal.close()
+            assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_without_a_folder_for_temporary_files_the_cure_is_named(
+    home: Path, enter: Enter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_usable() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("tempfile.gettempdir", none_usable)
+    with pytest.raises(HostRefused, match=r"no folder for temporary files .*set XDG_RUNTIME_DIR"):
+        enter()
+
+
 def test_less_device_memory_helps_where_addresses_are_limited() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     with limited(resource.RLIMIT_AS, used + (2 << 30)):

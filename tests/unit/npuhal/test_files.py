@@ -115,6 +115,8 @@ def test_json_that_is_none() -> None:
     for text in (b"\xff", "{", "[" * 200_000, f"[{DIGITS}]"):
         with pytest.raises(ValueError):  # noqa: PT011 - its kind is what counts
             load_json(text)
+    with pytest.raises(ValueError, match=r"5000 digits$"):
+        load_json("1" * 5000)
 
 
 @pytest.mark.parametrize("word", ["²", "-1", "+1", " 1", "1_0", "٣", "1.0", "", "0x1", DIGITS])
@@ -155,5 +157,7 @@ def test_values_are_shown_in_few_characters() -> None:
     f"seed=0x{'f' * 5000}", f"hbm={DIGITS}g", "hbm=²g", f"fault=call:halSqTaskSend={DIGITS}",
 ])  # fmt: skip
 def test_numbers_of_a_url_that_are_none(option: str) -> None:
-    with pytest.raises(BadUrl):
+    with pytest.raises(BadUrl) as told:
         npuhal.open_hal(f"fake://ascend910b3?{option}")
+    assert len(str(told.value)) < 900
+    assert "sys.set_int_max_str_digits" not in str(told.value)

@@ -76,10 +76,10 @@ def test_failures_are_kept_once_per_cause(counted: list[Any], tmp_path: Path) ->
 
 def test_what_is_done_is_left_out_when_resumed(counted: list[Any], tmp_path: Path) -> None:
     first = campaign.run(jobs(5), Inline(), folder=Folder(tmp_path))
-    with (tmp_path / "done.jsonl").open("a") as file:
-        file.write('{"job": "cut o')  # as a machine that lost power leaves it
+    with (tmp_path / "done.jsonl").open("ab") as file:
+        file.write(b'\xff\n\0\n{"job": "cut o')  # as a machine that lost power leaves it
     again = campaign.run(jobs(8), Inline(), folder=Folder(tmp_path), resume=True)
-    assert len(counted) == 8
+    assert len(counted) == len(Folder(tmp_path).done()) == 8
     assert (first.runs, again.runs, again.done) == (50, 80, 8)
     campaign.run(jobs(2), Inline(), folder=Folder(tmp_path))
     assert len(counted) == 10

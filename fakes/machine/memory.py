@@ -18,7 +18,7 @@ from fakes.machine.address_space import BackingFile, Extents, Reservation, addre
 from fakes.machine.blocks import GIANT, HUGE, Allocation, Budget, Kind, PageKind, Usage
 from fakes.machine.lent import Lent
 from fakes.machine.program_memory import tried
-from fakes.machine.window import Window
+from fakes.machine.window import LARGE, Window
 from npuhal import constants
 from npuhal.words import count
 
@@ -431,8 +431,10 @@ class Memory:
             else:
                 caller.store(dst, self.pointer(src, size, f"{what} from"), size, f"{what} to")
             return
-        target = self.pointer(dst, size, f"{what} to", writes=True)
-        ctypes.memmove(target, self.pointer(src, size, f"{what} from"), size)
+        target, source = self.pointer(dst, size, f"{what} to", writes=True), self.pointer(src, size, f"{what} from")
+        block = self.find(dst) if size >= LARGE else None
+        zeros = 0 if block is None else self._window(block).leave_zeros(target, source, size)
+        ctypes.memmove(target + zeros, source + zeros, size - zeros)
 
     def _foreign(self, address: int) -> bool:
         """Whether an address is the program's own, and nothing that the machine knows."""

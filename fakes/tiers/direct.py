@@ -71,12 +71,7 @@ def converter(ctype: Any) -> Call:
 
 
 _MISSING: Any = object()
-_MAKER = """\
-def make(call, name, lock, faults, machine, missing, wrong{parts}):
-    def typed({optional}*more):
-        if more{short}:
-            raise wrong({listed}*more)
-{converted}\
+_GUARD = """\
         with lock:
             if machine.pending_error is not None:
                 machine.raise_pending()
@@ -84,7 +79,33 @@ def make(call, name, lock, faults, machine, missing, wrong{parts}):
                 code = faults.code_for(name)
                 if code is not None:
                     return code
-            return call({passed})
+"""
+"""In front of each call: the lock of the machine, stored errors, fault rules. `with`, not acquire and try: Ctrl-C in
+between would leave the lock held for ever."""
+_GUARDED = f"""\
+def make(call, name, lock, faults, machine):
+    def guarded(*arguments):
+{_GUARD}\
+            return call(*arguments)
+    return guarded
+"""
+_HOT = f"""\
+def make(call, name, lock, faults, machine, reference, convert, invalid, fallback):
+    def hot(devid, pointer):
+        info = pointer._obj if type(pointer) is reference else convert(pointer)
+{_GUARD}\
+            answer = invalid if info is None else call(devid, info)
+        return fallback(devid, info) if answer is None and fallback is not None else answer
+    return hot
+"""
+_TYPED = f"""\
+def make(call, name, lock, faults, machine, missing, wrong{{parts}}):
+    def typed({{optional}}*more):
+        if more{{short}}:
+            raise wrong({{listed}}*more)
+{{converted}}\
+{_GUARD}\
+            return call({{passed}})
     return typed
 """
 _CONVERTED = "        {0}_ = {0} if type({0}) is kind_{0} else convert_{0}({0})\n"
@@ -92,19 +113,27 @@ _CONVERTED = "        {0}_ = {0} if type({0}) is kind_{0} else convert_{0}({0})\
 
 
 @cache
-def _maker(count: int) -> Call:
-    """Return what makes HAL functions of so many arguments, each one Python function with conversions and guard."""
-    names = [f"a{index}" for index in range(count)]
-    text = _MAKER.format(
+def _written(text: str, what: str) -> Call:
+    """Return the function `make` of a text; `what` is said in tracebacks."""
+    scope: dict[str, Any] = {"__name__": __name__}  # who looks for the program's line passes our modules by
+    exec(compile(text, f"<fakes/tiers/direct.py: {what}>", "exec"), scope)
+    made: Call = scope["make"]
+    return made
+
+
+@cache
+def _signature(name: str, version: int) -> tuple[Call, int, tuple[Any, ...]]:
+    """Return what makes a HAL function, one Python function with conversions and guard, and how it converts."""
+    kinds = [arg.ctype for arg in prototypes.prototype(name, version).args]
+    names = [f"a{index}" for index in range(len(kinds))]
+    text = _TYPED.format(
         listed="".join(f"{each}, " for each in names), optional="".join(f"{each}=missing, " for each in names),
         passed="".join(f"{each}_, " for each in names),
         parts="".join(f", kind_{each}, convert_{each}" for each in names),
         converted="".join(map(_CONVERTED.format, names)), short=f" or {names[-1]} is missing" if names else "",
     )  # fmt: skip
-    scope: dict[str, Any] = {"__name__": __name__}  # who looks for the program's line passes our modules by
-    exec(compile(text, f"<fakes/tiers/direct.py: a function of {count} arguments>", "exec"), scope)
-    made: Call = scope["make"]
-    return made
+    parts = tuple(part for kind in kinds for part in (passes(kind), converter(kind)))
+    return _written(text, f"a function of {len(kinds)} arguments"), len(kinds), parts
 
 
 def passes(ctype: Any) -> type[Any]:
@@ -217,21 +246,10 @@ class FakeApi(HalApi):
 
     def guarded(self, name: str) -> Call:
         """Return a function under the machine's lock, with fault rules and stored errors looked at first."""
-        call = self.function(name)
         machine = self.fake
-        lock, faults = machine.lock, machine.faults
-
-        def guard(*arguments: Any) -> Any:
-            with lock:
-                if machine.pending_error is not None:
-                    machine.raise_pending()
-                if faults.calls:
-                    code = faults.code_for(name)
-                    if code is not None:
-                        return code
-                return call(*arguments)
-
-        return guard
+        make = _written(_GUARDED, "a function for C")
+        made: Call = make(self.function(name), name, machine.lock, machine.faults, machine)
+        return made
 
 
 class DirectApi(FakeApi):
@@ -249,15 +267,13 @@ class DirectApi(FakeApi):
         return self.raw(prototype.name) if prototype.name == "halSqTaskSend" else self._typed(prototype.name)
 
     def _typed(self, name: str) -> Call:
-        kinds = [arg.ctype for arg in prototypes.prototype(name, self.version).args]
         machine = self.fake
+        make, count, parts = _signature(name, self.version)
 
         def wrong(*arguments: Any) -> TypeError:
             given = sum(value is not _MISSING for value in arguments)
-            return TypeError(f"{name} takes {len(kinds)} arguments ({given} given)")
+            return TypeError(f"{name} takes {count} arguments ({given} given)")
 
-        parts = [part for kind in kinds for part in (passes(kind), converter(kind))]
-        make = _maker(len(kinds))
         made: Call = make(
             self.function(name), name, machine.lock, machine.faults, machine, _MISSING, wrong, *parts
         )  # fmt: skip
@@ -267,21 +283,10 @@ class DirectApi(FakeApi):
     def _hot(self, name: str, call: Callable[[int, Any], int | None], fallback: Call | None) -> Call:
         """Return the shortest way into a function of (device, pointer to struct)."""
         machine = self.fake
-        lock, faults = machine.lock, machine.faults
         struct = prototypes.prototype(name, self.version).args[1].ctype._type_
-        convert = _pointee(struct)
-
-        def hot(devid: int, pointer: Any) -> Any:
-            info = pointer._obj if type(pointer) is REFERENCE else convert(pointer)
-            with lock:  # not acquire and try: Ctrl-C between the two would leave it held for ever
-                if machine.pending_error is not None:
-                    machine.raise_pending()
-                if faults.calls:
-                    code = faults.code_for(name)
-                    if code is not None:
-                        return code
-                answer = c.DRV_ERROR_INVALID_VALUE if info is None else call(devid, info)
-            return fallback(devid, info) if answer is None and fallback is not None else answer
-
-        hot.__name__ = hot.__qualname__ = name
-        return hot
+        made: Call = _written(_HOT, f"the fast path of {name}")(
+            call, name, machine.lock, machine.faults, machine, REFERENCE, _pointee(struct), c.DRV_ERROR_INVALID_VALUE,
+            fallback,
+        )
+        made.__name__ = made.__qualname__ = name
+        return made

@@ -224,7 +224,7 @@ class ArgumentPools:
             if self.way not in ("bar", "ub") or len(self._own) >= _MOST_OWN:
                 return False
             try:
-                self._own[stream] = ArgumentPool(self._memory, self._windows, self.way, _OWN_BYTES, depth, depth)
+                self._own[stream] = ArgumentPool(self._memory, self._windows, self.way, _OWN_BYTES, depth)
             except errors.RuntimeFault as fault:
                 _LOG.warning("%r launches with arguments in the pools of its device: %s", stream, fault)
                 return False

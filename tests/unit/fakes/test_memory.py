@@ -36,6 +36,22 @@ def test_device_memory_holds_what_was_copied(rig: Rig) -> None:
     assert rig.get(address, 120) == data[:10] + b"\xa5" * 100 + data[110:120]
 
 
+@pytest.mark.parametrize("offset", [0, 100])
+@pytest.mark.parametrize("used", [(0,), (70_000,), (1 << 20, (1 << 20) + 5), ((1 << 21) - 1,), ()])
+def test_a_large_image_with_zeros_replaces_what_was_there(rig: Rig, used: tuple[int, ...], offset: int) -> None:
+    size = 1 << 21
+    address = rig.alloc(size + 4096)
+    assert rig.hal.drvMemsetD8(address, size + 4096, 0xA5, size + 4096) == 0
+    image = bytearray(size)
+    for place in used:
+        image[place] = 7
+    rig.put(address + offset, bytes(image))
+    expected = b"\xa5" * offset + image + b"\xa5" * (4096 - offset)
+    assert rig.get(address, size + 4096) == expected
+    assert rig.hal.drvMemcpy(address, size, address + offset, size) == 0  # overlapping
+    assert rig.get(address, size) == bytes(image)
+
+
 def _signal_of_read(address: int) -> int:
     """Read one byte in a child; return the signal that ended it, or 0."""
     child = os.fork()

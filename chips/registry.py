@@ -172,6 +172,27 @@ class Descriptors:
     """What a value write points to."""
 
 
+@dataclass(frozen=True, slots=True)
+class CommandTasks:
+    """What a runtime needs besides where tasks are commands (chips without STARS)."""
+
+    environment: Callable[..., EncodeEnv]
+    """Of an environment and facts by name (``report``, ``logic_cq_id``, ``thread_id``, ``priority``), that of a stream.
+    """
+    create_stream: Callable[[int], Task]
+    """Tells the scheduler about a stream, given the process id on the device."""
+    stream_mode: Callable[[int], Task]
+    """Says what a failed task does to its stream: 0 go on, 1 stop."""
+    timed_record: Callable[[Task, int, int], Task]
+    """An event record that stores its time, given a table of 64-bit words and the index of the word there."""
+    transfer: Callable[[Task, Any], Task]
+    """A copy between host and device, given the transfer that the driver has prepared for it (struct DMA_ADDR)."""
+    version: Callable[[Cqe], int]
+    """The scheduler's version, which the report about the first stream says."""
+    failure: Callable[[int, TaskType], int]
+    """The code that the scheduler reports for an error bit (`chips.completion.Error`) of a task."""
+
+
 class UnsupportedDescriptors(LookupError):
     """A generation whose entries point to no descriptors."""
 
@@ -199,6 +220,7 @@ class Plugin:
         inspect: Callable[[str, Mapping[str, int]], Iterable[str]] | None = None,
         contexts: ContextFormat | None = None,
         descriptors: Descriptors | None = None,
+        commands: CommandTasks | None = None,
     ) -> None:
         """Take the table; raises RegistrationError for duplicates, unknown layouts and impossible counts.
 
@@ -212,13 +234,17 @@ class Plugin:
         self.classify = classify
         self.aliases = dict(aliases or {})
         self.inspect = inspect
+        self.commands = commands
+        """What else there is where entries are commands; None where they are SQEs."""
         self.descriptors = descriptors
         """What entries in pointer mode point to; None where there is no such mode."""
         self.contexts = contexts
         """The contexts that entries of mix kernels and graphs point to; None where the entries say everything."""
         asks = "header" in table and "wr_cqe" in table["header"]
         self._asks = divmod(table["header"].field("wr_cqe").offset, 8) if asks else None
-        """Byte and bit of an entry by which it asks for a completion entry; None where headers cannot say."""
+        """Byte and bit of an entry by which it asks for a completion entry; None where headers cannot say.
+
+        Commands that ask for none are sent where nobody waits for a report."""
         self._ops: list[TaskOps | None] = [None] * (max(TaskType) + 1)
         for entry in ops:
             self._register(entry)
@@ -391,6 +417,7 @@ def without(made: Plugin, task_type: TaskType) -> Plugin:
         inspect=made.inspect,
         contexts=made.contexts,
         descriptors=made.descriptors,
+        commands=made.commands,
     )
 
 

@@ -29,12 +29,21 @@ class EntryFormat(Enum):
 class TaskNumbering(Enum):
     """What tasks are recognised by."""
 
-    POOLED = "pooled"
-    """A 16-bit id out of a pool of the device."""
     SLOT = "slot"
     """A 16-bit id that follows the position in the ring."""
     SERIAL = "serial"
     """A 32-bit number that counts the device's tasks."""
+
+
+class CompletionKind(Enum):
+    """By what a runtime learns how far a queue is."""
+
+    HEADS = "heads"
+    """The head of the queue; tasks that ask for it report besides."""
+    STATUS_TABLE = "status_table"
+    """A row per stream in memory that scheduler and host share: the last task, the first and the last failure."""
+    REPORTS = "reports"
+    """Reports of all streams in one completion queue; each says how far its stream is."""
 
 
 class EventKind(Enum):
@@ -63,6 +72,12 @@ class SchedulerTraits:
     """Task groups of graphs may hold fused kernels."""
 
     # queues
+    completion: CompletionKind
+    """By what a runtime learns how far a queue is."""
+    command_depth: int
+    """Commands that a queue holds; 0 where queues are as deep as the chip's rtsqDepth."""
+    halts_at_failures: bool
+    """The hardware stops a queue at a failed task, and the host moves its head on; otherwise it goes on by itself."""
     retries_every_send: bool
     """A refused send is repeated whatever its code; otherwise only missing credit is."""
     drains_when_full: bool
@@ -159,5 +174,5 @@ class SchedulerTraits:
 def trait_kinds() -> dict[str, type]:
     """Return the traits by name, each with the kind of its value: an enumeration, bool, int or tuple."""
     kinds: dict[str, type] = {"int": int, "bool": bool, "tuple[int, ...]": tuple}
-    kinds.update((kind.__name__, kind) for kind in (EntryFormat, TaskNumbering, EventKind))
+    kinds.update((kind.__name__, kind) for kind in (EntryFormat, TaskNumbering, CompletionKind, EventKind))
     return {name: kinds[SchedulerTraits.__annotations__[name]] for name in names_of(SchedulerTraits)}

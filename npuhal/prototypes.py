@@ -42,7 +42,8 @@ class Prototype(NamedTuple):
 
 
 _STARS = frozenset({"halSqTaskSend", "halCqReportRecv", "halResourceConfig"})
-_TWO_STEP = frozenset({"halSqMemGet", "halSqMsgSend", "halCqReportIrqWait", "halCqReportGet", "halReportRelease"})
+_TWO_STEP = frozenset({"halSqMemGet", "halSqMsgSend", "halCqReportIrqWait", "halCqReportGet", "halReportRelease",
+                       "halCqReportRecv"})
 
 REQUIRED: Mapping[str, frozenset[str]] = {
     "": frozenset({

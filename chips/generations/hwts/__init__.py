@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chips.generations.hwts import aicpu, control, doorbell, event, fusion, kernel, memory, model
-from chips.generations.hwts.command import MAX_SQE, HwtsEnv, HwtsFacts, layouts, make_ops
-from chips.generations.hwts.completion import classify, parse_cqe
-from chips.registry import Plugin
+from chips.generations.hwts.command import MAX_SQE, HwtsEnv, HwtsFacts, layouts, make_ops, with_facts
+from chips.generations.hwts.completion import classify, failure, parse_cqe, version
+from chips.registry import CommandTasks, Plugin
 
 if TYPE_CHECKING:
     from chips.chip import Chip
@@ -30,4 +30,7 @@ def make_plugin(chip: Chip) -> Plugin:
         max_sqe=MAX_SQE,
         parse_cqe=parse_cqe,
         classify=classify,
+        commands=CommandTasks(
+            with_facts, control.create_stream, control.stream_mode, event.timed, memory.transfer, version, failure
+        ),
     )

@@ -18,7 +18,7 @@ from chips.env import EncodeEnv, TaskIds
 from chips.layout import Layout, LayoutSet, load_layouts
 from chips.registry import TaskOps, sample
 from chips.tasks import Task, TaskType
-from npuhal.records import dataclass, field
+from npuhal.records import dataclass, field, names_of, replace
 
 MAX_SQE = 1
 """Commands of one task."""
@@ -76,6 +76,13 @@ class HwtsEnv(EncodeEnv):
 
 
 _DEFAULTS = HwtsFacts()
+
+
+def with_facts(env: EncodeEnv, **facts: Any) -> HwtsEnv:
+    """Return an environment with some facts of these chips replaced; the others stay, or are the defaults."""
+    known = {name: getattr(env, name) for name in names_of(EncodeEnv)}
+    return HwtsEnv(**known, hwts=replace(env.hwts if isinstance(env, HwtsEnv) else _DEFAULTS, **facts))
+
 
 Fields = dict[str, int]
 Fill = Callable[[Any, EncodeEnv, HwtsFacts], Fields]

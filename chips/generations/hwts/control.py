@@ -100,6 +100,16 @@ class FusionDumpAddress(Task):
     flag: int = 0
 
 
+def create_stream(pid: int) -> CreateStream:
+    """Return the task that tells the scheduler about a stream of a process."""
+    return CreateStream(pid=pid)
+
+
+def stream_mode(mode: int) -> SetStreamMode:
+    """Return the task that says what a failed task does to its stream."""
+    return SetStreamMode(mode=mode)
+
+
 def _maintenance(task: Maintenance, env: EncodeEnv, facts: HwtsFacts) -> Fields:
     forced = task.flag and task.kind == MaintenanceKind.STREAM_RECYCLE
     return {

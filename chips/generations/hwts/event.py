@@ -42,6 +42,11 @@ class RemoteEventWait(Task):
     channel: int = 0
 
 
+def timed(record: EventRecord, base: int, index: int) -> TimedEventRecord:
+    """Return a record that stores its time in word `index` of a table (address as the scheduler sees it)."""
+    return TimedEventRecord(event_id=record.event_id, timeline=True, timeline_base=base, timeline_offset=index)
+
+
 def _event_record(task: EventRecord, env: EncodeEnv, facts: HwtsFacts) -> Fields:
     return {"event_id": task.event_id, "flag": _EVENT_FLAGS, "thread_id": facts.thread_id}
 

@@ -5,7 +5,7 @@ Source: ToCommandBodyForMemcpyAsyncTask, ...ReduceAsyncV2Task and neighbours.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from chips.generations.hwts.command import Fields, HwtsFacts, Rule, named
 from chips.tasks import CopyKind, MemcpyAsync, Task, TaskType
@@ -60,6 +60,15 @@ class CreateL2Addr(Task):
     l2_base: int
     page_table: int
     pid: int
+
+
+def transfer(copy: MemcpyAsync, dma: Any) -> DmaCopy:
+    """Return the copy by a transfer that the driver has prepared (struct DMA_ADDR)."""
+    chain = dma.phyAddr
+    address = DmaAddress(
+        src=chain.src or 0, dst=chain.dst or 0, length=chain.len, flag=chain.flag, offset=dma.offsetAddr.offset
+    )
+    return DmaCopy(src=copy.src, dst=copy.dst, size=copy.size, kind=copy.kind, dma=address)
 
 
 def _copy_layout(task: MemcpyAsync) -> str:

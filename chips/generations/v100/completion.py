@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from chips.completion import Error, Meaning, OutcomeKind
 from chips.completion import parse_logic_cqe as parse_cqe
 from chips.tasks import TaskType
@@ -22,6 +24,14 @@ _AICPU = {Error.EXCEPTION: 0x2A, Error.TIMEOUT: 0x28, Error.CONFLICT: 0x2A}
 _AICPU_MODEL = {
     **dict.fromkeys(_COMMON, 0x2C), Error.TIMEOUT: 0x28  # AICPU_MODEL_RSP_ERR, AICPU_TIMEOUT
 }  # fmt: skip
+CODES: Mapping[TaskType | None, Mapping[Error, int]] = {
+    None: _COMMON,
+    TaskType.KERNEL_AICORE: {**_COMMON, **_AICORE},
+    TaskType.KERNEL_AIVEC: {**_COMMON, **_AIVEC},
+    TaskType.KERNEL_AICPU: {**_COMMON, **_AICPU},
+    TaskType.MODEL_TO_AICPU: _AICPU_MODEL,
+}
+"""By task type, the scheduler's code for each error; None: of all types that have no codes of their own."""
 _END_OF_SEQUENCE = {0x95: OutcomeKind.END_OF_SEQUENCE}
 _MODEL_ENDS = {
     **_END_OF_SEQUENCE,
@@ -32,12 +42,7 @@ _MODEL_ENDS = {
 
 _MEANING = Meaning(
     common=_COMMON,
-    kernels={
-        TaskType.KERNEL_AICORE: {**_COMMON, **_AICORE},
-        TaskType.KERNEL_AIVEC: {**_COMMON, **_AIVEC},
-        TaskType.KERNEL_AICPU: {**_COMMON, **_AICPU},
-        TaskType.MODEL_TO_AICPU: _AICPU_MODEL,
-    },
+    kernels={kind: codes for kind, codes in CODES.items() if kind is not None},
     overflows=frozenset({0x2F, 0x33, 0x34, 0x35}),  # AICORE, AIVEC, AICPU, SDMA
     ends=frozenset({TaskType.NOTIFY_WAIT}),
     harmless={TaskType.NOTIFY_WAIT: _MODEL_ENDS, TaskType.STREAM_WAIT_EVENT: _END_OF_SEQUENCE},

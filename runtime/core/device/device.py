@@ -34,7 +34,7 @@ from runtime.core.submission.task_ids import TaskPool
 from runtime.core.sync.device_signals import Signals
 from runtime.driver.calls import HalCalls
 from runtime.driver.device import DeviceDriver
-from runtime.driver.queues import QueueDriver
+from runtime.driver.queues import QueueDriver, driver_of
 from runtime.driver.queues.arguments import WindowDriver
 from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import IdDriver
@@ -111,7 +111,6 @@ class Device(NotCopied):
         """The primary context; it takes calls while the device is set (core_spec 3.2)."""
         self._undo = undo = ExitStack()
         try:
-            check_sends(self.chip)
             phase = self.opening.phase
             self.resource_table = ResourceTable(runtime.lock.enter, runtime.virtual_memory, dropped=self.dropped)
             """What the device's drivers have taken."""
@@ -121,7 +120,8 @@ class Device(NotCopied):
             self.memory: MemoryDriver = self.driver.memory
             calls = HalCalls(self.hal, device_id)
             self.ids: IdDriver = IdDriver(calls, resource_table=self.resource_table)
-            self.queues: QueueDriver = QueueDriver(calls, resource_table=self.resource_table)
+            self.queues: QueueDriver = driver_of(calls, self.chip.traits.completion, self.resource_table)
+            undo.callback(self.queues.close)
             with phase("memory"):  # what is needed before the first stream, in the vendor's order
                 self.sq_registers: SqRegisterTable = SqRegisterTable(self.memory, self.chip.limits.rtsq_depth)
                 undo.callback(self.sq_registers.close)
@@ -368,13 +368,3 @@ class Device(NotCopied):
 def serials() -> Callable[[], int]:
     """Return a thread-safe counter of task serial numbers, 32 bits, shared by all streams of the process."""
     return itertools.chain.from_iterable(itertools.repeat(range(1 << 32))).__next__
-
-
-def check_sends(chip: Chip) -> None:
-    """Refuse a chip whose tasks are none that this runtime sends: NotSupported 207000."""
-    if not chip.is_stars:
-        raise errors.fault(
-            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{chip.soc} takes its tasks as HWTS commands (halSqMemGet, "
-            "halSqMsgSend), which this runtime does not send",
-            hint="`npuhal sqe` builds and reads the commands; to run tasks use a chip with STARS",
-        )

@@ -82,6 +82,9 @@ class TaskScheduler:
 
     def _version(self) -> int:
         device = self._device
+        if device.plugin.commands is not None:  # it was said about the first stream
+            device.primary_stream.settle(_BOOT_TIMEOUT_MS)
+            return device.queues.scheduler_version
         if not device.chip.has("DEVICE_GET_STARS_VERSION"):
             return 0
         if device.chip.has("DEVICE_TS_COMMON_CPU"):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runtime.driver.device import DeviceDriver, DeviceFacts
     from runtime.driver.faults import ReportedFault
     from runtime.driver.memory import MemoryDriver
+    from runtime.core.sync.timelines import Timelines
     from runtime.driver.queues import QueueDriver, SimtStack
     from runtime.driver.resources import IdDriver
     from runtime.memory.arguments import ArgumentBlock
@@ -138,6 +139,10 @@ class SignalsPort(Protocol):
     @property
     def wait_slots(self) -> WaitSlotsPort:
         """Programs of waits."""
+
+    @property
+    def timelines(self) -> Timelines | None:
+        """Where records store their times; None where completion entries carry them."""
 
     @property
     def lock(self) -> Lock:

@@ -15,7 +15,7 @@ from runtime.core.callbacks.observers import StreamState
 from runtime.core.device.recycling import take_or_recycle
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import FailureMode, StreamFlag
-from runtime.core.stream import queues
+from runtime.core.stream import commands, queues
 from runtime.core.stream.stream import Stream
 from runtime.core.submission.ring import RingV100, RingV200, TaskRing
 from runtime.core.submission.sink import AICPU, DEVICE_FED, HARDWARE, HOST_ONLY
@@ -25,6 +25,7 @@ from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, QueuePair
 
 if TYPE_CHECKING:
+    from chips.chip import Chip
     from chips.env import EncodeEnv
     from runtime.core.device.device import Device
     from runtime.core.ports import TaskSink
@@ -131,9 +132,14 @@ class _Kind:
         self.pooled, self.queue_flags = pooled, queue_flags
 
 
+def _depth(chip: Chip) -> int:
+    """Return how many entries a queue of a chip has."""
+    return chip.traits.command_depth or chip.limits.rtsq_depth
+
+
 def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
     chip = device.chip
-    depth = chip.limits.rtsq_depth
+    depth = _depth(chip)
     if flags & StreamFlag.HOST_ONLY:
         placeholder = flags & StreamFlag.FORBIDDEN_DEFAULT
         return _Kind(depth, HOST_ONLY if placeholder else AICPU, has_queue=False)
@@ -166,7 +172,7 @@ def create(
         ResourceExhausted: no stream id or no queue left; the resource report says who holds them.
     """
     device = context.device
-    kind = kind or _Kind(device.chip.limits.rtsq_depth)
+    kind = kind or _Kind(_depth(device.chip))
     if not kind.has_queue:
         return _without_queue(context, kind, flags=flags, priority=priority, name=name)
     with _Undo() as undo:
@@ -183,6 +189,8 @@ def create(
             separate_recycle=device.chip.has("TASK_RECYCLE_THREAD") and group is None and not kind.pooled
             and not flags & StreamFlag.DEVICE_USE_ONLY,
         )
+        if device.plugin.commands is not None:
+            env = commands.environment(device, env, priority, pair.logic_cq_id)
         stream = device.stream_type(
             context, stream_id, pair, env, _ring(device, kind), flags=flags, priority=priority, name=name,
             sink=kind.sink, group=group,
@@ -190,6 +198,7 @@ def create(
         if group is not None:
             group.join(stream)
         undo.done, stream.closed = True, False
+    commands.begin(stream)
     if flags & StreamFlag.FAST_LAUNCH and device.arguments.give_own(stream, kind.depth):
         stream.resources.callback(device.arguments.take_own, stream)
     return stream
@@ -250,7 +259,7 @@ def _take_id(device: Device, priority: int, undo: ExitStack, *, posted: bool | N
 
 def _ring(device: Device, kind: _Kind) -> TaskRing:
     numbering = device.chip.traits.numbering
-    if kind.pooled or numbering is TaskNumbering.POOLED:
+    if kind.pooled:
         return PooledRing(kind.depth, device.task_pool)
     return RingV100(kind.depth) if numbering is TaskNumbering.SLOT else RingV200(kind.depth)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.modes import FailureMode as FailureMode
+from runtime.core.stream.commands import stop_at_failures
 from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class ContextFailure:
                 hint="create another stream for another mode",
             )
         if mode == FailureMode.STOP:
+            stop_at_failures(stream)
             stream.failure_mode = FailureMode.STOP
             self.stops = True
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from chips.traits import CompletionKind
 from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
@@ -15,7 +16,7 @@ from runtime.core.diagnostics import resource_report
 from runtime.core.modes import SaturationMode, StreamFlag
 from runtime.core.submission.senders import Senders
 from runtime.driver import resources as id_kinds
-from runtime.driver.queues import QueueOptions, QueuePair
+from runtime.driver.queues import NO_ID, QueueOptions, QueuePair
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, DvppGroupPort, StreamPort
@@ -55,7 +56,9 @@ def open_queues(
         raise
     undo.callback(queues.freeing(sq_id, cq_id, reserve=keep is not None))
     ring_base = queues.ring_base(sq_id) if traits.maps_rings and not flags & c.TSDRV_FLAG_NO_SQ_MEM else 0
-    if group is None:
+    if traits.completion is CompletionKind.REPORTS:
+        logic_cq_id = NO_ID  # reports come in the CQ of the queues
+    elif group is None:
         logic_cq_id = open_logic_cq(device, stream_id, undo, keep)
     else:
         logic_cq_id = group.logic_cq_id
@@ -85,7 +88,7 @@ def open_logic_cq(device: DevicePort, stream_id: int, undo: ExitStack, keep: Que
 def use(stream: StreamPort, pair: QueuePair) -> None:
     """Let a stream go on with other hardware queues: those that it is lent, or none."""
     queues = stream.device.queues
-    senders, read_head = Senders(queues, pair), queues.head_reader(pair.sq_id)
+    senders, read_head = Senders(queues, pair), queues.head_reader(pair.sq_id, stream.ring)
     arrived = queues.report_asker(pair.sq_id)
     stream.change_environment(sq_id=pair.sq_id, sq_register_base=pair.register_base)
     # nothing from here on can be interrupted

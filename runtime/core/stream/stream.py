@@ -91,7 +91,7 @@ class Stream(NotCopied):
         self.lock: StreamLock = stream_lock()
         """Nobody takes it twice, but for who repairs a send that was broken off; see `submit.broken_off`."""
         self.senders: Senders = Senders(device.queues, queues)
-        self.read_head = device.queues.head_reader(queues.sq_id)
+        self.read_head = device.queues.head_reader(queues.sq_id, ring)
         self.reports: Reports = Reports(device.queues.report_asker(queues.sq_id), counts_ids=counts_ids)
         """Who waits for which completion entry."""
         self.failure = errors.FirstError()

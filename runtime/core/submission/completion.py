@@ -158,7 +158,7 @@ def _take(stream: StreamPort, cqe: Cqe, callbacks: deque[Finished]) -> None:
             callbacks.append(partial(stream.device.runtime.exceptions.notify, event))
         if outcome.kind is OutcomeKind.ERROR:
             goes_on = stream.context.failure.enter(stream, fault)
-    if cqe.failed:
+    if cqe.failed and stream.env.chip.traits.halts_at_failures:
         advance = outcome.head_advance or _entries_of(stream, cqe.sq_head)
         head = (cqe.sq_head + advance) % stream.queues.depth
         stream.reports.halted = Halted(head, goes_on, time.monotonic() + _DISABLE_WAIT_S)

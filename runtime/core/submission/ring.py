@@ -170,6 +170,11 @@ class TaskRing:
         """Return the first position of a pending task, or None."""
         raise NotImplementedError
 
+    def position_behind(self, task_id: int | None) -> int:
+        """Return the position behind a task that is pending; that of the oldest pending one for any other id."""
+        position = None if task_id is None else self.position_of(task_id)
+        return (self.reclaimed if position is None else position + 1) % self.depth
+
     def attach(self, position: int, block: ArgumentBlock | None) -> None:
         """Let the task at a position have another argument block; the one that it had is the caller's."""
         self.arguments[position] = block

@@ -36,16 +36,17 @@ def ramp() -> array[int]:
 class RunSender:
     """Sends runs in one stream from a staging buffer of its own; each method is called with the stream's lock held."""
 
-    __slots__ = ("_columns", "_ids", "_ramp", "_sender", "_stream", "rows")
+    __slots__ = ("_columns", "_ids", "_most", "_ramp", "_sender", "_stream", "rows")
 
     def __init__(self, stream: StreamPort) -> None:
         import numpy as np
 
         self._stream = stream
         self._sender = stream.senders.for_runs(LONGEST_RUN)
+        self._most = self._sender.most
         self._ids = ramp()
         self._ramp = np.frombuffer(self._ids, np.uint16)
-        self.rows: NDArray[np.uint8] = np.frombuffer(self._sender.buffer, np.uint8).reshape(LONGEST_RUN, SQE_BYTES)
+        self.rows: NDArray[np.uint8] = np.frombuffer(self._sender.buffer, np.uint8).reshape(self._most, SQE_BYTES)
         """The SQEs of the next run."""
         self._columns: dict[tuple[int, int], NDArray[Any]] = {}
 
@@ -56,7 +57,7 @@ class RunSender:
             import numpy as np
 
             offset, size = word
-            found = np.ndarray((LONGEST_RUN,), f"<u{size}", self.rows.data, offset, (SQE_BYTES,))
+            found = np.ndarray((self._most,), f"<u{size}", self.rows.data, offset, (SQE_BYTES,))
             self._columns[word] = found
         return found
 
@@ -71,7 +72,7 @@ class RunSender:
             stream.check_send(info.type)
         if not ring.fits(1):
             make_space(stream, 1)
-        count = min(wanted, LONGEST_RUN, ring.limit - ring.submitted, ring.depth - ring.tail)
+        count = min(wanted, self._most, ring.limit - ring.submitted, ring.depth - ring.tail)
         return min(count, NO_TASK - ring.next_id) if isinstance(ring, RingV100) else count
 
     def name(self, infos: Sequence[TaskInfo], ids: NDArray[Any]) -> None:

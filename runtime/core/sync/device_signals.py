@@ -14,6 +14,7 @@ from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
 from runtime.core.sync.behind import free_behind
 from runtime.core.sync.event_pool import EventBytes, EventIds
+from runtime.core.sync.timelines import Timelines
 from runtime.core.sync.value import WaitSlots
 from runtime.driver import resources as id_kinds
 from runtime.errors.closing import each
@@ -51,13 +52,17 @@ class Counter:
 class Signals:
     """What signals are made of on one device, and the events that use them."""
 
-    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "lock", "traces", "wait_slots")
+    __slots__ = ("_counters", "_device", "_lock", "abandoned", "bytes", "events", "ids", "lock", "timelines",
+                 "traces", "wait_slots")
 
     def __init__(self, device: DevicePort) -> None:
         self._device = device
         self.ids = EventIds(device)
         self.bytes = EventBytes(device.memory)
         self.wait_slots = WaitSlots(device.memory)
+        commands = device.plugin.commands
+        self.timelines = None if commands is None else Timelines(device.memory, commands)
+        """Where records store their times; None where completion entries carry them."""
         self.lock: threading.Lock = threading.Lock()
         """Held while users of a signal are counted."""
         self.events: Children = Children()
@@ -125,4 +130,5 @@ class Signals:
         """Close events and notifies that are still alive, then free everything; all streams are idle."""
         each([
             *(event.close for event in self.events), self.bury, self.ids.trim, self.bytes.close, self.wait_slots.close,
+            *(() if self.timelines is None else (self.timelines.close,)),
         ])  # fmt: skip

@@ -123,6 +123,16 @@ class Signal:
         raise NotImplementedError
 
 
+def _send_record(stream: StreamPort, task: EventRecord, finished: Finished, reported: Report | None) -> bool:
+    """Queue the record of an event; tells whether its time comes with its completion entry, and is not stored by it."""
+    timelines = stream.device.signals.timelines
+    if reported is None or timelines is None:
+        stream.submit(task, owner="event record", finished=finished, reported=reported)
+    else:
+        timelines.record(stream, task, finished, reported)
+    return timelines is None
+
+
 class IdSignal(Signal):
     """A hardware event id, or a notify id that stands for one."""
 
@@ -151,10 +161,10 @@ class IdSignal(Signal):
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
         task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
-        stream.submit(task, owner="event record", finished=finished, reported=reported)
-        if reported is not None:
+        stamped = _send_record(stream, task, finished, reported)
+        if reported is not None and stamped:
             prepare(stream, _TIMED, task, "event record", "event_id", carries=REPORTED)
-        elif not timeline:
+        elif reported is None and not timeline:
             prepare(stream, _RECORD, task, "event record", "event_id")
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
@@ -285,15 +295,16 @@ class MarkerSignal(Signal):
     waitable = False
 
     def __init__(self, device: DevicePort) -> None:
-        super().__init__(device, int(device.chip.prop("stubEventCount")) - 1)
+        number = int(device.chip.prop("stubEventCount")) - 1
+        super().__init__(device, number if device.plugin.commands is None else int(device.chip.prop("timelineEventId")))
 
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue a placeholder."""
         task = EventRecord(event_id=self.number, waited=False, timeline=timeline, report=reported is not None)
-        stream.submit(task, owner="event record", finished=finished, reported=reported)
-        if reported is not None:
+        stamped = _send_record(stream, task, finished, reported)
+        if reported is not None and stamped:
             prepare(stream, _TIMED_MARK, task, "event record", carries=REPORTED)
-        elif not timeline:
+        elif reported is None and not timeline:
             prepare(stream, _MARK, task, "event record")
 
     def record_fast(self, stream: StreamPort) -> int:

@@ -6,7 +6,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from npuhal import constants as c
 from npuhal import structs as s
@@ -41,6 +41,13 @@ _ANY_TASK = 0xFFFF
 _RECV_BATCH = 32
 
 
+class Ring(Protocol):
+    """Where the tasks of a queue are, by their ids."""
+
+    def position_behind(self, task_id: int | None) -> int:
+        """Return the position behind a task that is pending; that of the oldest pending one for any other id."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimtStack:
     """The stack pool of SIMT kernels: its base, and the bytes that each warp has, undivided and diverged."""
@@ -61,6 +68,10 @@ class QueueOptions:
     software_queue: bool = True
     group_id: int = 0
     control: bool = False
+    shares_status: bool = True
+    """The scheduler says in shared memory how far it is, and sends no reports (STARS: heads)."""
+    status_sq: int = NO_ID
+    """The queue whose memory that is."""
     sq_lock: bool = False
     simt_stack: SimtStack | None = None
     """Further SQ info of chips with SIMT kernels, behind the five words."""
@@ -70,7 +81,7 @@ class QueueOptions:
         flags = (
             self.overflow | self.inf_nan << 1 | self.software_queue << 3 | self.group_id << 4 | self.control << 20
         )
-        return self.stream_id, self.priority, flags, 1, NO_ID
+        return self.stream_id, self.priority, flags, int(self.shares_status), self.status_sq
 
     def extension(self) -> bytes:
         """Return the 108 bytes of extended information that STARS v2 takes."""
@@ -97,12 +108,17 @@ class QueuePair:
 class QueueDriver(HalCalls):
     """The SQ/CQ chapter of the HAL for one device and task scheduler (struct halSqCq*Info)."""
 
-    __slots__ = ("resource_table", "ts_id")
+    __slots__ = ("resource_table", "scheduler_version", "ts_id")
+
+    logic_report_bytes = LOGIC_CQE_BYTES
+    """Size of an entry of a logic CQ."""
 
     def __init__(self, calls: HalCalls, ts_id: int = 0, resource_table: ResourceTable | None = None) -> None:
         super().__init__(calls.hal, calls.device_id)
         self.ts_id = ts_id
         self.resource_table = resource_table or ResourceTable()
+        self.scheduler_version = 0
+        """What a scheduler of commands has said of itself when it was told of the first stream."""
 
     def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
                flags: int = 0, keep: QueuePair | None = None) -> tuple[int, int]:
@@ -111,12 +127,16 @@ class QueueDriver(HalCalls):
         Args:
             extended: pass the 108-byte info of STARS v2.
             flags: TSDRV_FLAG_* of the queue.
-            keep: the pair whose ids, reserved when it was freed, the new one must have.
+            keep: the pair whose ids, reserved when it was freed, the new one must have; with SQ NO_ID, the one whose CQ
+                it shares.
         """
         self.resource_table.enter()
         info = self._alloc_input(c.DRV_NORMAL_TYPE, SQE_BYTES, cqe_bytes, depth, cq_depth)
         info.flag = flags
-        if keep is not None:
+        if keep is not None and keep.sq_id == NO_ID:  # another queue's CQ
+            info.flag |= c.TSDRV_FLAG_REUSE_CQ
+            info.cqId = keep.cq_id
+        elif keep is not None:
             info.flag |= c.TSDRV_FLAG_SPECIFIED_SQ_ID | c.TSDRV_FLAG_SPECIFIED_CQ_ID
             info.sqId, info.cqId = keep.sq_id, keep.cq_id
         info.info[:] = options.words()
@@ -138,7 +158,7 @@ class QueueDriver(HalCalls):
 
     def create_logic_cq(self, stream_id: int, thread_id: int, *, keep: QueuePair | None = None) -> int:
         """Allocate the software CQ that collects a stream's completions and return its id; `keep` as in `create`."""
-        info = self._alloc_input(c.DRV_LOGIC_TYPE, 0, LOGIC_CQE_BYTES, 0, LOGIC_CQ_DEPTH)
+        info = self._alloc_input(c.DRV_LOGIC_TYPE, 0, self.logic_report_bytes, 0, LOGIC_CQ_DEPTH)
         if keep is not None:
             info.flag, info.cqId = c.TSDRV_FLAG_SPECIFIED_CQ_ID, keep.logic_cq_id
         info.info[0], info.info[1] = stream_id, thread_id & 0xFFFFFFFF
@@ -308,7 +328,8 @@ class QueueDriver(HalCalls):
 
         A timeout gives an empty list. The stream and task ids only matter for CQEs with the match flag.
         """
-        buffer = ctypes.create_string_buffer(LOGIC_CQE_BYTES * _RECV_BATCH)
+        size = self.logic_report_bytes
+        buffer = ctypes.create_string_buffer(size * _RECV_BATCH)
         info = s.halReportRecvInfo()
         info.type, info.tsId, info.cqId, info.timeout = c.DRV_LOGIC_TYPE, self.ts_id, logic_cq_id, timeout_ms
         info.cqe_addr = ctypes.addressof(buffer)
@@ -318,9 +339,12 @@ class QueueDriver(HalCalls):
             return []
         self.check(rc, "halCqReportRecv", f"logic cq {logic_cq_id}")
         raw = buffer.raw
-        return [raw[i * LOGIC_CQE_BYTES : (i + 1) * LOGIC_CQE_BYTES] for i in range(info.report_cqe_num)]
+        return [raw[i * size : (i + 1) * size] for i in range(info.report_cqe_num)]
 
     # -- hot path --------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Give back what the device has queues with; there is no queue any more."""
 
     def sender(self, sq_id: int, count: int = 1, ring: MappedRing | None = None) -> Sender:
         """Return a reusable send of `count` SQEs on one queue, through its mapped ring if it has one."""
@@ -331,8 +355,12 @@ class QueueDriver(HalCalls):
         """Return the ring that SQEs of a queue are built in, or None where the driver copies them."""
         return MappedRing(pair.ring_base, pair.depth) if pair.ring_base else None
 
-    def head_reader(self, sq_id: int) -> Callable[[], int]:
-        """Return a function that reads the SQ head cheaply; it repeats failed reads as `head` does."""
+    def head_reader(self, sq_id: int, ring: Ring) -> Callable[[], int]:
+        """Return a function that reads how far a queue is, cheaply: its head. Failed reads are repeated as by `head`.
+
+        Args:
+            ring: where the tasks are, for queues whose progress is told by the ids of tasks.
+        """
         query, device_id, reference, words = self._prepared(sq_id, "DRV_SQCQ_PROP_SQ_HEAD")
         slow = self.head
 

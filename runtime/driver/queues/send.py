@@ -70,7 +70,7 @@ class Sender:
     `send()` is untyped on purpose: it may only be called as `send(device_id, reference)`.
     """
 
-    __slots__ = ("_keep", "buffer", "device_id", "info", "made", "raw", "reference", "ring", "send", "sq_id")
+    __slots__ = ("_keep", "buffer", "device_id", "info", "made", "most", "raw", "reference", "ring", "send", "sq_id")
 
     def __init__(self, calls: HalCalls, ts_id: int, sq_id: int, count: int, ring: MappedRing | None) -> None:
         self.buffer = bytearray(SQE_BYTES * count)
@@ -82,6 +82,8 @@ class Sender:
         self._keep = staging
         self.info, self.reference = info, ctypes.byref(info)
         self.device_id, self.sq_id, self.ring = calls.device_id, sq_id, ring
+        self.most = count
+        """SQEs that one send takes."""
         self.raw = calls.hal.raw_held("halSqTaskSend")
         """The driver's function, and the mapped ring."""
         self.made = self.raw if ring is None else ring.through(self.raw, info, self.buffer)

@@ -16,6 +16,7 @@ from npuhal import constants as c
 from runtime.driver.dma import CopyDriver, Prepared
 
 if TYPE_CHECKING:
+    from chips.tasks import Task
     from runtime.core.stream.stream import Stream
 
 INSIDE_BYTES = (4 << 30) - (64 << 10)
@@ -128,9 +129,11 @@ def _by_chain(stream: Stream, kind: CopyKind, dst: int, src: int, count: int, ke
 def send_chain(stream: Stream, kind: CopyKind, dma: object, finished: Callable[[], None], *, size: int) -> None:
     """Queue the copy that a DMA chain describes."""
     chain = dma.phyAddr  # type: ignore[attr-defined]
-    task = MemcpyAsync(
+    task: Task = MemcpyAsync(
         src=0, dst=0, size=size, kind=kind, kernel_convert=False, dma_queue=chain.src or 0, dma_count=chain.len
     )
+    if (commands := stream.plugin.commands) is not None:
+        task = commands.transfer(task, dma)
     stream.submit(task, owner=_LABELS.get(kind, "copy between devices"), finished=finished)
 
 

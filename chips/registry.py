@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from chips.chip import Chip
     from chips.completion import Cqe, Outcome
+    from chips.tasks import EventRecord, MemcpyAsync
 
 _BUILT_IN = {
     "v100": "chips.generations.v100.plugin",
@@ -183,9 +184,9 @@ class CommandTasks:
     """Tells the scheduler about a stream, given the process id on the device."""
     stream_mode: Callable[[int], Task]
     """Says what a failed task does to its stream: 0 go on, 1 stop."""
-    timed_record: Callable[[Task, int, int], Task]
+    timed_record: Callable[[EventRecord, int, int], Task]
     """An event record that stores its time, given a table of 64-bit words and the index of the word there."""
-    transfer: Callable[[Task, Any], Task]
+    transfer: Callable[[MemcpyAsync, Any], Task]
     """A copy between host and device, given the transfer that the driver has prepared for it (struct DMA_ADDR)."""
     version: Callable[[Cqe], int]
     """The scheduler's version, which the report about the first stream says."""

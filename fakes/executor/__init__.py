@@ -19,7 +19,7 @@ else:  # what executes is loaded with the first task: null:// never needs it
 
 __all__ = ["ENTRIES", "WAIT", "Executor", "Handler", "Task", "check_entries", "handlers"]
 
-ENTRIES = (EntryFormat.STARS, EntryFormat.STARS_V2)
+ENTRIES = (EntryFormat.COMMANDS, EntryFormat.STARS, EntryFormat.STARS_V2)
 """Formats of entries that the fake executes."""
 
 

@@ -80,6 +80,31 @@ def kernel(task: Task) -> int:
     return 1 + task.fields.get("sqe_length", 0)
 
 
+def of_command(task: Task) -> int:
+    """AICPU kernel command: names and arguments lie in fields that AI-core kernels use otherwise."""
+    if together.resumed(task) is None:
+        if together.taken(task.device, (AICPU,)):
+            return 0
+        fields = task.fields
+        perform(task, {"so_name": fields["literal_src"], "func_name": fields["func"], "param": fields["args"],
+                       "block_dim": fields["block_dim"]})  # fmt: skip
+    if not together.finished(task, (AICPU,), KERNEL_NS):
+        return 0
+    task.occupy(KERNEL_NS, AICPU)
+    return 1
+
+
+def time_limits(task: Task) -> int:
+    """Limits for all operators and waits of the device, in seconds."""
+    fields = task.fields
+    if fields["execute_enable"]:
+        task.device.commands.operator_limit_s = fields["execute"]
+    if fields["wait_enable"]:
+        task.device.commands.wait_limit_s = fields["wait"]
+    task.occupy(MESSAGE_NS, AICPU)
+    return 1
+
+
 def message(task: Task) -> int:
     """Control message to the AICPU scheduler: accepted, nothing in the fake depends on it."""
     fields = task.fields
@@ -98,23 +123,33 @@ _WHOLE_MESSAGE = 0b1010
 """Start and end of a message in one report (SOP, EOP)."""
 
 
+def callback_command(task: Task) -> int:
+    """Hand a host function to the threads that wait for its CQ; a command names no event."""
+    fields, number = task.fields, int.from_bytes(task.raw[2:4], "little")
+    return _call(task, fields["cq_id"], fields["stream_id"], number, 0, fields["block"], fields["function"])
+
+
 def host_callback(task: Task) -> int:
     """Hand a host function to the threads that wait for its CQ."""
-    fields, device = task.fields, task.device
-    cq_id = fields["cq_id"]
-    if cq_id not in device.callback_groups:
-        raise TaskFault(f"callback CQ {cq_id} does not exist", Effect.SQE_ERROR.value)
-    waiting = device.callbacks.setdefault(cq_id, deque())
+    fields = task.fields
     first = "callback_stream_id" in fields
     stream = fields["callback_stream_id"] if first else fields["stream_id"]
     number = fields["callback_task_id"] if first else fields["task_id"] & 0xFFFF
     event = fields["event_id"] if first else fields["notify_id"] & 0xFFFF
     block = fields["block"] if first else fields["is_block"]
     function = fields["function"] if first else fields["callback"]
+    return _call(task, fields["cq_id"], stream, number, event, block, function)
+
+
+def _call(task: Task, cq_id: int, stream: int, number: int, event: int, block: int, function: int) -> int:
+    device = task.device
+    if cq_id not in device.callback_groups:
+        raise TaskFault(f"callback CQ {cq_id} does not exist", Effect.SQE_ERROR.value)
+    waiting = device.callbacks.setdefault(cq_id, deque())
     waiting.append(
         _CALLBACK.pack(
             1 | _WHOLE_MESSAGE | cq_id << 4, stream, number, task.sq.sq_id, task.position, len(waiting), block, event,
-            function, fields["data"],
+            function, task.fields["data"],
         )
     )  # fmt: skip
     if task.machine.checks is not None:
@@ -135,3 +170,7 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "host_callback": ("host_callback", host_callback),
     "aicpu_timeout_set": ("aicpu_message", message), "aicpu_msg_version": ("aicpu_message", message),
 }  # fmt: skip
+COMMANDS: Mapping[str, tuple[str, Handler]] = {
+    "kernel_aicpu": ("aicpu", of_command), "hostfunc_callback": ("host_callback", callback_command),
+    "timeout_set": ("aicpu_message", time_limits),
+}

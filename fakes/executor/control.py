@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from chips.tasks import MaintenanceKind
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import error_ring
 from fakes.executor.accepted import accepted
@@ -85,7 +86,7 @@ def device_message(task: Task) -> int:
 def _task_id(task: Task, sq: SubmissionQueue) -> int:
     """Return the number of the task at the head of a queue."""
     executor = task.machine.executor
-    fields = executor.header.decode(executor.decode(task.device, sq).raw[:8])
+    fields = executor.header.decode(executor.decode(task.device, sq).raw[: executor.header.size])
     return (fields["task_id"] if executor.stream_ids else fields["task_sn"]) & 0xFFFF
 
 
@@ -114,6 +115,41 @@ def unmodelled(task: Task) -> int:
     raise NotModelled(task.kind, "see `npuhal fake coverage` for what is")
 
 
+def create_stream(task: Task) -> int:
+    """The host tells of a stream; the scheduler says which version it has."""
+    from fakes.executor.commands import announce_version
+
+    announce_version(task)
+    return 1
+
+
+def stream_command(task: Task) -> int:
+    """Maintenance command: a stream goes, or what it still has to do is thrown away."""
+    fields, device = task.fields, task.device
+    goal = fields["goal"]
+    if goal == MaintenanceKind.STREAM_DESTROY:
+        device.commands.stops_at_failures.discard(fields["target_id"])
+    elif goal == MaintenanceKind.STREAM_RECYCLE and fields["flag"] == _FORCE_RECYCLE:
+        target = device.by_stream.get(fields["target_id"])
+        if target is not None:
+            target.drop()
+            device.activate(target)
+        task.detail = f"recycle stream {fields['target_id']}"
+    elif goal == MaintenanceKind.EVENT_DESTROY:
+        raise NotModelled("maintenance command EVENT_DESTROY", "events are freed by the host here")
+    return 1
+
+
+def stream_mode(task: Task) -> int:
+    """Say what a failed task does to its stream: 0 go on, 1 stop."""
+    stops, stream = task.device.commands.stops_at_failures, task.sq.stream_id
+    if task.fields["mode"]:
+        stops.add(stream)
+    else:
+        stops.discard(stream)
+    return 1
+
+
 Handler = Callable[["Task"], int]
 
 _MESSAGES = (
@@ -137,4 +173,17 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "float_status": ("float_status", program),
     "ring_buffer": ("ring_buffer", ring_buffer),
     "get_device_message": ("get_device_message", device_message),
+}
+COMMANDS: Mapping[str, tuple[str, Handler]] = {
+    **{name: (name, accepted) for name in (
+        "nop", "flip", "profiling_enable", "profiling_disable", "profiler_dynamic_enable", "profiler_dynamic_disable",
+        "profiler_trace", "profiler_trace_ex", "onlineprof_start", "onlineprof_stop", "adcprof", "datadump_loadinfo",
+        "aicpu_info_load", "debug_register", "debug_unregister", "debug_register_for_stream",
+        "debug_unregister_for_stream",
+    )},
+    "create_stream": ("create_stream", create_stream),
+    "maintenance": ("maintenance", stream_command),
+    "set_stream_mode": ("stream_mode", stream_mode),
+    "device_ringbuffer_control": ("ring_buffer", ring_buffer),
+    "get_device_msg": ("get_device_message", device_message),
 }

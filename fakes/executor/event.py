@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
 _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
 _MASK = 0xFFFFFFFF
+_TIMED = 1
 _NOTIFY_TABLE_STRIDE, _NOTIFY_STRIDE = 0x10000, 4
 """Bytes between tables and entries of notify registers of STARS v1."""
 
@@ -187,6 +188,32 @@ def event_reset_v1(task: Task) -> int:
     return 1
 
 
+def record_command(task: Task) -> int:
+    """Event record command: the event is set; its time goes to a word of a table, a report to a queue, if asked for."""
+    fields, device = task.fields, task.device
+    done = event_record(task)
+    if fields["flag"] & _TIMED:
+        address = task.machine.virtual(fields["timeline_base"], device.index) + fields["timeline_offset"] * 8
+        task.machine.memory.write(address, device.ticks(task.end).to_bytes(8, "little"), "time of an event")
+    if fields["wait_cq"]:
+        from fakes.executor.commands import SUCCESS, logic_report
+
+        logic_report(task, SUCCESS, cq_id=fields["wait_cq_id"])
+    return done
+
+
+def notify_command(task: Task) -> int:
+    """Notify record command: it names the card, by its physical id where that is another one."""
+    fields, device = task.fields, task.device
+    number, card = fields["notify_id"], fields["device_id"]
+    if card in (device.index, device.identity.physical):
+        return notify_record_v1(task)
+    other = next((other for other in task.machine.devices if other.identity.physical == card), None)
+    if other is None:
+        raise TaskFault(f"no card has the physical id {card}", Effect.SQE_ERROR.value)
+    return record_elsewhere(task, other, number)
+
+
 Handler = Callable[["Task"], int]
 
 STARS: Mapping[str, tuple[str, Handler]] = {
@@ -204,4 +231,11 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     **dict.fromkeys(("notify_record", "event_record", "event_record_counted"), ("notify_record", notify_v2)),
     **dict.fromkeys(("notify_wait", "event_wait", "event_wait_counted"), ("notify_wait", notify_v2)),
     **dict.fromkeys(("event_reset", "event_reset_counted"), ("notify_reset", notify_v2)),
+}
+COMMANDS: Mapping[str, tuple[str, Handler]] = {
+    "event_record": ("event_record", record_command),
+    "stream_wait_event": ("event_wait", event_wait),
+    "event_reset": ("event_reset", event_reset_v1),
+    "notify_record": ("notify_record", notify_command),
+    "notify_wait": ("notify_wait", notify_wait_v1),
 }

@@ -84,7 +84,7 @@ class Executor:
         self.handlers = handlers(machine.chip)
         self.layouts = machine.plugin.layouts
         self.header = self.layouts["header"]
-        self.wr_cqe = 1 << self.header.field("wr_cqe").offset
+        self.wr_cqe = 1 << self.header.field("wr_cqe").offset if "wr_cqe" in self.header else 0
         counted = EncodeEnv(
             chip=machine.chip, ts_features=frozenset({"OP_EXEC_TIMEOUT_MS"}),
             credit_interval_us=machine.options.op_interval_ns / 1000,
@@ -223,7 +223,7 @@ class Executor:
                 return name, {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}, *known
             fields = layout.decode(raw)
         elif layout is None or layout.when.get("type") == _INVALID:
-            name, fields, known = "invalid", self.header.decode(raw[:8]), ("invalid", control.invalid)
+            name, fields, known = "invalid", self.header.decode(raw[: self.header.size]), ("invalid", control.invalid)
         else:
             fields, known = layout.decode(raw), (layout.task or layout.name, control.unmodelled)
         if name in self._numbered:

@@ -153,3 +153,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "aicpu_fused": ("fusion", fused), "ccu": ("ccu", fused),
     **{f"ccu_fused_{bits}": ("fusion", fused) for bits in _SUB_TYPES},
 }  # fmt: skip
+COMMANDS: Mapping[str, tuple[str, Handler]] = {}

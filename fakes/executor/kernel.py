@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from fakes.errors import MemoryFault, TaskFault
+from fakes.errors import MemoryFault, NotModelled, TaskFault
 from fakes.executor import together
 from fakes.faults import Effect
 from fakes.kernels import Arguments, Context, Kernel
@@ -158,6 +158,15 @@ def parts_v2(fields: Mapping[str, int], mix: bool) -> Parts:
     )
 
 
+def of_command(task: Task) -> int:
+    """Kernel command: entry, arguments and blocks as they are."""
+    fields = task.fields
+    if fields["literal_src"]:
+        raise NotModelled("kernel whose blocks begin at another number than 0", "blocks are counted from 0 here")
+    engine = AIV if task.layout == "kernel_aivec" else AIC
+    return run(task, fields["func"], fields["args"], fields["block_dim"], (engine,))
+
+
 def parts(task: Task) -> Parts | None:
     """Return what the entry of a task says if it is a kernel whose arguments it names itself; None for all others."""
     if task.handler is plain_v1:
@@ -188,3 +197,6 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "kernel_aic": ("kernel", plain_v2), "kernel_aiv": ("kernel", plain_v2),
     "kernel_aic_mix": ("kernel", mix_v2), "kernel_aiv_mix": ("kernel", mix_v2),
 }  # fmt: skip
+COMMANDS: Mapping[str, tuple[str, Handler]] = {
+    "kernel_aicore": ("kernel", of_command), "kernel_aivec": ("kernel", of_command),
+}

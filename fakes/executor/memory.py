@@ -154,12 +154,17 @@ def pcie_dma(task: Task) -> int:
             return _into_queue(task)
         move(task, fields["dst"], fields["src"], fields["length"])
         return 1
-    address = fields["sq_addr"]
+    _by_chain(task, fields["sq_addr"], fields["sq_tail"])
+    return 1
+
+
+def _by_chain(task: Task, address: int, nodes: int) -> None:
+    """Run the chain that drvMemConvertAddr built at an address."""
     chain = task.device.dma.get(address)
     if chain is None:
         raise TaskFault(f"no DMA chain at {address:#x}: never converted, or destroyed", Effect.SQE_ERROR.value)
-    if len(chain) != fields["sq_tail"]:
-        text = f"the DMA chain at {address:#x} has {len(chain)} nodes, not {fields['sq_tail']}"
+    if len(chain) != nodes:
+        text = f"the DMA chain at {address:#x} has {len(chain)} nodes, not {nodes}"
         raise TaskFault(text, Effect.SQE_ERROR.value)
     total = 0
     for dst, src, size in chain:
@@ -169,7 +174,6 @@ def pcie_dma(task: Task) -> int:
     task.device.wrote()
     task.detail = f"{engine} {total} bytes {chain[0][1]:#x} -> {chain[0][0]:#x}"
     task.occupy(copy_ns(engine, total), engine)
-    return 1
 
 
 _POINTER_V1 = struct.Struct("<B11xIQQ")
@@ -194,6 +198,47 @@ def by_pointer_v2(task: Task) -> int:
     """SDMA whose descriptor lies in memory, STARS v2."""
     src, dst, size = _descriptor(task, _POINTER_V2)
     move(task, dst, src, size)
+    return 1
+
+
+_CONVERTED, _BY_ADDRESS = 1, 2
+"""What the addresses of a copy command are: a prepared transfer, or where the addresses lie; else themselves."""
+_REDUCTIONS = {10: 1, 11: 2, 12: 3, 13: 4}
+"""By direction (task_info.hpp, RT_MEMCPY_DIR_*): the operation of the engine."""
+_REDUCED = {0: 0x70, 1: 0x60, 2: 0x10, 4: 0x00, 5: 0x20, 6: 0x80, 10: 0x50}
+"""By rtDataType_t: the type of the engine."""
+
+
+def command(task: Task) -> int:
+    """Copy command: of plain addresses, of addresses in memory, or a transfer that the driver has prepared."""
+    fields = task.fields
+    src, dst, size = fields["src"], fields["dst"], fields["length"]
+    if fields["convert"] == _CONVERTED:
+        _by_chain(task, src, size)
+        return 1
+    if fields["convert"] == _BY_ADDRESS:
+        src, dst = (_address_at(task, at) for at in (src, dst))
+    if fields["with_offsets"]:
+        src += fields["src_offset_high"] << 32 | fields["src_offset_low"]
+        dst += fields["dst_offset_high"] << 32 | fields["dst_offset_low"]
+    return _directed(task, dst, src, size)
+
+
+def reduce_command(task: Task) -> int:
+    """Reduction command."""
+    return _directed(task, task.fields["dst"], task.fields["src"], task.fields["length"])
+
+
+def _directed(task: Task, dst: int, src: int, size: int) -> int:
+    """Copy or reduce, as the direction of a command says."""
+    operation = _REDUCTIONS.get(task.fields["dir"])
+    if operation is None:
+        move(task, dst, src, size)
+        return 1
+    kind = _REDUCED.get(task.fields["data_type"])
+    if kind is None:
+        raise TaskFault(f"nothing is reduced of data type {task.fields['data_type']}", Effect.SQE_ERROR.value)
+    _reduce(task, dst, src, size, kind | operation)
     return 1
 
 
@@ -275,3 +320,6 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "sdma": ("copy", sdma), "memset": ("memset", sdma), "pcie_dma": ("copy", pcie_dma),
     "async_dma": ("copy", direct), "sdma_pointer": ("copy", by_pointer_v2), "cmo": ("cache", cache_operation),
 }  # fmt: skip
+COMMANDS: Mapping[str, tuple[str, Handler]] = {
+    "memcpy": ("copy", command), "memcpy_offsets": ("copy", command), "reduce_async_v2": ("copy", reduce_command),
+}

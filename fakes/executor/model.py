@@ -55,3 +55,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "label_set": ("label_set", accepted),
     "model_maintain": ("model_maintenance", model_maintenance),
 }
+COMMANDS: Mapping[str, tuple[str, Handler]] = {}

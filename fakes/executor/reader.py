@@ -17,15 +17,16 @@ class Reader:
     """Identifies entries of one layout set; the answer is always that of `LayoutSet.identify`."""
 
     def __init__(self, layouts: LayoutSet) -> None:
-        self._layouts = layouts
-        self._masks = [_TYPE] * (_TYPE + 1)
+        field = layouts["header"].field("type")
+        self._layouts, self._shift = layouts, field.offset
+        self._masks = [((1 << field.width) - 1) << field.offset] * (_TYPE + 1)
         self._known: dict[int, Layout | None] = {}
         for layout in layouts.values():
             kind = layout.when.get("type")
             if kind is not None and layout.size == SQE_BYTES:
                 for name in layout.when:
                     field = layout.field(name)
-                    self._masks[kind] |= ((1 << field.width) - 1) << field.offset
+                    self._masks[kind & _TYPE] |= ((1 << field.width) - 1) << field.offset
 
     def identify(self, raw: bytes) -> Layout | None:
         """Return the layout, or None when no entry looks like this."""
@@ -33,7 +34,7 @@ class Reader:
 
     def look_up(self, raw: bytes, word: int) -> Layout | None:
         """Return the layout as `identify` does, of an entry that is also given as a number."""
-        key = word & self._masks[word & _TYPE]
+        key = word & self._masks[word >> self._shift & _TYPE]
         try:
             return self._known[key]
         except KeyError:

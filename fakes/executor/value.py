@@ -79,3 +79,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "write_value_pointer": ("write_value", write_by_pointer_v2),
     "mem_wait": ("mem_wait", program),
 }
+COMMANDS: Mapping[str, tuple[str, Handler]] = {}

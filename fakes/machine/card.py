@@ -11,6 +11,7 @@ from chips.chip import Chip
 from chips.completion import Cqe
 from fakes.errors import MemoryFault
 from fakes.machine.blocks import Kind
+from fakes.machine.commands import CommandState
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts
 from fakes.machine.models import Models
@@ -87,6 +88,7 @@ class Device:
         self.jetties: dict[int, list[int]] = {}
         self.callbacks: dict[int, deque[bytes]] = {}
         self.callback_groups: dict[int, int] = {}
+        self.commands = CommandState()
         self.models = Models(self)
         self.peers: dict[int, int] = {}
         """Logic ids of cards whose memory this one may reach, with how often that was allowed."""
@@ -440,6 +442,8 @@ class Device:
         self.callbacks.clear()
         self.callback_groups.clear()
         self.peers.clear()
+        self.commands.free_table(self.machine.memory)
+        self.commands = CommandState()
         self.models = Models(self)
         for pool in self.ids.values():
             pool.reset()

@@ -122,6 +122,10 @@ class Machine:
     @cached_property
     def executor(self) -> Executor:
         """Decodes and executes tasks; made for the first one."""
+        if self.plugin.commands is not None:
+            from fakes.executor.commands import CommandExecutor
+
+            return CommandExecutor(self)
         from fakes.executor import Executor
 
         return Executor(self)

@@ -54,11 +54,12 @@ class LogicQueue:
     depth: int
     entry_bytes: int
     stream_id: int
-    entries: deque[Cqe] = field(default_factory=deque)
+    entries: deque[Cqe | bytes] = field(default_factory=deque)
+    """Reports; those about commands as they are."""
     lost: int = 0
     freed: bool = False
 
-    def put(self, cqe: Cqe) -> None:
+    def put(self, cqe: Cqe | bytes) -> None:
         """Queue a report, or lose it."""
         if len(self.entries) >= self.depth:
             self.lost += 1
@@ -76,6 +77,10 @@ class LogicQueue:
         index = 0
         while index < len(entries) and len(run) < wanted:
             cqe = entries[index]
+            if isinstance(cqe, bytes):
+                del entries[index]
+                run.append(cqe)
+                continue
             if cqe.match and (cqe.stream_id, cqe.task_id) != (stream_id, task_id):
                 if run:
                     break

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from chips.traits import CompletionKind
 from fakes.hal.chapter import Chapter
 from fakes.hal.queues.hot import make_sender
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
@@ -26,6 +28,8 @@ _SPECIFIED_SQ, _SPECIFIED_CQ = c.TSDRV_FLAG_SPECIFIED_SQ_ID, c.TSDRV_FLAG_SPECIF
 _NO_SEND = c.TSDRV_FLAG_ONLY_SQCQ_ID | c.TSDRV_FLAG_NO_SQ_MEM
 
 
+_TABLE_BYTES = 1024 * 64
+"""The table of streams: entries of the SHM queue, and bytes of one."""
 _STAGING = 256
 """Bytes that the library stages entries in: no entry is larger."""
 _MAPPED_TYPES = (c.DRV_NORMAL_TYPE, c.DRV_SHM_TYPE, c.DRV_CTRL_TYPE)
@@ -57,6 +61,8 @@ class QueueCalls(Chapter):
     def __init__(self, machine: Machine) -> None:
         super().__init__(machine)
         self.send = machine.send = make_sender(machine)
+        self._tabled = machine.chip.traits.completion is CompletionKind.STATUS_TABLE
+        """Whether a table of streams is shared with the host."""
 
     # -- creation -----------------------------------------------------------------------------------------------------
 
@@ -75,6 +81,8 @@ class QueueCalls(Chapter):
             return self._allocate_pair(device, in_, out)
         if in_.type == c.DRV_LOGIC_TYPE:
             return self._allocate_logic(device, in_, out)
+        if in_.type == c.DRV_SHM_TYPE and self._tabled:
+            return self._allocate_table(device, out)
         if in_.type == c.DRV_CALLBACK_TYPE:
             return self._allocate_callback(device, in_, out)
         return c.DRV_ERROR_NOT_SUPPORT
@@ -84,12 +92,15 @@ class QueueCalls(Chapter):
             return c.DRV_ERROR_INVALID_VALUE
         if not (0 < in_.sqeDepth <= _DEPTH_LIMIT and 0 < in_.cqeDepth <= _DEPTH_LIMIT):
             return c.DRV_ERROR_INVALID_VALUE
-        if in_.flag & (c.TSDRV_FLAG_REUSE_SQ | c.TSDRV_FLAG_REUSE_CQ):
+        shares = bool(in_.flag & c.TSDRV_FLAG_REUSE_CQ)  # the schedulers of commands have one CQ for all streams
+        if in_.flag & c.TSDRV_FLAG_REUSE_SQ or (shares and not self._shares_cq(device, in_.cqId)):
             return c.DRV_ERROR_INVALID_VALUE
         sq_id = self._take(device, "sq", in_.sqId if in_.flag & _SPECIFIED_SQ else None)
         if sq_id is None:
             return c.DRV_ERROR_NO_RESOURCES
-        cq_id = self._take(device, "cq", in_.cqId if in_.flag & _SPECIFIED_CQ else None)
+        cq_id = in_.cqId
+        if not shares:
+            cq_id = self._take(device, "cq", in_.cqId if in_.flag & _SPECIFIED_CQ else None)
         if cq_id is None:
             device.ids["sq"].give(sq_id)
             return c.DRV_ERROR_NO_RESOURCES
@@ -105,6 +116,21 @@ class QueueCalls(Chapter):
         device.queues[sq_id] = sq
         device.by_stream[stream] = sq
         out.sqId, out.cqId, out.queueVAddr, out.flag = sq_id, cq_id, 0, 0
+        return 0
+
+    def _shares_cq(self, device: Device, cq_id: int) -> bool:
+        """Whether a queue may use the CQ of others."""
+        commands = self.machine.chip.traits.completion is not CompletionKind.HEADS
+        return commands and any(sq.cq_id == cq_id for sq in device.queues.values())
+
+    def _allocate_table(self, device: Device, out: Any) -> int:
+        """Share the table in which the scheduler says how far streams are (fixed size, hal_semantics 4.2)."""
+        if device.commands.table is not None:
+            return c.DRV_ERROR_NO_RESOURCES
+        memory = self.machine.memory
+        device.commands.table = memory.allocate_host(_TABLE_BYTES, device=device.index, label="table of streams")
+        ctypes.memset(device.commands.table.pointer, 0, _TABLE_BYTES)
+        out.sqId, out.cqId, out.queueVAddr, out.flag = 0, 0, device.commands.table.base, 0
         return 0
 
     def _allocate_logic(self, device: Device, in_: Any, out: Any) -> int:
@@ -160,6 +186,9 @@ class QueueCalls(Chapter):
             device.callbacks.pop(info.cqId, None)
             self.machine.changed.notify_all()
             return 0 if device.callback_groups.pop(info.cqId, None) is not None else c.DRV_ERROR_INVALID_VALUE
+        if info.type == c.DRV_SHM_TYPE and device.commands.table is not None:
+            device.commands.free_table(self.machine.memory)
+            return 0
         if info.type != c.DRV_NORMAL_TYPE:
             return c.DRV_ERROR_INVALID_VALUE
         found = device.queues.get(info.sqId)
@@ -189,7 +218,8 @@ class QueueCalls(Chapter):
             del device.by_stream[sq.stream_id]
         self.machine.memory.free(sq.ring.base)
         self.machine.changed.notify_all()
-        self._release(device, "cq", sq.cq_id, flags & c.TSDRV_FLAG_RSV_CQ_ID)
+        if not any(other.cq_id == sq.cq_id for other in device.queues.values() if other is not sq):
+            self._release(device, "cq", sq.cq_id, flags & c.TSDRV_FLAG_RSV_CQ_ID)
         self._release(device, "sq", sq.sq_id, flags & c.TSDRV_FLAG_RSV_SQ_ID)
         del device.queues[sq.sq_id]
 
@@ -349,7 +379,10 @@ class QueueCalls(Chapter):
             return c.DRV_ERROR_IOCRL_FAIL
         deadline = None if timeout < 0 else time.monotonic() + timeout / 1000
         while True:
-            device.turn(WAIT if timeout else SEND)
+            if timeout or not self._tabled:
+                device.turn(WAIT if timeout else SEND)
+            elif (asking := device.by_stream.get(info.stream_id)) is not None:
+                device.poll(asking)  # the host looks at the table of streams, too
             reports = take()
             if reports:
                 data = b"".join(reports)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from runtime.core.ports.process import ContextPort, RuntimePort
     from runtime.core.ports.streams import StreamPort
     from runtime.core.process.handles import Children
+    from runtime.core.sync.timelines import Timelines
     from runtime.driver.device import DeviceDriver, DeviceFacts
     from runtime.driver.faults import ReportedFault
     from runtime.driver.memory import MemoryDriver
-    from runtime.core.sync.timelines import Timelines
     from runtime.driver.queues import QueueDriver, SimtStack
     from runtime.driver.resources import IdDriver
     from runtime.memory.arguments import ArgumentBlock

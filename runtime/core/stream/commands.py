@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from chips.tasks import Maintenance, MaintenanceKind
 from chips.traits import CompletionKind
 from runtime.core.modes import StreamFlag
-from runtime.driver.calls import HalCalls
 
 if TYPE_CHECKING:
     from chips.completion import Cqe
@@ -36,9 +35,9 @@ def begin(stream: StreamPort) -> None:
     commands, device = stream.plugin.commands, stream.device
     if commands is None:
         return
-    from runtime.driver.ipc import IpcDriver  # for these chips only
+    from runtime.driver.ipc import ShareDriver  # for these chips only
 
-    task = commands.create_stream(IpcDriver(HalCalls(device.hal, device.device_id)).bare_pid())
+    task = commands.create_stream(ShareDriver(device.hal, device.device_id).bare_pid())
     first = stream.flags & StreamFlag.PRIMARY_FIRST_DEFAULT
     stream.submit(task, owner="stream creation", reported=partial(_note_version, stream) if first else None)
 

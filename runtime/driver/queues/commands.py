@@ -87,14 +87,16 @@ class CommandQueues(QueueDriver):
         self._progress.begin(options.stream_id)
         return pair
 
-    def _free(self, kind: int, sq_id: int, cq_id: int, flags: int, again: Callable[[], object]) -> None:
+    def _free(
+        self, kind: int, sq_id: int, cq_id: int, flags: int, again: Callable[[], object], forget: Callable[[], object]
+    ) -> None:
         if kind != c.DRV_NORMAL_TYPE:
-            super()._free(kind, sq_id, cq_id, flags, again)
+            super()._free(kind, sq_id, cq_id, flags, again, forget)
             return
         with self._lock:
             if len(self._pairs.keys() - {sq_id}):
                 flags |= c.TSDRV_FLAG_REUSE_CQ
-            super()._free(kind, sq_id, cq_id, flags, again)
+            super()._free(kind, sq_id, cq_id, flags, again, forget)
             self._pairs.pop(sq_id, None)
 
     def create_logic_cq(self, stream_id: int, thread_id: int, *, keep: QueuePair | None = None) -> int:
@@ -159,9 +161,9 @@ class CommandSender(Sender):
             number = wanted.cmdCount = message.cmdCount = message.reportCount = info.sqe_num
             if rc := reserve(device_id, asked, answer):
                 return int(rc)
-            if got.cmdCount != number:
+            if got.cmdCount != number or not (slots := got.cmdPtr):
                 return c.DRV_ERROR_OUT_OF_CMD_SLOT
-            ctypes.memmove(got.cmdPtr, source, number * SQE_BYTES)
+            ctypes.memmove(slots, source, number * SQE_BYTES)
             return int(ring_driver(device_id, sent))
 
         self._keep = staging

@@ -129,11 +129,11 @@ def _by_chain(stream: Stream, kind: CopyKind, dst: int, src: int, count: int, ke
 def send_chain(stream: Stream, kind: CopyKind, dma: object, finished: Callable[[], None], *, size: int) -> None:
     """Queue the copy that a DMA chain describes."""
     chain = dma.phyAddr  # type: ignore[attr-defined]
-    task: Task = MemcpyAsync(
+    copy = MemcpyAsync(
         src=0, dst=0, size=size, kind=kind, kernel_convert=False, dma_queue=chain.src or 0, dma_count=chain.len
     )
-    if (commands := stream.plugin.commands) is not None:
-        task = commands.transfer(task, dma)
+    commands = stream.plugin.commands
+    task: Task = copy if commands is None else commands.transfer(copy, dma)
     stream.submit(task, owner=_LABELS.get(kind, "copy between devices"), finished=finished)
 
 

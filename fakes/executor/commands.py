@@ -1,0 +1,167 @@
+"""Executing commands (chips without STARS): like entries, but the scheduler says otherwise what became of them.
+
+Where a table is shared with the host (`halSqCqAllocate` of type SHM) it writes the row of the stream: the last task,
+the first and the last failure. Elsewhere it reports each command that asks for it, in one completion queue for all
+streams. A queue goes on behind a failed command, unless its stream was told to stop there (SET_STREAM_MODE).
+Source: struct rtShmQuery_t and struct tagTsTaskReportMsg of the runtime's task.hpp and hwts.hpp.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING
+
+from chips.completion import Cqe
+from chips.tasks import TaskType
+from chips.traits import CompletionKind
+from fakes.errors import MemoryFault, TaskFault
+from fakes.executor import error_ring
+from fakes.executor.executor import Executor
+from fakes.faults import Effect
+from fakes.schedule.scheduler import CONTROL_NS
+
+if TYPE_CHECKING:
+    from fakes.executor.task import Task
+    from fakes.machine.card import Device
+    from fakes.machine.ports import Machine
+    from fakes.machine.queues import SubmissionQueue
+
+_ROW = struct.Struct("<8I")
+_VALID = 0x5A5A5A5A
+_REPORT = struct.Struct("<HHIHH")
+_FIRST, _LAST = 1, 4
+_STREAM_LOW, _STREAM_HIGH = 10, 0x4000
+_SQ, _HEAD = 0x1FF, 0x3FFF
+_CODE = 0xFFF
+_VERSION_SHIFT = 12
+_LOGIC = struct.Struct("<HHHBxII")
+_WHOLE = 0b1010
+SUCCESS, TASK_ERROR, TSCH_VERSION, OVERFLOW = 0, 2, 4, 5
+"""Kinds of logic reports."""
+_OVERFLOWS = {"kernel_aicore": 0x2F, "kernel_aivec": 0x33}
+"""Codes of the overflow of a kernel (TS_ERROR_AICORE_OVERFLOW, TS_ERROR_AIVEC_OVERFLOW)."""
+
+
+class CommandExecutor(Executor):
+    """Decodes and executes the commands of a machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        assert machine.plugin.commands is not None  # its entries are commands
+        self._commands = machine.plugin.commands
+        self._shares_table = machine.chip.traits.completion is CompletionKind.STATUS_TABLE
+        no_report = self.header.field("no_report").offset
+        self._quiet_byte, self._quiet_bit = no_report // 8, 1 << no_report % 8
+        self._number = self.number.offset // 8
+
+    def task_id(self, task: Task) -> int:
+        """Return the id of a task."""
+        return int.from_bytes(task.raw[self._number : self._number + 2], "little")
+
+    def _finish(self, task: Task, taken: int) -> None:
+        super()._finish(task, taken)
+        if task.warning:
+            code = _OVERFLOWS.get(task.layout, _OVERFLOWS["kernel_aicore"])
+            logic_report(task, OVERFLOW, code)
+        self._say(task, task.error_code)
+
+    def _fail(self, task: Task, fault: TaskFault | MemoryFault) -> None:
+        """Say that a task has failed; its queue goes on unless its stream stops at failures."""
+        sq, device = task.sq, task.device
+        if task.start < 0:
+            task.occupy(CONTROL_NS)
+        error_type, code = Effect.EXCEPTION.value, 0
+        if isinstance(fault, TaskFault):
+            error_type, code = fault.error_type, fault.code
+        layout = self.layouts.get(task.layout)
+        kind = TaskType.NOP if layout is None or not layout.task else TaskType[layout.task]
+        code = code or self._commands.failure(error_type, kind)
+        self.machine.problem(f"{self.describe(task)} failed: {fault}")
+        if self.machine.checks is not None:
+            self.machine.checks.failed(task, fault)
+        sq.failure = fault
+        task.detail = f"error {code:#x}"
+        self._log(task)
+        error_ring.report(task, error_type, code, sq.stream_id, self.task_id(task))
+        sq.wait_since = -1
+        sq.head = (sq.head + 1) % sq.depth
+        sq.done += 1
+        if sq.stream_id in device.commands.stops_at_failures:
+            sq.enabled = False
+        device.wake()
+        self._say(task, code, failed=True)
+
+    def _say(self, task: Task, word: int, *, failed: bool = False) -> None:
+        """Tell the host that a task is over; `word` is the code of a failure, or what the task answers."""
+        if self._shares_table:
+            write_row(task, self.task_id(task), word if failed else 0)
+        elif failed or not task.raw[self._quiet_byte] & self._quiet_bit:
+            self._report(task, word)
+        self.machine.changed.notify_all()
+
+    def _report(self, task: Task, word: int) -> None:
+        sq, task_id = task.sq, self.task_id(task)
+        words = [word]
+        if task.kind == "event_record":  # its report is its time, in two parts
+            ticks = task.device.ticks(task.end)
+            words = [ticks & 0xFFFFFFFF, ticks >> 32]
+        stream = sq.stream_id
+        for index, payload in enumerate(words):
+            parts = (_FIRST if not index else 0) | (_LAST if index == len(words) - 1 else 0)
+            task.device.commands.reports.append(_REPORT.pack(
+                parts | (stream & (1 << _STREAM_LOW) - 1) << 6, task_id, payload, sq.sq_id & _SQ,
+                sq.head & _HEAD | (_STREAM_HIGH if stream >> _STREAM_LOW & 1 else 0),
+            ))  # fmt: skip
+
+    def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
+        raise AssertionError("commands have no completion entries")
+
+    def expire(self, device: Device, sq: SubmissionQueue) -> None:
+        """Stop the hanging command at the head of a queue with a time-out."""
+        super().expire(device, sq)
+        device.activate(sq)
+
+    def stop(self, device: Device, sq: SubmissionQueue) -> None:
+        """End the command at the head of a queue on request; the others go on."""
+        super().stop(device, sq)
+        device.activate(sq)
+
+    def _credit_limit(self, task: Task) -> int:
+        limit = task.device.commands.operator_limit_s
+        return task.device.passed + limit * 1_000_000_000 if limit and task.kind in ("kernel", "aicpu") else -1
+
+
+def write_row(task: Task, task_id: int, code: int) -> None:
+    """Write the row of a stream in the table that the host reads, where there is one."""
+    table, sq = task.device.commands.table, task.sq
+    at = sq.stream_id * _ROW.size
+    if table is None or at + _ROW.size > table.size:
+        return
+    pointer = table.pointer + at
+    _, first, first_task, last, last_task, said, last_said, _ = _ROW.unpack(ctypes.string_at(pointer, _ROW.size))
+    if code:
+        last, last_task, last_said = code, task_id, task_id << 16 | sq.stream_id & 0xFFFF
+        if not first:
+            first, first_task, said = last, last_task, last_said
+    row = _ROW.pack(task_id, first, first_task, last, last_task, said, last_said, _VALID)
+    ctypes.memmove(pointer, row, _ROW.size)
+
+
+def logic_report(task: Task, kind: int, code: int = 0, payload: int = 0, cq_id: int | None = None) -> None:
+    """Put a report into a logic CQ: that of the task's stream, or another one."""
+    device, sq = task.device, task.sq
+    logic = device.bound.get(sq.stream_id) if cq_id is None else device.logic.get(cq_id)
+    if logic is not None and not logic.freed:
+        task_id = int.from_bytes(task.raw[2:4], "little")
+        logic.put(_LOGIC.pack(_WHOLE | logic.cq_id << 4 & 0xFFFF, sq.stream_id, task_id, kind, code, payload))
+
+
+def announce_version(task: Task) -> None:
+    """Tell the host which version the scheduler has, as it does when it is told of a stream."""
+    device = task.device
+    version = device.identity.ts_version
+    if device.chip.traits.completion is CompletionKind.STATUS_TABLE:
+        logic_report(task, TSCH_VERSION, payload=version, cq_id=task.fields["logic_cq_id"])
+    else:
+        task.error_code = version << _VERSION_SHIFT

@@ -66,7 +66,7 @@ GENERATION_PARTS = {
     "arch5162": {"builders"},  # 19 task types: one module holds them all
 }
 EXECUTOR_PARTS = {
-    "accepted", "condition", "error_ring", "executor", "fast_path", "missions", "reader", "scheduled", "task",
+    "accepted", "commands", "condition", "error_ring", "executor", "fast_path", "missions", "reader", "scheduled", "task",
     "together",
 }  # fmt: skip
 
@@ -91,7 +91,7 @@ def test_a_builder_stands_in_the_topic_of_its_task(generation: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599"])
+@pytest.mark.parametrize("soc", ["Ascend910B3", "Ascend950PR_9599", "Ascend310P3"])
 def test_a_handler_stands_in_the_topic_of_the_tasks_that_have_its_layout(soc: str) -> None:
     chip = chips.find_chip(soc)
     made, table = plugin(chip), chip.traits.entries.name

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from chips.chip import Chip
     from chips.env import EncodeEnv
     from chips.registry import Plugin
+    from chips.tasks import EventRecord
     from npuhal.api import HalApi
     from runtime import errors
     from runtime.core.device.device_tables import ExecutedWords, NamePool, SqRegisterTable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from runtime.core.ports.process import ContextPort, RuntimePort
     from runtime.core.ports.streams import StreamPort
     from runtime.core.process.handles import Children
-    from runtime.core.sync.timelines import Timelines
     from runtime.driver.device import DeviceDriver, DeviceFacts
     from runtime.driver.faults import ReportedFault
     from runtime.driver.memory import MemoryDriver
@@ -125,6 +125,15 @@ class CounterPort(Protocol):
         """Take the next number."""
 
 
+class TimelinesPort(Protocol):
+    """Words in device memory where records of events store their times (runtime.core.sync.timelines)."""
+
+    def record(
+        self, stream: StreamPort, task: EventRecord, finished: Callable[[], None], reported: Callable[[Any], None]
+    ) -> None:
+        """Queue a record that stores its time."""
+
+
 class SignalsPort(Protocol):
     """What signals are made of on one device (runtime.core.sync.device_signals)."""
 
@@ -141,7 +150,7 @@ class SignalsPort(Protocol):
         """Programs of waits."""
 
     @property
-    def timelines(self) -> Timelines | None:
+    def timelines(self) -> TimelinesPort | None:
         """Where records store their times; None where completion entries carry them."""
 
     @property

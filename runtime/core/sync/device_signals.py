@@ -61,7 +61,7 @@ class Signals:
         self.bytes = EventBytes(device.memory)
         self.wait_slots = WaitSlots(device.memory)
         commands = device.plugin.commands
-        self.timelines = None if commands is None else Timelines(device.memory, commands)
+        self.timelines: Timelines | None = None if commands is None else Timelines(device.memory, commands)
         """Where records store their times; None where completion entries carry them."""
         self.lock: threading.Lock = threading.Lock()
         """Held while users of a signal are counted."""

@@ -116,10 +116,10 @@ class CommandQueues(QueueDriver):
         received = super().receive(logic_cq_id, stream_id, timeout_ms, task_id) if self._receives else []
         return received + self._progress.take(stream_id)
 
-    def head_reader(self, sq_id: int, ring: Ring) -> Callable[[], int]:
+    def head_reader(self, sq_id: int, ring: Ring | None = None) -> Callable[[], int]:
         """Return a function that tells the position behind the last task that was executed."""
-        if sq_id == NO_ID:
-            return super().head_reader(sq_id, ring)
+        if sq_id == NO_ID or ring is None:
+            return super().head_reader(sq_id)
         last, stream_id, position_behind = self._progress.last, self._pairs[sq_id][1], ring.position_behind
         return lambda: position_behind(last(stream_id))
 

@@ -355,11 +355,11 @@ class QueueDriver(HalCalls):
         """Return the ring that SQEs of a queue are built in, or None where the driver copies them."""
         return MappedRing(pair.ring_base, pair.depth) if pair.ring_base else None
 
-    def head_reader(self, sq_id: int, ring: Ring) -> Callable[[], int]:
+    def head_reader(self, sq_id: int, ring: Ring | None = None) -> Callable[[], int]:
         """Return a function that reads how far a queue is, cheaply: its head. Failed reads are repeated as by `head`.
 
         Args:
-            ring: where the tasks are, for queues whose progress is told by the ids of tasks.
+            ring: where the tasks are; needed where progress is told by their ids.
         """
         query, device_id, reference, words = self._prepared(sq_id, "DRV_SQCQ_PROP_SQ_HEAD")
         slow = self.head

@@ -66,8 +66,8 @@ GENERATION_PARTS = {
     "arch5162": {"builders"},  # 19 task types: one module holds them all
 }
 EXECUTOR_PARTS = {
-    "accepted", "commands", "condition", "error_ring", "executor", "fast_path", "missions", "reader", "scheduled", "task",
-    "together",
+    "accepted", "commands", "condition", "error_ring", "executor", "fast_path", "missions", "reader", "scheduled",
+    "task", "together",
 }  # fmt: skip
 
 

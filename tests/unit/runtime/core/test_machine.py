@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from chips import find_chip
 from runtime import errors
 from runtime.api import Runtime
 from tests.unit.runtime.machines import OpenMachine
@@ -161,16 +160,3 @@ def _what_a_child_finds(machine: Runtime, device: object, stream: object, buffer
     del buffer
     machine.close(force=True)
     return 0 if machine.hal.fake.device(0).queues else 100
-
-
-def test_a_chip_without_stars_is_refused_by_name(machine: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its commands can be built, but not sent; nothing is opened and nothing stays behind."""
-    monkeypatch.setattr(type(machine.machine), "chip", find_chip("Ascend310P3"))
-    with pytest.raises(errors.DeviceUnavailable, match="Ascend310P3 takes its tasks as HWTS commands") as caught:
-        machine.device(0)
-    assert caught.value.code == 507033
-    assert isinstance(caught.value.__cause__, errors.NotSupported)
-    assert "npuhal sqe" in caught.value.hint
-    monkeypatch.undo()
-    with machine.device(0) as device:
-        device.synchronize(1000)

@@ -85,5 +85,5 @@ class StatusTable(HalCalls):
         """Give the table back."""
         info: Any = s.halSqCqFreeInfo()
         info.type, info.sqId, info.cqId = c.DRV_SHM_TYPE, self.status_sq, self._cq_id
-        rc = self.hal.halSqCqFree(self.device_id, ctypes.byref(info))
-        self.returned(self._table, partial(self.close), rc, "halSqCqFree", "table of the state of streams")
+        ask = partial(self.hal.halSqCqFree, self.device_id, ctypes.byref(info))
+        self.give_back(self._table, ask, self.close, "halSqCqFree", "table of the state of streams")

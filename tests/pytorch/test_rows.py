@@ -212,3 +212,50 @@ def test_an_operator_that_is_not_there_fails_at_its_call_by_name(torch: Any, npu
         with pytest.raises(RuntimeError, match="aclnnCumprod"):
             torch.cumprod(torch.ones(3, device="npu"), 0)
     assert torch.ones(3, device="npu").sum().item() == 3
+
+
+@pytest.mark.parametrize("card", [0, 1])
+def test_tensors_of_every_type_are_printed(torch: Any, npu: Any, card: int) -> None:
+    kinds = ("float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "bool",
+             "complex64")  # fmt: skip
+    for kind in kinds:
+        x = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(torch, kind))
+        there = x.to(f"npu:{card}")
+        assert there.tolist() == x.tolist()
+        told, wanted = repr(there), repr(x)
+        assert f"device='npu:{card}'" in told
+        assert told.partition(", device")[0].partition(", dtype")[0] == wanted.rstrip(")").partition(", dtype")[0]
+    odd = torch.tensor([float("nan"), float("inf"), 1e9])
+    assert str(odd.npu()).startswith(str(odd).rstrip(")"))
+    assert f"{torch.tensor(2.5, device='npu')}" == "2.5"
+
+
+def test_results_whose_size_the_data_decide(torch: Any, npu: Any) -> None:
+    torch.manual_seed(0)
+    numbers, mask = torch.randint(0, 4, (5, 6)), torch.rand(5, 6) > 0.5
+    calls: list[Callable[[Any, Any], Any]] = [
+        lambda x, m: x.masked_select(m), lambda x, m: x[m], lambda x, m: x[m[:, 0]], lambda x, m: x[:, m[0]],
+        lambda x, m: x.nonzero(), lambda x, m: torch.nonzero(x, as_tuple=True), lambda x, m: torch.where(m),
+        lambda x, m: torch.nonzero(x[0, 0]), lambda x, m: torch.nonzero(torch.zeros_like(x)),
+        lambda x, m: x.unique(), lambda x, m: x.unique(return_inverse=True, return_counts=True),
+        lambda x, m: x.unique(return_counts=True), lambda x, m: m.unique(),
+        lambda x, m: x.unique(dim=1, return_inverse=True, return_counts=True),
+        lambda x, m: x.flatten().unique_consecutive(return_inverse=True, return_counts=True),
+        lambda x, m: x.flatten().unique_consecutive(), lambda x, m: x.unique_consecutive(dim=0, return_counts=True),
+        lambda x, m: x.masked_fill(m, 7)[m], lambda x, m: x.index_put((m,), torch.tensor(9, device=x.device)),
+    ]  # fmt: skip
+    there = numbers.npu(), mask.npu()
+    for call in calls:
+        wanted = call(numbers, mask)
+        for _ in range(2):
+            made = call(*there)
+            pairs = zip(made, wanted, strict=True) if isinstance(wanted, tuple) else [(made, wanted)]
+            assert all(torch.equal(one.cpu(), other) for one, other in pairs)
+
+
+def test_a_result_of_unknown_size_is_refused_in_a_graph_and_nothing_is_captured(torch: Any, npu: Any) -> None:
+    x, graph = torch.tensor([0.0, 3.0], device="npu"), npu.NPUGraph()
+    npu.synchronize()
+    with pytest.raises(RuntimeError, match="107027"), npu.graph(graph):
+        x.nonzero()
+    assert x.nonzero().tolist() == [[1]]

@@ -96,6 +96,22 @@ def logical(function: Callable[..., Tensor], self: Tensor, dims: Sequence[int], 
     return function(self, tuple(dims), bool(keepdim)) if dims else function(self)
 
 
+def unique(self: Tensor, dim: int | None, places: Any, counts: Any) -> tuple[Tensor | None, ...]:
+    """Return the different values in order; where each element's is and how often each is there, if wanted."""
+    made = torch.unique(self, True, True, True, dim)
+    return made[0], made[1] if places else None, made[2] if counts else None
+
+
+_FLAT = 1000
+"""What aclnnUniqueConsecutive has for no dimension."""
+
+
+def unique_consecutive(self: Tensor, dim: int, places: Any, counts: Any) -> tuple[Tensor | None, ...]:
+    """Return values without repeats of their neighbours; places and counts as `unique` does."""
+    made = torch.unique_consecutive(self, True, True, None if dim == _FLAT else dim)
+    return made[0], made[1] if places else None, made[2] if counts else None
+
+
 # -- networks ------------------------------------------------------------------------------------------------------
 
 
@@ -108,7 +124,8 @@ def matmul(x1: Tensor, x2: Tensor, bias: Tensor | None, first: Any, second: Any)
 def batch_norm(input: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, var: Tensor, training: bool, momentum: float,
                eps: float) -> tuple[Any, ...]:
     """Return a batch normalisation; running statistics are changed in place."""
-    return (*aten.native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), None, None)
+    made, *saved = aten.native_batch_norm(input, weight, bias, mean, var, training, momentum, eps)
+    return (made, *(saved if training else (mean, torch.rsqrt(var + eps))), None, None)
 
 
 def rms_norm(input: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:

@@ -11,24 +11,29 @@ from runtime.capi.shim.torch.composed import Tensor, torch
 from runtime.capi.shim.torch.forms import DTYPES, Form, TensorForm
 from runtime.capi.shim.torch.reports import WORDS
 
+Shape = tuple[int, ...]
 
-def run(form: Form, context: Any) -> None:
-    """Compute a call of a form; `context` is the fake's, its argument block has a number and the call's values."""
+
+def run(form: Form, context: Any) -> list[Shape]:
+    """Compute a call of a form; returns the shapes that the data decide.
+
+    `context` is the fake's, its argument block has a number and the call's values.
+    """
     block = context.args.bytes(8, 8 * form.values) if form.values else b""
     values = struct.unpack(f"<{form.values}q", block)
     if WORDS.watching:
         WORDS.operands(form, values)
     with torch.no_grad(), torch._C.DisableTorchFunction():  # else the program's default device holds here, too
-        _run(form, context, values)
+        return _run(form, context, values)
 
 
-def _run(form: Form, context: Any, values: tuple[Any, ...]) -> None:
+def _run(form: Form, context: Any, values: tuple[Any, ...]) -> list[Shape]:
     tensors = [_tensor(context, each, values[each.index]) for each in form.tensors]
     operator = form.operator
     given = {name: form.arguments[name](values, tensors) for name in form.arguments}
     try:
         results = operator.compiled()(**given)
-        _store(form, [given[name] for name in operator.outputs], results)
+        return _store(form, [given[name] for name in operator.outputs], results)
     except Exception as problem:
         failed: Any = sys.modules[type(context).__module__]  # runtime imports no fakes; the context comes from there
         raise failed.Fail(f"{form.describe()}: {type(problem).__name__}: {problem}") from problem
@@ -44,19 +49,36 @@ def _tensor(context: Any, form: TensorForm, address: int) -> Tensor:
     return flat.as_strided(form.shape, form.strides)
 
 
-def _store(form: Form, outputs: list[Any], results: Any) -> None:
-    """Write what was computed; an output that is not wanted is None, and so is a result that is there already."""
+def _store(form: Form, outputs: list[Any], results: Any) -> list[Shape]:
+    """Write what was computed; returns the shapes that the data decide.
+
+    An output that is not wanted is None, and so is a result that is there already.
+    """
     rows = list(results) if len(outputs) > 1 or isinstance(results, (tuple, list)) else [results]
     if len(outputs) == 1 and isinstance(outputs[0], list):
         outputs = outputs[0]
     if len(rows) != len(outputs):
         raise ValueError(f"{len(rows)} results for {len(outputs)} outputs")
-    for target, result in zip(outputs, rows, strict=True):
-        if isinstance(target, list):
+    shapes = []
+    for name, target, result in zip(form.operator.outputs, outputs, rows, strict=True):
+        if name in form.operator.sized:
+            shapes.append(_put_sized(target, result))
+        elif isinstance(target, list):
             for each, value in zip(target, result, strict=True):
                 _put(each, value)
         elif target is not None and result is not None:
             _put(target, result)
+    return shapes
+
+
+def _put_sized(target: Tensor, result: Tensor | None) -> Shape:
+    """Write a result to the start of the room for it; returns its shape."""
+    if result is None:
+        return tuple(target.shape)
+    if result.dim() != target.dim() or result.numel() > target.numel():
+        raise ValueError(f"the result has the shape {list(result.shape)}, there is room for {list(target.shape)}")
+    target.reshape(-1)[: result.numel()].copy_(result.reshape(-1))
+    return tuple(result.shape)
 
 
 def _put(target: Tensor, result: Tensor) -> None:

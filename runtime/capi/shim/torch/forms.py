@@ -83,6 +83,8 @@ class Form:
     """How each argument is made, by name."""
     values: int
     """How many values a call of this form has."""
+    sized: tuple[int, ...] = ()
+    """Which of them say where the shape of an output is written that the data decide, in the order of the outputs."""
 
     def describe(self) -> str:
         """Return operator and tensors, for messages."""
@@ -118,8 +120,16 @@ class _Builder:
         self.tensors: list[TensorForm] = []
         self.arguments: dict[str, Reader] = {}
         self.values = 0
+        self.sized: dict[str, int] = {}
 
     def argument(self, name: str) -> Reader:
+        reader = self._object(name)
+        if name in self.operator.sized:
+            self.sized[name] = self.values
+            self.values += 1
+        return reader
+
+    def _object(self, name: str) -> Reader:
         tag = self._words.next()
         if tag == NOTHING:
             return _always(None)
@@ -264,7 +274,8 @@ def read_form(number: int, data: bytes, absent: Callable[[str], errors.RuntimeFa
         raise absent(name)
     builder = _Builder(operator, words)
     arguments = {name: builder.argument(name) for name in operator.parameters}
-    return Form(number, operator, tuple(builder.tensors), arguments, builder.values)
+    sized = tuple(builder.sized[name] for name in operator.outputs if name in builder.sized)
+    return Form(number, operator, tuple(builder.tensors), arguments, builder.values, sized)
 
 
 def read_described(number: int, data: bytes, absent: Callable[[str], errors.RuntimeFault]) -> Form:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import struct
 import threading
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,9 @@ class Operators:
         self.forms: list[Form] = []
         self._binary: Binary | None = None
         self._runtime: Runtime | None = None
+        self._shapes: dict[int, list[computing.Shape]] = {}
+        """Shapes that data have decided, by the number of the call that waits for them."""
+        self._calls = itertools.count(1)
 
     def form(self, data: bytes, by_name: bool) -> Form:
         """Return the form of a call, read when it is new.
@@ -79,7 +83,36 @@ class Operators:
 
     def _compute(self, context: Any) -> None:
         (number,) = _NUMBER.unpack(context.args.bytes(0, _NUMBER.size))
-        computing.run(self.forms[number], context)
+        form = self.forms[number]
+        shapes = computing.run(form, context)
+        if form.sized:
+            (call,) = _NUMBER.unpack(context.args.bytes(8 + 8 * form.values, _NUMBER.size))
+            if call in self._shapes:  # who has called it may have given up
+                self._shapes[call] = shapes
+
+    def decided(self, form: Form, values: bytes, stream: Stream) -> None:
+        """Launch a call whose data decide shapes, wait for it, and write the shapes where the caller reads them.
+
+        Raises:
+            CaptureError 107027: the stream is being captured; nothing is recorded.
+            KernelFault, DeviceFault: it failed, or what is before it in the stream.
+        """
+        stream.check_not_captured(f"{form.operator.name}, whose result has a shape that the data decide,")
+        call = next(self._calls)
+        self._shapes[call] = []
+        try:
+            self.launch(form, values + _NUMBER.pack(call), stream)
+            stream.synchronize()
+            for index, shape in zip(form.sized, self._shapes[call], strict=True):
+                (where,) = _NUMBER.unpack_from(values, 8 * index)
+                ctypes.memmove(where, struct.pack(f"<{len(shape)}q", *shape), 8 * len(shape))
+        finally:
+            del self._shapes[call]
+
+    def launch(self, form: Form, values: bytes, stream: Stream) -> None:
+        """Launch a call."""
+        kernel = self.kernel(process().runtime, stream, form.operator.name)
+        kernel.launch_block(stream, 1, HostBlock(_NUMBER.pack(form.number) + values))
 
 
 _operators = Operators()
@@ -112,6 +145,5 @@ def _launch(form: Form, values: bytes, handle: int) -> int:
     stream = own_stream_of(acl, form.operator.name, handle)
     WORDS.follow_allocator(stream.device.user_id)
     WORDS.settle()
-    kernel = _operators.kernel(acl.runtime, stream, form.operator.name)
-    kernel.launch_block(stream, 1, HostBlock(_NUMBER.pack(form.number) + values))
+    (_operators.decided if form.sized else _operators.launch)(form, values, stream)
     return 0

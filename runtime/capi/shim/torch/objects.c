@@ -206,13 +206,18 @@ int aclDestroyAclOpExecutor(executor *this) {
     return code;
 }
 
-/* The first call of two: `kinds` has a letter for each argument: o object, i integer, d real number, s text. */
+/* The first call of two: `kinds` has a letter for each argument: o object, i integer, d real number, s text; u tensor
+   whose shape the data decide: where the shape is kept follows its address, and the second call writes it. */
 int npuhal_torch_prepare(const char *name, const char *kinds, const uint64_t *args, uint64_t *workspace, executor **out) {
     executor *this = made(EXECUTOR, sizeof *this);
     int64_t code = !this || !workspace || !out ? REFUSED : 0;
     if (!code) put_text(&this->form, name);
     for (size_t at = 0; !code && kinds[at]; at++) {
-        if (kinds[at] == 'o') code = put_object(this, (const void *)(uintptr_t)args[at]);
+        const tensor *object = (const void *)(uintptr_t)args[at];
+        if (kinds[at] == 'o' || kinds[at] == 'u') {
+            code = put_object(this, object);
+            if (kinds[at] == 'u' && object) put(&this->values, (int64_t)(uintptr_t)object->shape);
+        }
         else if (kinds[at] == 's') put(&this->form, TEXT), put_text(&this->form, (const char *)(uintptr_t)args[at]);
         else put(&this->form, kinds[at] == 'd' ? REAL : NUMBER), put(&this->values, (int64_t)args[at]);
     }

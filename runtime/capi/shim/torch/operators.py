@@ -1,7 +1,8 @@
 """Operators that are computed on the host: one table for both ways in which torch_npu calls them.
 
 A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
-`torch` and the functions of `composed`; an input that is given as the output, too, is changed in place.
+`torch` and the functions of `composed`; an input that is given as the output, too, is changed in place. An output with
+a question mark has room for the largest result: the data decide its shape, and the caller asks for it afterwards.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from chips import yaml_file
 from npuhal.records import dataclass
 
 _ROW = re.compile(r"(\w+)\(([^)]*)\) -> (.+)\Z")
-_LETTERS = "oidfsl"
+_LETTERS = "oidfslu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Operator:
     parameters: tuple[str, ...]
     """Names of all arguments in the order of the call; of an aclop, inputs and then outputs."""
     kinds: str
-    """A letter for each of them: o object, i integer, d double, f float, s text; l list, the last input of an aclop."""
+    """A letter for each of them: o object, u tensor whose shape the data decide, i integer, d double, f float, s text;
+    l list, the last input of an aclop."""
     outputs: tuple[str, ...]
     """Names of those that are written."""
     reads: frozenset[str]
@@ -36,6 +38,11 @@ class Operator:
     attributes: dict[str, Any]
     """Of an aclop: attributes and their defaults."""
     expression: str
+
+    @property
+    def sized(self) -> frozenset[str]:
+        """Names of outputs whose shape the data decide."""
+        return frozenset(name for name, kind in zip(self.parameters, self.kinds, strict=True) if kind == "u")
 
     def compiled(self) -> Callable[..., Any]:
         """Return the function of the expression; it takes all arguments and attributes by name.
@@ -62,8 +69,10 @@ def parse(text: str, expression: str) -> Operator:
     given, _, attributes = match[2].partition("; ")
     rows = [each.partition(":") for each in given.split(", ") if each]
     kinds = {name.lstrip(">"): kind or "o" for name, _, kind in rows}
-    outputs = tuple(match[3].split(", "))
+    ends = match[3].split(", ")
+    outputs = tuple(name.rstrip("?") for name in ends)
     kinds = {**kinds, **{name: "o" for name in outputs if name not in kinds}}
+    kinds.update((name[:-1], "u") for name in ends if name.endswith("?"))
     if set(kinds.values()) - set(_LETTERS):
         raise ValueError(f"operators.yaml: {text!r} has an argument of no kind of {_LETTERS}")
     defaults = dict(each.split("=") for each in attributes.split(", ") if each)

@@ -140,6 +140,20 @@ def test_arrays_of_reals_and_truth_values(library: ctypes.CDLL) -> None:
     assert form.arguments["dims"](values, ()) == [0.5, -2.0]
 
 
+def test_where_a_shape_goes_that_the_data_decide_is_among_the_values(library: ctypes.CDLL) -> None:
+    flat, result = tensor(library, (6,), (1,)), tensor(library, (6, 1), (1, 1), dtype=9)
+    data, values = call(library, "aclnnNonzero", "ou", flat, result)
+    form = forms.read_form(0, data, absent)
+    (index,) = form.sized
+    longs_at = (ctypes.c_int64 * 2).from_address(values[index])
+    assert list(longs_at) == [6, 1]
+    longs_at[0] = 4
+    shape, dims = ctypes.POINTER(ctypes.c_int64)(), ctypes.c_uint64()
+    assert library.aclGetViewShape(ctypes.c_void_p(result), ctypes.byref(shape), ctypes.byref(dims)) == 0
+    assert [shape[at] for at in range(dims.value)] == [4, 1]
+    assert form.values == len(values) == 3
+
+
 def test_a_call_by_name_has_descriptions_attributes_and_constants(library: ctypes.CDLL) -> None:
     described = library.aclCreateTensorDesc(0, 2, longs(2, 3), 2)
     axes = library.aclCreateTensorDesc(3, 1, longs(2), 2)

@@ -31,6 +31,13 @@ def test_an_output_that_is_an_argument_is_changed_in_place_and_others_follow() -
     assert "self" in row.reads
 
 
+def test_an_output_with_a_question_mark_is_one_whose_shape_the_data_decide() -> None:
+    row = operators.parse("aclnnX(self, counts:i) -> out?, places, number?", "self")
+    assert (row.outputs, row.kinds) == (("out", "places", "number"), "oiuou")
+    assert row.sized == {"out", "number"}
+    assert not operators.parse("aclnnX(self) -> out", "self").sized
+
+
 def test_attributes_have_defaults() -> None:
     row = operators.parse("ReduceSum(x, axes; keep_dims=0, scale=1.5) -> y", "x")
     assert row.attributes == {"keep_dims": 0, "scale": 1.5}

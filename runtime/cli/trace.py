@@ -152,12 +152,12 @@ def _trace(program: Program, args: argparse.Namespace, out: Output) -> int:
         traces[-1].__enter__()
 
     paths = _paths(program, args)
+    if args.torch:
+        prepare_torch(args.url)
     url = args.url or os.environ.get("NPUHAL_URL") or "hal://"
     if args.hal and not url.startswith("trace+"):
         url = f"trace+{url}"
     check_url(url)
-    if args.torch:
-        prepare_torch(url)
     Runtime.started.register(_OBSERVER, watch)
     try:
         with _output_elsewhere(args.json):

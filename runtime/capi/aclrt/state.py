@@ -147,18 +147,18 @@ class Acl:
         try:
             return entry.run(self, **arguments)
         except errors.RuntimeFault as fault:
-            code = self._failed(fault)
-            return code if entry.failure is None else entry.failure
+            failed = fault
         except npuhal.errors.LibraryNotFound as missing:
             text = f"{name}: driver library not found: {missing}"
-            return self._failed(errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,)))
+            failed = errors.fault("ACL_ERROR_RT_NO_DEVICE", text, ee="EE1001", params=(text,))
         except (OverflowError, MemoryError, struct.error, FieldOverflow):
             if (wide := _too_wide(name, arguments)) is None:
                 raise
-            code = self._failed(wide)
-            return code if entry.failure is None else entry.failure
+            failed = wide
         except (chips.UnknownChip, npuhal.errors.LoadError) as unusable:  # the machine, at its first use
-            return self._failed(errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}"))
+            failed = errors.fault("ACL_ERROR_INTERNAL_ERROR", f"{name}: {unusable}")
+        code = self._failed(failed)
+        return code if entry.failure is None else entry.failure
 
     def wait_unlocked(self) -> None:
         """Wait while the process is locked by a snapshot."""

@@ -97,7 +97,9 @@ def bind(function: c.CFunction) -> Callable[[int], int]:
     readers = [(index, each.name, _reader(each, field.type)) for index, (each, field) in rows if each.name in read_in]
     outputs = [(index, each.name, _writer(field.type)) for index, (each, field) in rows if each.name not in read_in]
     answer = _answer(function.result)
-    failed = tables.public_names()["ACL_ERROR_INTERNAL_ERROR"] if function.result == "aclError" else _ALL_ONES
+    codes = tables.public_names()
+    pointer = function.result.endswith("*")  # of what has failed it is NULL
+    failed = codes["ACL_ERROR_INTERNAL_ERROR"] if function.result == "aclError" else 0 if pointer else _ALL_ONES
     name, size = function.name, layout.size
 
     def call(args: int) -> int:
@@ -181,7 +183,7 @@ def _answer(result: str) -> Callable[[Any], int]:
     if result == "float":
         return lambda value: int.from_bytes(struct.pack("<f", value), "little")
     if result in ("const char*", "char*"):
-        return lambda value: _lasting(value.encode()) if value is not None else 0
+        return lambda value: _lasting(value.encode()) if isinstance(value, str) else 0
     return lambda value: int(value or 0)
 
 

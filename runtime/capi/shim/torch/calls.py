@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from functools import cache
 
+from npuhal.loader import URL_VARIABLE
 from runtime import errors
 from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
@@ -20,6 +21,8 @@ from runtime.errors import tables
 
 _LOG = logging.getLogger(__name__)
 
+DEFAULT_URL = "fake://ascend910b3"
+"""The machine where none is named."""
 QUEUE = "TASK_QUEUE_ENABLE"
 """torch_npu's variable: whether a thread of its own submits operators."""
 FIRST = 0x10000
@@ -88,6 +91,24 @@ def _no_version(words: Words) -> int:
     return tables.public_names()["ACL_ERROR_INVALID_FILE"]
 
 
+def _soc_name(words: Words) -> int:
+    """Return the SoC's name. torch_npu asks first of all, and takes it unseen: without one the program ends here."""
+    acl = process()
+    name = acl.call("aclrtGetSocName")
+    if isinstance(name, str) and name:
+        return ctypes.cast(_text(name), ctypes.c_void_p).value or 0
+    why = acl.call("aclGetRecentErrMsg")
+    print(f"npuhal: there is no machine for torch_npu, NPUHAL_URL is {os.environ.get(URL_VARIABLE, 'not set')}: {why}\n"
+          f"npuhal: one without a card is NPUHAL_URL={DEFAULT_URL}", file=sys.stderr, flush=True)  # fmt: skip
+    os._exit(1)
+
+
+@cache
+def _text(text: str) -> ctypes.c_char_p:
+    """Return text that C reads for as long as the process lives."""
+    return ctypes.c_char_p(text.encode())
+
+
 def _nothing(words: Words) -> int:
     """Do nothing, with success."""
     return 0
@@ -97,6 +118,7 @@ _ROWS: dict[str, Callable[[Words], int]] = {
     "aclSetCompileopt(int opt, const char* value)": _set_option,
     "aclGetCompileopt(int opt, char* value, size_t length)": _get_option,
     "aclGetCompileoptSize(int opt) -> size_t": _option_size,
+    "aclrtGetSocName() -> const char*": _soc_name,
     "aclGetCannAttribute(aclCannAttr attribute, int32_t* value)": _attribute,
     "aclGetCannAttributeList(const aclCannAttr** attributes, size_t* count)": _attributes,
     "aclsysGetCANNVersion(aclCANNPackageName name, void* version)": _no_version,

@@ -174,10 +174,14 @@ def l1_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     return gaps if reduction == _NONE else gaps.mean() if reduction == _MEAN else gaps.sum()
 
 
+def reduced(slope: Tensor, self: Tensor, reduction: int) -> Tensor:
+    """Return the gradient of a loss for its input, given that of each element's part."""
+    return slope / self.numel() if reduction == _MEAN else slope
+
+
 def l1_loss_backward(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     """Return the gradient of `l1_loss`."""
-    made = grad * (self - target).sign()
-    return made / self.numel() if reduction == _MEAN else made
+    return reduced(grad * (self - target).sign(), self, reduction)
 
 
 def logits_backward(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, positive: Tensor | None,
@@ -189,15 +193,18 @@ def logits_backward(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor |
     else:
         made = (positive * target + 1 - target) * chance - positive * target
     made = made * grad if weight is None else made * grad * weight
-    return made / self.numel() if reduction == _MEAN else made
+    return reduced(made, self, reduction)
 
 
 # -- random numbers ------------------------------------------------------------------------------------------------
 
 
-def generator(seed: int, offset: int) -> Any:
-    """Return a generator of its own for each place of a seed's sequence; not the sequence of a card."""
-    return torch.Generator().manual_seed((seed ^ offset * _MIXED) & _WORD)
+def generator(seed: Any, offset: Any) -> Any:
+    """Return a generator of its own for each place of a seed's sequence; not the sequence of a card.
+
+    Both are numbers, or tensors of one, which graphs have.
+    """
+    return torch.Generator().manual_seed((int(seed) ^ int(offset) * _MIXED) & _WORD)
 
 
 def keep_mask(shape: Sequence[int], probability: float, seed: int, offset: int) -> Tensor:
@@ -211,11 +218,15 @@ def keep_mask(shape: Sequence[int], probability: float, seed: int, offset: int) 
     return (kept.reshape(-1, _BITS).int() * weights).sum(1).to(torch.uint8)
 
 
+def kept_bits(mask: Tensor, like: Tensor) -> Tensor:
+    """Return 1 for each element of a tensor that stays, of a mask with a bit for each."""
+    bits = (mask.reshape(-1, 1) >> torch.arange(_BITS, dtype=torch.uint8)) & 1
+    return bits.reshape(-1)[: like.numel()].reshape(like.shape).to(like.dtype)
+
+
 def keep(self: Tensor, mask: Tensor, probability: float) -> Tensor:
     """Return what stays of a tensor, scaled for what went."""
-    bits = (mask.reshape(-1, 1) >> torch.arange(_BITS, dtype=torch.uint8)) & 1
-    kept = bits.reshape(-1)[: self.numel()].reshape(self.shape).to(self.dtype)
-    return self * kept / (1 - probability) if probability < 1 else torch.zeros_like(self)
+    return self * kept_bits(mask, self) / (1 - probability) if probability < 1 else torch.zeros_like(self)
 
 
 def dropout(self: Tensor, probability: float, seed: int, offset: int) -> tuple[Tensor, Tensor]:

@@ -63,10 +63,12 @@ def _store(form: Form, outputs: list[Any], results: Any) -> list[Shape]:
     for name, target, result in zip(form.operator.outputs, outputs, rows, strict=True):
         if name in form.operator.sized:
             shapes.append(_put_sized(target, result))
+        elif target is None or result is None:
+            continue
         elif isinstance(target, list):
             for each, value in zip(target, result, strict=True):
                 _put(each, value)
-        elif target is not None and result is not None:
+        else:
             _put(target, result)
     return shapes
 

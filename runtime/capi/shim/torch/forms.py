@@ -27,6 +27,9 @@ _FORMATS = {-1: "undefined", 29: "FRACTAL_NZ", 3: "NC1HWC0", 4: "FRACTAL_Z", 32:
 _PRIVATE = frozenset((29, 3, 4, 32, 33))
 """Layouts of storage that only operators of the device know."""
 
+UNDEFINED = 0xFFFFFFFF
+"""aclDataType of an input that is not given, as objects.c has it."""
+
 Reader = Callable[[Sequence[int], Sequence[Any]], Any]
 """Makes an argument of the values of a call and of its tensors."""
 
@@ -95,7 +98,7 @@ class _Words:
     """A run of words that is read from the front."""
 
     def __init__(self, data: bytes) -> None:
-        self._words = struct.unpack(f"<{len(data) // 8}q", data)
+        self._words: tuple[int, ...] = struct.unpack(f"<{len(data) // 8}q", data)
         self._at = 0
 
     def take(self, count: int) -> tuple[int, ...]:
@@ -105,6 +108,10 @@ class _Words:
 
     def next(self) -> int:
         return self.take(1)[0]
+
+    def seen(self) -> int:
+        """Return the next word, which stays."""
+        return self._words[self._at]
 
     def text(self) -> str:
         size = self.next()
@@ -198,7 +205,7 @@ class _Builder:
             name = (names[at] if at < len(names) else names[-1]).rstrip("*")
             tag = self._words.next()
             assert tag == TENSOR
-            reader = self._tensor(name)
+            reader = self._tensor(name) if self._words.seen() != UNDEFINED else self._missing()
             if host >= 0:
                 reader = self._constant(host)
             readers.append(reader)
@@ -207,6 +214,13 @@ class _Builder:
                 self.arguments[name[:-1]] = _all_of(readers[at:])
             else:
                 self.arguments[name] = readers[at] if at < count else _always(None)
+
+    def _missing(self) -> Reader:
+        """Pass over the description of an input that is not given."""
+        _, _, _, dims, stored = self._words.take(5)
+        self._words.take(2 * dims + stored)
+        self.values += 1
+        return _always(None)
 
     def _constant(self, size: int) -> Reader:
         """Take back the tensor that was read last: its content is in host memory, and part of the form."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from chips.binary.cores import flags_of
 from chips.binary.writer import KernelText, write_elf
+from runtime import errors
 from runtime.capi.aclrt.entry import own_stream_of
 from runtime.capi.pyacl.binding import process
 from runtime.capi.shim.torch import computing, operators
-from runtime.capi.shim.torch.calls import absent
+from runtime.capi.shim.torch.calls import DEFAULT_URL, absent
 from runtime.capi.shim.torch.forms import Form, read_described, read_form
 from runtime.capi.shim.torch.reports import WORDS
 from runtime.launch.binary import Binary
@@ -74,7 +75,12 @@ class Operators:
             if self._binary is None or self._runtime is not runtime or self._binary.closed:
                 names = operators.named()
                 texts = [KernelText(name, hashlib.sha512(f"operator {name}".encode()).digest()) for name in names]
-                machine = runtime.hal.fake
+                machine = getattr(runtime.hal, "fake", None)
+                if machine is None:
+                    raise errors.fault(
+                        "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", "operators are computed on the host, over a fake's memory: "
+                        "this machine is none", hint=f"NPUHAL_URL={DEFAULT_URL}, or CANN's own libraries on a card",
+                    )  # fmt: skip
                 for text in texts:
                     machine.attach(text.code, self._compute, name=text.symbol, grid=True, reads=(), writes=())
                 elf = write_elf(texts, flags=flags_of(runtime.machine.chip))

@@ -1,8 +1,9 @@
 """Operators that are computed on the host: one table for both ways in which torch_npu calls them.
 
 A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
-`torch` and the functions of `composed`; an input that is given as the output, too, is changed in place. An output with
-a question mark has room for the largest result: the data decide its shape, and the caller asks for it afterwards.
+`torch` and the functions of `composed`, `layers`, `recurrent` and `attention`; an input that is given as the output,
+too, is changed in place. An output with a question mark has room for the largest result: the data decide its shape, and
+the caller asks for it afterwards.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class Operator:
 
 @cache
 def _compiled(expression: str, names: tuple[str, ...]) -> Callable[..., Any]:
-    from runtime.capi.shim.torch import composed
+    from runtime.capi.shim.torch import attention, composed, layers, recurrent
 
-    space = dict(vars(composed))
+    space = {name: value for module in (composed, layers, recurrent, attention) for name, value in vars(module).items()}
     made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: ({expression})", space)
     return made
 

@@ -13,12 +13,11 @@ import sys
 from pathlib import Path
 
 from npuhal.compiler import BuildError
+from npuhal.loader import URL_VARIABLE, check_url
 from runtime.capi.shim import build
 from runtime.capi.shim.torch import libraries
-from runtime.capi.shim.torch.calls import QUEUE
+from runtime.capi.shim.torch.calls import DEFAULT_URL, QUEUE
 from runtime.capi.shim.torch.wheel import installed
-
-_DEFAULT = "fake://ascend910b3"
 
 
 def provide() -> Path:
@@ -36,7 +35,7 @@ def provide() -> Path:
     mark = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     out = build.cache_folder() / f"torch-{mark}"
     if not (out / libraries.ENVIRONMENT).exists():
-        libraries.write(out, _DEFAULT)
+        libraries.write(out, DEFAULT_URL)
     return out
 
 
@@ -51,12 +50,14 @@ def prepare(url: str | None = None) -> Path:
 
     Raises:
         BuildError: torch or torch_npu is not installed, the libraries cannot be made, or torch_npu is loaded already.
+        BadUrl, UnknownChip: the URL is wrong.
     """
     if "torch_npu" in sys.modules:
         raise BuildError("torch_npu is imported already, with other libraries; start a new process")
+    url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    check_url(url)
     folder = provide()
-    os.environ.update(libraries.variables(folder))
-    os.environ["NPUHAL_URL"] = url or os.environ.get("NPUHAL_URL") or _DEFAULT
+    os.environ.update({**libraries.variables(folder), URL_VARIABLE: url})
     os.environ.setdefault(QUEUE, "0")
     for path in (folder / build.LIBRARY, *sorted(folder.glob("*.so"))):
         ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)

@@ -12,7 +12,8 @@ import pytest
 
 from runtime.capi.shim.torch import operators
 
-COMPOSED = Path(operators.__file__).with_name("composed.py")
+FUNCTIONS = ("composed", "layers", "recurrent", "attention")
+MODULES = [Path(operators.__file__).with_name(f"{name}.py") for name in FUNCTIONS]
 
 
 def test_a_row_says_arguments_kinds_outputs_and_what_is_read() -> None:
@@ -57,9 +58,10 @@ def test_names_are_told_apart_by_the_way_they_are_called() -> None:
 
 
 def test_expressions_use_their_arguments_and_functions_that_exist() -> None:
-    tree = ast.parse(COMPOSED.read_text(encoding="utf-8"))
-    functions = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)} | {"torch", "aten"}
-    inner = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in MODULES]
+    functions = {each.name for tree in trees for each in tree.body if isinstance(each, ast.FunctionDef)}
+    functions |= {"torch", "aten"}
+    inner = {each.id for tree in trees for each in ast.walk(tree) if isinstance(each, ast.Name)}
     unused = functions - inner
     for row in operators.named().values():
         nodes = list(ast.walk(ast.parse(row.expression, mode="eval")))

@@ -54,9 +54,11 @@ def _store(form: Form, outputs: list[Any], results: Any) -> list[Shape]:
 
     An output that is not wanted is None, and so is a result that is there already.
     """
-    rows = list(results) if len(outputs) > 1 or isinstance(results, (tuple, list)) else [results]
-    if len(outputs) == 1 and isinstance(outputs[0], list):
-        outputs = outputs[0]
+    if len(outputs) == 1:
+        several = isinstance(results, (tuple, list)) and not isinstance(outputs[0], list)
+        rows = list(results) if several else [results]
+    else:
+        rows = list(results)
     if len(rows) != len(outputs):
         raise ValueError(f"{len(rows)} results for {len(outputs)} outputs")
     shapes = []

@@ -135,3 +135,37 @@ def ctc_loss_backward(grad: Tensor, self: Tensor, targets: Tensor, lengths: list
     return aten._ctc_loss_backward(
         grad, self, targets, lengths, target_lengths, loss, used.contiguous(), blank, zero
     )  # fmt: skip
+
+
+def cdist_slopes(grad: Tensor, x1: Tensor, x2: Tensor, distance: Tensor, p: float) -> Tensor:
+    """Return the gradient of distances for x1, given for all pairs of rows; p below 0: the largest difference."""
+    gap = x1 - x2
+    if p < 0:
+        slope = gap.sign() * (gap.abs() == distance)
+    else:
+        slope = torch.where(distance == 0, 0, gap.sign() * (gap.abs() / distance) ** (p - 1))
+    return (slope * grad).sum(-2)
+
+
+_LARGEST = 2.0**31
+"""What torch_npu has for an infinite power, with its sign."""
+
+
+def norm_sums(x: Tensor, p: float, axes: list[int], keepdim: Any) -> Tensor:
+    """Return sums of powers along dimensions, or the largest or smallest absolute value."""
+    size = x.abs()
+    if abs(p) >= _LARGEST:
+        return (size.amax if p > 0 else size.amin)(axes, bool(keepdim))
+    return ((size != 0).float() if p == 0 else size**p).sum(axes, bool(keepdim))
+
+
+def norm_root(x: Tensor, p: float) -> Tensor:
+    """Return norms of what `norm_sums` has given."""
+    return x if p == 0 or abs(p) >= _LARGEST else x ** (1 / p)
+
+
+def amp_scale(scale: Tensor, tracker: Tensor, found: Tensor, growth: float, backoff: float,
+              interval: int) -> tuple[Tensor, Tensor]:
+    """Return the next scale of losses, and how many steps have gone well in a row; both are changed in place."""
+    aten._amp_update_scale_(scale, tracker, found, growth, backoff, interval)
+    return scale, tracker

@@ -96,20 +96,20 @@ def logical(function: Callable[..., Tensor], self: Tensor, dims: Sequence[int], 
     return function(self, tuple(dims), bool(keepdim)) if dims else function(self)
 
 
-def unique(self: Tensor, dim: int | None, places: Any, counts: Any) -> tuple[Tensor | None, ...]:
+def unique(self: Tensor, dim: int | None, inverse: Any, counts: Any) -> tuple[Tensor | None, ...]:
     """Return the different values in order; where each element's is and how often each is there, if wanted."""
     made = torch.unique(self, True, True, True, dim)
-    return made[0], made[1] if places else None, made[2] if counts else None
+    return made[0], made[1] if inverse else None, made[2] if counts else None
 
 
 _FLAT = 1000
 """What aclnnUniqueConsecutive has for no dimension."""
 
 
-def unique_consecutive(self: Tensor, dim: int, places: Any, counts: Any) -> tuple[Tensor | None, ...]:
-    """Return values without repeats of their neighbours; places and counts as `unique` does."""
+def unique_consecutive(self: Tensor, dim: int, inverse: Any, counts: Any) -> tuple[Tensor | None, ...]:
+    """Return values without repeats of their neighbours; inverse and counts as `unique` does."""
     made = torch.unique_consecutive(self, True, True, None if dim == _FLAT else dim)
-    return made[0], made[1] if places else None, made[2] if counts else None
+    return made[0], made[1] if inverse else None, made[2] if counts else None
 
 
 # -- networks ------------------------------------------------------------------------------------------------------

@@ -76,11 +76,11 @@ def _store(form: Form, outputs: list[Any], results: Any) -> list[Shape]:
 
 
 def _put_sized(target: Tensor, result: Tensor | None) -> Shape:
-    """Write a result to the start of the room for it; returns its shape."""
+    """Write a result to the start of its output; returns its shape."""
     if result is None:
         return tuple(target.shape)
     if result.dim() != target.dim() or result.numel() > target.numel():
-        raise ValueError(f"the result has the shape {list(result.shape)}, there is room for {list(target.shape)}")
+        raise ValueError(f"the result has the shape {list(result.shape)}, its output takes {list(target.shape)} at most")
     target.reshape(-1)[: result.numel()].copy_(result.reshape(-1))
     return tuple(result.shape)
 

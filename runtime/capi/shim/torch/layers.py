@@ -121,11 +121,11 @@ def kl_target_backward(grad: Tensor, self: Tensor, target: Tensor, reduction: in
 
 def ctc_loss(self: Tensor, targets: Tensor, lengths: list[int], target_lengths: list[int], blank: int, zero: bool,
              alpha: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the losses, and what the gradient needs, in the room that there is for it."""
+    """Return the losses, and what the gradient needs, in the shape that it is wanted in."""
     loss, made = aten._ctc_loss(self, targets, lengths, target_lengths, blank, zero)
-    room = torch.zeros(alpha.shape, dtype=made.dtype)
-    room[tuple(map(slice, made.shape))] = made
-    return loss, room
+    padded = torch.zeros(alpha.shape, dtype=made.dtype)
+    padded[tuple(map(slice, made.shape))] = made
+    return loss, padded
 
 
 def ctc_loss_backward(grad: Tensor, self: Tensor, targets: Tensor, lengths: list[int], target_lengths: list[int],

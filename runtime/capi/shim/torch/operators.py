@@ -2,7 +2,7 @@
 
 A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
 `torch` and the functions of `composed`, `layers`, `recurrent` and `attention`; an input that is given as the output,
-too, is changed in place. An output with a question mark has room for the largest result: the data decide its shape, and
+too, is changed in place. An output with a question mark is as large as the largest result: the data decide its shape, and
 the caller asks for it afterwards.
 """
 

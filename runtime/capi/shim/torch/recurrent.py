@@ -50,22 +50,22 @@ def lstm_slopes(x: Tensor, w_ih: Tensor, w_hh: Tensor, h0: Tensor, c0: Tensor, k
                 reverse: bool = False) -> list[Tensor]:  # fmt: skip
     """Return gradients for x, h0, c0, both weights and the bias; `kept` is what `lstm_steps` has returned."""
     i, j, f, o, h, c, tanhc = kept
-    gates = torch.empty(*x.shape[:2], w_hh.shape[0], dtype=x.dtype)
+    inner = torch.empty(*x.shape[:2], w_hh.shape[0], dtype=x.dtype)
     before = _before(h, h0, reverse)
     c_before = _before(c, c0, reverse)
     for at in _steps(x.shape[0], not reverse):
         whole = dh if dy is None else dh + (dy[at] if running is None else dy[at] * running[at])
         to_c = dc + whole * o[at] * (1 - tanhc[at] ** 2)
-        gates[at] = torch.cat([
+        inner[at] = torch.cat([
             to_c * j[at] * i[at] * (1 - i[at]), to_c * c_before[at] * f[at] * (1 - f[at]),
             to_c * i[at] * (1 - j[at] ** 2), whole * tanhc[at] * o[at] * (1 - o[at]),
         ], -1)  # fmt: skip
         if running is not None:
-            gates[at] *= running[at]
+            inner[at] *= running[at]
         dc = _kept(running, at, to_c * f[at], dc)
-        dh = _kept(running, at, gates[at] @ w_hh, dh)
-    flat = gates.flatten(0, 1)
-    return [gates @ w_ih, dh, dc, flat.mT @ x.flatten(0, 1), flat.mT @ before.flatten(0, 1), flat.sum(0)]
+        dh = _kept(running, at, inner[at] @ w_hh, dh)
+    flat = inner.flatten(0, 1)
+    return [inner @ w_ih, dh, dc, flat.mT @ x.flatten(0, 1), flat.mT @ before.flatten(0, 1), flat.sum(0)]
 
 
 def gru_steps(x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None, h: Tensor,

@@ -80,7 +80,7 @@ def _put_sized(target: Tensor, result: Tensor | None) -> Shape:
     if result is None:
         return tuple(target.shape)
     if result.dim() != target.dim() or result.numel() > target.numel():
-        raise ValueError(f"the result has the shape {list(result.shape)}, its output takes {list(target.shape)} at most")
+        raise ValueError(f"the result has the shape {list(result.shape)}, its output at most {list(target.shape)}")
     target.reshape(-1)[: result.numel()].copy_(result.reshape(-1))
     return tuple(result.shape)
 

@@ -2,8 +2,8 @@
 
 A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
 `torch` and the functions of `composed`, `layers`, `recurrent` and `attention`; an input that is given as the output,
-too, is changed in place. An output with a question mark is as large as the largest result: the data decide its shape, and
-the caller asks for it afterwards.
+too, is changed in place. An output with a question mark is as large as the largest result: the data decide its shape,
+and the caller asks for it afterwards.
 """
 
 from __future__ import annotations

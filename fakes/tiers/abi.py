@@ -8,11 +8,52 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from fakes.tiers.direct import Call, FakeApi
 from npuhal import constants as c
 from npuhal import prototypes
+
+
+class _Hook:
+    """Hears of exceptions that ctypes could not pass on while its backend is open, and passes all others on.
+
+    Python has one such hook, and others replace and restore it: what cannot be taken out then is left out by the next
+    one, and keeps no backend alive.
+    """
+
+    def __init__(self, api: AbiApi) -> None:
+        self._api: Callable[[], AbiApi | None] = weakref.ref(api)
+        self._outer = _open_one(sys.unraisablehook)
+        sys.unraisablehook = self
+
+    def __call__(self, lost: Any) -> None:
+        api = self._api()
+        if api is None or not api.catch(lost):
+            _open_one(self._outer)(lost)
+
+    def close(self) -> None:
+        """Hear of nothing any more."""
+        self._api = _nobody
+        if sys.unraisablehook is self:
+            sys.unraisablehook = _open_one(self._outer)
+
+    def passed(self) -> Callable[[Any], object]:
+        """Return this hook, or the next one where its backend is gone."""
+        return self._outer if self._api() is None else self
+
+
+def _nobody() -> None:
+    """Nobody hears of anything."""
+
+
+def _open_one(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return the first hook, from one on, that is not of a backend that is gone."""
+    while isinstance(hook, _Hook) and (after := hook.passed()) is not hook:
+        hook = after
+    return hook
 
 
 class AbiApi(FakeApi):
@@ -22,21 +63,22 @@ class AbiApi(FakeApi):
         super().__init__(url, machine)
         self._callbacks: dict[str, Any] = {}
         self._entries: set[Any] = set()
-        self._outer_hook = sys.unraisablehook
-        sys.unraisablehook = self._hook = self._catch
+        self._hook = _Hook(self)
 
     def close(self) -> None:
         """Give up the backend and stop listening for exceptions that ctypes could not pass on."""
-        if sys.unraisablehook is self._hook:
-            sys.unraisablehook = self._outer_hook
+        self._hook.close()
         super().close()
 
-    def _catch(self, lost: Any) -> None:
-        """Keep what ctypes drops: Ctrl-C can strike a callback before its first line, where no handler is yet."""
-        if lost.object in self._entries:
+    def catch(self, lost: Any) -> bool:
+        """Keep what ctypes drops: Ctrl-C can strike a callback before its first line, where no handler is yet.
+
+        Returns whether it was this backend's.
+        """
+        ours = any(lost.object is entry for entry in self._entries)
+        if ours:
             self.fake.pending_error = lost.exc_value
-        else:
-            self._outer_hook(lost)
+        return ours
 
     def raw(self, name: str) -> Call:
         """Return the function without argument types: pass only ints and prebuilt byref() or c_* objects."""

@@ -53,9 +53,9 @@ def calls_of(program: Program, url: str, *, own: bool = False) -> list[str]:
 
 def try_case(program: Program, url: str, case: Case, *, own: bool = False) -> Outcome:
     """Run a program once, with one failure, and look at what is left; `own` as of `calls_of`."""
-    machine = _open(url, own)
     outcome = Outcome(case, Verdict.NOT_REACHED)
     with _threads_heard() as strays:
+        machine = _open(url, own)  # a machine has hooks of its own, which end with it
         try:
             _Trial(machine, program, outcome, own).run()
         finally:

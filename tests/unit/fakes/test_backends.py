@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -114,6 +119,25 @@ def test_the_abi_tier_crosses_real_function_pointers(open_rig: Callable[..., Rig
     count = ctypes.c_uint32()
     assert function(ctypes.addressof(count)) == 0
     assert count.value == 1
+
+
+def test_abi_backends_leave_the_hook_of_unraisable_exceptions_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", first := heard.append)
+    kept, closed, replaced, dropped = (npuhal.open_hal("fake-abi://ascend910b1") for _ in range(4))
+    closed.close()
+    machine = weakref.ref(dropped)
+    del dropped
+    gc.collect()
+    assert machine() is None
+    with monkeypatch.context() as others:  # somebody else's hook for a while, meanwhile one is closed
+        others.setattr(sys, "unraisablehook", lambda lost: None)
+        replaced.close()
+    sys.unraisablehook(lost := SimpleNamespace(object=[], exc_value=ValueError()))  # type: ignore[arg-type]
+    assert heard == [lost]
+    npuhal.open_hal("fake-abi://ascend950").close()
+    kept.close()
+    assert sys.unraisablehook is first
 
 
 @pytest.mark.parametrize("compiled", [0, 1])

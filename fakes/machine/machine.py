@@ -106,7 +106,10 @@ class Machine:
         self.tells_user_memory = not self.driver.first
         """Whether an address of ordinary memory is an answer of its own: the first driver says so once it was asked."""
         self.pending_error: BaseException | None = None
-        self._runner: threading.Thread | None = None
+        self.runner: threading.Thread | None = None
+        """The thread of cards that run freely."""
+        self.arrivals: Callable[[], bool] = lambda: False
+        """Takes sends that come otherwise than by calls; returns whether there were any. The lock is held."""
         self._stop = False
         self._pid = os.getpid()
         self.program = 0
@@ -152,8 +155,8 @@ class Machine:
         return Checks(self, self.options.check)
 
     def _start(self) -> None:
-        self._runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
-        self._runner.start()
+        self.runner = threading.Thread(target=self._free_run, name="npuhal-fake-device", daemon=True)
+        self.runner.start()
 
     def _make_device(self, index: int) -> Device:
         options = self.options
@@ -260,7 +263,7 @@ class Machine:
 
     def in_child(self) -> None:
         """After a fork: a machine nobody has opened a card of works on as the child's own, another one refuses all."""
-        self._runner = None
+        self.runner = None
         if self.shared is not None:
             self.shared.forget()
         if any(device.opened for device in self.devices):
@@ -292,9 +295,9 @@ class Machine:
         with self.lock:
             self._stop = self.closing = True
             self.changed.notify_all()
-        if self._runner is not None:
-            self._runner.join()
-            self._runner = None
+        if self.runner is not None:
+            self.runner.join()
+            self.runner = None
         if release:
             self._finalizer()
         if self.shared is not None:
@@ -307,6 +310,7 @@ class Machine:
         with self.lock:
             while not self._stop:
                 try:
+                    self.arrivals()
                     worked = sum(device.run(64) for device in self.devices if device.active)
                 except Exception as error:
                     self.pending_error = error

@@ -161,10 +161,14 @@ class Service:
                 self._posts.sent(slot, device, info)
         return code
 
+    def take(self) -> None:
+        """Carry out what was posted; the machine's lock is held."""
+        self._posts.take()
+
     def finish(self) -> None:
         """Carry out what was posted last."""
         with self.machine.lock:
-            self._posts.take()
+            self.take()
 
     def _counting(self, function: Call) -> Call:
         def counting(*values: Any) -> Any:

@@ -45,6 +45,18 @@ static _Atomic int orphaned; /* a forked child of a process that had opened a ca
 static __thread shim_slot *mine;
 static __thread int busy;
 
+/* What the program's addresses of the machine show, by pieces. Most of them show one file of the server throughout, at
+   offsets that grow with the addresses: such a piece is mapped once, and what the program may touch of it is a matter of
+   protection, which costs a third of a mapping. */
+enum { PIECE = 64 << 20, PIECE_NEW = 0, PIECE_LINEAR = 1, PIECE_MIXED = 2 };
+typedef struct {
+    int64_t file;
+    uint64_t start; /* where the file would begin */
+    int kind;
+} piece;
+static piece *pieces;
+static uint64_t piece_count;
+
 static void say(const char *format, ...) {
     char text[1024] = "npuhal shim: ";
     va_list rest;
@@ -156,6 +168,9 @@ static shim_region *attach(void) {
                  "(ulimit -v)", (unsigned long long)made->memory, (unsigned long long)(made->memory + made->bytes));
         give_up(text);
     }
+    piece_count = made->bytes / PIECE + 1;
+    pieces = calloc(piece_count, sizeof *pieces); /* zeroed pages: what is not touched costs nothing */
+    if (!pieces) give_up("there is no memory left");
     prctl(PR_SET_PTRACER, made->server, 0, 0, 0); /* lets it read what pointers lead to, where the kernel asks for it */
     return made;
 }
@@ -293,6 +308,8 @@ static void forget_files(void) {
         if (opened_files[i].key) close(opened_files[i].file);
         opened_files[i].key = 0;
     }
+    free(pieces);
+    pieces = NULL;
 }
 
 /* Returns a file of the server, or -1. */
@@ -310,6 +327,25 @@ static int server_file(const shim_region *shared, int64_t key) {
     return opened_files[at].file = file;
 }
 
+/* Changes the protection of a range instead of its mapping, where that does; the lock of mappings is held. */
+static int protect(const shim_region *shared, const shim_mapping *it, int file) {
+    uint64_t first = (it->address - shared->memory) / PIECE, last = (it->address + it->size - 1 - shared->memory) / PIECE;
+    piece *at = &pieces[first];
+    if (last >= piece_count) return 0;
+    if (first == last && at->kind == PIECE_NEW && file >= 0) {
+        uint64_t begins = shared->memory + first * PIECE, into = it->address - begins;
+        if (it->offset >= into && begins + PIECE <= shared->memory + shared->bytes
+            && mmap((void *)begins, PIECE, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, it->offset - into) != MAP_FAILED)
+            *at = (piece){it->file, it->address - it->offset, PIECE_LINEAR};
+    }
+    if (first == last && at->kind == PIECE_LINEAR
+        && (file < 0 || (at->file == it->file && at->start == it->address - it->offset))
+        && !mprotect((void *)it->address, it->size, file < 0 ? PROT_NONE : PROT_READ | PROT_WRITE))
+        return 1;
+    for (uint64_t n = first; n <= last; n++) pieces[n].kind = PIECE_MIXED;
+    return 0;
+}
+
 /* Brings this process's view of the machine's memory up to what the server has published, in order; 0: it has ended. */
 static int apply(shim_region *shared) {
     if (atomic_load(&shared->published) == atomic_load_explicit(&shared->applied, memory_order_acquire)) return 1;
@@ -324,6 +360,7 @@ static int apply(shim_region *shared) {
             pthread_mutex_unlock(&mapping);
             return 0;
         }
+        if (protect(shared, it, file)) continue;
         void *got = file >= 0 ? mmap((void *)it->address, it->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, it->offset)
                               : mmap((void *)it->address, it->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         if (got == MAP_FAILED) give_up("memory of the fake cannot be mapped");

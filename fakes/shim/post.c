@@ -1,11 +1,16 @@
 /* Sends without an answer. A card takes entries out of a ring later than they are put there; so does the server, before
    it does anything else. While it has said that a queue has room, and nothing that concerns queues has been called since,
-   a send is a copy of its entries: no switch to the server and back, which would cost more than the send itself. */
+   a send is a copy of its entries: no switch to the server and back, which would cost more than the send itself. Where
+   cards run in a thread of their own, that thread takes the entries; if it sleeps the program rings, and sends on. */
 
+#define _GNU_SOURCE
 #include "shim.h"
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int32_t drvGetDevNum(void *count);
 
@@ -43,12 +48,19 @@ static char *space(shim_region *shared, uint32_t bytes) {
     return ring + at;
 }
 
+/* Wakes the thread of the server that listens for posts (npuhal_shim_await_posts), if it sleeps. */
+static void ring(shim_region *shared) {
+    atomic_fetch_add(&shared->rung, 1);
+    if (atomic_exchange(&shared->listens, 0)) syscall(SYS_futex, &shared->rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 /* Posts a send; 0 where it must be called for. */
 static int posted(shim_region *shared, uint32_t device, send_info *info) {
-    if (atomic_load_explicit(&shared->flags, memory_order_relaxed) != SHIM_POSTS) return 0;
+    uint32_t flags = atomic_load_explicit(&shared->flags, memory_order_relaxed);
+    if ((flags & ~SHIM_FREE_RUN) != SHIM_POSTS) return 0;
     if (info->type || info->ts || !info->entries || info->entries - shared->memory < shared->bytes) return 0;
     if (!info->count || info->count > MOST_ENTRIES) return 0;
-    if (atomic_load(&shared->waiting)) return 0; /* somebody waits for what this send does */
+    if (!(flags & SHIM_FREE_RUN) && atomic_load(&shared->waiting)) return 0; /* somebody waits for what this send does */
     uint32_t size = SQE_BYTES * info->count, bytes = SHIM_POST_HEAD + INFO_BYTES + size;
     queue *it = place(device, info->sq);
     pthread_mutex_lock(&posting);
@@ -66,9 +78,12 @@ static int posted(shim_region *shared, uint32_t device, send_info *info) {
         atomic_fetch_add(&shared->posted, bytes);
     }
     pthread_mutex_unlock(&posting);
-    if (at && atomic_load(&shared->waiting)) { /* it began to wait meanwhile: any call wakes it */
+    if (at && atomic_load(&shared->waiting)) {
         uint32_t count;
-        drvGetDevNum(&count);
+        if (flags & SHIM_FREE_RUN)
+            ring(shared);
+        else
+            drvGetDevNum(&count); /* it began to wait meanwhile: any call wakes it */
     }
     return at != 0;
 }

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fakes.shim.region import POSTS, POSTS_BYTES
+from fakes.shim.region import FREE_RUN, POSTS, POSTS_BYTES
 from npuhal import constants as c
 from npuhal import structs
 from npuhal.changed import Changed
@@ -32,7 +32,7 @@ class Posts:
     """The ring of posted sends of one region, and what the program knows of the machine's queues."""
 
     def __init__(self, machine: Machine, region: Region, send: Callable[[int, Any], int]) -> None:
-        """Let the program post sends: the machine moves at calls only, and no checker or rule has to see them."""
+        """Let the program post sends, unless a checker or a rule has to see each of them."""
         self._machine, self._send = machine, send
         self._header = self.header = region.header
         self._ring = self._header.base + self._header.posts
@@ -40,14 +40,27 @@ class Posts:
         self._info = structs.halTaskSendInfo()
         self._taken = 0
         self.failed: Callable[[str, BaseException], int] = lambda _what, _error: 0
-        if not machine.options.free_run and machine.checks is None:
+        if machine.checks is not None:
+            return
+        if not machine.options.free_run:
             self._header.flags |= POSTS
             machine.changed = _Changed(self, machine.lock)
+            return
+        with machine.lock:  # who waits on the old one looks again
+            before, machine.changed = machine.changed, _FreeRun(self, machine.lock)
+            machine.arrivals = self.take
+            self._header.flags |= POSTS | FREE_RUN
+            before.notify_all()
 
     @property
     def any(self) -> bool:
         """Whether there are sends that were not taken."""
         return bool(self._header.posted != self._taken)
+
+    @property
+    def runs_cards(self) -> bool:
+        """Whether the calling thread is the one that the cards run in."""
+        return threading.current_thread() is self._machine.runner
 
     def take(self) -> bool:
         """Carry out what was posted; returns whether there was anything. The machine's lock is held."""
@@ -95,7 +108,7 @@ class Posts:
 
 
 class _Changed(Changed):
-    """Condition of a machine whose waiters see to it that nothing stays posted."""
+    """Condition of a machine that moves at calls only: whoever waits sees to it that nothing stays posted."""
 
     def __init__(self, posts: Posts, lock: Any) -> None:
         super().__init__(lock)
@@ -111,3 +124,13 @@ class _Changed(Changed):
             return self._posts.take() or super().wait(timeout)
         finally:
             self._posts.waiting(-1)
+
+
+class _FreeRun(_Changed):
+    """Condition of a machine whose cards run in a thread of their own: that thread alone takes what was posted."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait; the cards' thread does not while there is something to do."""
+        if self._posts.runs_cards:
+            return super().wait(timeout)
+        return Changed.wait(self, timeout)

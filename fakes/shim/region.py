@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 
 from fakes.errors import FakeError
 from fakes.machine.address_space import BackingFile
@@ -17,20 +18,12 @@ SLOT_BYTES = 4 << 20
 _HEADER = 4096
 _FILE_MASK = 0x7FFFFFFF
 _SITE_BYTES = 480
+_MAPPING = struct.Struct("<QQqQ")
 _MAPPINGS = 1 << 18
 """Mapping changes that one call may make; they are carried out when it returns."""
-WANTS_SITES, ENDED, POSTS = 1, 2, 4
+WANTS_SITES, ENDED, POSTS, FREE_RUN = 1, 2, 4, 16
 POSTS_BYTES = 1 << 22
 """Space for sends that the server has not taken yet."""
-
-
-class Mapping(ctypes.Structure):
-    """One change of what the program may touch (shim_mapping)."""
-
-    __slots__ = ()
-    _fields_ = (
-        ("address", ctypes.c_uint64), ("size", ctypes.c_uint64), ("file", ctypes.c_int64), ("offset", ctypes.c_uint64),
-    )  # fmt: skip
 
 
 class Header(ctypes.Structure):
@@ -46,6 +39,7 @@ class Header(ctypes.Structure):
         ("posts_bytes", ctypes.c_uint64),
         ("posted", ctypes.c_uint64), ("taken", ctypes.c_uint64), ("epoch", ctypes.c_uint32),
         ("waiting", ctypes.c_uint32), ("lost", ctypes.c_uint32),
+        ("rung", ctypes.c_uint32), ("listens", ctypes.c_uint32),
     )  # fmt: skip
 
 
@@ -76,12 +70,12 @@ class Region:
             wants_sites: whether calls say where in the program they are made.
         """
         slots = _HEADER + SLOTS * SLOT_BYTES
-        posts = slots + _MAPPINGS * ctypes.sizeof(Mapping)
+        posts = slots + _MAPPINGS * _MAPPING.size
         self.size = posts + POSTS_BYTES
         self._file = BackingFile("npuhal-shim", self.size)
         base = self._file.address
         self.header = Header.from_address(base)
-        self._ring = (Mapping * _MAPPINGS).from_address(base + slots)
+        self._ring = (ctypes.c_char * (_MAPPINGS * _MAPPING.size)).from_address(base + slots)
         header = self.header
         header.posts, header.posts_bytes = posts, POSTS_BYTES
         header.epoch = 1
@@ -107,9 +101,9 @@ class Region:
     def mapped(self, address: int, size: int, fd: int, offset: int) -> None:
         """The program may touch a range from the return of the present call on (`fd` -1: no longer)."""
         header = self.header
-        if header.published - header.applied >= _MAPPINGS:
+        published = header.published
+        if published - header.applied >= _MAPPINGS:
             raise FakeError(f"one call changes more than {_MAPPINGS} mappings")
-        entry = self._ring[header.published % _MAPPINGS]
-        entry.address, entry.size, entry.offset = address, size, offset
-        entry.file = fd if fd < 0 else fd | (os.fstat(fd).st_ino & _FILE_MASK) << 32
-        header.published += 1
+        file = fd if fd < 0 else fd | (os.fstat(fd).st_ino & _FILE_MASK) << 32
+        _MAPPING.pack_into(self._ring, published % _MAPPINGS * _MAPPING.size, address, size, file, offset)
+        header.published = published + 1

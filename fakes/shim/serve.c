@@ -12,6 +12,17 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t value) {
     return syscall(SYS_futex, word, op, value, NULL, NULL, 0);
 }
 
+/* Waits, outside of Python, until the program rings for what it has posted. */
+void npuhal_shim_await_posts(shim_region *shared) {
+    for (;;) {
+        uint32_t rung = atomic_load(&shared->rung);
+        atomic_store(&shared->listens, 1);
+        if (atomic_load(&shared->posted) != atomic_load(&shared->taken)) break;
+        futex(&shared->rung, FUTEX_WAIT, rung);
+    }
+    atomic_store(&shared->listens, 0);
+}
+
 /* Serves a slot for ever: `call` gets the number of a function and returns its result. */
 void npuhal_shim_serve(shim_slot *slot, int64_t (*call)(uint32_t)) {
     uint32_t done = atomic_load(&slot->reply);

@@ -24,7 +24,7 @@ from fakes.shim.caller import CallerMemory
 from fakes.shim.calls import Service
 from fakes.shim.exports import exports
 from fakes.shim.naming import ProgramNames
-from fakes.shim.region import ENDED, Region
+from fakes.shim.region import ENDED, FREE_RUN, Region
 from fakes.shim.tracing import CallTrace
 from npuhal import constants as c
 from npuhal.errors import BadUrl, NpuhalError
@@ -62,7 +62,8 @@ class Server:
         machine.memory.mirror(self.region.mapped)
         made = exports(machine.chip.traits.driver_tree)
         self.service = Service(self.api, made, self.region, self._trace())
-        self._serve = ctypes.CDLL(library).npuhal_shim_serve
+        loaded = ctypes.CDLL(library)
+        self._serve, self._await_posts = loaded.npuhal_shim_serve, loaded.npuhal_shim_await_posts
         self._check(library, [each.prototype.name for each in made])
         self._kept: list[Any] = []
         self._report = self._file("NPUHAL_SHIM_REPORT")
@@ -79,6 +80,8 @@ class Server:
         text = str(self.region.size).encode()
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [self.region.fd]))]
         self._wire.sendmsg([text], rights)
+        if self.region.header.flags & FREE_RUN:
+            threading.Thread(target=self._listen, name="npuhal-shim-posts", daemon=True).start()
         while word := self._wire.recv(4):
             number = int.from_bytes(word, "little")
             if number == _END:
@@ -87,6 +90,14 @@ class Server:
         status = self.finish(killed=not word)
         if word:
             self._wire.send(status.to_bytes(4, "little"))
+
+    def _listen(self) -> None:
+        """Wake the thread that the cards run in when the program has posted a send while that thread slept."""
+        header = ctypes.addressof(self.region.header)
+        while True:
+            self._await_posts(ctypes.c_void_p(header))
+            with self.machine.lock:
+                self.service.take()
 
     def _start(self, number: int) -> None:
         slot = self.region.slot(number)

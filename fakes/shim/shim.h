@@ -14,7 +14,7 @@
 #define SHIM_SITE 480
 #define SHIM_HEADER 4096 /* of the region, and of each slot */
 
-enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4, SHIM_LOST = 8 };
+enum { SHIM_WANTS_SITES = 1, SHIM_ENDED = 2, SHIM_POSTS = 4, SHIM_LOST = 8, SHIM_FREE_RUN = 16 };
 
 typedef struct {
     uint64_t address, size;
@@ -40,6 +40,8 @@ typedef struct {
     _Atomic uint32_t epoch;    /* what is known of queues holds while this stays the same */
     _Atomic uint32_t waiting;  /* calls in the server that wait for something to happen */
     uint32_t lost;             /* what calls answer after the server has ended */
+    _Atomic uint32_t rung;     /* grows when the program has posted while nobody takes posts */
+    _Atomic uint32_t listens;  /* whether a thread of the server sleeps until it does */
 } shim_region;
 
 /* A posted send: this, the struct halTaskSendInfo, then the entries. */
@@ -86,7 +88,7 @@ typedef struct {
     uint16_t first;      /* rule */
 } shim_function;
 
-_Static_assert(sizeof(shim_region) == 136 && sizeof(shim_slot) == 656, "region.py has the same layouts");
+_Static_assert(sizeof(shim_region) == 144 && sizeof(shim_slot) == 656, "region.py has the same layouts");
 
 extern const shim_function npuhal_shim_functions[];
 extern const uint32_t npuhal_shim_count;

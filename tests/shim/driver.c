@@ -2,6 +2,7 @@
    reported, and one that is not. */
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,6 +285,51 @@ static void registered(const char *hex) {
     check(halDeviceClose(0, 0), "halDeviceClose");
 }
 
+/* Whether a child that reads an address ends by a signal. */
+static int faults(volatile unsigned char *at) {
+    pid_t pid = fork();
+    if (!pid) {
+        signal(SIGSEGV, SIG_DFL);
+        _exit(*at != 0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFSIGNALED(status);
+}
+
+static int holds(unsigned char **blocks, const size_t *sizes, int count) {
+    int wrong = 0;
+    for (int i = 0; i < count; i++)
+        if (blocks[i]) wrong += blocks[i][0] != (unsigned char)(i + 1) || blocks[i][sizes[i] - 1] != (unsigned char)(i + 1);
+    return wrong;
+}
+
+/* Pinned memory comes and goes: small and large, at addresses that were used before, and beyond 64 MiB. */
+static void pinned(void) {
+    enum { BLOCKS = 60 };
+    unsigned char *blocks[BLOCKS] = {0}, *gone = 0;
+    size_t sizes[BLOCKS];
+    int wrong = 0;
+    open_card();
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < BLOCKS; i++) {
+            if (blocks[i]) continue;
+            sizes[i] = i % 20 == 7 ? (size_t)70 << 20 : i % 9 == 4 ? (size_t)3 << 20 : 4096 * (size_t)(1 + i % 5);
+            check(halMemAlloc((void **)&blocks[i], sizes[i], HOST_MEMORY), "halMemAlloc");
+            blocks[i][0] = blocks[i][sizes[i] - 1] = (unsigned char)(i + 1);
+        }
+        wrong += holds(blocks, sizes, BLOCKS);
+        for (int i = round % 2; i < BLOCKS; i += 2 + round % 2) {
+            check(halMemFree(blocks[i]), "halMemFree");
+            gone = blocks[i];
+            blocks[i] = 0;
+        }
+        wrong += holds(blocks, sizes, BLOCKS);
+        printf("%d", faults(gone));
+    }
+    printf(" live %d wrong %d\n", faults(blocks[0] ? blocks[0] : blocks[1]), wrong);
+}
+
 int main(int count, char **words) {
     const char *mode = words[1], *hex = count > 2 ? words[2] : "";
     quiet = count > 3 ? words[3] : hex;
@@ -297,5 +343,6 @@ int main(int count, char **words) {
     if (!strcmp(mode, "crashes")) leaves(hex, 1);
     if (!strcmp(mode, "loses")) loses(hex);
     if (!strcmp(mode, "registered")) registered(hex);
+    if (!strcmp(mode, "pinned")) pinned();
     return 0;
 }

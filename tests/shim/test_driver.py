@@ -53,6 +53,10 @@ def test_memory_of_the_program_can_be_registered(run_driver: Run) -> None:
     assert run_driver("fake://ascend910b3", "registered").stdout == "registered 0 7 7\n"
 
 
+def test_pinned_memory_comes_and_goes(run_driver: Run) -> None:
+    assert run_driver("fake://ascend910b3", "pinned").stdout == "1111 live 0 wrong 0\n"
+
+
 def test_a_child_works_until_a_card_is_open(run_driver: Run) -> None:
     done = run_driver("fake://ascend910b3", "forks")
     assert done.stdout.splitlines() == ["child before the open: 0", "child after the open: 2", "other children: -1"]

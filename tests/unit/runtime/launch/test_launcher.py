@@ -476,12 +476,12 @@ def test_fast_streams_take_their_own_blocks_first(way: Device) -> None:
         way.hal.fake.device(0).hold()
         for number in range(3):
             kernel[1](number, number + 1, stream=stream)
-        assert len(own.free) == stream.ring.depth - 3
+        assert own.unused == stream.ring.depth - 3
         assert [len(pool.free) for pool in way.arguments.pools] == shared
         way.hal.fake.device(0).release()
         stream.synchronize()
         assert seen == [(0, 1), (1, 2), (2, 3)]
-        assert len(own.free) == stream.ring.depth
+        assert own.unused == stream.ring.depth
     assert holdings(way.runtime) == before
 
 

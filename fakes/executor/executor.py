@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -125,7 +124,8 @@ class Executor:
         if sq.arrivals:
             sq.arrive()
         position = sq.head
-        raw = ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES)
+        at = position * SQE_BYTES
+        raw = sq.entries[at : at + SQE_BYTES]
         ended = self.ended = self.plains.run(device, sq, raw)
         if ended:
             return ended != WAITS
@@ -142,9 +142,8 @@ class Executor:
 
     def plain(self, device: Device, sq: SubmissionQueue) -> int:
         """Execute the task at the head of a queue if the fast path does; returns what became of it."""
-        return self.plains.run(
-            device, sq, ctypes.string_at(sq.ring.pointer + sq.head * SQE_BYTES, SQE_BYTES)
-        )  # fmt: skip
+        at = sq.head * SQE_BYTES
+        return self.plains.run(device, sq, sq.entries[at : at + SQE_BYTES])
 
     def _at_risk(self, task: Task) -> int:
         """Do the work of a task unless it is lost by a fault rule; the rule may also raise."""
@@ -190,7 +189,7 @@ class Executor:
 
     def decode_at(self, device: Device, sq: SubmissionQueue, position: int) -> Task:
         """Read and decode the SQE at a position of a queue."""
-        return self.read(device, sq, position, ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES))
+        return self.read(device, sq, position, sq.entry(position))
 
     def read(self, device: Device, sq: SubmissionQueue, position: int, raw: bytes) -> Task:
         """Return the task that an SQE stands for; what was decoded is kept by the bits without the task's number."""
@@ -234,15 +233,14 @@ class Executor:
         """Whether a queue that could run is about to record or wait: points where the order of queues matters."""
         for sq in device.active.values():
             if sq.runnable:
-                raw = ctypes.string_at(sq.ring.pointer + sq.head * SQE_BYTES, SQE_BYTES)
-                layout = self.identify(raw)
+                layout = self.identify(sq.entry(sq.head))
                 if layout is not None and self.handlers.get(layout.name, ("",))[0] in _ORDERING:
                     return True
         return False
 
     def peek(self, device: Device, sq: SubmissionQueue, position: int) -> Task | None:
         """Return the entry at a position if it is a copy, decoded; None for everything else."""
-        layout = self.identify(ctypes.string_at(sq.ring.pointer + position * SQE_BYTES, SQE_BYTES))
+        layout = self.identify(sq.entry(position))
         return None if layout is None or layout.name not in memory.COPIES else self.decode_at(device, sq, position)
 
     def describe(self, task: Task) -> str:

@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 
 _TYPES = 64
 _MOST = 4096
-_UNKNOWN, _NEVER = (-1, -1), (-2, -2)
 
 
 class Plain:
     """A kernel entry, as far as it is the same for all its launches, and the function that stood for its code last."""
 
     __slots__ = (
-        "at", "blocks", "bytes", "calls", "code", "core", "cost", "detail", "engines", "function", "kernel", "known",
-        "mask", "pc", "shift", "taken",
+        "blocks", "calls", "code", "core", "cost", "detail", "engines", "function", "kernel", "kernels_version", "mask",
+        "memory_version", "never", "pc", "shift", "taken", "there",
     )  # fmt: skip
 
     def __init__(self, parts: slow_path.Parts, field: Field) -> None:
         self.pc, self.blocks, self.engines, self.taken = parts.pc, parts.blocks, parts.engines, parts.taken
         self.shift, self.mask = field.offset, (1 << field.width) - 1
-        self.known = _UNKNOWN
+        self.kernels_version = self.memory_version = -1
         """The states of the registry and of memory in which what follows holds."""
+        self.never = False
+        """Whether its kernel waits for others, and is left to the slow path from the start."""
 
     def find(self, machine: Machine) -> bool:
         """Look what stands for the code; False if that is to be looked for at each launch, or fails."""
@@ -52,14 +53,14 @@ class Plain:
             kernel = kernels.find(memory, self.pc)
             if kernel is None or not kernels.alone(kernel):
                 return False
-            self.at = memory.device_pointer(self.pc, len(kernel.code), "instruction fetch")
+            at = memory.device_pointer(self.pc, len(kernel.code), "instruction fetch")
         except MemoryFault:
             return False
         self.kernel, self.function, self.calls = kernel, kernel.function, 1 if kernel.grid else self.blocks
-        self.code, self.bytes = kernel.code, len(kernel.code)
+        self.code, self.there = kernel.code, (ctypes.c_char * len(kernel.code)).from_address(at)
         self.core, self.cost = slow_path.charge(machine, self.blocks, self.engines)
         self.detail = slow_path.told(kernel, self.blocks)
-        self.known = (kernels.version, memory.version)
+        self.kernels_version, self.memory_version = kernels.version, memory.version
         return True
 
 
@@ -100,10 +101,10 @@ class PlainKernels:
         plain = self._plains.get(word & mask)
         if plain is None:
             return NOT_PLAIN
-        if plain.known != (machine.kernels.version, memory.version):
-            if plain.known is _NEVER or not plain.find(machine):
+        if plain.memory_version != memory.version or plain.kernels_version != machine.kernels.version:
+            if plain.never or not plain.find(machine):
                 return NOT_PLAIN
-        elif ctypes.string_at(plain.at, plain.bytes) != plain.code and not plain.find(machine):
+        elif plain.never or (plain.there.raw != plain.code and not plain.find(machine)):
             return NOT_PLAIN
         context = Context(
             0, plain.blocks, plain.core, device.index,
@@ -155,7 +156,7 @@ class PlainKernels:
             cost = plain.cost if context.cost_ns is None else context.cost_ns
             return slow_path.settle(task, plain.engines, cost) and plain.taken
 
-        plain.known = _NEVER
+        plain.never = True
         ended = self._slow_path(device, sq, raw, plain, go_on)
         return RAN if ended == STOPPED and written else ended
 

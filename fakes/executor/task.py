@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 
-from fakes.machine.queues import SQE_BYTES
 from npuhal.records import dataclass
 
 if TYPE_CHECKING:
@@ -57,4 +55,4 @@ class Task:
     def following(self, index: int) -> bytes:
         """Return the SQE `index` positions behind this one."""
         sq = self.sq
-        return ctypes.string_at(sq.ring.pointer + (self.position + index) % sq.depth * SQE_BYTES, SQE_BYTES)
+        return sq.entry((self.position + index) % sq.depth)

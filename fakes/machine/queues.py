@@ -5,8 +5,10 @@ Delivery and its rules: hal_semantics 4.8 and 4.9.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections import deque
+from typing import Any
 
 from chips.completion import ERROR_BITS, Cqe, pack_logic_cqe
 from fakes.errors import MemoryFault, TaskFault
@@ -129,6 +131,8 @@ class SubmissionQueue:
     held: bool = False
     failure: TaskFault | MemoryFault | None = None
     """Why its last failed task has failed, until somebody has asked."""
+    entries: Any = None
+    """The bytes of the ring; a slice of them is a copy."""
     hung: str = ""
     """Why the task at the head never ends; empty when it does not hang."""
     hang_limit: int = -1
@@ -153,6 +157,19 @@ class SubmissionQueue:
     staging: Lent | None = None
     """Private area of the old two-step send (halSqMemGet), and how many entries of it are reserved."""
     reserved: int = 0
+
+    def __post_init__(self) -> None:
+        self.lie_in(self.ring, self.depth)
+
+    def lie_in(self, ring: Allocation, depth: int) -> None:
+        """Have the SQEs in this memory."""
+        self.ring, self.depth = ring, depth
+        self.entries = (ctypes.c_char * ring.size).from_address(ring.pointer)
+
+    def entry(self, position: int) -> bytes:
+        """Return a copy of the SQE at a position."""
+        made: bytes = self.entries[position * SQE_BYTES : (position + 1) * SQE_BYTES]
+        return made
 
     @property
     def pending(self) -> int:

@@ -85,8 +85,9 @@ class StreamMemoryCalls(Chapter):
         size = entry.sq_depth * SQE_BYTES
         memory = self.machine.memory
         pointer = memory.pointer(entry.stream_mem, size)
-        sq.ring = Allocation(entry.stream_mem, size, size, Kind.DEVICE, device.index, pointer, alias=True)
-        sq.depth, sq.stream_id = entry.sq_depth, entry.stream_id
+        ring = Allocation(entry.stream_mem, size, size, Kind.DEVICE, device.index, pointer, alias=True)
+        sq.lie_in(ring, entry.sq_depth)
+        sq.stream_id = entry.stream_id
         written = device.stream_memory.get(sq.stream_id)
         if written is None or written.base != entry.stream_mem:
             device.stream_memory[sq.stream_id] = StreamMemory(entry.stream_mem, entry.stream_mem + size)
@@ -103,7 +104,8 @@ class StreamMemoryCalls(Chapter):
             return
         if device.by_stream.get(sq.stream_id) is sq:
             del device.by_stream[sq.stream_id]
-        sq.ring, sq.depth, sq.stream_id = own
+        ring, depth, sq.stream_id = own
+        sq.lie_in(ring, depth)
         sq.reset()
         sq.logic = device.bound.get(sq.stream_id)
         device.by_stream[sq.stream_id] = sq

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
@@ -27,6 +29,9 @@ class FakeMemory:
         address = -(-ctypes.addressof(block) // 4096) * 4096
         self.blocks[address], self.flags[address] = block, flags
         return address
+
+    def freeing(self, address: int) -> Callable[[], None]:
+        return partial(self.free, address)
 
     def free(self, address: int) -> None:
         del self.blocks[address]

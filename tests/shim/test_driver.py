@@ -17,6 +17,7 @@ from chips import find_chip
 from chips.registry import plugin
 from npuhal import compiler, replay, trace
 from npuhal import constants as c
+from npuhal.records import replace
 from tests.shim.conftest import HERE, Run
 
 CHIPS = ("ascend910b3", "ascend950")
@@ -216,6 +217,16 @@ def test_a_trace_is_a_recording(run_driver: Run, tmp_path: Path) -> None:
     assert batch.before["size"] == [8, 8]
     send = next(record for record in first if record.name == "halSqTaskSend")
     assert send.payload == entry("ascend910b3")
+    other = tmp_path / "other"
+    run_driver("fake://ascend910b3?seed=7", "basic", entry("ascend910b3"), quiet, NPUHAL_SHIM_TRACE=str(other))
+    second = trace.load(other)
+    assert second[1].rc != first[1].rc, "the id of the process"
+    assert replay.diff(first, second) is None, "ids and addresses of another machine, each in the place of the other's"
+    number = second.index(next(record for record in second if record.name == "halSqTaskSend"))
+    wrong = replace(second[number], payload=second[number].payload[:16] + "1" * 112)
+    found = replay.diff(first, [*second[:number], wrong, *second[number + 1 :]])
+    assert found is not None
+    assert (found.index, found.what) == (number, "payload")
     copied = next(record for record in first if record.name == "drvMemcpy")
     assert trace.unpack_bytes(copied.before["src"]).startswith(b"from the program\0")
 

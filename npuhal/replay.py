@@ -153,8 +153,8 @@ def diff(
 ) -> Divergence | None:
     """Return the first difference of two recordings: functions, arguments, results, payload.
 
-    Times, process ids and addresses of host memory do not count. Addresses and ids that the HAL hands out may be others,
-    if each use of one has the other in its place.
+    Times, process ids and addresses of host memory do not count. Addresses and ids that the HAL hands out may be
+    others, if each use of one has the other in its place.
 
     `ignore` names arguments and fields that do not count: addresses of the two programs' own buffers.
     """
@@ -245,7 +245,7 @@ class _Session:
         return made
 
     def same_payload(self, then: str, now: str) -> bool:
-        """Whether two payloads differ in addresses and ids alone that were handed out (queue entries: 64 bytes each)."""
+        """Whether two payloads (queue entries) differ in addresses and ids alone that were handed out."""
         if then == now:
             return True
         one, other = bytes.fromhex(then), bytes.fromhex(now)
@@ -297,6 +297,7 @@ class _Session:
 
     def _untyped(self, record: Record, name: str, value: Any) -> Any:
         if isinstance(value, dict) and STRUCT_KEY in value:
+            assert self._hal is not None  # arguments are rebuilt for calls
             fields = {key: item for key, item in value.items() if key != STRUCT_KEY}
             return ctypes.byref(self._struct(self._hal.structs.struct(value[STRUCT_KEY]), fields, record))
         if isinstance(value, dict):

@@ -178,7 +178,7 @@ class CommandTasks:
     """What a runtime needs besides where tasks are commands (chips without STARS)."""
 
     environment: Callable[..., EncodeEnv]
-    """Of an environment and facts by name (``report``, ``logic_cq_id``, ``thread_id``, ``priority``), that of a stream.
+    """Of an environment and facts by name (``report``, ``logic_cq_id``, ``physical_id``...), that of a stream.
     """
     create_stream: Callable[[int], Task]
     """Tells the scheduler about a stream, given the process id on the device."""

@@ -206,7 +206,7 @@ def notify_command(task: Task) -> int:
     """Notify record command: it names the card, by its physical id where that is another one."""
     fields, device = task.fields, task.device
     number, card = fields["notify_id"], fields["device_id"]
-    if card in (device.index, device.identity.physical):
+    if card == device.identity.physical:
         return notify_record_v1(task)
     other = next((other for other in task.machine.devices if other.identity.physical == card), None)
     if other is None:

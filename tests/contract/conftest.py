@@ -1,6 +1,6 @@
-"""The machines that the contract runs on: both tiers of the fake, five chips, three seeds, three argument paths.
+"""The machines that the contract runs on: both tiers of the fake, seven chips, three seeds, three argument paths.
 
-`make test` runs every test on one chip of each main generation through both tiers, and on one of the other three
+`make test` runs every test on one chip of each main generation through both tiers, and on one of the others
 through one tier, with a seed and an argument path that differ from test to test and from chip to chip; `make soak` runs
 all combinations. A module that sets `BOTH_QUEUES` runs its tests with a driver that binds queues to memory of streams
 (software SQs) or one that does not, by the same rule. With --npu-url of a real machine the tests run there:
@@ -25,7 +25,9 @@ from runtime.testing.search import Schedule
 TIERS = ("fake", "fake-abi")
 MAIN = ("ascend910b1", "ascend950pr_9599")
 OTHERS = ("ascend910_9391", "mc62cm12a", "ascend310b1")
-CHIPS = (*MAIN, *OTHERS)
+COMMANDS = ("ascend310p3", "ascend310")
+"""Chips that take commands, without a table of streams the second: for modules that set `COMMANDS`, and there for tests
+that are not marked `stars`."""
 SEEDS = (1, 2, 3)
 PATHS = ("dma", "bar", "ub")
 QUEUES = ("&swsq=1", "&swsq=0")
@@ -44,9 +46,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     everything = metafunc.config.option.markexpr == "soak"
     machines, draw = [], crc32(name.encode())
     both = getattr(metafunc.module, "BOTH_QUEUES", False)
-    for place, chip in enumerate(CHIPS):
+    takes_commands = getattr(metafunc.module, "COMMANDS", False) and not metafunc.definition.get_closest_marker("stars")
+    others = (*OTHERS, *(COMMANDS if takes_commands else ()))
+    for place, chip in enumerate((*MAIN, *others)):
         rotated = VARIANTS[(draw + 4 * place) % len(VARIANTS)]  # 4 steps change seed and path
-        tiers = TIERS if everything or chip in MAIN else _one_tier(OTHERS.index(chip), draw)
+        tiers = TIERS if everything or chip in MAIN else _one_tier(others.index(chip), len(others), draw)
         for tier in tiers:
             queues = ("",) if not both else QUEUES if everything else (QUEUES[(draw + place) % 2],)
             for (seed, path), queue in itertools.product(VARIANTS if everything else (rotated,), queues):
@@ -58,9 +62,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("url", machines)
 
 
-def _one_tier(place: int, draw: int) -> tuple[str, ...]:
-    """Return the tier that a test takes on one of the other chips; none on two of the three."""
-    return (TIERS[draw // len(OTHERS) % len(TIERS)],) if draw % len(OTHERS) == place else ()
+def _one_tier(place: int, count: int, draw: int) -> tuple[str, ...]:
+    """Return the tier that a test takes on one of the other chips; none on all but one of them."""
+    return (TIERS[draw // count % len(TIERS)],) if draw % count == place else ()
 
 
 @pytest.fixture

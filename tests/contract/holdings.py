@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.api import Stream
+
 
 def holdings(machine: Any, index: int = 0) -> dict[str, Any]:
     """Return memory blocks, queues and ids in use on one card."""
@@ -17,3 +19,8 @@ def holdings(machine: Any, index: int = 0) -> dict[str, Any]:
 
 
 NOTHING: dict[str, Any] = {"memory": [], "queues": [], "logic": [], "ids": {}}
+
+
+def tasks_sent(stream: Stream) -> int:
+    """Return how many entries of users a stream was sent: where tasks are commands, the first one creates it."""
+    return stream.ring.submitted - (stream.plugin.commands is not None)

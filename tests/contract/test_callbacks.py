@@ -12,7 +12,9 @@ from chips.tasks import WaitFor
 from runtime import errors
 from runtime.api import Device, Kernel, Runtime
 from runtime.core.sync.notify import CountNotify, Notify, RecordMode, WaitMode, clear
-from tests.contract.holdings import holdings
+from tests.contract.holdings import holdings, tasks_sent
+
+COMMANDS = True
 
 MakeKernel = Callable[..., Kernel]
 ME = threading.get_ident
@@ -125,7 +127,7 @@ def test_wrong_uses(device: Device, case: str, code: int, message: str) -> None:
         with pytest.raises(errors.RuntimeFault) as caught:
             uses[case]()
         assert caught.value.code == code
-        v100 = device.chip.generation == "v100"
+        v100 = device.chip.traits.counts_ids
         assert caught.value.message_id == (message if v100 or case != "launch unsubscribed" else "")
 
 
@@ -160,6 +162,7 @@ def test_closed_stream_leaves_nothing_behind(device: Device) -> None:
 # -- values ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.stars
 @pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("test", "value", "early", "late"),
@@ -182,6 +185,7 @@ def test_stream_waits_for_a_value(device: Device, test: WaitFor, value: int, ear
     assert device.download(target, "u8")[0] == 1
 
 
+@pytest.mark.stars
 def test_waits_give_their_programs_back(device: Device) -> None:
     word = device.upload(np.array([1], np.uint64))
     with device.create_stream() as stream:
@@ -238,6 +242,7 @@ def test_a_notify_of_another_card_is_recorded_there(url: str) -> None:
         machine.close(force=True)
 
 
+@pytest.mark.stars
 @pytest.mark.hardware_safe
 def test_cleared_notify_holds_a_wait(device: Device) -> None:
     with device.create_stream() as stream, device.create_notify() as notify:
@@ -263,6 +268,7 @@ def test_notifies_run_out_with_a_resource_report(url: str) -> None:
         machine.close(force=True)
 
 
+@pytest.mark.stars
 @pytest.mark.hardware_safe
 @pytest.mark.parametrize(
     ("before", "wait", "after"),
@@ -278,7 +284,7 @@ def test_notifies_run_out_with_a_resource_report(url: str) -> None:
 def test_count_notify(
     device: Device, before: tuple[RecordMode, int], wait: tuple[WaitMode, int], after: tuple[RecordMode, int]
 ) -> None:
-    if device.chip.generation == "v100":
+    if device.chip.traits.counts_ids:
         with pytest.raises(errors.NotSupported) as caught:
             device.create_count_notify()
         assert (caught.value.code, caught.value.message_id) == (207000, "EE1001")
@@ -294,13 +300,14 @@ def test_count_notify(
         one.synchronize(1000)
 
 
+@pytest.mark.stars
 @pytest.mark.hardware_safe
 def test_count_notify_refuses_unknown_modes(device: Device) -> None:
-    if device.chip.generation == "v100":
+    if device.chip.traits.counts_ids:
         pytest.skip("STARS v1 has no count-notifies")
     with device.create_stream() as stream, CountNotify(device) as count:
         for use in (lambda: count.record(stream, 1, 9), lambda: count.wait(stream, 1, 9)):  # type: ignore[arg-type]
             with pytest.raises(errors.InvalidArgument) as caught:
                 use()
             assert caught.value.message_id == "EE1003"
-        assert stream.ring.submitted == 0
+        assert tasks_sent(stream) == 0

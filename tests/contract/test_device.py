@@ -11,6 +11,8 @@ from runtime import errors
 from runtime.api import Device, Runtime
 from tests.contract.holdings import NOTHING, holdings
 
+COMMANDS = True
+
 
 def test_device_says_what_it_is(machine: Runtime, device: Device) -> None:
     assert device.chip.soc.lower() in machine.url

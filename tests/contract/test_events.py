@@ -12,6 +12,9 @@ from runtime.api import Device, Kernel, Runtime
 from runtime.core.sync.event import Event
 from runtime.core.sync.event_flags import EventFlag, check_flags
 from runtime.driver.p2p import PeerDriver
+from tests.contract.holdings import tasks_sent
+
+COMMANDS = True
 
 MakeKernel = Callable[..., Kernel]
 SYNC, MARK, TIME_LINE = EventFlag.SYNC, EventFlag.STREAM_MARK, EventFlag.TIME_LINE
@@ -82,7 +85,7 @@ def test_wait_for_a_finished_record(device: Device, flags: EventFlag, renewed: b
         event.record(one)
         one.synchronize()
         event.wait(two)
-        assert two.ring.submitted == sent
+        assert tasks_sent(two) == sent
 
 
 @pytest.mark.hardware_safe
@@ -100,7 +103,7 @@ def test_plain_sync_event_is_waited_for_before_its_record(device: Device) -> Non
 
 @pytest.mark.hardware_safe
 def test_default_event_must_be_recorded_first(device: Device) -> None:
-    v100 = device.chip.generation == "v100"
+    v100 = device.chip.traits.counts_ids
     with device.create_stream() as stream, Event(device, EventFlag.DEFAULT, renewed=False) as event:
         with pytest.raises(errors.InvalidArgument, match="never recorded") as caught:
             event.wait(stream)
@@ -167,6 +170,7 @@ def test_second_record_leaves_an_earlier_wait_alone(
     assert log == [1, 2]
 
 
+@pytest.mark.stars
 @pytest.mark.hardware_safe
 def test_external_event_is_a_byte_that_streams_order_by(device: Device) -> None:
     with device.create_stream() as one, device.create_stream() as two:
@@ -191,7 +195,7 @@ def test_device_only_event_holds_an_id_and_is_not_recorded(device: Device) -> No
 
 
 def test_ids_run_out_at_the_call_that_takes_one(url: str, generation: str) -> None:
-    v100 = generation == "v100"
+    v100 = generation in ("v100", "hwts")
     machine = Runtime(f"{url}&{'events' if v100 else 'notifys'}=8")
     try:
         device = machine.device(0)
@@ -267,6 +271,7 @@ def test_two_threads_record_in_one_stream(device: Device) -> None:
         two.synchronize(30_000)
 
 
+@pytest.mark.stars
 def test_shared_event(device: Device) -> None:
     with device.create_stream() as one, device.create_stream() as two, Event(device, EventFlag.IPC) as event:
         device.hal.fake.device(0).hold(one.stream_id)
@@ -284,6 +289,7 @@ def test_shared_event(device: Device) -> None:
                 refused()
 
 
+@pytest.mark.stars
 def test_wait_for_an_event_of_another_device_needs_peer_access(url: str) -> None:
     machine = Runtime(url + "&devices=2")
     try:

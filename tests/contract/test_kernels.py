@@ -12,6 +12,9 @@ from fakes import kernels as ready
 from runtime import errors
 from runtime.api import Device, Kernel, LaunchOptions
 from runtime.cli.sample import minimal_kernel
+from tests.contract.holdings import tasks_sent
+
+COMMANDS = True
 
 MakeKernel = Callable[..., Kernel]
 DATA = Path(__file__).resolve().parents[1] / "data" / "kernels"
@@ -132,7 +135,7 @@ def test_argument_count_and_types_are_checked(device: Device, make_kernel: MakeK
         ):
             with pytest.raises(errors.InvalidArgument, match=text):
                 kernel[1](*arguments, stream=stream)
-        assert stream.ring.submitted == 0
+        assert tasks_sent(stream) == 0
 
 
 @pytest.mark.parametrize("blocks", [0, -1, 65536, 1.0, "8"])

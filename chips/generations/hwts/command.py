@@ -48,7 +48,7 @@ class HwtsFacts:
     """What only the commands of these chips tell of stream and device.
 
     ``report``: this command asks for a report (the runtime lets one in 32 do so).  ``asid``, ``asid_base``, ``tcr``:
-    translation registers of the process on the device.
+    translation registers of the process on the device.  ``physical_id``: of the device, where it is known.
     """
 
     priority: int = 0
@@ -66,6 +66,7 @@ class HwtsFacts:
     log_to_host: bool = False
     runtime_version: int = 7
     model_group_id: int = 0
+    physical_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,11 @@ def _timed_event_record(task: TimedEventRecord, env: EncodeEnv, facts: HwtsFacts
     return fields
 
 
+def _notify_record(task: NotifyRecord, env: EncodeEnv, facts: HwtsFacts) -> Fields:
+    own = env.device_id if facts.physical_id is None else facts.physical_id
+    return {"notify_id": task.notify_id, "device_id": own}
+
+
 def _remote_event_wait(task: RemoteEventWait, env: EncodeEnv, facts: HwtsFacts) -> Fields:
     return {
         "src_mailbox": task.src_mailbox,
@@ -83,7 +88,7 @@ RULES = (
     Rule(EventReset, named("event_id")),
     Rule(RemoteEventWait, _remote_event_wait),
     Rule(NotifyWait, named("notify_id", timeout="timeout_s"), quiet=True),
-    Rule(NotifyRecord, lambda task, env, facts: {"notify_id": task.notify_id, "device_id": env.device_id}, quiet=True),
+    Rule(NotifyRecord, _notify_record, quiet=True),
     Rule(NotifyRecordIpc, named("notify_id", device_id="phy_id"), quiet=True),
 )
 """Builders of this module."""

@@ -72,6 +72,10 @@ class CallbackCalls(Chapter):
         data = b"".join(waiting)
         if reports:
             device.commands.given = self.machine.memory.lend(data)
+            for sq in device.queues.values() if len(waiting) == len(device.commands.reports) else ():
+                device.observe(sq)
+                if self.machine.checks is not None:
+                    self.machine.checks.looked(sq)
             out.count, out.reportPtr = len(waiting), device.commands.given.address
             return 0
         if (before := self._given.pop(in_.cqId, None)) is not None:

@@ -26,7 +26,7 @@ def environment(device: DevicePort, env: EncodeEnv, priority: int, logic_cq_id: 
     reports = device.chip.traits.completion is CompletionKind.REPORTS
     return commands.environment(
         env, priority=priority, report=reports, logic_cq_id=0 if reports else logic_cq_id,
-        thread_id=threading.get_native_id() & 0xFFFFFFFF,
+        physical_id=device.driver.info.physical_id(), thread_id=threading.get_native_id() & 0xFFFFFFFF,
     )
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from chips.env import TaskIds
+from chips.registry import UnsupportedTask
 from chips.tasks import Flip
 from npuhal import constants as c
 from npuhal.errors import HalError
@@ -21,6 +22,7 @@ from runtime.core.submission.ring import TICK, Finished, RingV100, TaskInfo, run
 
 if TYPE_CHECKING:
     from chips.completion import Cqe
+    from chips.registry import TaskOps
     from chips.tasks import Task
     from runtime.core.ports import StreamPort, TaskSink
     from runtime.core.submission.epoch import Epoch
@@ -69,7 +71,7 @@ def submit(
     unsent = _if_unsent(stream, finished, arguments)
     sink = stream.sink if sink is None else sink
     try:
-        operations = stream.plugin.ops(task)
+        operations = operations_of(stream, task)
         count = operations.count(task, stream.env)
         if count > stream.env.chip.limits.max_sqe_per_task:
             raise errors.fault(
@@ -128,6 +130,18 @@ def submit(
     if crossed:
         stream.tick()
     return ids
+
+
+def operations_of(stream: StreamPort, task: Task) -> TaskOps:
+    """Return how a task becomes entries on the stream's chip; NotSupported 207000 where it has no such task."""
+    try:
+        return stream.plugin.ops(task)
+    except UnsupportedTask as gap:
+        name, soc = task.type.name.lower().replace("_", " "), stream.env.chip.soc
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{soc} has no task {name} ({int(task.type)})", layer="core",
+            hint="use a chip that has it: `npuhal validate` lists the tasks of each",
+        ) from gap
 
 
 def send(

@@ -16,6 +16,7 @@ from chips.memory_rules import internal_flags
 from chips.tasks import MemWaitValue, MemWriteValue, WaitFor
 from npuhal.records import replace
 from runtime import errors
+from runtime.core.submission.submit import operations_of
 from runtime.driver.memory import MemoryDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.errors.closing import each
@@ -94,6 +95,7 @@ def submit_wait(
     stream = stream.target  # the program names the queue that it runs in
     slots = stream.device.signals.wait_slots
     try:
+        operations_of(stream, task)
         slot = slots.take()
     except BaseException:
         if finished is not None:

@@ -13,7 +13,7 @@ from npuhal.records import replace
 from runtime import errors
 from runtime.core.stream.blocking import blocks as waits
 from runtime.core.submission.ring import TICK
-from runtime.core.submission.runs import LONGEST_RUN, RunSender
+from runtime.core.submission.runs import RunSender
 from runtime.errors.arguments import several
 from runtime.launch.args import SLOT_BYTES, STORE_BYTES, all_slots, block_bytes, mover, take_block
 from runtime.launch.argument_check import check_slots
@@ -112,7 +112,7 @@ class _Runs:
     """Sends rows of arguments, run by run; all that is the same for each run is made once."""
 
     __slots__ = (
-        "_add", "_contexts", "_filled", "_ids", "_info", "_kernel", "_movers", "_own", "_published", "_runs",
+        "_add", "_contexts", "_filled", "_ids", "_info", "_kernel", "_most", "_movers", "_own", "_published", "_runs",
         "_stream", "_stride", "_words",
     )  # fmt: skip
 
@@ -124,16 +124,17 @@ class _Runs:
         lead = lead_of(stream, task)
         first = lead // SLOT_BYTES + len(before)
         self._stride = stride = block_bytes((lead + task.args_size) // SLOT_BYTES, lead or STORE_BYTES)
-        staged = np.zeros((LONGEST_RUN, stride // SLOT_BYTES), np.uint64)
+        self._runs = RunSender(stream)
+        self._most = most = len(self._runs.rows)
+        staged = np.zeros((most, stride // SLOT_BYTES), np.uint64)
         staged[:, first - len(before) : first] = before
         staged[:, first + count : first + count + len(behind)] = behind
         self._own = staged[:, first : first + count]
         self._filled = staged.data.cast("B")
-        self._runs = RunSender(stream)
-        self._runs.rows[:] = template.render_many(LONGEST_RUN, **dict.fromkeys(template.names, 0))
+        self._runs.rows[:] = template.render_many(most, **dict.fromkeys(template.names, 0))
         number, *words = template.names
         self._ids = template.column(self._runs.rows, number)
-        starts = np.arange(LONGEST_RUN, dtype=np.uint64) * np.uint64(stride)
+        starts = np.arange(most, dtype=np.uint64) * np.uint64(stride)
         self._words = [
             (template.column(self._runs.rows, name), starts + np.uint64(bias))
             for name, bias in zip(words, template.bias[1:], strict=True)
@@ -159,10 +160,10 @@ class _Runs:
         stream, stride, at = self._stream, self._stride, 0
         device = stream.device
         pools = device.arguments
-        pool = pools.pool_for(min(len(table), LONGEST_RUN) * stride, stream) or pools.largest(stride)
+        pool = pools.pool_for(min(len(table), self._most) * stride, stream) or pools.largest(stride)
         while at < len(table):
             block = take_block(stream, pool, stride)
-            most = min(len(table) - at, LONGEST_RUN, block.size // stride)
+            most = min(len(table) - at, self._most, block.size // stride)
             with stream.lock:
                 blocks = [block]
                 try:

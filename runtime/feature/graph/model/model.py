@@ -54,8 +54,15 @@ class Model(NotCopied):
 
         Raises:
             ResourceExhausted 207010: the device has none left.
+            NotSupported 207000: the chip takes commands; how its scheduler keeps the tasks of a model is not public.
         """
         context.check_open()
+        if context.device.plugin.commands is not None:
+            raise errors.fault(
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"graphs and models on {context.device.chip.soc}: it takes "
+                "commands, and how its scheduler keeps and starts the tasks of a model is in no public source",
+                hint="launch the tasks in a stream one by one, or many at once with a batch; or use a chip with STARS",
+            )
         self.context, self.device = context, context.device
         self.model_id: int = self.device.ids.alloc(id_kinds.MODEL)
         self.name = ""

@@ -17,7 +17,7 @@ from runtime.driver.ipc import ShareDriver
 from runtime.driver.p2p import PeerDriver
 from runtime.driver.vmm import PhysicalKind, VirtualDriver
 from runtime.errors.arguments import BUFFERS, check_instance, check_same_runtime, octets, whole, wholes
-from runtime.errors.closing import each
+from runtime.errors.closing import Once, each
 from runtime.launch.copy.copy import copy_now, size_of
 from runtime.launch.copy.endpoints import End
 from runtime.launch.copy.fill import check_fill, fill_now
@@ -109,7 +109,7 @@ class DeviceMemory(core.Device):
         return self._own(ManagedBuffer(self, self.allocator.managed(size), size, self._give))
 
     def _own(self, buffer: AnyBuffer) -> AnyBuffer:
-        self.deferred_frees.adopt(buffer, self._free)
+        self.deferred_frees.adopt(buffer, self._free, self.resource_table.memory)
         return buffer
 
     @property
@@ -120,7 +120,7 @@ class DeviceMemory(core.Device):
     def _give(self, address: int) -> None:
         """Free a block, at once if no stream has work that may use it, else when that is done."""
         if not self.closed:
-            self.behind_work(partial(self._free, address))
+            self.behind_work(Once(self.resource_table.memory, address, partial(self._free, address)))
 
     def behind_work(self, release: Callable[[], None]) -> None:
         """Call a function at once if no stream has work, else when what is queued now is done; in order of the calls.

@@ -7,14 +7,14 @@ back is therefore made so that it can be called again: it does nothing where the
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from npuhal.changed import try_lock
 from runtime.errors.faults import RuntimeFault
 
-__all__ = ["Again", "Closable", "Once", "Steps", "closing", "each"]
+__all__ = ["NOTHING", "Again", "Closable", "Once", "Steps", "closing", "each"]
 
 
 class Closable(Protocol):
@@ -71,7 +71,7 @@ class Steps:
     """The steps of a close: each call makes those that are left, whatever some of them raise; one thread at a time.
 
     The first fault is raised in the end, or an interrupt, if one has come. The step that it has broken off is made
-    again if it is an `Again`, and counts as made if not.
+    again, once, if it is an `Again`, and counts as made if not.
     """
 
     __slots__ = ("_busy", "_left")
@@ -79,11 +79,6 @@ class Steps:
     def __init__(self, steps: Iterable[Callable[[], object]]) -> None:
         self._left = list(steps)[::-1]
         self._busy = threading.Lock()
-
-    @property
-    def done(self) -> bool:
-        """Whether none is left."""
-        return not self._left
 
     def __call__(self) -> None:
         """Make what is left; nothing while another call does."""
@@ -95,9 +90,18 @@ class Steps:
             finally:
                 self._busy.release()
 
+    def finish(self, waiting: MutableSequence[Any]) -> None:
+        """Make the steps, and take them out of what waits to be called as soon as none is left."""
+        try:
+            self()
+        finally:
+            if not self._left and self in waiting:
+                waiting.remove(self)
+
     def _make_all(self) -> None:
         left = self._left
         raised: list[BaseException] = []
+        broken_off: object = None
         while left:
             try:
                 self._make()
@@ -106,8 +110,10 @@ class Steps:
                 del left[-1]
             except BaseException as interrupt:
                 raised.insert(0, interrupt)
-                if left and not isinstance(left[-1], Again):
+                step = left[-1] if left else None
+                if left and (step is broken_off or not isinstance(step, Again)):
                     del left[-1]
+                broken_off = step
         if raised:
             raise raised[0]
 
@@ -115,6 +121,10 @@ class Steps:
         while self._left:
             self._left[-1]()
             del self._left[-1]
+
+
+NOTHING = Steps(())
+"""A close that has no steps."""
 
 
 def each(steps: Iterable[Callable[[], object]]) -> None:

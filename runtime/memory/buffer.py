@@ -95,17 +95,20 @@ class Buffer(NotCopied):
             part._end()
         if self._release is None:
             return
-        pending, entry = None, None
+        entry = None
         if self.pending_free:
-            pending = self.device.deferred_frees.pending
-            entry = pending.pop(self.pending_free, None)
+            frees = self.device.deferred_frees
+            entry = frees.pending.pop(self.pending_free, None)
             if entry is None:
                 return  # it ends once: another thread closes at the same time
         try:
             self._release(self.address)
-        except BaseException:
-            if pending is not None:
-                pending[self.pending_free] = entry
+        except BaseException as raised:
+            if entry is not None and entry.rows is not None and not isinstance(raised, errors.RuntimeFault):
+                frees.leave(entry.once())  # Ctrl-C: the next sweep gives back what was not
+                raise
+            if entry is not None:
+                frees.pending[self.pending_free] = entry
             self.closed = False
             for part in (self, *(self._views or ())):
                 part._revive()

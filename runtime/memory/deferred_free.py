@@ -7,11 +7,12 @@ import logging
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from npuhal.changed import try_lock
 from runtime import errors
+from runtime.errors.closing import Again, Once
 from runtime.memory.fences import Fence
 
 if TYPE_CHECKING:
@@ -29,12 +30,18 @@ class PendingFree(weakref.ref["Buffer"]):
         number: its key among the pending frees; never used twice.
         address: first address of the block.
         free: frees the block by its address.
+        rows: what is held, by address: where the block's row is gone, it was freed.
     """
 
-    __slots__ = ("address", "free", "number")
+    __slots__ = ("address", "free", "number", "rows")
     number: int
     address: int
     free: Callable[[int], None]
+    rows: Mapping[int, object] | None
+
+    def once(self) -> Release:
+        """Return what gives the block back, and does nothing where it was; for blocks that are held now."""
+        return self.release if self.rows is None else Once(self.rows, self.address, self.release)
 
     def release(self) -> None:
         """Give the block back."""
@@ -62,11 +69,17 @@ class DeferredFrees:
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
         self._sweeping = threading.RLock()
 
-    def adopt(self, buffer: Buffer, free: Callable[[int], None]) -> None:
-        """Watch a buffer, and call `free` with its address some time after it was dropped without `close`."""
+    def adopt(
+        self, buffer: Buffer, free: Callable[[int], None], rows: Mapping[int, object] | None = None
+    ) -> None:
+        """Watch a buffer, and call `free` with its address some time after it was dropped without `close`.
+
+        Args:
+            rows: see `PendingFree`.
+        """
         entry = PendingFree(buffer, self._drop)
         entry.number = buffer.pending_free = number = next(self._numbers)
-        entry.address, entry.free = buffer.address, free
+        entry.address, entry.free, entry.rows = buffer.address, free, rows
         self.pending[number] = entry
 
     def buffers(self) -> dict[int, Buffer]:
@@ -112,25 +125,34 @@ class DeferredFrees:
 
     def _taken(self) -> list[Release]:
         """Take out what was dropped, and return what gives it back."""
-        return [self._forget(self.dropped.popleft()) for _ in range(len(self.dropped))]
+        taken = (self._forget(self.dropped.popleft()) for _ in range(len(self.dropped)))
+        return [release for release in taken if release is not None]
 
-    def _forget(self, entry: PendingFree | Release) -> Release:
-        """Take a dropped buffer's entry out, and return what frees the block."""
+    def _forget(self, entry: PendingFree | Release) -> Release | None:
+        """Take a dropped buffer's entry out, and return what frees the block; None where a close has done so."""
         if not isinstance(entry, PendingFree):
             return entry
-        del self.pending[entry.number]
-        return entry.release
+        return None if self.pending.pop(entry.number, None) is None else entry.once()
 
     def _call_all(self, releases: list[Release]) -> None:
         """Call functions once each; what the driver refuses is tried again at the next sweep."""
         refused: list[Release] = []
         try:
-            while releases:
-                release = releases.pop()
-                try:
-                    release()
-                except errors.RuntimeFault as fault:
-                    refused.append(release)
-                    _LOG.warning("what was dropped could not be given back, and will be tried again: %s", fault)
+            self._call_each(releases, refused)
         finally:
             self.dropped.extend(refused)
+
+    @staticmethod
+    def _call_each(releases: list[Release], refused: list[Release]) -> None:
+        """Call them; the loop is in no `try`, see `npuhal.changed` on interrupts. What can be called again stays."""
+        while releases:
+            release = releases[-1]
+            if not isinstance(release, Again):
+                del releases[-1]
+            try:
+                release()
+            except errors.RuntimeFault as fault:
+                refused.append(release)
+                _LOG.warning("what was dropped could not be given back, and will be tried again: %s", fault)
+            if releases and releases[-1] is release:
+                del releases[-1]

@@ -165,14 +165,10 @@ def release(stream: StreamPort) -> bool:
             return True
         if stream.ring.pending:
             return False
-        dropped.append(rest)
-        stream.closed = True  # no call before it: an interrupt comes before both or behind both
+        dropped += (rest,)  # no call, and none behind it: an interrupt comes before both or behind both
+        stream.closed = True
         stream.blocked = True
-    try:
-        rest()
-    finally:
-        if rest.done and rest in dropped:
-            dropped.remove(rest)
+    rest.finish(dropped)
     return True
 
 

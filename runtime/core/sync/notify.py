@@ -27,12 +27,12 @@ from runtime.driver import resources as id_kinds
 from runtime.driver.info import DeviceInfo
 from runtime.driver.shared_ids import SharedIdDriver
 from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime, member, whole
-from runtime.errors.closing import each
+from runtime.errors.closing import Again, Steps
 from runtime.errors.not_copied import NotCopied
 from runtime.memory.ipc import process_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from runtime.core.device.device import Device
     from runtime.core.stream.stream import Stream
@@ -101,13 +101,18 @@ class _Signal(NotCopied):
         """Give it up; its id goes back when what is queued is done, waits for it included. Closing twice does nothing.
         """
         if not self.closed:
+            dropped, rest = self.device.dropped, Steps((
+                Again(partial(self.device.runtime.handles.remove, self._handle)),
+                Again(partial(self.device.signals.events.remove, self)),
+                Again(partial(free_behind, self.device, Steps(self._releases()))),
+            ))  # fmt: skip
+            dropped += (rest,)  # no call, and none behind it: an interrupt comes before both or behind both
             self.closed = True
-            self.device.runtime.handles.remove(self._handle)
-            self.device.signals.events.remove(self)
-            free_behind(self.device, self._give_back)
+            rest.finish(dropped)
 
-    def _give_back(self) -> None:
-        raise NotImplementedError
+    def _releases(self) -> Iterator[Callable[[], object]]:
+        """Return the steps that give back what the driver has of it."""
+        yield self.device.ids.freeing(self.id_kind, self.notify_id)
 
     def __del__(self) -> None:
         if not getattr(self, "closed", True):
@@ -260,13 +265,15 @@ class Notify(_Signal):
         for pid in allowed:
             self._names(self.device).allow_server(name, server, pid)
 
-    def _give_back(self) -> None:
-        names = self._names(self.device)
+    def _releases(self) -> Iterator[Callable[[], object]]:
+        names, ids = self._names(self.device), self.device.ids
         if self._import_name:
-            names.close(self._import_name)
+            yield partial(names.close, self._import_name)
             return
-        withdrawn = [partial(names.withdraw, self._export_name)] if self._export_name else []
-        each([*withdrawn, partial(self.device.ids.free, id_kinds.NOTIFY, self.notify_id, flags=self._flags)])
+        if self._export_name:
+            yield partial(names.withdraw, self._export_name)
+        yield ids.freeing(self.id_kind, self.notify_id, partial(ids.free, self.id_kind, self.notify_id,
+                                                                flags=self._flags))  # fmt: skip
 
 
 class CountNotify(_Signal):
@@ -321,9 +328,6 @@ class CountNotify(_Signal):
     def reset(self, stream: Stream) -> None:
         """Set the counter to 0 when the stream gets there."""
         self.record(stream, 0)
-
-    def _give_back(self) -> None:
-        self.device.ids.free(id_kinds.COUNT_NOTIFY, self.notify_id)
 
 
 def clear(notifies: Iterable[Notify], stream: Stream) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +10,7 @@ from npuhal.words import count
 from runtime import errors
 from runtime.core.device import teardown
 from runtime.errors.arguments import check_instance, several, whole, whole_or_none
+from runtime.errors.closing import Again
 from runtime.feature.graph import view
 from runtime.feature.graph.cost import Cost, cost_of
 from runtime.feature.graph.editing.graph_editing import GraphEditing, words_kept, words_of, wrong_kind
@@ -192,11 +193,12 @@ class Graph(Model):
                     steps.callback(branch.close, force=True)
             self.stream_set.release(teardown.drop)
 
-    def _release(self) -> None:
-        with ExitStack() as steps:  # as in `Model.close`
-            steps.callback(super()._release)
-            steps.callback(self.editing.release)
-            self.recording.release()
+    def _ending_steps(self) -> Iterator[Callable[[], object]]:
+        first, streams, *rest = super()._ending_steps()
+        yield from (first, streams)
+        yield from self.recording.releases()
+        yield Again(self.editing.release)
+        yield from rest
 
     # -- as data ---------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from runtime.core.process.handles import dead_handle
 from runtime.core.stream.stream import Stream
 from runtime.driver import resources as id_kinds
 from runtime.errors.arguments import STREAMS, check_instance
+from runtime.errors.closing import NOTHING, Again, Steps
 from runtime.errors.not_copied import NotCopied
 from runtime.feature.graph.execution.model_execution import ModelExecution
 from runtime.feature.graph.model import model_streams
@@ -22,7 +24,7 @@ from runtime.feature.graph.recording.node import Node
 from runtime.feature.graph.recording.node_list import NodeList
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from runtime.core.ports import StreamPort
     from runtime.core.process.context import Context
@@ -40,7 +42,7 @@ class Model(NotCopied):
     """
 
     __slots__ = (
-        "__weakref__", "_ready", "cache_ids", "closed", "context", "device", "ending", "execution", "handle",
+        "__weakref__", "_ready", "_rest", "cache_ids", "closed", "context", "device", "ending", "execution", "handle",
         "model_id", "name", "node_list", "operators", "resources", "site", "stream_set", "texts",
         "watchers")  # fmt: skip
 
@@ -67,6 +69,8 @@ class Model(NotCopied):
         self.model_id: int = self.device.ids.alloc(id_kinds.MODEL)
         self.name = ""
         self.closed = False
+        self._rest: Steps = NOTHING
+        """What is left of its end, once that was begun."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the model."""
         self.cache_ids: dict[int, int] = {}
@@ -280,6 +284,8 @@ class Model(NotCopied):
     def close(self, *, force: bool = False) -> None:
         """Wait for executions, then give streams, notify and id back. Closing twice does nothing.
 
+        Where an interrupt has broken a close off, the next one, or the next wait, goes on with it.
+
         Args:
             force: do not wait; the task scheduler is asked to stop an execution.
 
@@ -287,34 +293,39 @@ class Model(NotCopied):
             ModelError 107037: an execution does not end; the model stays.
         """
         if self.closed:
+            self._rest()
             return
         if not force:
             self.execution.wait_idle()
         elif self.execution.running and not self.captured:
             with suppress(errors.RuntimeFault):  # it ends with its streams in any case
                 self.abort()
-        self.closed = True
+        rest, dropped = Steps(self._ending_steps()), self.device.dropped
+        dropped += (rest,)  # no call, and none behind it: an interrupt comes before both or behind both
+        self.closed, self._rest = True, rest
+        rest.finish(dropped)
+
+    def _ending_steps(self) -> Iterator[Callable[[], object]]:
+        """Return the steps that end it."""
+        yield Again(self._part)
+        yield Again(self._release_streams)
+        yield Again(self.resources.close)
+        yield Again(self.stream_set.free_rings)
+        yield Again(self.execution.launcher.close)
+        yield Again(self.ending.give_back)
+        yield self.device.ids.freeing(id_kinds.MODEL, self.model_id)
+        yield Again(self.device.sq_pool.trim)
+        yield from list(self.watchers.values())
+
+    def _part(self) -> None:
+        """Let nobody find it any more."""
         self.execution.launcher.look()
         self.device.runtime.handles.remove(self.handle)
         self.context.models.remove(self)
-        with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
-            for call in reversed(self.watchers.values()):
-                steps.callback(call)
-            steps.callback(self._release)
-            steps.callback(self._release_streams)
 
     def _release_streams(self) -> None:
         """Give the streams back to the context."""
         self.stream_set.release(lambda stream: None)
-
-    def _release(self) -> None:
-        with ExitStack() as steps:
-            steps.callback(self.device.sq_pool.trim)
-            steps.callback(self.device.ids.free, id_kinds.MODEL, self.model_id)
-            steps.callback(self.ending.give_back)
-            steps.callback(self.execution.launcher.close)
-            steps.callback(self.stream_set.free_rings)
-            steps.push(self.resources.pop_all())
 
     def check_open(self) -> None:
         """Raise where the model was closed."""

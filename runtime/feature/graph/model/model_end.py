@@ -56,6 +56,6 @@ class ModelEnd:
 
     def give_back(self) -> None:
         """Give the model's own notify back, for another model to take; the next execution takes one again."""
-        notify, self.notify = self.notify, None
-        if notify is not None:
-            notify.close()
+        if self.notify is not None:
+            self.notify.close()
+            self.notify = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from runtime import errors
 from runtime.core.device import teardown
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import StreamFlag
+from runtime.errors.closing import Again, each
 from runtime.feature.graph.execution.rings import DeviceRings, software_sink
 from runtime.feature.graph.model.further_streams import FurtherStreams
 from runtime.feature.graph.model.model_sink import ModelSink, bound_model, model_sink_of
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 _READ_MS = 1000
 """How long a message is waited for whose sender was interrupted."""
+
+
+def _nothing(_stream: Stream) -> None:
+    """The stream goes back to its context."""
 
 
 class ModelStreams:
@@ -115,29 +120,40 @@ class ModelStreams:
             self.detach()
             self._remove(stream)
 
-    def _remove(self, stream: Stream) -> None:
-        with ExitStack() as steps:
-            steps.callback(self._forget, stream)
-            if stream in self._known:
-                self._retract(stream)
+    def _remove(self, stream: Stream, then: Callable[[Stream], None] = _nothing) -> None:
+        """Take a stream out, and call `then` with it; all of that can be done again while the stream is listed."""
+        each([
+            Again(partial(self._retract_known, stream)), Again(partial(self._forget, stream)),
+            Again(partial(then, stream)), partial(self._unlist, stream),
+        ])  # fmt: skip
+
+    def _retract_known(self, stream: Stream) -> None:
+        if stream in self._known:
+            self._retract(stream)
+
+    def _unlist(self, stream: Stream) -> None:
+        if stream in self.bound:
+            self.bound.remove(stream)
 
     def _forget(self, stream: Stream) -> None:
+        """Take a stream out; what an interrupt has broken off is done by another call, also of a closed stream."""
         sink = model_sink_of(stream)
-        assert sink is not None
-        following = [] if sink.further is None else sink.further.streams
-        stream.sinks.lift(sink)
-        self.bound.remove(stream)
+        following = [] if sink is None or sink.further is None else sink.further.streams
+        for further in following:
+            if further in self.bound:
+                self._remove(further, teardown.drop)
+            else:
+                teardown.drop(further)
+        if sink is not None:
+            stream.sinks.lift(sink)
         self._started_later.discard(stream)
         self._counters.pop(stream, None)
-        for each in following:
-            if each in self.bound:
-                self._remove(each)
-            teardown.drop(each)
         if self._rings is not None:
             self._rings.forget(stream)
-        if self._rings is not None or not stream.has_queue:
-            teardown.empty(stream)
-        self._model.context.streams.add(stream)
+        if not stream.closed:
+            if self._rings is not None or not stream.has_queue:
+                teardown.empty(stream)
+            self._model.context.streams.add(stream)
 
     def clean(self, stream: Stream) -> None:
         """Empty a stream, so that other tasks can be put into it; the lock is held."""
@@ -148,11 +164,11 @@ class ModelStreams:
 
     def heads(self) -> list[Stream]:
         """Return the streams that start with the model, the oldest first."""
-        return [each for each in reversed(self.bound) if each not in self._started_later]
+        return [stream for stream in reversed(self.bound) if stream not in self._started_later]
 
     def known(self) -> list[Stream]:
         """Return the streams that the task scheduler executes, the newest first; the AICPU schedules the others."""
-        return [each for each in self.bound if each in self._counters]
+        return [stream for stream in self.bound if stream in self._counters]
 
     def counter(self, stream: StreamPort) -> int:
         """Return the address of the word that counts how often a stream was started."""
@@ -160,18 +176,15 @@ class ModelStreams:
 
     def release(self, then: Callable[[Stream], None]) -> None:
         """Give all streams up; `then` is called with each that is the model's no more."""
-        with ExitStack() as steps:  # runs all of them, last added first, and raises the last failure
-            for stream in reversed(self.bound):
-                steps.callback(self._let_go, stream, then)
-            steps.callback(self._unbind_rings)  # where that has failed: a queue must not go with its stream
-            self.detach()
+        each([
+            Again(self.detach),
+            Again(self._unbind_rings),  # where that has failed: a queue must not go with its stream
+            *(Again(partial(self._let_go, stream, then)) for stream in self.bound),
+        ])  # fmt: skip
 
     def _let_go(self, stream: Stream, then: Callable[[Stream], None]) -> None:
         if stream in self.bound:  # it may have gone with another one
-            try:
-                self._remove(stream)
-            finally:
-                then(stream)
+            self._remove(stream, then)
 
     # -- what the task scheduler knows -----------------------------------------------------------------------------
 
@@ -255,19 +268,19 @@ class ModelStreams:
         if self._rings is None:
             return
         tree = [model.stream_set for model in self._model.tree()]
-        streams = [stream for each in tree for stream in each.known()]
+        streams = [stream for members in tree for stream in members.known()]
         if self._rings.complete(streams):
             return
-        for each in tree:
-            each.use_rings(self._rings)
+        for members in tree:
+            members.use_rings(self._rings)
         self.detach()
         self._rings.bind(streams, self._model.context)
         try:
-            for each in tree:
-                each.announce()
+            for members in tree:
+                members.announce()
             self._rings.set_tails()
-            for each in tree:
-                for link in each.links:
+            for members in tree:
+                for link in members.links:
                     link.refresh()
         except BaseException:
             self.detach()

@@ -15,6 +15,7 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.core.submission.sink import group_interrupted
 from runtime.core.sync.open_captures import CaptureMode
 from runtime.core.sync.signals import ByteSignal, IdSignal, Signal
+from runtime.errors.closing import Again
 from runtime.feature.graph.recording.branch import Branch, branch_of, check_joined
 from runtime.feature.graph.recording.node import EventUse, Node, NodeKind
 from runtime.feature.graph.recording.node_list import LaunchRecorder
@@ -22,6 +23,7 @@ from runtime.feature.graph.state import GraphState, counts_hardware_events
 from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import CodeType
 
     from chips.env import TaskIds
@@ -269,11 +271,13 @@ class GraphRecording:
                 captured.event.in_graph = None
         graph.state = GraphState.NEW
 
-    def release(self) -> None:
-        """Give up what the graph has kept: signals, and the handles of groups and nodes."""
+    def releases(self) -> Iterator[Callable[[], object]]:
+        """Return the steps that give up what the graph has kept: signals, and the handles of groups and nodes."""
+        yield from (captured.signal.drop for captured in self.captured_events)
+        yield Again(self._forget_handles)
+
+    def _forget_handles(self) -> None:
         handles = self._graph.device.runtime.handles
-        for captured in self.captured_events:
-            captured.signal.drop()
         for group in self.groups:
             handles.remove(group.handle)
         for node in self._graph.node_list.known():

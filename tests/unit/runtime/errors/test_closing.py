@@ -66,4 +66,3 @@ def test_another_call_makes_what_is_left_and_none_of_it_inside_of_a_step() -> No
     steps()
     steps()
     assert made == [1]
-    assert steps.done

@@ -221,3 +221,20 @@ class BackingFile:
             _libc.munmap(self.address, self.size)
             os.close(self.fd)
             self.size = 0
+
+
+def mapped_together(parts: list[tuple[int, int, int]]) -> int:
+    """Map parts of files side by side, for reading and writing; each is file descriptor, offset and bytes, in pages."""
+    size = sum(part[2] for part in parts)
+    start: int = _libc.mmap(None, size, _PROT_NONE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE, -1, 0)
+    at, access = start, mmap.PROT_READ | mmap.PROT_WRITE
+    for fd, offset, span in parts:
+        if start == _FAILED or _libc.mmap(at, span, access, mmap.MAP_SHARED | _MAP_FIXED, fd, offset) != at:
+            raise HostRefused(f"cannot map {size} bytes side by side", ctypes.get_errno())
+        at += span
+    return start
+
+
+def unmapped(address: int, size: int) -> None:
+    """Undo `mapped_together`."""
+    _libc.munmap(address, size)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Protocol
 from fakes.errors import MemoryFault, OutOfDeviceMemory
 from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited
 from fakes.machine.blocks import GIANT, HUGE, Allocation, Budget, Kind, PageKind, Usage
+from fakes.machine.joined import Joined, beyond
 from fakes.machine.lent import Lent
 from fakes.machine.program_memory import tried
 from fakes.machine.window import LARGE, Window
 from npuhal import constants
-from npuhal.words import count
 
 if TYPE_CHECKING:
     from fakes.shim.caller import CallerMemory
@@ -87,6 +87,7 @@ class Memory:
         self._bases: list[int] = []
         self._blocks: dict[int, Allocation] = {}
         self._freed: dict[int, str] = {}
+        self._joined = Joined(self._blocks.get, self._file)
         self._lingering: list[Allocation] = []
         self.held_elsewhere: Callable[[Allocation], bool] = _nobody
         """Whether other processes have the bytes of a block open."""
@@ -113,6 +114,7 @@ class Memory:
 
     def close(self) -> None:
         """Give everything back to the system."""
+        self._joined.close()
         for window in (self._host, *self._devices):
             window.close()
         for file in self._files:
@@ -302,6 +304,7 @@ class Memory:
         usage, index = self._usage(block), bisect_right(self._bases, block.base) - 1
         # nothing from here on can be interrupted, as in `_add`
         self.version += 1
+        self._joined.forget(block)
         usage.used -= block.span
         del self._bases[index]
         del self._blocks[block.base]
@@ -376,17 +379,15 @@ class Memory:
 
     def pointer(self, address: int, size: int, use: str = "access", *, writes: bool = False) -> int:
         """Return where `size` bytes at `address` really are; plain host addresses are their own answer."""
-        index = bisect_right(self._bases, address) - 1
-        if index >= 0:
+        if (index := bisect_right(self._bases, address) - 1) >= 0:
             block = self._blocks[self._bases[index]]
             offset = address - block.base
             if offset < block.span:
                 if offset + size > block.size and offset + size > self._limit(block):
-                    behind = offset + size - (block.asked or block.size)  # the rest is padding or the end of a page
-                    raise MemoryFault(
-                        f"{use} of {count(size, 'byte')} at {address:#x} ends {count(behind, 'byte')} behind {block}",
-                        use, address, size, block, behind,
-                    )  # fmt: skip
+                    joined = self._joined.pointer(block, offset + size) if block.alias else None
+                    if joined is None:
+                        raise beyond(use, address, size, block)
+                    return joined + offset
                 if block.kind is Kind.REGISTERED:
                     return self._of_program(block.pointer + offset, size, use, writes)
                 return block.pointer + offset

@@ -38,6 +38,9 @@ class ContextFailurePort(Protocol):
     def enter(self, stream: StreamPort, fault: errors.RuntimeFault) -> bool:
         """Take note that a task failed; tells whether its stream goes on."""
 
+    def resume(self) -> None:
+        """Go on after the failure."""
+
     def check(self, stream: StreamPort, task_type: TaskType | None = None) -> None:
         """Raise the failure where it forbids what is asked of a stream."""
 

@@ -171,7 +171,7 @@ def _open_queues(stream: StreamPort, wanted: QueuePair) -> None:
 
 
 def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
-    """End all tasks of a device and drop everything that is queued on it.
+    """End all tasks of a device and drop everything that is queued on it; contexts that have stopped go on.
 
     Args:
         timeout_ms: at most 2160000 (36 minutes); 0 is no limit.
@@ -202,6 +202,8 @@ def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
         device.runtime.abort_observers.notify(device.user_id, AbortPhase.POST)
         _until(lambda: messages.all_reached(AbortState.ENDED), _POLL_S, deadline, call)
         each(partial(_give_up if stream in device.own_streams else _start_anew, stream) for stream in streams)
+        for context in device.contexts():
+            context.failure.resume()
     finally:
         device.aborting = False
         for stream in streams:

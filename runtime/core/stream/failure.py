@@ -80,6 +80,14 @@ class ContextFailure:
             member.blocked = True
         return False
 
+    def resume(self) -> None:
+        """Go on after the failure: all tasks of the context are gone, its streams are as they were before it."""
+        self.first = None
+        for member in self._context.all_streams():
+            if member.failure_mode is FailureMode.ABORT:
+                member.failure_mode = FailureMode.STOP if self.stops else FailureMode.CONTINUE
+                member.update_blocked()
+
     def clear(self) -> None:
         """Forget all failures of the context."""
         self.stops, self.first = False, None

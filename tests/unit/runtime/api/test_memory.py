@@ -219,6 +219,27 @@ def test_a_hole_in_a_range_is_found_at_the_copy(device: Device, stream: Stream) 
     assert "my copy" in caught.value.message
 
 
+def test_one_access_may_cross_from_a_mapping_into_the_next(device: Device, stream: Stream) -> None:
+    source, pieces = device.upload(bytes(range(64))), [device.create_physical(2 * MiB) for _ in range(2)]
+    with device.reserve(4 * MiB) as addresses, device.reserve(2 * MiB) as other:
+        edge = addresses.address + 2 * MiB - 32
+        for order in (pieces, pieces[::-1]):  # what is mapped there changes
+            mappings = [addresses.map(piece, index * 2 * MiB) for index, piece in enumerate(order)]
+            for _ in range(2):
+                stream.submit(MemcpyAsync(src=source.address, dst=edge, size=64))
+            stream.synchronize()
+            with other.map(order[1]) as behind:
+                assert device.download(behind.view(0, 32)).tobytes() == bytes(range(32, 64))
+            for mapping in mappings:
+                mapping.close()
+        with addresses.map(pieces[0]):
+            stream.submit(MemcpyAsync(src=source.address, dst=edge, size=64))
+            with pytest.raises(errors.RuntimeFault, match="507001"):
+                stream.synchronize()
+    for piece in pieces:
+        piece.close()
+
+
 def test_shared_memory_and_who_may_open_it(device: Device) -> None:
     buffer = device.upload(b"for others")
     with device.share(buffer) as shared:

@@ -12,6 +12,7 @@ from runtime import errors
 from runtime.api import Device, Runtime
 from runtime.core.stream import abort
 from runtime.core.stream.abort import AbortPhase
+from runtime.core.stream.failure import FailureMode
 
 CHIPS = ("ascend910b1", "ascend950pr_9599?seed=1", "ascend950pr_9599?seed=2")
 
@@ -213,6 +214,23 @@ def test_a_device_abort_ends_everything_and_tells(device: Device) -> None:
         stream.synchronize(1000)
     device.default_stream.submit(Nop())
     device.synchronize(1000)
+
+
+def test_a_context_that_has_stopped_at_a_failure_goes_on_after_a_device_abort(device: Device) -> None:
+    failing, other = device.create_stream(), device.create_stream()
+    failing.set_failure_mode(FailureMode.STOP)
+    for _ in range(2):
+        device.hal.fake.faults.on_task(Effect.EXCEPTION, stream=failing.stream_id)
+        failing.submit(Nop())
+        for stream in (failing, other):
+            with pytest.raises(errors.RuntimeFault, match="507001"):
+                stream.synchronize(1000)
+        abort.abort_device(device, 1000)
+        for stream in (failing, other):
+            assert stream.query()
+            stream.submit(Nop())
+            stream.synchronize(1000)
+        assert failing.failure_mode is FailureMode.STOP
 
 
 @pytest.mark.parametrize("timeout", [-1, 2_160_001])

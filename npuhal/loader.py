@@ -173,8 +173,8 @@ class Search(NamedTuple):
     """Folder that stands for `/`."""
     environ: Mapping[str, str] = os.environ
     """Environment that is consulted."""
-    load: Callable[..., ctypes.CDLL] = ctypes.CDLL
-    """Loads a library by name or path: `load(name, mode=...)`."""
+    load: Callable[..., ctypes.CDLL] | None = None
+    """Loads a library by name or path: `load(name, mode=...)`; None: the system's loader does."""
 
     def candidates(self) -> Iterator[str]:
         """Yield names and paths in the order they are tried."""
@@ -230,18 +230,20 @@ class Search(NamedTuple):
         from npuhal import quiet  # late: the fakes do without
 
         with quiet.timed(path, self.root), quiet.quietly(path):
-            library = self.load(path, mode=ctypes.RTLD_LOCAL)
+            library = (self.load or quiet.load)(path, mode=ctypes.RTLD_LOCAL)
             hal = LibraryApi(url, library, path if "/" in path else loaded_path(path) or path)
             refuse_stub(hal)
         return hal
 
     def _preload_dependencies(self, path: str) -> None:
         """Load libc_sec.so of the same driver first: it is not on the loader's path unless the driver's set-up ran."""
+        from npuhal import quiet
+
         folder = os.path.dirname(path)
         for beside in (os.path.join(folder, os.pardir, "common"), folder):
             dependency = os.path.join(beside, "libc_sec.so")
             if os.path.exists(dependency):
-                self.load(dependency, mode=ctypes.RTLD_GLOBAL)
+                (self.load or quiet.load)(dependency, mode=ctypes.RTLD_GLOBAL)
                 return
 
     def _reason(self, path: str, error: OSError) -> str:

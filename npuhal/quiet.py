@@ -28,6 +28,8 @@ def quietly(name: str) -> Iterator[None]:
     with _LOCK:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stdout.flush()
+        c = ctypes.CDLL(None)
+        c.fflush(None)  # what a C program has printed so far is its own
         try:
             aside = os.dup(1)
         except OSError:  # there is none
@@ -38,7 +40,7 @@ def quietly(name: str) -> Iterator[None]:
             try:
                 yield
             finally:
-                ctypes.CDLL(None).fflush(None)
+                c.fflush(None)
                 os.dup2(aside, 1)
                 os.close(aside)
                 file.seek(0)
@@ -53,15 +55,49 @@ def expected_wait(root: str = "/") -> str:
     return f"there is no {CHANNEL}, for which the driver's library may wait about 22 s while it is loaded"
 
 
+def load(name: str, mode: int) -> ctypes.CDLL:
+    """Load a library as `ctypes.CDLL` does, but let other threads run meanwhile: its constructors may wait for long.
+
+    Raises:
+        OSError: it cannot be loaded, with the loader's reason.
+    """
+    c = ctypes.CDLL(None)
+    c.dlopen.restype, c.dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
+    c.dlerror.restype = ctypes.c_char_p
+    handle = c.dlopen(os.fsencode(name), mode | os.RTLD_NOW)
+    if not handle:
+        raise OSError((c.dlerror() or b"").decode(errors="replace"))
+    return ctypes.CDLL(name, mode=mode, handle=handle)
+
+
 @contextlib.contextmanager
 def timed(name: str, root: str = "/") -> Iterator[None]:
-    """Say beforehand what may be waited for, and afterwards that a load was slow, with the cause."""
+    """Say before, during and after a slow load what is waited for.
+
+    What is said meanwhile goes to standard error where the program has set up no logging: nothing else moves then.
+    """
     reason = expected_wait(root)
     if reason:
         LOG.info("%s: %s", name, reason)
+    cause = reason or f"its constructors wait, most often for {CHANNEL}"
+    meanwhile = threading.Timer(SLOW_S, _say, (f"{name} is still being loaded after {SLOW_S:g} s: {cause}",))
+    meanwhile.daemon = True
+    meanwhile.start()
     began = time.monotonic()
-    yield
+    try:
+        yield
+    finally:
+        meanwhile.cancel()
     took = time.monotonic() - began
     if took > SLOW_S:
-        cause = reason or f"its constructors waited, most often for {CHANNEL}"
         LOG.warning("loading %s took %.1f s: %s", name, took, cause)
+
+
+def _say(text: str) -> None:
+    LOG.warning(text)
+    logger: logging.Logger | None = LOG
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return
+        logger = logger.parent if logger.propagate else None
+    print(f"npuhal: {text}", file=sys.stderr)

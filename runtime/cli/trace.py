@@ -256,6 +256,8 @@ def _strace(args: argparse.Namespace, out: Output) -> int:
     except OSError as problem:
         told = f"{args.strace} cannot be read: {problem.strerror}"
         raise UsageError(told, "name the output of strace -f -y") from None
+    if not calls:
+        raise UsageError(f"{args.strace}: there is no call of a driver's node in it", "name the output of strace -f -y")
     rows = [
         (row.number, row.process, row.call.descriptor, row.call.name, row.call.result, row.call.error, row.call.meaning)
         for row in calls

@@ -172,14 +172,49 @@ def test_a_slow_load_is_explained(tmp_path, monkeypatch, caplog, channel):
     path = compile_library(tmp_path / f"sleeper{channel}/libascend_hal.so", SLEEPER)
     with caplog.at_level("INFO", "npuhal.loader"):
         Search(root=str(tmp_path)).open_file(str(path), f"hal://{path}").close()
-    *before, after = [record.getMessage() for record in caplog.records]
+    *before, meanwhile, after = [record.getMessage() for record in caplog.records]
+    assert meanwhile.startswith(f"{path} is still being loaded after 0.1 s: ")
     assert after.startswith(f"loading {path} took 0.")
     if channel:
         assert before == []
-        assert after.endswith("its constructors waited, most often for /dev/hisi_hdc")
+        assert after.endswith("its constructors wait, most often for /dev/hisi_hdc")
     else:
         assert before == [f"{path}: {quiet.expected_wait(str(tmp_path))}"]
         assert after.endswith(quiet.expected_wait(str(tmp_path)))
+
+
+def test_a_slow_load_is_explained_while_it_happens_without_any_logging(tmp_path):
+    path = compile_library(tmp_path / "unheard/libascend_hal.so", SLEEPER)
+    text = (
+        "from npuhal import quiet, loader\nquiet.SLOW_S = 0.05\n"
+        f"loader.Search().open_file({str(path)!r}, 'hal://x')\nprint('loaded')"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.stdout == "loaded\n"
+    assert done.stderr.startswith(f"npuhal: {path} is still being loaded after 0.05 s: ")
+
+
+PRINTS = """
+#include <stdio.h>
+#include <stdlib.h>
+void say(void) { printf("mine, not flushed\\n"); }
+"""
+
+
+def test_what_the_program_has_printed_before_stays_its_own(tmp_path):
+    own = compile_library(tmp_path / "libown.so", PRINTS)
+    path = compile_library(tmp_path / "talker/libascend_hal.so", TALKER)
+    text = (
+        f"import ctypes\nfrom npuhal.loader import Search\nctypes.CDLL({str(own)!r}).say()\n"
+        f"Search().open_file({str(path)!r}, 'hal://x')"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.stdout == "mine, not flushed\n"
+
+
+def test_a_library_that_does_not_load_says_why():
+    with pytest.raises(OSError, match=r"/nowhere/lib\.so: cannot open shared object file"):
+        quiet.load("/nowhere/lib.so", ctypes.RTLD_LOCAL)
 
 
 def test_without_standard_output_a_library_loads_too(tmp_path):

@@ -211,3 +211,7 @@ def test_an_strace_is_shown_as_named_driver_calls(tmp_path: Path, capsys: pytest
 def test_an_strace_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "--strace", str(tmp_path / "none.txt")]) == 2
     assert "cannot be read" in capsys.readouterr().err
+    path = tmp_path / "other.txt"
+    path.write_text("hello\n")
+    assert main(["trace", "--json", "--strace", str(path)]) == 2
+    assert "no call of a driver's node" in capsys.readouterr().err

@@ -9,6 +9,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
+from tests.tools import examples_as_scripts
+
 # The same examples in every run, and no limits in seconds: a busy machine is no failure. `make soak` takes more.
 settings.register_profile(
     "npuhal", max_examples=40, deadline=None, derandomize=True, database=None,
@@ -28,6 +30,11 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_MANY, 20, 20)
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """Have a fuzzer's failing example printed as a script."""
+    examples_as_scripts.watch(getattr(item, "obj", None))
 
 
 def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:

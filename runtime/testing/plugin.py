@@ -295,8 +295,10 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed and call.excinfo is not None and report.when != "teardown":
         item.stash[_FAILURE] = call.excinfo.value
-        if script := getattr(call.excinfo.value, "npu_script", ""):  # of `runtime.testing.script`
-            report.sections.append(("program", script))
+        problem = call.excinfo.value
+        for one in (problem, *getattr(problem, "exceptions", ())):
+            if script := getattr(one, "npu_script", ""):  # of `runtime.testing.script`
+                report.sections.append(("program", script))
     return report
 
 

@@ -55,7 +55,7 @@ VECTORS = [item for name in names("sqe_*.json") for item in sample(name) if isin
 @settings(max_examples=300)
 @given(st.data())
 def test_flipping_any_bit_fails_exactly_that_vector(data: st.DataObject) -> None:
-    vector = data.draw(st.sampled_from(VECTORS))
+    vector = VECTORS[data.draw(st.sampled_from(range(len(VECTORS))))]
     row = data.draw(st.integers(0, len(vector.expected) - 1))
     bit = data.draw(st.integers(0, 511))
     rows = list(vector.expected)
@@ -78,12 +78,13 @@ def test_every_bit_of_one_vector_counts() -> None:
 
 
 WITH_BLOCKS = [vector for vector in VECTORS if vector.blocks]
+WHOLE_BLOCKS = [vector for vector in WITH_BLOCKS if vector.task_name != "STREAM_LABEL_SWITCH_BY_INDEX"]
 
 
 @settings(max_examples=60)
 @given(st.data())
 def test_flipping_a_bit_of_a_block_is_noticed(data: st.DataObject) -> None:
-    vector = data.draw(st.sampled_from([v for v in WITH_BLOCKS if v.task_name != "STREAM_LABEL_SWITCH_BY_INDEX"]))
+    vector = WHOLE_BLOCKS[data.draw(st.sampled_from(range(len(WHOLE_BLOCKS))))]
     index = data.draw(st.integers(0, len(vector.blocks) - 1))
     blocks = list(vector.blocks)
     code = bytearray(blocks[index].data)

@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from runtime import errors
+from runtime.core.sync.event import Event
+from runtime.core.sync.event_flags import EventFlag
+from runtime.feature import graph
 from runtime.testing.script import Script
 
 _HEAD = '''streams = [device.create_stream() for _ in range({streams})]
@@ -31,13 +35,30 @@ def expect(before, names=()):
 '''
 
 
+_REFUSAL = '''
+def code_of(call):
+    """Return the code of the fault that a call ends in, 0 for none."""
+    try:
+        call()
+    except errors.RuntimeFault as fault:
+        return fault.code
+    return 0
+'''
+
+
 class CaptureScript:
     """The lines of one program; objects are called by the names that they are given here."""
 
     def __init__(self, url: str, streams: Sequence[Any], others: Mapping[str, Any]) -> None:
         """Begin with a machine that has so many streams, and further ones by name."""
-        self.script = Script(url, "from runtime.cli.sample import minimal_kernel")
+        self.script = Script(
+            url, "from runtime import errors", "from runtime.cli.sample import minimal_kernel",
+            "from runtime.core.sync.event import Event", "from runtime.core.sync.event_flags import EventFlag",
+            "from runtime.feature import graph", names={"streams": streams, "errors": errors, "graph": graph,
+                                                        "Event": Event, "EventFlag": EventFlag, **others},
+        )  # fmt: skip
         self.script.add(_HEAD.format(streams=len(streams)))
+        self.script.run(_REFUSAL)
         self._names = {id(stream): f"streams[{place}]" for place, stream in enumerate(streams)}
         self._names |= {id(stream): name for name, stream in others.items()}
         self._kept: list[Any] = []
@@ -54,6 +75,14 @@ class CaptureScript:
     def add(self, line: str) -> None:
         """Add a line in the block that is open."""
         self.script.add(self._indent + line)
+
+    def run(self, *lines: str) -> None:
+        """Add lines outside of any block, and do what they say."""
+        self.script.run(*lines)
+
+    def refused(self, code: int, call: str) -> None:
+        """Make a call that must end in a code, 0 for none."""
+        self.run(f"found = code_of(lambda: {call})", f"assert found == {code}, found")
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:

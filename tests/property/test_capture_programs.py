@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime import errors
 from runtime.api import Device, Runtime, Stream
 from runtime.cli.sample import minimal_kernel
 from runtime.core.sync.event import Event
-from runtime.core.sync.event_flags import EventFlag
-from runtime.feature import graph
-from runtime.feature.graph import CaptureStatus, Graph, TaskGroup
+from runtime.feature.graph import Graph, TaskGroup
 from runtime.testing.script import ATTRIBUTE
 from tests.property.capture_script import CaptureScript
 
@@ -97,6 +92,7 @@ class Machine:
         """Begin to write another program down."""
         others = {"outer": self.outer, "extra": self.extra, "updater": self.updater}
         self.said = CaptureScript(self.url, self.streams, others)
+        self.said.script.names.update(device=self.device, kernel=self.kernel)
         return self.said
 
     def launch(self, number: int, stream: Stream) -> None:
@@ -292,96 +288,113 @@ def test_long_programs_do_what_eager_execution_does(url: str) -> None:
     check_replay(url, steps([*KINDS, "burst"], 8), 20)
 
 
-def code_of(function: Callable[[], Any]) -> int:
-    try:
-        function()
-    except errors.RuntimeFault as fault:
-        return fault.code
-    return 0
+def harmless(said: CaptureScript, what: str, forked: bool) -> None:
+    """Do something that is refused and leaves the capture of the first stream as it was."""
+    if what == "synchronize":
+        said.refused(107027, "streams[0].synchronize()")
+    elif what == "query":
+        said.refused(107027 if forked else 0, "streams[1].query()")
+    elif what == "close":
+        said.refused(107027, "streams[0].close(force=True)")
+    elif what == "end elsewhere":
+        said.refused(107036 if forked else 107029, "graph.end(streams[1])")
+    elif what == "begin again":
+        said.refused(107027, "graph.begin(streams[0])")
+    elif what == "update":
+        said.refused(107027, "streams[0].update(old).__enter__()")
+    elif what == "close graph":
+        said.refused(107026, "made.close()")
+    elif what == "execute":
+        said.refused(107026, "made.execute(streams[2])")
+    elif what == "default stream":
+        said.run("event = streams[0].record(device.create_event())")
+        said.refused(107031, "device.default_stream.wait(event)")
+    elif what == "plain":
+        said.run("event = Event(device, EventFlag.DDSYNC, renewed=False)")
+        said.refused(207000, "streams[0].record(event)")
+        said.run("event.close()")
+
+
+def fatal(said: CaptureScript, what: str, forked: bool) -> int:
+    """Do what spoils the capture; return the code of its end."""
+    if what == "group left open":
+        said.run("graph.begin_group(streams[0])")
+        return 107033
+    if what == "other task in a group":
+        said.run("graph.begin_group(streams[0])")
+        said.refused(507009, "streams[0].record(device.create_event())")
+    elif what == "group interrupted" and forked:
+        said.run("graph.begin_group(streams[0])")
+        said.refused(107034, "kernel[1](1, stream=streams[1])")
+        said.refused(107034, "graph.end_group(streams[0])")
+    elif what == "two captures":
+        said.run("graph.begin(streams[2])", "event = streams[0].record(device.create_event())")
+        said.refused(107032, "streams[2].wait(event)")
+        said.refused(507903, "graph.end(streams[2])")
+    else:
+        return 0
+    return 507903
+
+
+def mistaken_program(machine: Machine, mistakes: list[str], end: str) -> None:
+    """Capture with mistakes, the last of which may spoil it; all streams must be usable afterwards."""
+    said = machine.said
+    said.run("made = graph.begin(streams[0])")
+    forked = joined = False
+    for what in mistakes:
+        if what == "launch":
+            said.run("kernel[1](1, stream=streams[0])")
+        elif what == "fork":
+            said.run("streams[1].wait(streams[0].record(device.create_event()))")
+            forked, joined = True, False
+        elif what == "join" and forked:
+            said.run("streams[0].wait(streams[1].record(device.create_event()))")
+            joined = True
+        else:
+            harmless(said, what, forked)
+    expected = fatal(said, end, forked) or (107025 if forked and not joined else 0)
+    said.refused(expected, "graph.end(streams[0])")
+    if expected:
+        said.refused(107017, "made.execute(streams[0])")
+    else:
+        said.run("made.close()")
+    said.run("assert {graph.status(stream)[0].name for stream in streams} == {'NONE'}")
+    ordinary: list[Step] = [("launch", place, 0) for place in range(STREAMS)]
+    machine.expect(machine.run(ordinary, captured=False), {})
+
+
+OLD = ("with streams[0].capture() as recorded, streams[0].task_group() as old:", "    kernel[1](1, stream=streams[0])")
 
 
 def check_mistakes(url: str, most: int, examples: int) -> None:
     machine = Machine(url)
-    device, (first, side, third, *_) = machine.device, machine.streams
-
-    def harmless(what: str, made: Graph, forked: bool) -> None:
-        """Do something that is refused and leaves the capture as it was."""
-        if what == "synchronize":
-            assert code_of(first.synchronize) == 107027
-        elif what == "query":
-            assert code_of(side.query) == (107027 if forked else 0)
-        elif what == "close":
-            assert code_of(lambda: first.close(force=True)) == 107027
-        elif what == "end elsewhere":
-            assert code_of(lambda: graph.end(side)) == (107036 if forked else 107029)
-        elif what == "begin again":
-            assert code_of(lambda: graph.begin(first)) == 107027
-        elif what == "update":
-            assert code_of(lambda: first.update(old).__enter__()) == 107027
-        elif what == "close graph":
-            assert code_of(made.close) == 107026
-        elif what == "execute":
-            assert code_of(lambda: made.execute(third)) == 107026
-        elif what == "default stream":
-            event = first.record(device.create_event())
-            assert code_of(lambda: device.default_stream.wait(event)) == 107031
-        elif what == "plain":
-            with Event(device, EventFlag.DDSYNC, renewed=False) as event:
-                assert code_of(lambda: first.record(event)) == 207000
-
-    def fatal(what: str, forked: bool) -> int:
-        """Do what spoils the capture; return the code of its end."""
-        if what == "group left open":
-            graph.begin_group(first)
-            return 107033
-        if what == "other task in a group":
-            graph.begin_group(first)
-            assert code_of(lambda: first.record(device.create_event())) == 507009
-        elif what == "group interrupted" and forked:
-            graph.begin_group(first)
-            assert code_of(lambda: machine.launch(1, side)) == 107034
-            assert code_of(lambda: graph.end_group(first)) == 107034
-        elif what == "two captures":
-            graph.begin(third)
-            event = first.record(device.create_event())
-            assert code_of(lambda: third.wait(event)) == 107032
-            assert code_of(lambda: graph.end(third)) == 507903
-        else:
-            return 0
-        return 507903
-
-    with first.capture() as recorded, first.task_group() as old:
-        machine.launch(1, first)
+    machine.said.run(*OLD)
+    kept = {name: machine.said.script.names[name] for name in ("recorded", "old")}
 
     @settings(max_examples=examples)
     @given(st.lists(st.sampled_from(HARMLESS), min_size=1, max_size=most), st.sampled_from(FATAL))
     def program(mistakes: list[str], end: str) -> None:
-        made = graph.begin(first)
-        forked = joined = False
-        for what in mistakes:
-            if what == "launch":
-                machine.launch(1, first)
-            elif what == "fork":
-                side.wait(first.record(device.create_event()))
-                forked, joined = True, False
-            elif what == "join" and forked:
-                first.wait(side.record(device.create_event()))
-                joined = True
-            else:
-                harmless(what, made, forked)
-        expected = fatal(end, forked) or (107025 if forked and not joined else 0)
-        assert code_of(lambda: graph.end(first)) == expected, end
-        if expected:
-            assert code_of(lambda: made.execute(first)) == 107017
-        else:
-            made.close()
-        assert [graph.status(stream)[0] for stream in machine.streams] == [CaptureStatus.NONE] * STREAMS
-        ordinary: list[Step] = [("launch", place, 0) for place in range(STREAMS)]
-        machine.run(ordinary, captured=False).check(machine.take_log(), {})
+        said = machine.begin()
+        said.script.add(*OLD).names.update(kept)
+        with said.script.written():
+            mistaken_program(machine, mistakes, end)
 
     program()
-    recorded.close()
+    kept["recorded"].close()
     machine.runtime.close(force=True)
+
+
+def test_mistakes_as_a_script_end_as_they_did() -> None:
+    machine = Machine("fake://ascend910b1?seed=1&fault=task:4:LOST:kernel=mark")  # a machine that leaves out a kernel
+    said = machine.begin()
+    said.run(*OLD)
+    with pytest.raises(AssertionError) as failed, said.script.written():
+        mistaken_program(machine, [*HARMLESS, "fork", "query", "join"], "two captures")
+    machine.runtime.close(force=True)
+    text = getattr(failed.value, ATTRIBUTE)
+    again = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert again.returncode == 1, again.stderr
+    assert "AssertionError" in again.stderr
 
 
 @pytest.mark.parametrize("url", SHORT)

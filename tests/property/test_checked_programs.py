@@ -18,6 +18,7 @@ from runtime.api import Runtime, Stream
 from runtime.cli.sample import minimal_kernel
 from runtime.core.sync.event import Event
 from runtime.launch.batch.batch import Batch
+from runtime.testing.script import Script
 
 CHIPS = ("ascend910b3", "ascend950")
 STREAMS, BLOCKS, STEPS = 4, 6, 40
@@ -225,15 +226,25 @@ def seeds(count: int) -> Iterator[tuple[str, int]]:
         yield f"fake://{CHIPS[seed % 2]}?seed={seed}&policy=random&check=all&hbm=1g", seed
 
 
-def complaints(count: int) -> list[tuple[int, list[str]]]:
-    return [(seed, found) for url, seed in seeds(count) if (found := Program(url, seed).run())]
+def check(count: int) -> None:
+    """Run so many programs; what fails carries the script of the programs of which checkers complain."""
+    complaints, script = [], Script(None, f"from {__name__} import Program", "")
+    for url, seed in seeds(count):
+        line = f"assert not Program({url!r}, {seed}).run()"
+        with Script(None, f"from {__name__} import Program", "", line).written():
+            found = Program(url, seed).run()
+        if found:
+            complaints.append((seed, found))
+            script.add(line)
+    with script.written():
+        assert not complaints
 
 
 def test_checkers_say_nothing_of_programs_without_mistakes() -> None:
-    assert not complaints(6)
+    check(6)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_checkers_say_nothing_of_programs_without_mistakes_long() -> None:
-    assert not complaints(1000)
+    check(1000)

@@ -39,7 +39,10 @@ Send = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(s.halTa
 class Side:
     """One of two machines that do the same, and all that its driver was given."""
 
+    __match_args__ = ("url", "compiled_sends")
+
     def __init__(self, url: str, *, compiled_sends: bool) -> None:
+        self.url, self.compiled_sends = url, compiled_sends
         self.sent: list[tuple[int, bytes]] = []
         self.kinds: set[str] = set()
         self._drivers: list[Any] = []

@@ -49,6 +49,8 @@ _ORDERING = frozenset({
     "memory_wait", "mem_wait", "host_callback", "model_execute", "stream_active",
 })  # fmt: skip
 """Kinds of tasks that order queues among each other."""
+_IDS = ("event_id", "notify_id")
+"""Fields in which most entries of these kinds differ each time."""
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
 _LENT_QUEUES = 45
@@ -101,12 +103,22 @@ class Executor:
         for layout in self.layouts.values():
             if self.number.name in layout and layout.field(self.number.name).offset == self.number.offset:
                 self._numbered.add(layout.name)
+        self._identified: dict[str, tuple[str, int, int]] = {}
+        """By layout: name, first bit and mask of the id in an entry that orders queues."""
+        for name, (kind, _) in self.handlers.items():
+            if kind in _ORDERING and name in self.layouts:
+                layout = self.layouts[name]
+                for field in (layout.field(each) for each in _IDS if each in layout):
+                    self._identified[name] = field.name, field.offset, (1 << field.width) - 1
+        self._without_id: dict[int, dict[str, int]] = {}
+        """Fields of such entries, whose id is that of one of them."""
         self._decoded: dict[int, Decoded] = {}
         self._seen: set[int] = set()
         """Entries that were decoded once: what comes again is kept."""
         self.ended = NOT_PLAIN
         """What became of the last task that was to be executed, on the fast path."""
         self.plains = PlainKernels(self, self._without_number)
+        self.plain = self.plains.run
         self.names_queues = machine.chip.has("MODEL_ACL_GRAPH_SOFTWARE_ENABLE") and machine.options.scheduler_has(
             _LENT_QUEUES
         )
@@ -139,11 +151,6 @@ class Executor:
         if done and task.kind == "kernel" and machine.checks is None and sq.enabled:
             self.plains.learn(task)
         return done
-
-    def plain(self, device: Device, sq: SubmissionQueue) -> int:
-        """Execute the task at the head of a queue if the fast path does; returns what became of it."""
-        at = sq.head * SQE_BYTES
-        return self.plains.run(device, sq, sq.entries[at : at + SQE_BYTES])
 
     def _at_risk(self, task: Task) -> int:
         """Do the work of a task unless it is lost by a fault rule; the rule may also raise."""
@@ -220,6 +227,8 @@ class Executor:
         if known is not None and layout is not None:
             if known[1] is accepted:
                 return name, {"wr_cqe": int.from_bytes(raw[:2], "little") & self.wr_cqe}, *known
+            if (identified := self._identified.get(name)) is not None:
+                return name, self._fields_of(layout, raw, word, *identified), *known
             fields = layout.decode(raw)
         elif layout is None or layout.when.get("type") == _INVALID:
             name, fields, known = "invalid", self.header.decode(raw[: self.header.size]), ("invalid", control.invalid)
@@ -228,6 +237,22 @@ class Executor:
         if name in self._numbered:
             del fields[self.number.name]
         return name, fields, *known
+
+    def _fields_of(
+        self, layout: Layout, raw: bytes, word: int, name: str, at: int, mask: int
+    ) -> dict[str, int]:
+        """Return the fields of an entry with an id, without its number."""
+        key = word & self._without_number & ~(mask << at)
+        kept = self._without_id.get(key)
+        if kept is not None:
+            return {**kept, name: word >> at & mask}
+        fields = layout.decode(raw)
+        if layout.name in self._numbered:
+            del fields[self.number.name]
+        if len(self._without_id) > _MOST_KEPT:
+            self._without_id.clear()
+        self._without_id[key] = fields
+        return fields
 
     def near(self, device: Device) -> bool:
         """Whether a queue that could run is about to record or wait: points where the order of queues matters."""

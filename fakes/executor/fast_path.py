@@ -120,7 +120,7 @@ class PlainKernels:
         except BaseException as error:
             return self._failed(device, sq, raw, plain, error)
         cost = plain.cost if context.cost_ns is None else context.cost_ns
-        device.wrote()
+        device.waiting.clear()  # `Device.wrote`, which most of what runs here would call
         start, end = device.engines.occupy(sq, plain.engines, cost)
         sq.wait_since = -1
         sq.head = (position + plain.taken) % sq.depth

@@ -16,7 +16,7 @@ from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts
 from fakes.machine.models import Models
 from fakes.machine.outcome import RAN, STOPPED, WAITS
-from fakes.machine.queues import LogicQueue, StreamMemory, SubmissionQueue
+from fakes.machine.queues import SQE_BYTES, LogicQueue, StreamMemory, SubmissionQueue
 from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
 
@@ -256,7 +256,8 @@ class Device:
         while ended == RAN and self.executed < end and not self.disturbed and len(active) == count and sq.runnable:
             if sq.arrivals:
                 sq.arrive()
-            ended = plain(self, sq)
+            at = sq.head * SQE_BYTES
+            ended = plain(self, sq, sq.entries[at : at + SQE_BYTES])
             if ended in executed:
                 self.executed += 1
         return ended

@@ -78,8 +78,9 @@ class Executor(Protocol):
     def ended(self) -> int:
         """What became of the last task that was to be executed, on the fast path."""
 
-    def plain(self, device: Device, sq: SubmissionQueue) -> int:
-        """Execute the task at the head of a queue if the fast path does; returns what became of it."""
+    @property
+    def plain(self) -> Callable[[Device, SubmissionQueue, bytes], int]:
+        """Executes the task at the head of a queue, an SQE, if the fast path does; returns what became of it."""
 
     def decode(self, device: Device, sq: SubmissionQueue) -> Task:
         """Read and decode the entry at the head of a queue."""

@@ -193,7 +193,7 @@ class SubmissionQueue:
     @property
     def runnable(self) -> bool:
         """Whether the device may execute the head: enabled, not paused, not held, not hanging, not empty."""
-        return self.enabled and not (self.paused or self.held or self.hung) and self.head != self.tail
+        return self.head != self.tail and self.enabled and not (self.paused or self.held or self.hung)
 
     def arrive(self) -> None:
         """The task at the head cannot start before the host, which had seen the device get so far, has sent it."""

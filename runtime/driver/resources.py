@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from npuhal import constants as c
@@ -23,6 +23,13 @@ _KIND_NAMES = {STREAM: "streams", EVENT: "events", MODEL: "models", NOTIFY: "not
            CACHE: "cache operations"}
 
 
+@cache
+def _type_of(kind: str) -> int:
+    """Return the driver's number of a kind of ids."""
+    number: int = getattr(c, f"DRV_{kind}_ID")
+    return number
+
+
 class IdDriver(HalCalls):
     """halResourceIdAlloc and friends of one device (ascend_hal_base.h)."""
 
@@ -35,7 +42,7 @@ class IdDriver(HalCalls):
 
     def _input(self, kind: str, resource_id: int = 0) -> Any:
         info = s.halResourceIdInputInfo()
-        info.type, info.tsId, info.resourceId = getattr(c, f"DRV_{kind}_ID"), self.ts_id, resource_id
+        info.type, info.tsId, info.resourceId = _type_of(kind), self.ts_id, resource_id
         return info
 
     def alloc(self, kind: str, *, priority: int = 0, flags: int = 0) -> int:

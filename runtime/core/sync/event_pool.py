@@ -7,7 +7,6 @@ the last event has set is still set: it is taken back before another one gets th
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -91,8 +90,10 @@ class EventIds:
 
     def _from_driver(self, flags: int) -> int:
         for _ in range(_ROUNDS):
-            with contextlib.suppress(errors.ResourceExhausted):
+            try:  # `contextlib.suppress` would cost more than the rest
                 return self._alloc(flags)
+            except errors.ResourceExhausted:
+                pass
             if not self._reclaim():
                 break  # nothing is pending that could end
             if not flags and (number := self._from_pool()) is not None:

@@ -129,8 +129,10 @@ def copy_in_stream(stream: Stream, dst: Any, src: Any, size: int | None = None) 
     locations = [MemoryLocation(end.location, end.device.device_id if end.device else 0) for end in (source, target)]
     direction = inferred(source.location, target.location)
     _queue(stream, direction, target, source, count, locations, "Stream.copy")
-    if send is None and (found := plain_copy(stream, dst, src, size)):
-        plain, _ = found
+    if send is None and (plain := _PLAIN.get(kinds)) is not None and dst.device is src.device is stream.device:
+        if plain.kind is not CopyKind.SDMA and transfer.prepares_chains(stream):
+            transfer.prepare_chain(stream, kinds, plain.kind)
+            return
         task = MemcpyAsync(src=source.address, dst=target.address, size=1, kind=plain.kind)
         prepare(stream, kinds, task, plain.name, "src", "dst", "size", carries=KEPT)
 

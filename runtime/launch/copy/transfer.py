@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING
 
 from chips.tasks import CopyConfig, CopyKind, MemcpyAsync, UbJob
 from npuhal import constants as c
+from runtime.core.submission.prepared import prepare
+from runtime.core.submission.ring import run_callbacks
 from runtime.driver.dma import CopyDriver, Prepared
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from chips.tasks import Task
     from runtime.core.stream.stream import Stream
+    from runtime.driver.memory import MemoryDriver
 
 INSIDE_BYTES = (4 << 30) - (64 << 10)
 """Largest piece inside a device: the length field has 32 bits, and pieces should start aligned."""
@@ -124,6 +129,42 @@ def _by_chain(stream: Stream, kind: CopyKind, dst: int, src: int, count: int, ke
         done = dma.fixed_size or size  # the driver may have had descriptors for a part only
         send_chain(stream, kind, dma, keeper.piece(partial(memory.destroy_dma, dma)), size=done)
         start += done
+
+
+def prepare_chain(stream: Stream, key: Hashable, kind: CopyKind) -> None:
+    """Keep in `Stream.sends` what copies between host and device by a chain of the driver, made for each copy.
+
+    It is called with both addresses, the bytes, and what has to live until the copy is done; it returns the count
+    behind the task, 0 where nothing was sent. Over UB the driver prepares work entries, of which nothing is kept.
+    """
+    if stream.env.ub_connected:
+        return
+    label, memory = _LABELS[kind], stream.device.memory
+    task = MemcpyAsync(src=0, dst=0, size=1, kind=kind, kernel_convert=False)
+    prepare(stream, label, task, label, "dma_queue", "dma_count")
+    send = stream.sends.get(label)
+    if send is None:
+        return
+
+    def copy(src: int, dst: int, count: int, keep: object) -> int:
+        dma = memory.convert(src, dst, count)
+        chain, end = dma.phyAddr, 0
+        if dma.fixed_size in (0, count):  # else the driver had descriptors for a part only
+            try:
+                end = send(chain.src or 0, chain.len, partial(_end_chain, memory, dma, keep))
+            except BaseException:
+                run_callbacks(stream.ring.pending_callbacks)  # with the one of this copy, unless it has left
+                raise
+        if not end:
+            memory.destroy_dma(dma)
+        return end
+
+    stream.sends[key] = copy
+
+
+def _end_chain(memory: MemoryDriver, dma: object, _keep: object) -> None:
+    """The copy is done, or was not sent."""
+    memory.destroy_dma(dma)
 
 
 def send_chain(stream: Stream, kind: CopyKind, dma: object, finished: Callable[[], None], *, size: int) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from runtime import errors
 from runtime.api import Device, Runtime, Stream
+from runtime.core.stream import stream as streams
 from runtime.launch.copy import transfer
-from tests.unit.runtime.machines import holdings
+from tests.unit.runtime.machines import V200, OpenMachine, holdings
 
 
 @pytest.mark.parametrize(
@@ -172,3 +173,54 @@ def test_a_download_is_a_whole_number_of_items(device: Device) -> None:
     with pytest.raises(errors.InvalidArgument, match=r"a buffer of 10 bytes holds no whole number of float32 items"):
         device.download(device.alloc(10), "f4")
     assert device.download(device.upload(np.ones((2, 2), "f4")), "f4").tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("to_device", [True, False])
+def test_copies_by_chains_are_prepared_and_give_each_chain_back(
+    open_machine: OpenMachine, to_device: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = open_machine(f"fake://{V200}?args=dma&seed=1").device(0)
+    fake, slow = device.hal.fake.device(0), []
+    with device.create_stream() as stream, device.alloc_host(256) as pinned, device.alloc(256) as buffer:
+        pinned.memory[:] = bytes(range(256))
+        device.fill(buffer, 0xEE)
+        submit = streams.submit
+        monkeypatch.setattr(streams, "submit", lambda *given, **more: slow.append(1) or submit(*given, **more))
+        before = dict(fake.dma)
+        for number in range(70):  # over a tick
+            place = number % 32
+            host, there = pinned.view(8 * place, 8), buffer.view(8 * (31 - place), 8)
+            stream.copy(there, host) if to_device else stream.copy(host, there)
+        stream.synchronize()
+        assert len(slow) == 1
+        assert fake.dma == before
+        copied = [bytes(pinned.memory[8 * place : 8 * place + 8]) for place in range(32)]
+        if to_device:
+            assert device.download(buffer).tobytes() == b"".join(reversed(copied))
+        else:
+            assert bytes(pinned.memory) == b"\xee" * 256
+
+
+def test_a_refused_copy_gives_its_chain_back(open_machine: OpenMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = open_machine(f"fake://{V200}?args=dma&swsq=0&seed=2").device(0)
+    fake, refused = device.hal.fake.device(0), [False]
+    with device.create_stream() as stream, device.alloc_host(64) as pinned, device.alloc(64) as buffer:
+        sender = stream.senders[1]
+        send = sender.send
+
+        def watched(device_id: int, reference: Any) -> int:
+            if refused[0]:
+                raise errors.fault("RT_ERROR_DRV_ERR", "refused")
+            return int(send(device_id, reference))
+
+        monkeypatch.setattr(sender, "send", watched)
+        stream.copy(buffer, pinned)
+        stream.synchronize()
+        before, refused[0] = dict(fake.dma), True
+        for _ in range(3):
+            with pytest.raises(errors.RuntimeFault, match="refused"):
+                stream.copy(buffer, pinned)
+        refused[0] = False
+        stream.copy(buffer, pinned)
+        stream.synchronize()
+        assert fake.dma == before

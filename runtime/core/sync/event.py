@@ -7,7 +7,7 @@ was made, and can be reset; the plain default event takes a new one for every re
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from runtime import errors
@@ -158,7 +158,8 @@ class Event(NotCopied):
         except AttributeError:
             check_instance("Event.record", "stream", stream, self.device.stream_type, STREAMS)
             raise
-        if usable and state.means.short and self._try_record(target):
+        send = target.sends.get(state.record_key) if usable and state.means.short else None
+        if send is not None and self._try_record(target, send):
             return self
         state.check_open()
         target.check_open()
@@ -180,14 +181,14 @@ class Event(NotCopied):
         state.replace(signal, record)
         return self
 
-    def _try_record(self, stream: Stream) -> bool:
-        """Record by a prepared send, where the stream has one."""
+    def _try_record(self, stream: Stream, send: Callable[..., int]) -> bool:
+        """Record by a prepared send of the stream's; False where it must not send."""
         state = self._state
         signal, timing = state.signal, state.means.timing
         if state.per_record or timing:
             signal, record = state.signal_for(stream), Recording(stream, None)
             try:
-                end = signal.record_timed(stream, record.reported) if timing else signal.record_fast(stream)
+                end = signal.record_timed(stream, send, record.reported) if timing else signal.record_fast(stream, send)
             except BaseException:
                 signal.abandon(stream)
                 raise
@@ -198,7 +199,7 @@ class Event(NotCopied):
                 signal.drop()
             return end > 0
         assert signal is not None
-        if end := signal.record_fast(stream):
+        if end := signal.record_fast(stream, send):
             state.latest, state.reset_in, state.in_graph = Recording(stream, None, end), None, None
         return end > 0
 

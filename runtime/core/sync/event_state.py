@@ -39,6 +39,7 @@ class EventState:
         "name",
         "outside",
         "per_record",
+        "record_key",
         "renewed",
         "reset_in",
         "signal",
@@ -74,6 +75,15 @@ class EventState:
         elif not self.per_record:
             self.signal = self._first_signal()
             self.name_for_tools(self.signal)
+        kind = self._kind_of_records() if self.signal is None else type(self.signal)
+        self.record_key = kind.timed_key if means.timing else kind.record_key
+        """What streams keep prepared records of it under, see `Signal.record_key`."""
+
+    def _kind_of_records(self) -> type[IdSignal | CountSignal | MarkerSignal]:
+        """Return the kind of the signal that each record takes."""
+        if not self.means.waitable:
+            return MarkerSignal
+        return IdSignal if self.device.chip.traits.events is EventKind.IDS else CountSignal
 
     def _first_signal(self) -> Signal:
         """Return the signal of a plain event that keeps it for life."""
@@ -94,13 +104,12 @@ class EventState:
                 return signal
             self.means = replace(self.means, short=False)
             return IdSignal(device) if self.means.waitable else MarkerSignal(device)  # ids are the recording device's
-        if not self.means.waitable:
-            return MarkerSignal(device)
-        if self.outside is not None:
+        if self.outside is not None and self.means.waitable:
             return ByteSignal.cleared(device)
-        if device.chip.traits.events is EventKind.IDS:
+        kind = self._kind_of_records()
+        if kind is IdSignal:
             return IdSignal(device)
-        return CountSignal(device.signals.counter(stream))
+        return MarkerSignal(device) if kind is MarkerSignal else CountSignal(device.signals.counter(stream))
 
     def replace(self, signal: Signal, record: Recording) -> None:
         """Make a record the newest one; the signal comes with a user for it."""

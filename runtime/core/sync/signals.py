@@ -19,8 +19,7 @@ from runtime.core.sync import value
 if TYPE_CHECKING:
     from runtime.core.ports import CounterPort, DevicePort, StreamPort
 
-_RECORD, _WAIT, _COUNT, _MARK = "event record", "event wait", "counted event record", "progress mark"
-_TIMED, _TIMED_COUNT, _TIMED_MARK = "timed event record", "timed counted event record", "timed progress mark"
+_WAIT = "event wait"
 
 Finished = Callable[[], None]
 Report = Callable[[Any], None]
@@ -37,6 +36,8 @@ class Signal:
 
     waitable = True
     """Whether a stream can wait for it."""
+    record_key = timed_key = ""
+    """What a stream keeps prepared records of this kind under, without and with a time stamp; "": there are none."""
 
     def __init__(self, device: DevicePort, number: int) -> None:
         self.device, self.number = device, number
@@ -83,12 +84,12 @@ class Signal:
         self._used(stream, stream.ring.submitted)
         self.drop()
 
-    def record_fast(self, stream: StreamPort) -> int:
-        """Queue a record by the fast path; returns the absolute position behind it, 0 where `record` is right."""
+    def record_fast(self, stream: StreamPort, send: Callable[..., int]) -> int:
+        """Queue a record by a prepared send of this kind; returns the absolute position behind it, 0: not sent."""
         return 0
 
-    def record_timed(self, stream: StreamPort, reported: Report) -> int:
-        """Queue a record with a time stamp by the fast path; as `record_fast`."""
+    def record_timed(self, stream: StreamPort, send: Callable[..., int], reported: Report) -> int:
+        """Queue a record with a time stamp by a prepared send of this kind; as `record_fast`."""
         return 0
 
     def _used(self, stream: StreamPort, end: int) -> int:
@@ -137,6 +138,7 @@ class IdSignal(Signal):
     """A hardware event id, or a notify id that stands for one."""
 
     __slots__ = ("_device_only",)
+    record_key, timed_key = "event record", "timed event record"
 
     def __init__(self, device: DevicePort, *, device_only: bool = False) -> None:
         """Take an id; ResourceExhausted 207007 when there is none.
@@ -147,25 +149,22 @@ class IdSignal(Signal):
         super().__init__(device, device.signals.ids.take(device_only=device_only))
         self._device_only = device_only
 
-    def record_fast(self, stream: StreamPort) -> int:
+    def record_fast(self, stream: StreamPort, send: Callable[..., int]) -> int:
         """Queue the event record by a prepared send."""
-        send = stream.sends.get(_RECORD)
-        end = 0 if send is None else send(self.number)
-        return self._used(stream, end)
+        return self._used(stream, send(self.number))
 
-    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+    def record_timed(self, stream: StreamPort, send: Callable[..., int], reported: Report) -> int:
         """Queue the event record with a time stamp by a prepared send."""
-        send = stream.sends.get(_TIMED)
-        return 0 if send is None else self._used(stream, send(self.number, reported))
+        return self._used(stream, send(self.number, reported))
 
     def record(self, stream: StreamPort, finished: Finished, *, timeline: bool, reported: Report | None) -> None:
         """Queue the event record."""
         task = EventRecord(event_id=self.number, timeline=timeline, report=reported is not None)
         stamped = _send_record(stream, task, finished, reported)
         if reported is not None and stamped:
-            prepare(stream, _TIMED, task, "event record", "event_id", carries=REPORTED)
+            prepare(stream, self.timed_key, task, "event record", "event_id", carries=REPORTED)
         elif reported is None and not timeline:
-            prepare(stream, _RECORD, task, "event record", "event_id")
+            prepare(stream, self.record_key, task, "event record", "event_id")
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the event wait."""
@@ -193,6 +192,7 @@ class CountSignal(Signal):
     """
 
     __slots__ = ("_counter", "value")
+    record_key, timed_key = "counted event record", "timed counted event record"
 
     def __init__(self, counter: CounterPort) -> None:
         super().__init__(counter.device, counter.number)
@@ -209,24 +209,22 @@ class CountSignal(Signal):
         stream.submit(task, owner="event record", finished=finished, reported=reported, prepare=numbered)
         value_of = CountSignal._take_number
         if reported is not None:
-            prepare(stream, _TIMED_COUNT, task, "event record", "count", carries=REPORTED, value_of=value_of)
+            prepare(stream, self.timed_key, task, "event record", "count", carries=REPORTED, value_of=value_of)
         elif not timeline:
-            prepare(stream, _COUNT, task, "event record", "count", value_of=value_of)
+            prepare(stream, self.record_key, task, "event record", "count", value_of=value_of)
 
     def _take_number(self) -> int:
         """Take the next number, when the position of the record is certain."""
         self.value = number = self._counter.next()
         return number
 
-    def record_fast(self, stream: StreamPort) -> int:
+    def record_fast(self, stream: StreamPort, send: Callable[..., int]) -> int:
         """Queue the record of the next number by a prepared send."""
-        send = stream.sends.get(_COUNT)
-        return 0 if send is None else send(self)
+        return send(self)
 
-    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+    def record_timed(self, stream: StreamPort, send: Callable[..., int], reported: Report) -> int:
         """Queue the record of the next number, with a time stamp, by a prepared send."""
-        send = stream.sends.get(_TIMED_COUNT)
-        return 0 if send is None else send(self, reported)
+        return send(self, reported)
 
     def wait(self, stream: StreamPort, finished: Finished, timeout_s: int) -> None:
         """Queue the wait for the number or a later one; nothing is left to wait for when the recording stream ended."""
@@ -291,6 +289,7 @@ class MarkerSignal(Signal):
     """Nothing but a position in the stream: only the host can ask for it and wait for it."""
 
     __slots__ = ()
+    record_key, timed_key = "progress mark", "timed progress mark"
 
     waitable = False
 
@@ -303,16 +302,14 @@ class MarkerSignal(Signal):
         task = EventRecord(event_id=self.number, waited=False, timeline=timeline, report=reported is not None)
         stamped = _send_record(stream, task, finished, reported)
         if reported is not None and stamped:
-            prepare(stream, _TIMED_MARK, task, "event record", carries=REPORTED)
+            prepare(stream, self.timed_key, task, "event record", carries=REPORTED)
         elif reported is None and not timeline:
-            prepare(stream, _MARK, task, "event record")
+            prepare(stream, self.record_key, task, "event record")
 
-    def record_fast(self, stream: StreamPort) -> int:
+    def record_fast(self, stream: StreamPort, send: Callable[..., int]) -> int:
         """Queue the placeholder by a prepared send."""
-        send = stream.sends.get(_MARK)
-        return 0 if send is None else send()
+        return send()
 
-    def record_timed(self, stream: StreamPort, reported: Report) -> int:
+    def record_timed(self, stream: StreamPort, send: Callable[..., int], reported: Report) -> int:
         """Queue the placeholder, with a time stamp, by a prepared send."""
-        send = stream.sends.get(_TIMED_MARK)
-        return 0 if send is None else send(reported)
+        return send(reported)

@@ -9,7 +9,7 @@ PY     := $(VENV)/bin/python
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test lint ruff mypy pytest compiled schedules docs docs-if-possible bench soak soak-stress soak-fuzz \
-	soak-sweeps-direct soak-sweeps-abi soak-machines soak-schedules soak-orders test-browser test-triton test-torch clean
+	soak-sweeps-direct soak-sweeps-abi soak-machines soak-schedules soak-orders test-browser test-sanitized test-triton test-torch clean
 help:
 	@echo "make demo    load a compiled kernel and launch it on three fake chips"
 	@echo "make test    ruff, then mypy beside every test on both tiers of the fake (JOBS=$(JOBS) processes)"
@@ -20,6 +20,7 @@ help:
 	@echo "             soak-fuzz (random programs), soak-sweeps-direct and -abi (every driver call fails once), soak-machines"
 	@echo "             (the contract on all machines), soak-schedules and soak-orders (the contract in many orders)"
 	@echo "make test-browser   the trace page in a headless Chromium, if there is one"
+	@echo "make test-sanitized the compiled sends under AddressSanitizer and UBSan, if there is gcc with them"
 	@echo "make test-triton    @triton.jit kernels with the front end of Triton-Ascend, if its wheel is to be had"
 	@echo "make test-torch     PyTorch programs with torch_npu, if its wheel is to be had: no card, no CANN"
 	@echo "make clean   remove the virtual environment and all caches"
@@ -35,11 +36,12 @@ test: ruff
 pytest: $(VENV)/.ready
 	NPUHAL_COMPILED=0 $(PY) -m pytest tests -m "not soak" -n $(JOBS)
 
+SENDING := tests/unit/runtime/core/submission tests/unit/runtime/launch/test_launcher.py \
+	tests/reports/test_two_runtimes.py tests/contract/test_kernels.py tests/contract/test_streams.py \
+	tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
 compiled: $(VENV)/.ready
 	@$(PY) -c 'from runtime.core.submission.compiled import extension, told; print("sends:", told()); exit(not extension)' \
-		|| { echo "compiled sends skipped"; exit 0; } && $(PY) -m pytest tests/unit/runtime/core/submission \
-		tests/unit/runtime/launch/test_launcher.py tests/reports/test_two_runtimes.py tests/contract/test_kernels.py \
-		tests/contract/test_streams.py tests/contract/test_events.py -m "not soak" -k "not contract or fake-ascend910b1 or fake-ascend950pr"
+		|| { echo "compiled sends skipped"; exit 0; } && $(PY) -m pytest $(SENDING)
 
 schedules: $(VENV)/.ready
 	$(PY) -m pytest tests/contract/test_checkers.py tests/contract/test_callbacks.py -m "not soak" \
@@ -104,6 +106,10 @@ soak-schedules: $(VENV)/.ready
 soak-orders: $(VENV)/.ready
 	$(SOAK) $(ORDERED:%=tests/contract/test_%.py) -m "not soak" -k "fake-ascend" --npu-schedules=40 --npu-seed=7 \
 		--timeout=600 --junitxml=soak/orders.xml
+
+# What sends and launches, and threads at once, with compiled sends that AddressSanitizer and UBSan watch.
+test-sanitized: $(VENV)/.ready
+	$(PY) -m tests.tools.sanitized tests/stress $(SENDING)
 
 test-browser: $(VENV)/.ready
 	$(PY) -m pytest tests/browser -rs

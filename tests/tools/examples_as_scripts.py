@@ -67,6 +67,62 @@ def watch(test: Any) -> None:
     handle.inner_test = watched
 
 
+class Steps:
+    """The steps of a state machine, written down as they are made; what they return gets a name."""
+
+    def __init__(self, machine: type) -> None:
+        imports: set[str] = set()
+        made = _named(machine, imports)
+        self.script = Script(None, *sorted(imports), "", f"state = {made}()")
+        self._names: dict[int, str] = {}
+        self._kept: list[Any] = []
+        """Named objects: no other one must get their identity meanwhile."""
+
+    def make(self, state: Any, function: Callable[..., Any], given: dict[str, Any]) -> Any:
+        """Make a step; what it raises carries the script."""
+        arguments = ", ".join(f"{name}={self._spelled(value)}" for name, value in given.items())
+        name = f"{function.__name__}{len(self._kept)}"
+        self.script.add(f"{name} = state.{function.__name__}({arguments})")
+        with self.script.written():
+            made = function(state, **given)
+        if made is not None:
+            self._names[id(made)] = name
+            self._kept.append(made)
+        return made
+
+    def _spelled(self, value: Any) -> str:
+        return self._names.get(id(value)) or spelled(value, set())
+
+
+    def hold(self, state: Any, function: Callable[..., Any]) -> None:
+        """Make a check that changes nothing: written down where it fails."""
+        try:
+            function(state)
+        except BaseException:
+            with self.script.add(f"state.{function.__name__}()").written():
+                raise
+
+
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have an invariant of a state machine that fails written down in its `steps`."""
+
+    @functools.wraps(function)
+    def step(state: Any) -> None:
+        state.steps.hold(state, function)
+
+    return step
+
+
+def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a rule or the end of a state machine written down in its `steps`."""
+
+    @functools.wraps(function)
+    def step(state: Any, **given: Any) -> Any:
+        return state.steps.make(state, function, given)
+
+    return step
+
+
 def script(inner: Callable[..., Any], given: dict[str, Any]) -> str:
     """Return a program that calls a test with these arguments; empty where one of them cannot be written down."""
     imports: set[str] = set()

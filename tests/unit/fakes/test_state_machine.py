@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
@@ -12,6 +13,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from fakes import kernels
 from fakes.schedule.scheduler import POLICIES
 from npuhal import constants as c
+from runtime.testing.script import ATTRIBUTE, Script
+from tests.tools.examples_as_scripts import Steps, checked, noted
 from tests.unit.fakes.rig import Rig, Stream
 
 CODE = b"xor and rotate" * 4
@@ -46,6 +49,7 @@ class Program(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.steps = Steps(Program)
         self.live: list[Buffer] = []
         self.rig: Rig | None = None
 
@@ -53,6 +57,7 @@ class Program(RuleBasedStateMachine):
         seed=st.integers(0, 1000), policy=st.sampled_from(sorted(POLICIES)),
         soc=st.sampled_from(["Ascend910B3", "Ascend950PR_9599"]), scheme=st.sampled_from(["fake", "fake-abi"]),
     )  # fmt: skip
+    @noted
     def open(self, seed: int, policy: str, soc: str, scheme: str) -> None:
         self.rig = Rig(f"{scheme}://{soc}?seed={seed}&policy={policy}")
         self.rig.fake.attach(CODE, mix, grid=True)
@@ -79,6 +84,7 @@ class Program(RuleBasedStateMachine):
         return stream
 
     @rule(target=buffers, content=st.binary(min_size=SIZE, max_size=SIZE))
+    @noted
     def allocate(self, content: bytes) -> Buffer:
         assert self.rig is not None
         buffer = Buffer(self.rig.alloc(SIZE), content)
@@ -87,6 +93,7 @@ class Program(RuleBasedStateMachine):
         return buffer
 
     @rule(dst=buffers, src=buffers, index=st.integers(0, STREAMS - 1))
+    @noted
     def copy(self, dst: Buffer, src: Buffer, index: int) -> None:
         assert self.rig is not None
         stream = self.use(index, dst, src)
@@ -94,6 +101,7 @@ class Program(RuleBasedStateMachine):
         dst.content = src.content
 
     @rule(x=buffers, y=buffers, index=st.integers(0, STREAMS - 1), key=st.integers(0, 255))
+    @noted
     def launch(self, x: Buffer, y: Buffer, index: int, key: int) -> None:
         assert self.rig is not None
         stream = self.use(index, x, y)
@@ -101,6 +109,7 @@ class Program(RuleBasedStateMachine):
         x.content = mixed(x.content, y.content, key)
 
     @rule(index=st.integers(0, STREAMS - 1))
+    @noted
     def poll(self, index: int) -> None:
         assert 0 <= self.streams[index].head < 16
 
@@ -111,6 +120,7 @@ class Program(RuleBasedStateMachine):
             stream.drain()
 
     @rule(buffer=buffers)
+    @noted
     def read(self, buffer: Buffer) -> None:
         assert self.rig is not None
         self.finish()
@@ -118,6 +128,7 @@ class Program(RuleBasedStateMachine):
 
     @precondition(lambda self: self.live)
     @rule(buffer=consumes(buffers))
+    @noted
     def free(self, buffer: Buffer) -> None:
         assert self.rig is not None
         self.finish()
@@ -126,9 +137,11 @@ class Program(RuleBasedStateMachine):
         self.live.remove(buffer)
 
     @invariant()
+    @checked
     def nothing_went_wrong(self) -> None:
         assert self.rig is None or not self.rig.fake.problems
 
+    @noted
     def teardown(self) -> None:
         if self.rig is not None:
             self.finish()
@@ -139,3 +152,23 @@ class Program(RuleBasedStateMachine):
 
 TestProgram = Program.TestCase
 TestProgram.settings = settings(max_examples=25, stateful_step_count=40)
+
+
+def test_what_has_failed_is_a_script() -> None:
+    state = Program()
+    state.open(seed=1, policy="random", soc="Ascend950PR_9599", scheme="fake")
+    first, second = (state.allocate(content=bytes([number]) * SIZE) for number in (1, 2))
+    state.launch(x=first, y=second, index=0, key=3)
+    state.copy(dst=second, src=first, index=2)
+    state.read(buffer=second)
+    first.content = b""  # a model that is wrong
+    with pytest.raises(AssertionError) as failed:
+        state.teardown()
+    assert state.rig is not None
+    state.rig.close()
+    text = getattr(failed.value, ATTRIBUTE)
+    assert text.splitlines()[-3:] == [
+        "copy2 = state.copy(dst=allocate1, src=allocate0, index=2)", "read2 = state.read(buffer=allocate1)",
+        "teardown2 = state.teardown()",
+    ]  # fmt: skip
+    Script(None).run(text)  # where the model is right

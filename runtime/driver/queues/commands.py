@@ -73,15 +73,16 @@ class CommandQueues(QueueDriver):
     # -- creation --------------------------------------------------------------------------------------------------
 
     def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
-               flags: int = 0, keep: QueuePair | None = None) -> tuple[int, int]:
+               flags: int = 0, keep: QueuePair | None = None, shares_cq: bool = False) -> tuple[int, int]:
         """Allocate a hardware SQ; its CQ is that of the device's first one. See `QueueDriver.create`."""
         options = replace(options, shares_status=self._progress.status_sq != NO_ID, status_sq=self._progress.status_sq)
         with self._lock:
             shared = next(iter(self._pairs.values()), None)
-            if keep is None and shared is not None:
-                keep = QueuePair(NO_ID, shared[0], NO_ID, 0, 0, 0)
+            if shared is not None:
+                keep = QueuePair(NO_ID if keep is None else keep.sq_id, shared[0], NO_ID, 0, 0, 0)
             pair = super().create(
                 options, depth=depth, cqe_bytes=cqe_bytes, cq_depth=cq_depth, extended=extended, flags=flags, keep=keep,
+                shares_cq=shared is not None,
             )
             self._pairs[pair[0]] = pair[1], options.stream_id
         self._progress.begin(options.stream_id)

@@ -121,23 +121,21 @@ class QueueDriver(HalCalls):
         """What a scheduler of commands has said of itself when it was told of the first stream."""
 
     def create(self, options: QueueOptions, *, depth: int, cqe_bytes: int, cq_depth: int, extended: bool,
-               flags: int = 0, keep: QueuePair | None = None) -> tuple[int, int]:
+               flags: int = 0, keep: QueuePair | None = None, shares_cq: bool = False) -> tuple[int, int]:
         """Allocate a hardware SQ/CQ pair and return (sq id, cq id).
 
         Args:
             extended: pass the 108-byte info of STARS v2.
             flags: TSDRV_FLAG_* of the queue.
-            keep: the pair whose ids, reserved when it was freed, the new one must have; with SQ NO_ID, the one whose CQ
-                it shares.
+            keep: the pair whose ids, reserved when it was freed, the new one must have; SQ NO_ID: any.
+            shares_cq: the CQ of `keep` is that of another queue, too.
         """
         self.resource_table.enter()
         info = self._alloc_input(c.DRV_NORMAL_TYPE, SQE_BYTES, cqe_bytes, depth, cq_depth)
         info.flag = flags
-        if keep is not None and keep.sq_id == NO_ID:  # another queue's CQ
-            info.flag |= c.TSDRV_FLAG_REUSE_CQ
-            info.cqId = keep.cq_id
-        elif keep is not None:
-            info.flag |= c.TSDRV_FLAG_SPECIFIED_SQ_ID | c.TSDRV_FLAG_SPECIFIED_CQ_ID
+        if keep is not None:
+            info.flag |= c.TSDRV_FLAG_SPECIFIED_SQ_ID if keep.sq_id != NO_ID else 0
+            info.flag |= c.TSDRV_FLAG_REUSE_CQ if shares_cq else c.TSDRV_FLAG_SPECIFIED_CQ_ID
             info.sqId, info.cqId = keep.sq_id, keep.cq_id
         info.info[:] = options.words()
         extension = ctypes.create_string_buffer(options.extension(), _EXT_INFO.size)

@@ -129,6 +129,13 @@ def callback_command(task: Task) -> int:
     return _call(task, fields["cq_id"], fields["stream_id"], number, 0, fields["block"], fields["function"])
 
 
+def callback_small(task: Task) -> int:
+    """Hand a host function to the threads that wait for its CQ (small STARS)."""
+    fields = task.fields
+    return _call(task, fields["cq_id"], fields["stream_id_copy"], fields["task_id_copy"], fields["event_id"],
+                 fields["is_block"], fields["callback"])  # fmt: skip
+
+
 def host_callback(task: Task) -> int:
     """Hand a host function to the threads that wait for its CQ."""
     fields = task.fields
@@ -174,3 +181,4 @@ COMMANDS: Mapping[str, tuple[str, Handler]] = {
     "kernel_aicpu": ("aicpu", of_command), "hostfunc_callback": ("host_callback", callback_command),
     "timeout_set": ("aicpu_message", time_limits),
 }
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {"host_callback": ("host_callback", callback_small)}

@@ -8,7 +8,6 @@ Source: struct rtShmQuery_t and struct tagTsTaskReportMsg of the runtime's task.
 
 from __future__ import annotations
 
-import ctypes
 import struct
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
     from fakes.machine.ports import Machine
     from fakes.machine.queues import SubmissionQueue
 
-_ROW = struct.Struct("<8I")
-_VALID = 0x5A5A5A5A
-_REPORT = struct.Struct("<HHIHH")
-_FIRST, _LAST = 1, 4
-_STREAM_LOW, _STREAM_HIGH = 10, 0x4000
-_SQ, _HEAD = 0x1FF, 0x3FFF
-_CODE = 0xFFF
 _VERSION_SHIFT = 12
 _LOGIC = struct.Struct("<HHHBxII")
 _WHOLE = 0b1010
@@ -95,24 +87,18 @@ class CommandExecutor(Executor):
     def _say(self, task: Task, word: int, *, failed: bool = False) -> None:
         """Tell the host that a task is over; `word` is the code of a failure, or what the task answers."""
         if self._shares_table:
-            write_row(task, self.task_id(task), word if failed else 0)
+            task.device.commands.write_row(task.sq.stream_id, self.task_id(task), word if failed else 0)
         elif failed or not task.raw[self._quiet_byte] & self._quiet_bit:
             self._report(task, word)
         self.machine.changed.notify_all()
 
     def _report(self, task: Task, word: int) -> None:
-        sq, task_id = task.sq, self.task_id(task)
-        words = [word]
+        words: tuple[int, ...] = (word,)
+        sq = task.sq
         if task.kind == "event_record":  # its report is its time, in two parts
             ticks = task.device.ticks(task.end)
-            words = [ticks & 0xFFFFFFFF, ticks >> 32]
-        stream = sq.stream_id
-        for index, payload in enumerate(words):
-            parts = (_FIRST if not index else 0) | (_LAST if index == len(words) - 1 else 0)
-            task.device.commands.reports.append(_REPORT.pack(
-                parts | (stream & (1 << _STREAM_LOW) - 1) << 6, task_id, payload, sq.sq_id & _SQ,
-                sq.head & _HEAD | (_STREAM_HIGH if stream >> _STREAM_LOW & 1 else 0),
-            ))  # fmt: skip
+            words = ticks & 0xFFFFFFFF, ticks >> 32
+        task.device.commands.report(sq.stream_id, self.task_id(task), sq.sq_id, sq.head, *words)
 
     def _cqe(self, task: Task, error_type: int, error_code: int) -> Cqe:
         raise AssertionError("commands have no completion entries")
@@ -130,22 +116,6 @@ class CommandExecutor(Executor):
     def _credit_limit(self, task: Task) -> int:
         limit = task.device.commands.operator_limit_s
         return task.device.passed + limit * 1_000_000_000 if limit and task.kind in ("kernel", "aicpu") else -1
-
-
-def write_row(task: Task, task_id: int, code: int) -> None:
-    """Write the row of a stream in the table that the host reads, where there is one."""
-    table, sq = task.device.commands.table, task.sq
-    at = sq.stream_id * _ROW.size
-    if table is None or at + _ROW.size > table.size:
-        return
-    pointer = table.pointer + at
-    _, first, first_task, last, last_task, said, last_said, _ = _ROW.unpack(ctypes.string_at(pointer, _ROW.size))
-    if code:
-        last, last_task, last_said = code, task_id, task_id << 16 | sq.stream_id & 0xFFFF
-        if not first:
-            first, first_task, said = last, last_task, last_said
-    row = _ROW.pack(task_id, first, first_task, last, last_task, said, last_said, _VALID)
-    ctypes.memmove(pointer, row, _ROW.size)
 
 
 def logic_report(task: Task, kind: int, code: int = 0, payload: int = 0, cq_id: int | None = None) -> None:

@@ -187,3 +187,7 @@ COMMANDS: Mapping[str, tuple[str, Handler]] = {
     "device_ringbuffer_control": ("ring_buffer", ring_buffer),
     "get_device_msg": ("get_device_message", device_message),
 }
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {
+    **{name: (name, accepted) for name in ("profiling_enable", "profiling_disable")},
+    "maintenance": ("maintenance", accepted),
+}

@@ -31,3 +31,4 @@ Handler = Callable[["Task"], int]
 STARS: Mapping[str, tuple[str, Handler]] = {}
 STARS_V2: Mapping[str, tuple[str, Handler]] = {"ub_doorbell": ("copy", doorbell)}
 COMMANDS: Mapping[str, tuple[str, Handler]] = {}
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {}

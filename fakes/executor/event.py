@@ -21,6 +21,9 @@ _WAIT_LESS, _WAIT_EQUAL, _WAIT_BIGGER, _WAIT_AT_LEAST = 0, 1, 2, 3
 _STORE, _ADD, _OR, _CLEAR = 0, 1, 2, 4
 _MASK = 0xFFFFFFFF
 _TIMED = 1
+_NOTIFIED, _SET = 1, 0xFF
+_REGISTER = {"event_record": ("event", _SET), "event_reset": ("event", 0), "notify_record": ("notify", _NOTIFIED)}
+"""What is written to a register of the small STARS: the low byte of the value."""
 _NOTIFY_TABLE_STRIDE, _NOTIFY_STRIDE = 0x10000, 4
 """Bytes between tables and entries of notify registers of STARS v1."""
 
@@ -214,6 +217,28 @@ def notify_command(task: Task) -> int:
     return record_elsewhere(task, other, number)
 
 
+def register_write(task: Task) -> int:
+    """Write to the register of an event or notify (small STARS), which have one table of ids."""
+    number = task.fields["notify_id"]
+    kind, value = _REGISTER[task.layout]
+    give(task, task.device.signal(task.device.notifies, number), value, (kind, task.device.index, number))
+    task.detail = f"{kind} {number}"
+    return 1
+
+
+def register_wait(task: Task) -> int:
+    """Wait for a register: what was recorded as a notify is consumed, an event stays until it is reset."""
+    number = task.fields["notify_id"]
+    signal = task.device.signal(task.device.notifies, number)
+    if not signal.value:
+        return _wait(task)
+    _proceed(task, signal)
+    if signal.value == _NOTIFIED:
+        signal.value = 0
+    task.detail = f"register {number}"
+    return 1
+
+
 Handler = Callable[["Task"], int]
 
 STARS: Mapping[str, tuple[str, Handler]] = {
@@ -238,4 +263,11 @@ COMMANDS: Mapping[str, tuple[str, Handler]] = {
     "event_reset": ("event_reset", event_reset_v1),
     "notify_record": ("notify_record", notify_command),
     "notify_wait": ("notify_wait", notify_wait_v1),
+}
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {
+    "event_record": ("event_record", register_write),
+    "event_record_unwaited": ("event_record", accepted),
+    "event_reset": ("event_reset", register_write),
+    "notify_record": ("notify_record", register_write),
+    "notify_wait": ("notify_wait", register_wait),
 }

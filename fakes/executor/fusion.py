@@ -154,3 +154,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     **{f"ccu_fused_{bits}": ("fusion", fused) for bits in _SUB_TYPES},
 }  # fmt: skip
 COMMANDS: Mapping[str, tuple[str, Handler]] = {}
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {}

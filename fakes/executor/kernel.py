@@ -200,3 +200,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
 COMMANDS: Mapping[str, tuple[str, Handler]] = {
     "kernel_aicore": ("kernel", of_command), "kernel_aivec": ("kernel", of_command),
 }
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {"kernel": ("kernel", plain_v1)}

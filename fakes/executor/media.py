@@ -95,3 +95,4 @@ def _as_bytes(numbers: Any, kind: str) -> bytes:
 STARS: Mapping[str, tuple[str, Callable[[Task], int]]] = {"dsa": ("random", generate)}
 STARS_V2: Mapping[str, tuple[str, Callable[[Task], int]]] = {}
 COMMANDS: Mapping[str, tuple[str, Callable[[Task], int]]] = {}
+STARS_SMALL: Mapping[str, tuple[str, Callable[[Task], int]]] = {}

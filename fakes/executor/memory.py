@@ -323,3 +323,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
 COMMANDS: Mapping[str, tuple[str, Handler]] = {
     "memcpy": ("copy", command), "memcpy_offsets": ("copy", command), "reduce_async_v2": ("copy", reduce_command),
 }
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {"memcpy": ("copy", by_cpu)}

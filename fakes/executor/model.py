@@ -56,3 +56,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "model_maintain": ("model_maintenance", model_maintenance),
 }
 COMMANDS: Mapping[str, tuple[str, Handler]] = {}
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {}

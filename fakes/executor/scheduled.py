@@ -96,3 +96,4 @@ Handler = Callable[["Task"], int]
 STARS: Mapping[str, tuple[str, Handler]] = {"aicpu_model": ("aicpu_model", message)}
 STARS_V2: Mapping[str, tuple[str, Handler]] = {"aicpu_model_operate": ("aicpu_model", message)}
 COMMANDS: Mapping[str, tuple[str, Handler]] = {}
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {}

@@ -80,3 +80,4 @@ STARS_V2: Mapping[str, tuple[str, Handler]] = {
     "mem_wait": ("mem_wait", program),
 }
 COMMANDS: Mapping[str, tuple[str, Handler]] = {}
+STARS_SMALL: Mapping[str, tuple[str, Handler]] = {}

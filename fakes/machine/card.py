@@ -13,7 +13,7 @@ from fakes.errors import MemoryFault
 from fakes.machine.blocks import Kind
 from fakes.machine.commands import CommandState
 from fakes.machine.identity import Identity
-from fakes.machine.ids import IdPool, id_counts
+from fakes.machine.ids import IdPool, id_counts, share_events
 from fakes.machine.models import Models
 from fakes.machine.outcome import RAN, STOPPED, WAITS
 from fakes.machine.queues import SQE_BYTES, LogicQueue, StreamMemory, SubmissionQueue
@@ -82,6 +82,7 @@ class Device:
             {} if shared is None else shared.signals(index, kind) for kind in ("event", "notify", "cnt_notify")
         )
         self.signals = {"event": self.events, "notify": self.notifies, "cnt_notify": self.counters}
+        share_events(chip, self.ids, self.signals)
         self.stream_memory: dict[int, StreamMemory] = {}
         """By stream id: the memory that its tasks are written to (halStreamTaskFill)."""
         self.dma: dict[int, list[tuple[int, int, int]]] = {}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from heapq import heappop, heappush
+from typing import Any
 
 from chips.chip import Chip
+from chips.traits import EntryFormat
 
 _DEFAULT_LIMITS = {"stream": 2048, "event": 65536, "model": 2048, "notify": 8192, "cmo": 2048, "cnt_notify": 4096}
 ID_KINDS = (*_DEFAULT_LIMITS, "sq", "cq")
@@ -21,7 +23,20 @@ def id_counts(chip: Chip, limits: Mapping[str, int]) -> dict[str, int]:
     counts["stream"] = stated.max_streams or counts["stream"]
     counts["event"] = stated.events or counts["event"]
     counts["notify"] = stated.notifies or counts["notify"]
+    if event_pool(chip) == "notify":
+        counts["notify"] = counts["event"] = stated.event_count
     return {**counts, **limits}
+
+
+def event_pool(chip: Chip) -> str:
+    """Return the kind of id that events have: where entries name a register only, events and notifies share a table."""
+    return "notify" if chip.traits.entries is EntryFormat.STARS_SMALL else "event"
+
+
+def share_events(chip: Chip, *tables: dict[str, Any]) -> None:
+    """Let events and notifies be the same in tables by kind, where a chip does not tell them apart."""
+    for table in tables:
+        table["event"] = table[event_pool(chip)]
 
 
 class _Run:

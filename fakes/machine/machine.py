@@ -19,7 +19,6 @@ from chips.chip import Chip
 from chips.registry import plugin
 from fakes import kernels
 from fakes.errors import FakeError
-from fakes.executor import check_entries
 from fakes.faults import Faults
 from fakes.hal.dma import DmaCalls
 from fakes.machine import forks, identity
@@ -96,7 +95,6 @@ class Machine:
         self.on_close: list[Callable[[int], None]] = []
         """Told the logic id of a card that the process closes: what chapters hold on it is gone."""
         self.closing = False
-        check_entries(chip)
         self.planned: list[Planned] = []
         """Per card what was decided, where a plan was given."""
         self.devices: list[Device] = [self._make_device(index) for index in range(options.devices)]

@@ -11,7 +11,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from chips.completion import Cqe, pack_logic_cqe
-from fakes.machine.queues import SubmissionQueue, completion
+from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.tiers.direct import REFERENCE, DirectApi
 from npuhal import constants as c
 
@@ -31,6 +31,8 @@ class NullApi(DirectApi):
             return self._sender()
         if name == "halSqCqQuery":
             return self._reader(super().raw(name))
+        if name == "halSqMsgSend" and self.fake.plugin.commands is not None:
+            return self._message_sender(super().raw(name))
         if name in _MOVERS:
             return _accept  # nothing is executed, so nobody reads the arguments that these bring to the device
         return super().raw(name)
@@ -46,7 +48,7 @@ class NullApi(DirectApi):
     def _bind(self, prototype: Any) -> Any:
         if prototype.name in ("halSqCqAllocate", "halSqCqFree"):
             return self._forgetting(super()._bind(prototype))
-        if prototype.name in ("halSqTaskSend", "halSqCqQuery"):
+        if prototype.name in ("halSqTaskSend", "halSqCqQuery", "halSqMsgSend"):
             return self.raw(prototype.name)
         if prototype.name == "halCqReportRecv":
             return self._receiver(super()._bind(prototype))
@@ -88,6 +90,27 @@ class NullApi(DirectApi):
         version = self.fake.devices[devid].identity.ts_version
         sq.deliver(completion(stream_id, task_id, sq.sq_id, 0, fields["type"], error_code=version))
         self._delivered.add((devid, sq.sq_id))
+
+    def _message_sender(self, fallback: Any) -> Any:
+        """Send commands, and say at once that they are done."""
+        devices, entry = self.fake.devices, SQE_BYTES
+
+        def send(devid: int, pointer: Any) -> Any:
+            if rc := fallback(devid, pointer):
+                return rc
+            info = pointer._obj if type(pointer) is REFERENCE else pointer
+            device = devices[devid]
+            sq = device.queues.get(info.sqId)
+            if sq is not None:
+                last = sq.ring.pointer + (sq.tail - 1) % sq.depth * entry
+                task_id = int.from_bytes(ctypes.string_at(last + 2, 2), "little")
+                sq.head = sq.tail
+                device.active.pop(sq.sq_id, None)
+                device.commands.write_row(sq.stream_id, task_id)
+                device.commands.report(sq.stream_id, task_id, sq.sq_id, sq.head, 0)
+            return 0
+
+        return send
 
     def _forgetting(self, call: Any) -> Any:
         """Let a call that makes or frees a queue forget the queues that are no longer there."""

@@ -444,8 +444,7 @@ class Device:
         self.callbacks.clear()
         self.callback_groups.clear()
         self.peers.clear()
-        self.commands.free_table(self.machine.memory)
-        self.commands = CommandState()
+        self.commands.reset(self.machine.memory)
         self.models = Models(self)
         for pool in self.ids.values():
             pool.reset()

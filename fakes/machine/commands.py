@@ -41,6 +41,11 @@ class CommandState:
             memory.free(self.table.base)
             self.table = None
 
+    def reset(self, memory: Memory) -> None:
+        """Forget everything a process was told, or has said."""
+        self.free_table(memory)
+        self.__init__()  # type: ignore[misc]
+
     def write_row(self, stream_id: int, task_id: int, code: int = 0) -> None:
         """Write how far a stream is into the table (struct rtShmQuery_t), with the code of a task that has failed."""
         at = stream_id * _ROW.size

@@ -117,6 +117,7 @@ class PlainKernels:
                 made = function(context)
                 if made is not None and isinstance(made, Generator):
                     return self._yielded(device, sq, raw, plain, context, made)
+                made = None  # no condition before the jump back, see `npuhal.changed` on interrupts
         except BaseException as error:
             return self._failed(device, sq, raw, plain, error)
         cost = plain.cost if context.cost_ns is None else context.cost_ns

@@ -59,6 +59,14 @@ def taken(device: Device, engines: tuple[str, ...]) -> bool:
     return False
 
 
+def _go_round(begun: Begun) -> None:
+    """Let the parts go on in turns; the loop is in no `try`, see `npuhal.changed` on interrupts."""
+    for _ in range(_ROUNDS):
+        begun.parts = [part for part in begun.parts if _goes_on(part)]
+        if not begun.parts:
+            break
+
+
 def finished(task: Task, engines: tuple[str, ...], cost: int) -> bool:
     """Let what has yielded in a task go on; False while some of it waits: the task then keeps its engines."""
     spinning, sq = task.device.spinning, task.sq
@@ -69,10 +77,7 @@ def finished(task: Task, engines: tuple[str, ...], cost: int) -> bool:
         begun = Begun(sq, task.position, sq.done, engines, cost, task.detail, task.parts)
         spinning[sq.sq_id] = begun
     try:
-        for _ in range(_ROUNDS):
-            begun.parts = [part for part in begun.parts if _goes_on(part)]
-            if not begun.parts:
-                break
+        _go_round(begun)
     except BaseException:
         del spinning[sq.sq_id]
         raise

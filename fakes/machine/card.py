@@ -372,7 +372,7 @@ class Device:
     def raise_fault(self, event: FaultEvent) -> None:
         """Let the card report a fault, or that one is over (`assertion` 0)."""
         with self.machine.lock:
-            self.faults = [other for other in self.faults if other.event_id != event.event_id]
+            self.faults = list(filter(lambda other: other.event_id != event.event_id, self.faults))
             if event.assertion:
                 self.faults.append(event)
             self.news.append(event)

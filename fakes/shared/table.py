@@ -140,13 +140,17 @@ class Table:
 
     def sweep(self) -> bool:
         """Take from processes that are gone what they held; returns whether there were any."""
-        swept = False
         with self.folder.locked():
-            for slot in range(self.slots):
-                pid = self._get(slot, _PID)
-                if pid and gone(pid, self._get(slot, _STARTED)):
-                    self._wipe(slot)
-                    swept = True
+            return self._sweep()
+
+    def _sweep(self) -> bool:
+        """Do that under the lock; the loop is in no `with`, see `npuhal.changed` on interrupts."""
+        swept = False
+        for slot in range(self.slots):
+            pid = self._get(slot, _PID)
+            if pid and gone(pid, self._get(slot, _STARTED)):
+                self._wipe(slot)
+                swept = True
         return swept
 
     def _wipe(self, slot: int) -> None:

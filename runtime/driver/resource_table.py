@@ -150,16 +150,19 @@ class VirtualMemory:
     def spans(self) -> list[tuple[int, int, str]]:
         """Return (address, bytes, description) of what is mapped; memory of another process has no known size."""
         with self._lock:
-            known = [(at, one) for at, one in self._mapped.items() if one.size]
-        return [(at, one.size, f"mapping of handle {one.handle:#x}") for at, one in known]
+            known = list(self._mapped.items())
+        return [(at, one.size, f"mapping of handle {one.handle:#x}") for at, one in known if one.size]
 
     def forget(self, device: int) -> None:
         """A device was closed: its memory is gone."""
         with self._lock:
-            for one in [one for one in self._physical.values() if one.device == device]:
-                del self._physical[one.handle]
-                for address in one.addresses:
-                    del self._mapped[address]
+            self._forget(device)
+
+    def _forget(self, device: int) -> None:
+        for one in [one for one in self._physical.values() if one.device == device]:
+            del self._physical[one.handle]
+            for address in one.addresses:
+                del self._mapped[address]
 
 
 @dataclass(slots=True)

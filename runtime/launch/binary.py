@@ -120,7 +120,7 @@ class Binary:
         with self._lock:
             program = self.program_on(device)
             if program is None:
-                self._programs = {each: has for each, has in self._programs.items() if not has.closed}
+                self._programs = dict(pair for pair in self._programs.items() if not pair[1].closed)
                 program = Program(device, self.content, name=self.name, allow_foreign=True)
                 program.owner = self
                 try:

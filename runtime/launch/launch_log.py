@@ -59,11 +59,8 @@ class LaunchLog:
 
     def waited(self, record: Waited) -> None:
         """Write what a wait has seen done."""
-        done = []
         with self._lock:
-            waiting = self._open.get(id(record.lane), deque())
-            while waiting and waiting[0][1] <= record.reclaimed:
-                done.append(waiting.popleft()[0])
+            done = _taken(self._open.get(id(record.lane), deque()), record.reclaimed)
         spent = (record.end_ns - record.began_ns) / _NS
         what = f"launches {done[0]} to {done[-1]} are done" if done else "no launch was open"
         where = _where(record.lane)
@@ -77,6 +74,14 @@ class LaunchLog:
     def report(self, record: Report) -> None:
         """Write that a completion entry came."""
         _LOG.debug("completion entry on %s, device time %d", _where(record.lane), record.ticks)
+
+
+def _taken(waiting: deque[tuple[int, int]], reclaimed: int) -> list[int]:
+    """Take out the launches that are done."""
+    done = []
+    while waiting and waiting[0][1] <= reclaimed:
+        done.append(waiting.popleft()[0])
+    return done
 
 
 def _left(one: Sent) -> str:

@@ -36,12 +36,16 @@ class Watch:
             if not isinstance(recorder, Recorder):
                 recorder = Recorder(runtime)
                 recorder.start()
-            for lane in recorder.lanes:
-                if not lane.stream.closed:
-                    lane.stream.drain()
-                    self._before[id(lane)] = (lane.stream.ring.submitted, lane.stream.ring.pending)
+            self._note(recorder)
             self._recorder, self._count = recorder, len(recorder.lanes)
             recorder.sinks = (*recorder.sinks, self.sink)
+
+    def _note(self, recorder: Recorder) -> None:
+        """Note how far the streams are."""
+        for lane in recorder.lanes:
+            if not lane.stream.closed:
+                lane.stream.drain()
+                self._before[id(lane)] = (lane.stream.ring.submitted, lane.stream.ring.pending)
 
     def stop(self) -> None:
         """Stop; launchers without another tracer are replaced by plain ones at their next call."""

@@ -176,6 +176,11 @@ class ArgumentPool:
         ])  # fmt: skip
 
 
+def _counted(plan: tuple[str, int, int]) -> bool:
+    """Whether a pool has blocks."""
+    return bool(plan[2])
+
+
 class ArgumentPools:
     """The pools of a device, smallest first, and those of single streams."""
 
@@ -205,9 +210,8 @@ class ArgumentPools:
             *(("dma" if dma else "copy", *each) for each in plan),
         ]  # fmt: skip
         try:
-            for way, size, count in ways:
-                if count:
-                    self.pools.append(ArgumentPool(memory, windows, way, size, count))
+            for way, size, count in filter(_counted, ways):  # no `if`: see `npuhal.changed` on interrupts
+                self.pools.append(ArgumentPool(memory, windows, way, size, count))
         except BaseException:
             self.close()
             raise

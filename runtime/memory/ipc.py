@@ -106,29 +106,32 @@ class OpenKeys:
         driver.close(address)
         with self._lock:
             self._sites.pop(address, None)
-            for key, addresses in list(self._addresses.items()):
-                if address in addresses:
-                    del addresses[address]
-                    if not addresses:
-                        del self._addresses[key]
-                        self._attributes.pop(key, None)
-                    return
+            self._forget(address)
+
+    def _forget(self, address: int) -> None:
+        for key, addresses in list(self._addresses.items()):
+            if address in addresses:
+                del addresses[address]
+                if not addresses:
+                    del self._addresses[key]
+                    self._attributes.pop(key, None)
+                return
 
     def of_device(self, device_id: int) -> list[tuple[int, str]]:
         """Return (address, call site) of what a device has open."""
         with self._lock:
-            return [
-                (address, self._sites.get(address, "")) for addresses in self._addresses.values()
-                for address, driver in addresses.items() if driver.device_id == device_id
-            ]
+            return [(address, self._sites.get(address, "")) for _, address in self._of(device_id)]
+
+    def _of(self, device_id: int) -> list[tuple[ShareDriver, int]]:
+        return [
+            (driver, address) for addresses in self._addresses.values()
+            for address, driver in addresses.items() if driver.device_id == device_id
+        ]
 
     def release(self, device_id: int) -> None:
         """Undo what a device has opened; it is about to be closed."""
         with self._lock:
-            found = [
-                (driver, address) for addresses in self._addresses.values()
-                for address, driver in addresses.items() if driver.device_id == device_id
-            ]
+            found = self._of(device_id)
         for driver, address in found:
             with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the device
                 self.close(driver, address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from operator import attrgetter
 
 from chips.binary.placement import aligned_base
 from chips.memory_rules import internal_flags
@@ -72,8 +73,8 @@ class KernelPool:
         with self._lock:
             pool = next(pool for pool in self._pools if pool.address <= address < pool.address + POOL_BYTES)
             pool.free.append((address, aligned_base(size)))
-            idle = [pool for pool in self._pools if pool.idle]
-            for surplus in idle[_KEPT_FREE:]:
+            idle = filter(attrgetter("idle"), self._pools)
+            for surplus in list(idle)[_KEPT_FREE:]:
                 self._pools.remove(surplus)
                 self._memory.free(surplus.address)
 

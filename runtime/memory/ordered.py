@@ -165,7 +165,10 @@ class OrderedPool:
     def busy(self) -> list[tuple[int, int]]:
         """Return (address, bytes) of every block in use."""
         with self._lock:
-            return [(segment.address, segment.size) for segment in self._segments if segment.state is State.BUSY]
+            return [(segment.address, segment.size) for segment in self._in_state(State.BUSY)]
+
+    def _in_state(self, state: State) -> list[Segment]:
+        return [segment for segment in self._segments if segment.state is state]
 
     def free(self, address: int, stream: int = 0, *, keep: bool = True) -> None:
         """Take a block back; with `keep` its memory stays for the stream.
@@ -224,8 +227,7 @@ class OrderedPool:
             if keep >= held:
                 return
             self._driver.trim(self.number, held, used, keep)
-            cached = [segment for segment in self._segments if segment.state is State.CACHED]
-            for segment in sorted(cached, key=lambda segment: segment.size):
+            for segment in sorted(self._in_state(State.CACHED), key=lambda segment: segment.size):
                 surplus = self._values[PoolAttribute.RESERVED_CURRENT] - keep
                 if surplus <= 0:
                     break

@@ -270,12 +270,7 @@ class CachingPool(BlockLists):
         with self._lock, self._mending:
             self._settle(settled)
             held, before = self.statistics.reserved_bytes, self.statistics.reserved_bytes.current
-            whole = [
-                self._blocks[address]
-                for (home, _), rows in self._free.items() if home == NOBODY
-                for size, address in rows if size == self._whole(address)
-            ]  # fmt: skip
-            for block in sorted(whole, key=lambda block: block.size):
+            for block in sorted(self._whole_segments(), key=lambda block: block.size):
                 if held.current <= keep:
                     break
                 self._leave(block)
@@ -288,6 +283,14 @@ class CachingPool(BlockLists):
                 held.take(block.size)
             return before - held.current
 
+    def _whole_segments(self) -> list[Block]:
+        """Return the segments that are free as a whole and belong to nobody."""
+        return [
+            self._blocks[address]
+            for (home, _), rows in self._free.items() if home == NOBODY
+            for size, address in rows if size == self._whole(address)
+        ]  # fmt: skip
+
     def empty_cache(self) -> None:
         """Give back to the driver what is not in use; the same as `trim()`, as users of torch.npu know it."""
         self.trim()
@@ -297,7 +300,7 @@ class CachingPool(BlockLists):
         with self._lock:
             for part in reversed(self.in_use()) if self._looked_at else ():
                 self._ledger.note(False, part)
-            segments = [block.address for block in self._blocks.values() if block.address == block.segment.address]
+            segments = list(dict.fromkeys(block.segment.address for block in self._blocks.values()))
             self._blocks.clear()
             self._free.clear()
             self._pending.clear()
@@ -326,9 +329,9 @@ class CachingPool(BlockLists):
         with self._lock:
             idle = {id(block) for kept in (*self._warm.values(), self._pending) for block in kept}
             segments = {block.segment for block in self._blocks.values()}
-            return [InUse(SEGMENT, one.address, one.size, one.size, "") for one in sorted(segments)] + [
-                _in_use(block) for block in self._blocks.values() if not block.free and id(block) not in idle
-            ]
+            rows = [InUse(SEGMENT, one.address, one.size, one.size, "") for one in sorted(segments)]
+            rows += map(_in_use, (block for block in self._blocks.values() if not block.free and id(block) not in idle))
+            return rows
 
     # -- what there is ---------------------------------------------------------------------------------------------
 

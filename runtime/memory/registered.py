@@ -111,16 +111,17 @@ class HostRegistry:
     def of_device(self, device_id: int) -> list[Registered]:
         """Return what a device has registered."""
         with self._lock:
-            return [known for known in self._ranges.values() if known.driver.device_id == device_id]
+            return self._of(device_id)
+
+    def _of(self, device_id: int) -> list[Registered]:
+        return [known for known in self._ranges.values() if known.driver.device_id == device_id]
 
     def release(self, device_id: int) -> None:
         """Undo what a device has registered; it is about to be closed, and the memory can be registered again."""
         with self._lock:
-            for known in [known for known in self._ranges.values() if known.driver.device_id == device_id]:
+            for known in self._of(device_id):
                 del self._ranges[known.address]
-                if known.flag is not None:
-                    with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the device
-                        known.driver.unregister(known.address, known.flag)
+                _unregister(known)
 
     def device_pointer(self, driver: ShareDriver, address: int, call: str) -> int:
         """Return the device address of registered memory: the driver's answer, or the table's if it has none.
@@ -199,3 +200,10 @@ def _driver_flag(chip: Chip, flags: int) -> int:
     else:
         kind = c.HOST_MEM_MAP_DEV
     return int(kind | (c.MEM_REGISTER_READ_ONLY if flags & READ_ONLY else 0))
+
+
+def _unregister(known: Registered) -> None:
+    """Have the driver forget a range that it was told of; what it refuses it takes back with the device."""
+    if known.flag is not None:
+        with contextlib.suppress(errors.RuntimeFault):
+            known.driver.unregister(known.address, known.flag)

@@ -170,8 +170,7 @@ class Interpreter:
     def _session(self, memory: _Memory) -> Iterator[None]:
         """Replace what the interpreter replaces, and put it back."""
         with self._lock:
-            for space, added in self._added.values():
-                space.update({name: value for name, value in added.items() if name not in space})
+            self._supply()
             builder = self.module.interpreter_builder
             own = memory.checked(builder) | self._narrow.methods(builder)
             try:
@@ -187,10 +186,19 @@ class Interpreter:
                     delattr(builder, name)
                 for holder, name, old, _ in self._changes or ():
                     _put(holder, name, old)
-                for space, added in self._added.values():
-                    for name, value in added.items():
-                        if space.get(name) is value:
-                            del space[name]
+                self._withdraw()
+
+    def _supply(self) -> None:
+        """Give modules the names that they lack."""
+        for space, added in self._added.values():
+            space.update({name: value for name, value in added.items() if name not in space})
+
+    def _withdraw(self) -> None:
+        """Take these names away again."""
+        for space, added in self._added.values():
+            for name, value in added.items():
+                if space.get(name) is value:
+                    del space[name]
 
     def _find_changes(self) -> list[tuple[Any, str, Any, Any]]:
         """Let the interpreter replace what it does, note it, and put it back."""

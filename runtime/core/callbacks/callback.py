@@ -161,9 +161,12 @@ class HostCallbacks:
     def reopen(self, device: DevicePort) -> None:
         """Create the callback queues of a device again."""
         with self._lock:
-            for group in self._threads.values():
-                if group.device is device:
-                    group.reopen()
+            self._reopen(device)
+
+    def _reopen(self, device: DevicePort) -> None:
+        for group in self._threads.values():
+            if group.device is device:
+                group.reopen()
 
     # -- calls -----------------------------------------------------------------------------------------------------
 

@@ -69,6 +69,12 @@ class _Step:
         subscription.stream.submit(self._task, owner=self._owner, finished=self._finished, receipt=self.receipt)
 
 
+def _send_rest(steps: list[_Step]) -> None:
+    for step in steps:
+        if not step.receipt.left:
+            step.send()
+
+
 class Subscription:
     """One stream whose calls a thread takes; `signal` is what blocking calls wait for."""
 
@@ -122,9 +128,7 @@ class Subscription:
                     if kept:
                         self.group.functions.pop(token, None)
                     raise
-                for step in steps:
-                    if not step.receipt.left:
-                        step.send()
+                _send_rest(steps)
                 raise
 
     def calls_in(self, stream: StreamPort) -> bool:

@@ -143,6 +143,14 @@ class Health:
         )
 
 
+def _reclaim_failed(device: DevicePort) -> None:
+    """Take back what streams that have failed have done; what that raises, the stream keeps for its user."""
+    for stream in device.streams():
+        if stream.failure.first is not None and stream.ring.pending and not stream.closed:
+            with contextlib.suppress(errors.RuntimeFault):
+                reclaim(stream)
+
+
 class Monitor:
     """Looks at all open devices, once a second where it has a thread."""
 
@@ -189,10 +197,7 @@ class Monitor:
                 device.health.look()
                 with contextlib.suppress(errors.RuntimeFault):  # ids that are refused go with the device
                     device.signals.ids.release_idle()
-                for stream in device.streams():
-                    if stream.failure.first is not None and stream.ring.pending and not stream.closed:
-                        with contextlib.suppress(errors.RuntimeFault):  # kept by the stream for its user
-                            reclaim(stream)
+                _reclaim_failed(device)
 
     def _run(self) -> None:
         me = threading.current_thread()

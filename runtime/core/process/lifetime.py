@@ -57,10 +57,14 @@ def get(kind: type[Runtime], url: str | None = None) -> Runtime:
         return _the_one
 
 
+def _numbers() -> set[int]:
+    return {one.number for one in alive if not one.closed}
+
+
 def enter(one: Runtime) -> int:
     """List a new runtime and return the smallest number that no other open one of the process has."""
     with _numbering:
-        taken = {other.number for other in alive if not other.closed}
+        taken = _numbers()
         one.number = next(number for number in itertools.count() if number not in taken)
         alive.add(one)
     return one.number

@@ -51,9 +51,12 @@ class TaskReports(HalCalls):
     def look(self, stream_id: int) -> bool:
         """Take what is in the queue, for all streams; tells whether there is something for this one."""
         with self._lock:
-            while self._receive():
-                pass
+            self._receive_all()
             return stream_id in self._waiting
+
+    def _receive_all(self) -> None:
+        while self._receive():
+            pass
 
     def take(self, stream_id: int) -> list[bytes]:
         """Return the reports of a stream that came since the last call, those of several parts put together."""

@@ -114,13 +114,17 @@ def _for_the_runtime(device: Device) -> Iterator[None]:
 
 
 def _read(device: Device, address: int, size: int) -> tuple[tuple[int, bytes], ...]:
-    zeros, parts = bytes(_PART), []
     with _for_the_runtime(device):
-        for offset in range(0, size, _PART):
-            data = device.memory.read(address + offset, min(_PART, size - offset))
-            if data != zeros[: len(data)]:
-                parts.append((offset, data))
-    return tuple(parts)
+        return tuple(_parts(device, address, size))
+
+
+def _parts(device: Device, address: int, size: int) -> Iterator[tuple[int, bytes]]:
+    """Read parts of a block that are not all zeros."""
+    zeros = bytes(_PART)
+    for offset in range(0, size, _PART):
+        data = device.memory.read(address + offset, min(_PART, size - offset))
+        if data != zeros[: len(data)]:
+            yield offset, data
 
 
 @contextmanager

@@ -60,10 +60,10 @@ class StageCallbacks:
         """
         known = self._known(stage, "removal of a snapshot callback")
         with self._lock:
-            for entry in self._functions[known]:
-                if entry[0] == function:
-                    self._functions[known].remove(entry)
-                    return
+            entry = next((entry for entry in self._functions[known] if entry[0] == function), None)
+            if entry is not None:
+                self._functions[known].remove(entry)
+                return
         raise errors.fault(
             "RT_ERROR_INVALID_VALUE", f"{function!r} is not registered for {known.name}", ee="EE1017",
             params=("removal of a snapshot callback", "callback", f"it is not registered for {known.name}"),

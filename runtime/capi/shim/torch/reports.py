@@ -103,8 +103,11 @@ class Words:
                 address = values[each.index]
                 self._operands.pop(address, None)
                 self._operands[address] = each.span, str(each), form.operator.name
-            while len(self._operands) > _KEPT:
-                self._operands.popitem(last=False)
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        while len(self._operands) > _KEPT:
+            self._operands.popitem(last=False)
 
     def follow_allocator(self, device: int) -> None:
         """Let torch's allocator keep a trace, and count what it hands out. Called without locks of npuhal's."""

@@ -187,16 +187,7 @@ class GraphEditing:
             raise self._not_now("it is not complete, or a change of it has failed")
         self._check_idle()
         with _Faulting(graph):
-            for node in graph.nodes:
-                change, node.change = node.change, None
-                if change is None:
-                    continue
-                node.enabled = change.task is not None
-                if change.task is None:
-                    write(graph, node, encoded(node, Nop()), None)
-                else:
-                    _write_blocks(node, change.task)
-                    replace_task(graph, node, change.task, change.label, change.arguments, None)
+            _make_changes(graph)
             graph.state = GraphState.READY
 
     def _plan(self, node: Node, change: Change) -> None:
@@ -298,3 +289,17 @@ class _Faulting:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._graph.state = GraphState.FAULT
+
+
+def _make_changes(graph: ports.Graph) -> None:
+    """Write what nodes are to be changed to; the loop is in no `with`, see `npuhal.changed` on interrupts."""
+    for node in graph.nodes:
+        change, node.change = node.change, None
+        if change is None:
+            continue
+        node.enabled = change.task is not None
+        if change.task is None:
+            write(graph, node, encoded(node, Nop()), None)
+        else:
+            _write_blocks(node, change.task)
+            replace_task(graph, node, change.task, change.label, change.arguments, None)

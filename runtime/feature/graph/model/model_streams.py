@@ -327,10 +327,13 @@ class ModelStreams:
     def bind_again(self) -> None:
         """Let the task scheduler of another card know the streams; what their own queues hold may come back then."""
         with self.lock:
-            for stream in reversed(self.bound):
-                if software_sink(stream) is None:
-                    self._publish(stream)
-                    self._announce(stream)
+            self._publish_all()
+
+    def _publish_all(self) -> None:
+        for stream in reversed(self.bound):
+            if software_sink(stream) is None:
+                self._publish(stream)
+                self._announce(stream)
 
 
 def not_kept(stream: Stream) -> errors.RuntimeFault:

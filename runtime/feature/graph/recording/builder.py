@@ -103,8 +103,7 @@ class GraphBuilder:
                 event: Event = made.enter_context(self._device.create_event())
                 return event.record(stream)
 
-            start = record(streams[0]) if len(lanes) > 1 else None
-            for step in _ordered(self.steps):
+            def queue(step: Step) -> None:
                 stream = stream_of[step]
                 if start is not None and not step.after and stream is not streams[0] and lane_of[step][0] is step:
                     stream.wait(start)
@@ -116,6 +115,10 @@ class GraphBuilder:
                 graph.recording.other_site = None
                 if any(step in other.after and lane_of[other] is not lane_of[step] for other in self.steps):
                     events[step] = record(stream)
+
+            start = record(streams[0]) if len(lanes) > 1 else None
+            for step in _ordered(self.steps):
+                queue(step)
             for stream in streams[1:]:
                 streams[0].wait(record(stream))
             return capture.end(streams[0])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes import hal as calls
 from fakes.checkers import leaks
-from fakes.checkers.report import CHECKS, LEAK
+from fakes.checkers.report import LEAK
 from fakes.errors import NotModelled
 from fakes.hal.absent import absence
 from fakes.hal.queues.hot import make_head_reader, make_sender
@@ -199,8 +199,7 @@ class FakeApi(HalApi):
     @property
     def looks_for_leaks(self) -> bool:
         """Whether the checker of leaks was asked for by name: `all` looks at what the card is left with."""
-        checks = self.fake.checks
-        return checks is not None and checks.on(LEAK) and checks.wanted != frozenset(CHECKS)
+        return self.fake.options.asks_for_leaks
 
     def in_use(self, device_id: int) -> Mapping[str, Sequence[str]]:
         """Return what the process has of a card beside ids, queues and memory, each with where it was made."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from chips.chip import Chip
-from fakes.checkers.report import CHECKS, DEADLOCK, RACE
+from fakes.checkers.report import CHECKS, DEADLOCK, LEAK, RACE
 from fakes.machine.ids import ID_KINDS
 from fakes.schedule.scheduler import POLICIES
 from npuhal.errors import BadUrl
@@ -68,6 +68,8 @@ class FakeOptions:
     """`plan=0:12:1`: decisions unlike the policy's (`fakes.schedule.plans`); given, even empty: noted."""
     check: frozenset[str] = frozenset()
     """`check=race,uaf`: names of `fakes.checkers.CHECKS`, or `all`."""
+    asks_for_leaks: bool = False
+    """Whether `check=` names `leak` itself, beside `all` or not: then what the runtime takes back is reported, too."""
     shared: str = ""
     """`shared=NAME`: processes that give the same name see one machine; its cards run freely."""
     features: int | None = None
@@ -120,6 +122,7 @@ def parse(url: HalUrl) -> FakeOptions:
         fault=url.options.get("fault", ""),
         scenario=url.options.get("scenario", ""),
         check=_checks(url),
+        asks_for_leaks=LEAK in url.options.get("check", "").split(","),
         plan=_plan(url),
         features=_mask(url, "features"),
         ts_capability=_capability(url),
@@ -174,9 +177,10 @@ def _plan(url: HalUrl) -> str | None:
 
 def _checks(url: HalUrl) -> frozenset[str]:
     text = url.options.get("check", "")
-    wanted = frozenset(CHECKS if text == "all" else text.split(",") if text else ())
+    named = frozenset(text.split(",") if text else ())
+    wanted = named - {"all"} | frozenset(CHECKS if "all" in named else ())
     if "shared" in url.options and wanted & set(CROSSING):
-        if text != "all":
+        if "all" not in named or named & set(CROSSING):
             raise BadUrl(
                 f"HAL URL {url.text!r}: check={','.join(sorted(wanted & set(CROSSING)))} cannot be had with shared: "
                 "what other processes order is not seen here"

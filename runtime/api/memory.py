@@ -142,6 +142,7 @@ class DeviceMemory(core.Device):
     def give_back_dropped(self) -> None:
         """Give back what was dropped without `close`, as far as work that may use it is done; never waits."""
         self.deferred_frees.sweep()
+        self.signals.bury()
 
     def _free_space(self) -> None:
         """Give back to the driver what is only kept for later."""

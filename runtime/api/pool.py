@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from runtime.errors.arguments import STREAMS, check_instance, check_same_runtime, whole
@@ -38,7 +40,8 @@ class Pool(CachingPool, NotCopied):
         self._device = device
         self._give_back = self._take_back  # bound once: every buffer has it
         self._homes = itertools.count(_FIRST_GRAPH_HOME, -1)
-        self._captures: dict[int, tuple[Any, Lifetime]] = {}
+        self._captures: dict[int, tuple[weakref.ref[Any], Lifetime]] = {}
+        """By id: the branches of captures that have taken blocks, and how long those blocks are theirs."""
 
     def __repr__(self) -> str:
         used, reserved = amount(self.memory_allocated()), amount(self.memory_reserved())
@@ -83,12 +86,11 @@ class Pool(CachingPool, NotCopied):
         """Return the timeline of what a stream takes while it is captured: it lasts as long as the graph."""
         with self._lock:
             known = self._captures.get(id(branch))
-            if known is not None and known[0] is branch:
+            if known is not None and known[0]() is branch:
                 return known[1]
             self._forget_graphs()
-            graph = branch.graph
-            lifetime = Lifetime(next(self._homes), lambda: bool(graph.closed), getattr(graph, "model_id", -1))
-            self._captures[id(branch)] = (branch, lifetime)
+            lifetime = Lifetime(next(self._homes), _ended(branch.graph), getattr(branch.graph, "model_id", -1))
+            self._captures[id(branch)] = (weakref.ref(branch), lifetime)
             return lifetime
 
     def _forget_graphs(self) -> None:
@@ -102,6 +104,27 @@ class Pool(CachingPool, NotCopied):
         found: Counter[int] = Counter()
         with self._lock:
             self._forget_graphs()
-            for branch, lifetime in self._captures.values():
-                found[branch.graph.model_id] += self.held_for(lifetime.handle)
+            for _, lifetime in self._captures.values():
+                found[lifetime.graph] += self.held_for(lifetime.handle)
         return dict(found)
+
+    def trim(self, keep: int = 0) -> int:
+        """Give segments that are free as a whole back to the driver until at most `keep` bytes are held.
+
+        Buffers, streams and graphs that were dropped without `close` go back first, as far as their work is done.
+
+        Returns the bytes given back.
+        """
+        self._device.give_back_dropped()
+        return super().trim(keep)
+
+
+def _ended(graph: Any) -> Callable[[], bool]:
+    """Return whether a graph is gone; a block does not keep it."""
+    known = weakref.ref(graph)
+
+    def ended() -> bool:
+        graph = known()
+        return graph is None or bool(graph.closed)
+
+    return ended

@@ -81,17 +81,18 @@ class HalCalls:
 
     def give_back(
         self, table: ResourceTable, ask: Callable[[], int], again: Callable[[], object], call: str, detail: str,
-        forget: Callable[[], object] = _nothing,
+        forget: Callable[[], object] = _nothing, *, held: bool | None = None,
     ) -> None:
         """Let the driver take something back, and forget it: both or none, wherever an interrupt comes.
 
         What is refused is noted in the table: it is asked for `again` when the device is closed, if nobody does before.
-        Ids and queues, which nobody can use or close any more then, are asked for at the next wait as well.
+        What nobody can use or close any more then is asked for at the next wait as well.
 
         Args:
             ask: calls the driver and returns its code.
             forget: takes the thing out of the table; a call of C, so that no interrupt can come before it is done.
             call, detail: the driver's function, and what is given back, for the fault.
+            held: whether somebody still has it, and can close it again; None: not ids and queues.
 
         Raises:
             RuntimeFault: it is refused.
@@ -99,11 +100,12 @@ class HalCalls:
         with table.changing:
             rc = _answer(ask, forget)
         if rc:
-            if call in _NOBODYS and (call, detail) not in table.refused:
+            nobodys = call in _NOBODYS if held is None else not held
+            if nobodys and (call, detail) not in table.refused:
                 table.dropped.append(partial(table.ask, (call, detail)))
             table.refused[call, detail] = again
             fault = self.fault(rc, call, detail)
-            if call in _NOBODYS:
+            if nobodys:
                 fault.hint = f"{fault.hint or 'nothing is to be done now'}; it is asked for again at the next wait, " \
                              "and when the device is closed"
             raise fault

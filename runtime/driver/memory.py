@@ -70,13 +70,17 @@ class MemoryDriver(HalCalls):
                 self.free(address)
             raise
 
-    def free(self, address: int) -> None:
-        """Give memory back; an address that the driver does not know is a fault."""
+    def free(self, address: int, *, held: bool = False) -> None:
+        """Give memory back; an address that the driver does not know is a fault.
+
+        Args:
+            held: somebody still has it where the driver refuses, and frees it again; else the next wait does.
+        """
         table, known = self.resource_table, address in self.resource_table.memory
         try:
             self.give_back(
-                table, partial(self.hal.halMemFree, address), partial(self.free, address), "halMemFree",
-                f"address {address:#x}", partial(table.memory.pop, address, None),
+                table, partial(self.hal.halMemFree, address), partial(self.free, address, held=held),
+                "halMemFree", f"address {address:#x}", partial(table.memory.pop, address, None), held=held,
             )
         except errors.RuntimeFault as fault:
             if not known and fault.hal_code in (c.DRV_ERROR_INVALID_VALUE, c.DRV_ERROR_NOT_EXIST):

@@ -93,7 +93,7 @@ class Recorder:
             stream.drain()
             self.attach(stream)
         for device in self.runtime.open_devices():
-            for model in (model for context in device.contexts() for model in context.models):
+            for model in (model for context in device.contexts() for model in context.all_models()):
                 for stream in (stream for part in model.tree() for stream in part.streams):
                     self._add_lane(stream)  # it has its tasks, and only executes them
 

@@ -179,7 +179,7 @@ class Allocator:
 
     def free(self, address: int) -> None:
         """Give a block back, whatever it is."""
-        self.memory.free(address)
+        self.memory.free(address, held=True)
         self._ledger.remove(address)
 
 

@@ -68,6 +68,8 @@ class DeferredFrees:
         """What the collector calls with the `PendingFree` of a dropped buffer; runs no code of ours, takes no lock."""
         self._waiting: deque[tuple[Fence, list[Release]]] = deque()
         self._sweeping = threading.RLock()
+        self._calling = False
+        """Whether releases are being called: what they do may wait, and whoever waits sweeps."""
 
     def adopt(
         self, buffer: Buffer, free: Callable[[int], None], rows: Mapping[int, object] | None = None
@@ -99,16 +101,18 @@ class DeferredFrees:
 
     def sweep(self) -> None:
         """Free what is over, and put a fence behind what was dropped since; one thread at a time is enough."""
-        if not (self.dropped or self._waiting):
+        if self._calling or not (self.dropped or self._waiting):
             return
         for taken in try_lock(self._sweeping):
             if not taken:
                 return
             try:
+                self._calling = True
                 if releases := self._taken():
                     self._waiting.append((self._fence(), releases))
                 self._free_passed()
             finally:
+                self._calling = False
                 self._sweeping.release()
 
     def _free_passed(self, *, all_of_them: bool = False) -> None:
@@ -120,6 +124,7 @@ class DeferredFrees:
     def close(self) -> None:
         """Free everything; nothing runs any more."""
         with self._sweeping:
+            self._calling = True
             self._free_passed(all_of_them=True)
             self._call_all(self._taken())
 

@@ -83,7 +83,7 @@ class CachingPool(BlockLists):
         value = whole_or_none("pool.limit", "bytes", value)
         with self._lock:
             if value is not None and value < self.statistics.reserved_bytes.current:
-                self.trim(value)
+                self._trim(value)
                 if self.statistics.reserved_bytes.current > value:
                     raise errors.fault(
                         "ACL_ERROR_RT_PARAM_INVALID", f"the pool cannot be limited to {value} bytes: segments of "
@@ -222,7 +222,7 @@ class CachingPool(BlockLists):
     def _retry(self, keep: int) -> None:
         self.statistics.num_alloc_retries += 1
         self._settle(self._reached())
-        self.trim(keep)
+        self._trim(keep)
 
     def _exhausted(self, asked: int, empty: errors.RuntimeFault | None = None) -> errors.RuntimeFault:
         statistics = self.statistics
@@ -263,7 +263,9 @@ class CachingPool(BlockLists):
 
         Returns the bytes given back.
         """
-        keep = whole_number("pool.trim", "keep", keep)
+        return self._trim(whole_number("pool.trim", "keep", keep))
+
+    def _trim(self, keep: int) -> int:
         with self._lock, self._mending:
             self._cool()
         settled = self._reached()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from runtime import errors
@@ -12,12 +14,27 @@ from runtime.api import Device, Runtime
 from tests.contract.holdings import holdings
 
 MiB = 1 << 20
+
+
+def _registered(device: Device) -> Any:
+    return device.register_host(np.frombuffer(mmap.mmap(-1, 8192), np.uint8))
+
+
+def _managed(device: Device) -> Any:
+    try:
+        return device.alloc_managed(2 * MiB)
+    except errors.NotSupported:
+        pytest.skip("no managed memory")
+
+
 MADE: dict[str, tuple[Callable[[Device], Any], str]] = {
     "device memory": (lambda device: device.alloc(4096), "halMemFree"),
     "pinned memory": (lambda device: device.alloc_host(4096), "halMemFree"),
     "an array": (lambda device: device.empty(16, "f4"), "halMemFree"),
     "physical memory": (lambda device: device.create_physical(2 * MiB), "halMemRelease"),
     "a range": (lambda device: device.reserve(2 * MiB), "halMemAddressFree"),
+    "registered memory": (_registered, "halHostUnregisterEx"),
+    "managed memory": (_managed, "halMemFree"),
 }
 
 
@@ -94,6 +111,7 @@ IDS: dict[str, tuple[Callable[[Device], Any], str]] = {
     "a stream's queue": (lambda device: device.create_stream(), "halSqCqFree"),
     "a notify": (lambda device: device.create_notify(), "halResourceIdFree"),
     "a graph": (_graph, "halResourceIdFree"),
+    "memory of a graph": (_graph, "halMemFree"),
 }
 
 

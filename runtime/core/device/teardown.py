@@ -141,6 +141,11 @@ def empty(stream: StreamPort) -> None:
 
 def close_dropped(stream: StreamPort) -> None:
     """Close a stream that nobody has any more; called when what was queued at its end is done."""
+    if stream.bound is not None:
+        stream.bound.give_up()
+    if stream.bound is not None:  # the model is being closed just now
+        stream.device.dropped.append(partial(close_dropped, stream))
+        return
     if not stream.closed:
         close_stream(stream, force=False)
     with contextlib.suppress(ValueError):

@@ -75,7 +75,7 @@ def _held(device: DevicePort) -> dict[str, list[str]]:
             f"{stream!r}{_at(stream.site)}" for context in device.contexts()
             for stream in (*context.streams, *context.dropped)
         ],
-        "graphs": [f"{model!r}{_at(model.site)}" for context in device.contexts() for model in context.models],
+        "graphs": [f"{model!r}{_at(model.site)}" for context in device.contexts() for model in context.all_models()],
         "events and notifies": [
             f"{event!r}{_at(event.site)}" for event in {*device.signals.events, *device.signals.abandoned}
         ],

@@ -80,6 +80,9 @@ class ContextPort(Protocol):
     def dropped(self) -> deque[Any]:
         """Streams that were dropped without `close`, until their work is done."""
 
+    def all_models(self) -> Sequence[Any]:
+        """Return graphs and models that are not closed, those included that nobody has any more."""
+
     def all_streams(self) -> Sequence[StreamPort]:
         """Return the streams that users made in it and, last, the default one."""
 

@@ -141,6 +141,9 @@ class BoundModel(Protocol):
     def root(self) -> BoundModel:
         """The model whose executions execute it: itself, but for branches of conditional nodes."""
 
+    def give_up(self) -> None:
+        """Close it, as nobody has it any more and no execution is queued."""
+
     def counter(self, stream: StreamPort) -> int:
         """Return the address of the word that counts how often a stream was started."""
 

@@ -8,13 +8,13 @@ import time
 from collections import deque
 from contextlib import ExitStack
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chips.memory_rules import internal_flags
 from npuhal.words import count
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
-from runtime.core.device import teardown
+from runtime.core.device import recycling, teardown
 from runtime.core.diagnostics.resource_report import creation_site
 from runtime.core.modes import StreamFlag
 from runtime.core.process.handles import Children, dead_handle
@@ -53,8 +53,10 @@ class Context(NotCopied):
     __slots__ = (
         "__weakref__",
         "_default",
+        "collect_at",
         "device",
         "dropped",
+        "dropped_models",
         "failure",
         "handle",
         "models",
@@ -76,9 +78,13 @@ class Context(NotCopied):
         """Whether the context stops at failures, and the one it has stopped at."""
         self.streams: Children = Children()
         self.models = Children()
+        """Models made in the context: closed before its streams, with `close(force=...)`."""
         self.dropped: deque[Stream] = deque()
         """Streams that were dropped without `close`; they are closed when their work is done."""
-        """Models made in the context: closed before its streams, with `close(force=...)`."""
+        self.collect_at = recycling.FEW
+        """How many streams are alive when dropped ones are looked for; see `recycling.collect_many`."""
+        self.dropped_models: deque[Any] = deque()
+        """Models that were, likewise."""
         self.resources: ExitStack = ExitStack()
         """What else goes with the context: undone after its streams, last added first."""
         self.parameters: dict[int, int] = {}
@@ -155,7 +161,7 @@ class Context(NotCopied):
         """
         self.state = ContextState.FINALIZING
         try:
-            for model in self.models:
+            for model in self.all_models():
                 with contextlib.suppress(errors.RuntimeFault):  # its streams are ended below in any case
                     model.close(force=True)
             self._end_streams(force)
@@ -201,6 +207,10 @@ class Context(NotCopied):
         """Create a stream; see `creation.create_for_user`."""
         self.check_open()
         return creation.create_for_user(self, priority=priority, flags=flags, name=name, group=group)
+
+    def all_models(self) -> tuple[Any, ...]:
+        """Return the models that are not closed, those included that nobody has any more."""
+        return (*self.models, *self.dropped_models)
 
     def all_streams(self) -> tuple[Stream, ...]:
         """Return the streams that users made here and, last, the default one."""

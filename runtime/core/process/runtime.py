@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import npuhal
 from npuhal.words import a
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
     from npuhal.api import HalApi
     from runtime.core.ports import Tracer
     from runtime.driver.device import DeviceDriver
+
+SelfRuntime = TypeVar("SelfRuntime", bound="Runtime")
+
+_LOG = logging.getLogger(__name__)
 
 
 class Runtime(NotCopied):
@@ -222,7 +227,7 @@ class Runtime(NotCopied):
         """
         self.check_process()
         if self.closed:
-            raise errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
+            raise self._gone()
         index = whole(call, "the device index", index)
         if not 0 <= index < len(self.slots):
             physical: Mapping[int, int] = {}
@@ -230,6 +235,10 @@ class Runtime(NotCopied):
                 physical = self.numbers.by_physical()
             raise visible.no_such_device(self.visible, self.machine.device_count, index, call, physical)
         return self.slots[index]
+
+    @staticmethod
+    def _gone() -> errors.RuntimeFault:
+        return errors.fault("ACL_ERROR_UNINITIALIZE", "this runtime was closed", hint="make a new one")
 
     def ask(self, index: int) -> DeviceInfo:
         """Return what the driver says about a device, which need not be open."""
@@ -357,13 +366,16 @@ class Runtime(NotCopied):
 
         All devices are tried, and the first failure is raised; without `force` the runtime then stays usable.
         """
+        self._close(force=force, tells=True)
+
+    def _close(self, *, force: bool, tells: bool) -> None:
         if self.closed or os.getpid() != self.pid:
             return
         self.lock.force()
         first: BaseException | None = None
         for slot in self.slots:
             try:
-                slot.close(force=force)
+                slot.close(force=force, tells=tells)
             except errors.RuntimeFault as fault:
                 first = first or fault
         for device_id in list(self.unclosed):
@@ -374,6 +386,20 @@ class Runtime(NotCopied):
             self.hal.close()
         if first is not None:
             raise first
+
+    def __enter__(self: SelfRuntime) -> SelfRuntime:
+        if self.closed:
+            raise self._gone()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close it with everything that was made in it; by force where the body has failed, whose exception goes on."""
+        try:
+            self._close(force=kind is not None, tells=False)
+        except Exception as problem:
+            if kind is None:
+                raise
+            _LOG.error("%r was closed because its block has raised %s; closing it: %s", self, kind.__name__, problem)
 
     def disown(self) -> None:
         """In a child of fork: mark everything closed without a call to the driver, which knows this process not.

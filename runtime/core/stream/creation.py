@@ -12,7 +12,7 @@ from npuhal import constants as c
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.callbacks.observers import StreamState
-from runtime.core.device.recycling import take_or_recycle
+from runtime.core.device.recycling import collect_many, take_or_recycle
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import FailureMode, StreamFlag
 from runtime.core.stream import commands, queues
@@ -60,6 +60,7 @@ def create_for_user(
     device = context.device
     if device.dropped:
         device.give_back_dropped()
+    collect_many(context)
     device.runtime.read_once.look()
     wanted = _checked(device, flags)
     stream = create(

@@ -205,7 +205,8 @@ class Stream(NotCopied):
     def __del__(self) -> None:
         """Leave a stream that was dropped without `close` to the device, which closes it when its work is done."""
         if not getattr(self, "closed", True):
-            self.context.dropped.append(self)
+            if self.bound is None:  # else it is its model's, and goes with that
+                self.context.dropped.append(self)
             self.device.dropped.append(partial(teardown.close_dropped, self))
 
     def __enter__(self: SelfStream) -> SelfStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import logging
 import os
 import threading
 from collections import deque
@@ -10,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chips.tasks import EventRecord
+from runtime import errors
 from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
 from runtime.core.sync.behind import free_behind
@@ -22,6 +24,8 @@ from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort
+
+_LOG = logging.getLogger(__name__)
 
 
 class Counter:
@@ -68,7 +72,7 @@ class Signals:
         self.events: Children = Children()
         """Events and notifies that are alive; they end with the device."""
         self.abandoned: deque[Any] = deque()
-        """Those that nobody has closed or knows any more, until somebody makes another one; see `adopt`."""
+        """Those that nobody has closed or knows any more, until somebody waits or makes another one; see `adopt`."""
         self.traces = device.runtime.trace_creation or os.environ.get(VARIABLE) == "1"
         """Whether it is noted where events and notifies are created."""
         self._counters: dict[int, Counter] = {}
@@ -88,14 +92,18 @@ class Signals:
         return collections.Counter(event.site for event in self.events if event.id_kind == kind)
 
     def bury(self) -> bool:
-        """Close what was dropped without a close; tells whether there was any."""
+        """Close what was dropped without a close; tells whether there was any. What the driver refuses is only logged.
+        """
         found = bool(self.abandoned)
         while self.abandoned:
             try:
                 event = self.abandoned.popleft()
             except IndexError:
                 break  # another thread took the last one
-            event.close()
+            try:
+                event.close()
+            except errors.RuntimeFault as fault:  # no mistake of whoever waits or makes another one
+                _LOG.warning("an event or notify that was dropped could not be given back: %s", fault)
         return found
 
     def counter(self, stream: StreamPort) -> Counter:

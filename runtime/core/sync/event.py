@@ -87,11 +87,11 @@ class Event(NotCopied):
 
     @property
     def handle(self) -> int:
-        """The number by which the C API knows the event; whoever has asked for it must close the event."""
+        """The number by which the C API knows the event, for as long as somebody has the event."""
         state = self._state
         if not state.handle and not state.closed:
             with state.lock:
-                state.handle = state.handle or self.device.runtime.handles.add(self)
+                state.handle = state.handle or self.device.runtime.handles.add(self, weak=True)
         return state.handle
 
     @property

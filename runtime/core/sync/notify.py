@@ -78,9 +78,9 @@ class _Signal(NotCopied):
 
     @property
     def handle(self) -> int:
-        """The number by which the C API knows it; whoever has asked for it must close it."""
+        """The number by which the C API knows it, for as long as somebody has it."""
         if not self._handle and not self.closed:
-            self._handle = self.device.runtime.handles.add(self)
+            self._handle = self.device.runtime.handles.add(self, weak=True)
         return self._handle
 
     def check_open(self, stream: Stream | None = None) -> None:

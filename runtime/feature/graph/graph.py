@@ -185,6 +185,13 @@ class Graph(Model):
             self.recording.leave()
         super().close(force=force)
 
+    def give_up(self) -> None:
+        """Close it, as nobody has it any more, or its capture; a branch goes with its conditional node."""
+        if self.capturing:
+            self.abandon("nobody has it any more")
+        elif self.parent is None:
+            self.close()
+
     def _release_streams(self) -> None:
         with ExitStack() as steps:  # as in `Model.close`
             for condition in self.conditions:

@@ -49,7 +49,7 @@ def check(devices: Sequence[Device]) -> None:
     for device in devices:
         _check_memory(device)
         for context in device.contexts():
-            for model in context.models:
+            for model in context.all_models():
                 _check_model(model)
         for signal in device.signals.events:
             if getattr(signal, "shared", False):
@@ -106,7 +106,7 @@ def all_streams(device: Device) -> list[Stream]:
 
 def models(context: Context) -> Iterator[Model]:
     """Yield the models of a context, and the graphs inside of them."""
-    for model in context.models:
+    for model in context.all_models():
         yield from model.tree()
 
 

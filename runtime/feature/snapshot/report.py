@@ -49,6 +49,6 @@ def describe(devices: Sequence[Device], images: Sequence[DeviceImage]) -> Snapsh
         left_out.append("records of notifies that nobody has waited for yet: they begin at 0")
     return SnapshotReport(
         tuple(device.user_id for device in devices), sum(image.size for image in images),
-        sum(len(image.blocks) for image in images), dict(ids), sum(len(context.models) for context in contexts),
+        sum(len(image.blocks) for image in images), dict(ids), sum(len(context.all_models()) for context in contexts),
         sum(len(device.programs) for device in devices), tuple(left_out),
     )

@@ -99,7 +99,8 @@ def aclmdlRICondHandleCreate(
     call = "aclmdlRICondHandleCreate"
     graph = handle_of(acl, modelRI, Graph)
     assigned = _chosen(call, "flag", flag, (0, _ASSIGN_DEFAULT)) == _ASSIGN_DEFAULT
-    handle.value = ConditionHandle(graph, defaultLaunchValue, assigned=assigned).handle
+    made = ConditionHandle(graph, defaultLaunchValue, assigned=assigned)
+    handle.value = acl.runtime.handles.keep(made.handle)
 
 
 @entry(null("handle", "ptr"))
@@ -127,5 +128,5 @@ def aclmdlRIAddCondTask(acl: Acl, params: CondTaskParams, stream: Handle, flags:
     made = Condition(
         target, handle_of(acl, params.handle, ConditionHandle), ConditionKind(params.type), params.size
     )
-    handles = b"".join(branch.handle.to_bytes(8, "little") for branch in made.branches)
+    handles = b"".join(acl.runtime.handles.keep(branch.handle).to_bytes(8, "little") for branch in made.branches)
     caller.write(params.modelRIArray, handles, len(handles))

@@ -56,7 +56,7 @@ def aclmdlRICaptureEnd(acl: Acl, stream: Stream, modelRI: Out[Handle] | None) ->
         modelRI.value = None  # what a capture that fails here gives
     made = graph.end(stream)
     if modelRI is not None:
-        modelRI.value = made.handle
+        modelRI.value = acl.runtime.handles.keep(made.handle)
 
 
 @entry(
@@ -70,7 +70,7 @@ def aclmdlRICaptureGetInfo(acl: Acl, stream: Handle, status: Out[Enum] | None, m
     if status is not None:
         status.value = int(state)
     if modelRI is not None and found is not None:
-        modelRI.value = found.handle
+        modelRI.value = acl.runtime.handles.keep(found.handle)
 
 
 @entry(null("mode"))

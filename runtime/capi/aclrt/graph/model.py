@@ -64,7 +64,8 @@ def _create(acl: Acl, call: str, out: Out[int], flag: int) -> None:
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: flag is {flag}; it must be 0", ee="EE1003",
             params=(call, flag, "flag", 0), hint="pass 0",
         )
-    out.value = Model(acl.runtime.current_context()).handle
+    made = Model(acl.runtime.current_context())
+    out.value = acl.runtime.handles.keep(made.handle)
 
 
 @entry(

@@ -57,7 +57,7 @@ def aclmdlRICaptureTaskGrpBegin(acl: Acl, stream: Stream) -> None:
 def aclmdlRICaptureTaskGrpEnd(acl: Acl, stream: Stream, handle: Out[Handle]) -> None:
     """End a task group and give its handle, NULL after an error."""
     handle.value = None
-    handle.value = graph.end_group(stream).handle
+    handle.value = acl.runtime.handles.keep(graph.end_group(stream).handle)
 
 
 @entry(

@@ -25,7 +25,8 @@ def _create(acl: Acl, call: str, event: Out[int], flags: int, *, renewed: bool) 
     need(call, event=event)
     context = acl.runtime.current_context()
     checked = check_flags(flags, renewed=renewed, call=call)
-    event.value = Event(context.device, checked, renewed=renewed).handle
+    made = Event(context.device, checked, renewed=renewed)
+    event.value = acl.runtime.handles.keep(made.handle)
 
 
 @entry(null("event"), context(), waits_for_snapshot=True)
@@ -288,4 +289,5 @@ def aclrtIpcOpenEventHandle(acl: Acl, handle: IpcEventHandle, event: Out[Handle]
     """Open an event of another process by its 64 bytes."""
     name = caller.read(handle, _IPC_HANDLE_BYTES).rstrip(b"\0")
     device = acl.runtime.current_context().device
-    event.value = Event(device, EventFlag.IPC, shared=name).handle
+    made = Event(device, EventFlag.IPC, shared=name)
+    event.value = acl.runtime.handles.keep(made.handle)

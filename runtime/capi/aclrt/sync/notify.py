@@ -50,7 +50,8 @@ def aclrtCreateNotify(acl: Acl, notify: Out[Handle], flag: U64) -> None:
     """Make a notify."""
     _check_flags("aclrtCreateNotify", flag, _CREATE_FLAGS)
     _need_context(acl, "aclrtCreateNotify")
-    notify.value = Notify(acl.runtime.current_context().device, device_only=flag == _DEVICE_ONLY).handle
+    made = Notify(acl.runtime.current_context().device, device_only=flag == _DEVICE_ONLY)
+    notify.value = acl.runtime.handles.keep(made.handle)
 
 
 def _notify(acl: Acl, call: str, notify: int) -> Notify:
@@ -137,7 +138,8 @@ def aclrtNotifyImportByKey(acl: Acl, notify: Out[Handle], key: Text, flags: U64)
         )
     device = acl.runtime.current_context().device
     try:
-        notify.value = Notify(device, name).handle
+        made = Notify(device, name)
+        notify.value = acl.runtime.handles.keep(made.handle)
     except errors.RuntimeFault as cause:
         raise errors.fault(
             "ACL_ERROR_RT_PARAM_INVALID", f"{call}: key {name!r} cannot be opened: {cause.message}",
@@ -179,7 +181,8 @@ def aclrtCntNotifyCreate(acl: Acl, cntNotify: Out[Handle], flag: U64) -> None:
     """Make a count-notify; only STARS v2 has them."""
     device = acl.runtime.current_context().device
     _check_flags("aclrtCntNotifyCreate", flag, _CREATE_FLAGS)
-    cntNotify.value = CountNotify(device).handle
+    made = CountNotify(device)
+    cntNotify.value = acl.runtime.handles.keep(made.handle)
 
 
 def _count_notify(acl: Acl, call: str, handle: int) -> CountNotify:

@@ -66,7 +66,7 @@ def end_group(stream: Stream) -> TaskGroup:
             f"failed: {graph.recording.failed}",
             hint="see the error of that call, and capture again",
         )
-    group.handle = graph.device.runtime.handles.add(group)
+    group.handle = graph.device.runtime.handles.add(group, weak=True)
     return group
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from npuhal.words import count
@@ -87,7 +88,7 @@ class Model(NotCopied):
         self.execution = self._make_execution()
         self._ready = self.execution.ready
         self.site = creation_site()
-        self.handle: int = self.device.runtime.handles.add(self)
+        self.handle: int = self.device.runtime.handles.add(self, weak=True)
         context.models.add(self)
 
     def _make_execution(self) -> ModelExecution:
@@ -323,6 +324,16 @@ class Model(NotCopied):
         self.device.runtime.handles.remove(self.handle)
         self.context.models.remove(self)
 
+    def __del__(self) -> None:
+        """Leave a model that was dropped without `close` to the device, which closes it when what is queued is done."""
+        if not getattr(self, "closed", True):
+            self.context.dropped_models.append(self)
+            self.device.dropped.append(partial(_close_dropped, self))
+
+    def give_up(self) -> None:
+        """Close it, as nobody has it any more and no execution is queued."""
+        self.close()
+
     def _release_streams(self) -> None:
         """Give the streams back to the context."""
         self.stream_set.release(lambda stream: None)
@@ -336,3 +347,10 @@ class Model(NotCopied):
     def __repr__(self) -> str:
         state = "closed" if self.closed else count(len(self.streams), "stream")
         return f"<model {self.name or self.model_id} of device {self.device.user_id}, {state}>"
+
+
+def _close_dropped(model: Model) -> None:
+    """Close a model that nobody has any more; called when what was queued at its end is done."""
+    model.give_up()
+    with suppress(ValueError):
+        model.context.dropped_models.remove(model)

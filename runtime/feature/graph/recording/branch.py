@@ -40,7 +40,7 @@ class Branch:
     counts_only: ClassVar[bool] = False
     """Whether it is part of a dry run."""
 
-    __slots__ = ("_lock", "cause", "edge", "epoch", "graph", "group", "last", "sink", "streams", "user")
+    __slots__ = ("__weakref__", "_lock", "cause", "edge", "epoch", "graph", "group", "last", "sink", "streams", "user")
 
     def __init__(self, graph: ports.Graph, user: Stream, stream: Stream, cause: str) -> None:
         self.graph, self.user, self.cause = graph, user, cause

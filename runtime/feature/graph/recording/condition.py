@@ -71,7 +71,7 @@ class Handle:
         self.used = False
         self.address = device.memory.alloc(_WORD.size, internal_flags(hbm=True))
         graph.resources.callback(device.memory.free, self.address)
-        self.handle = device.runtime.handles.add(self)
+        self.handle = device.runtime.handles.add(self, weak=True)
         graph.resources.callback(device.runtime.handles.remove, self.handle)
         self.assign(0)
 

@@ -29,7 +29,9 @@ _NOWHERE_ADDRESS = 1 << 40
 class DryRun:
     """A capture that takes no ids, queues or device memory. Made by `with stream.capture(dry_run=True) as plan:`."""
 
-    __slots__ = ("_begun_by", "_hardware", "_mode", "arguments", "branches", "context", "device", "records")
+    __slots__ = (
+        "__weakref__", "_begun_by", "_hardware", "_mode", "arguments", "branches", "context", "device", "records",
+    )  # fmt: skip
 
     unhindered = capturing = False
 

@@ -23,7 +23,7 @@ KERNELS = (TaskType.KERNEL_AICORE, TaskType.KERNEL_AIVEC)
 class TaskGroup:
     """Kernels that were captured between `begin_group` and `end_group`, in order."""
 
-    __slots__ = ("begun_by", "branch", "error", "handle", "nodes", "recording", "site", "updater")
+    __slots__ = ("__weakref__", "begun_by", "branch", "error", "handle", "nodes", "recording", "site", "updater")
 
     def __init__(self, branch: ports.Branch) -> None:
         self.branch = branch

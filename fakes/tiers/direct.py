@@ -199,7 +199,7 @@ class FakeApi(HalApi):
     @property
     def looks_for_leaks(self) -> bool:
         """Whether the checker of leaks was asked for by name: `all` looks at what the card is left with."""
-        return self.fake.options.asks_for_leaks
+        return bool(self.fake.options.asks_for_leaks)
 
     def in_use(self, device_id: int) -> Mapping[str, Sequence[str]]:
         """Return what the process has of a card beside ids, queues and memory, each with where it was made."""

@@ -126,6 +126,14 @@ def test_an_event_that_a_capture_has_seen_comes_back_too(device: Device) -> None
     assert not list(device.signals.events)
 
 
+def _fails_while_a_stream_hangs(machine: Runtime) -> None:
+    with machine:
+        stream = machine.device(0).create_stream()
+        machine.hal.fake.device(0).hold(stream.stream_id)
+        stream.fill(machine.device(0).alloc(64), 1)
+        raise ZeroDivisionError
+
+
 def test_the_runtime_ends_with_its_block() -> None:
     for url in ("fake://ascend910b3?check=all,leak", "fake://ascend950"):
         with Runtime(url) as machine:
@@ -135,9 +143,7 @@ def test_the_runtime_ends_with_its_block() -> None:
         assert all(each.closed for each in kept)
         with pytest.raises(errors.RuntimeFault, match="this runtime was closed"), machine:
             pass
-        with pytest.raises(ZeroDivisionError), Runtime(url) as machine:
-            stream = machine.device(0).create_stream()
-            machine.hal.fake.device(0).hold(stream.stream_id)
-            stream.fill(machine.device(0).alloc(64), 1)
-            raise ZeroDivisionError
+        machine = Runtime(url)
+        with pytest.raises(ZeroDivisionError):
+            _fails_while_a_stream_hangs(machine)
         assert machine.closed

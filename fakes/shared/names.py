@@ -71,6 +71,8 @@ class Names:
         self._table = table
         self._own: dict[str, Export] = {}
         self._opened: list[Source] = []
+        self._retracted: set[str] = set()
+        """Names whose memory is gone: nobody finds them, and who has made them may still take them away."""
         self._count = 0
 
     def next_number(self) -> int:
@@ -102,6 +104,9 @@ class Names:
 
     def withdraw(self, name: str) -> bool:
         """Take a name away; who has it open keeps what is behind it. False when this process has not exported it."""
+        if name in self._retracted:
+            self._retracted.remove(name)
+            return True
         if name not in self._own:
             return False
         self._keep(lambda export: export.name != name)
@@ -153,6 +158,7 @@ class Names:
         if self._table is None:
             return False
         with self._table.folder.locked():
+            self._retracted.update(name for name, export in self._own.items() if export.source == source)
             self._keep(lambda export: export.source != source)
             return self.held(source)
 
@@ -169,7 +175,7 @@ class Names:
 
     def reset(self) -> None:
         """Forget everything, in a forked child."""
-        self._own, self._opened = {}, []
+        self._own, self._opened, self._retracted = {}, [], set()
 
     def _sources(self) -> Iterator[Source]:
         return (Source(**row) for raw in self._others() for row in raw["opened"])

@@ -16,7 +16,7 @@ import pytest
 from fakes.errors import HostRefused, NotShareable
 from fakes.shared import table as tables
 from fakes.shared.folder import Folder, folder, gone, namespace, root, started
-from fakes.shared.names import Export, Names
+from fakes.shared.names import Export, Names, Source
 from fakes.shared.table import Table
 from npuhal import constants as c
 from tests.unit.fakes.rig import Rig
@@ -225,6 +225,15 @@ def test_what_ends_needs_no_room(enter: Enter, monkeypatch: pytest.MonkeyPatch) 
     assert names.withdraw("two")
     assert others.find("two") is None
     assert others.find("one") is not None
+
+
+def test_a_name_whose_memory_is_gone_is_found_by_nobody_and_taken_away_once(enter: Enter) -> None:
+    names, others = (Names(enter()) for _ in range(2))
+    memory = Source(slot=0, pid=os.getpid(), started=1, fd=3, offset=0, span=4096, device=0, pool=0)
+    names.publish(Export("one", 0, source=memory))
+    assert not names.retract(memory)
+    assert names.own("one") is others.find("one") is None
+    assert [names.withdraw("one") for _ in range(2)] == [True, False]
 
 
 def test_out_of_descriptors_nobody_is_taken_for_dead(enter: Enter) -> None:

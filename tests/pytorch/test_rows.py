@@ -47,6 +47,18 @@ def test_streams_and_events_order_copies(torch: Any, npu: Any) -> None:
     npu.synchronize()
 
 
+def test_an_event_is_over_when_a_stream_that_waited_for_it_is(torch: Any, npu: Any) -> None:
+    stream, event = npu.Stream(), npu.Event()
+    with npu.stream(stream):
+        made = torch.ones(10, device="npu") * 2
+        event.record()
+    npu.current_stream().wait_event(event)
+    more = made + 1
+    npu.current_stream().synchronize()
+    assert event.query()
+    assert more.sum().item() == 30
+
+
 def test_host_functions_are_called(torch: Any, npu: Any) -> None:
     called, stream = [], npu.current_stream()
     npu._subscribe_report(stream)
@@ -154,8 +166,9 @@ def test_processes_share_a_tensor(torch: Any, npu: Any, monkeypatch: pytest.Monk
 
 def test_segments_of_the_allocator_grow(torch: Any, npu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True")
-    total, kinds, reserved = workers.run(workers.expandable_segments)
+    total, crossing, kinds, reserved = workers.run(workers.expandable_segments)
     assert total == 10 << 18
+    assert crossing
     assert kinds
     assert all(kinds)
     assert reserved == 0
@@ -191,6 +204,26 @@ def test_devices_stop_and_start_again(torch: Any, npu: Any) -> None:
     assert torch.ones(3).npu().sum().item() == 3
 
 
+@pytest.mark.parametrize("url", ["fake://ascend910b3", "fake://ascend950"])
+def test_a_device_goes_on_after_an_exception_when_it_is_restarted(
+    torch: Any, npu: Any, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUHAL_URL", url)
+    assert workers.run(workers.restarted) == [9.0, 9.0]
+
+
+def test_programs_may_make_the_card_the_default_device(torch: Any, npu: Any) -> None:
+    torch.set_default_device("npu")
+    try:
+        model = torch.nn.Linear(4, 2)
+        loss = torch.nn.functional.dropout(model(torch.ones(3, 4)), 0.5).square().sum()
+        loss.backward()
+        assert model.weight.grad.device == loss.device == torch.device("npu:0")
+        assert torch.randperm(5).sort()[0].tolist() == list(range(5))
+    finally:
+        torch.set_default_device(None)
+
+
 def test_random_numbers_repeat_from_a_seed(torch: Any, npu: Any) -> None:
     def drawn() -> list[Any]:
         torch.manual_seed(3)
@@ -209,8 +242,8 @@ def test_random_numbers_repeat_from_a_seed(torch: Any, npu: Any) -> None:
 
 def test_an_operator_that_is_not_there_fails_at_its_call_by_name(torch: Any, npu: Any) -> None:
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="aclnnCumprod"):
-            torch.cumprod(torch.ones(3, device="npu"), 0)
+        with pytest.raises(RuntimeError, match="aclnnBatchNormStats"):
+            torch.batch_norm_stats(torch.ones(2, 3, 4, device="npu"), 1e-5)
     assert torch.ones(3, device="npu").sum().item() == 3
 
 

@@ -101,14 +101,36 @@ def _add_one(rebuild: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
     return float(before)
 
 
-def expandable_segments() -> tuple[float, list[bool], int]:
-    """Return a sum over tensors, which segments are expandable, and what is reserved when all is given back."""
+def restarted() -> list[float]:
+    """Let an operator have an exception, stop and restart the device, and go on, twice; returns what was computed."""
+    from fakes.faults import Effect
+
+    made, x = [], torch.ones(3, device="npu")
+    for _ in range(2):
+        machine().faults.on_task(Effect.EXCEPTION, kernel="aclnnMuls")
+        try:
+            (x * 2).cpu()
+        except RuntimeError:
+            torch.npu.stop_device(0)
+            torch.npu.restart_device(0)
+            made.append((x * 3).sum().item())
+    return made
+
+
+def expandable_segments() -> tuple[float, bool, list[bool], int]:
+    """Use segments that grow.
+
+    Returns a sum over tensors, whether a tensor over several mapped pieces is right, which segments are expandable, and
+    what is reserved when all is given back.
+    """
     tensors = [torch.full((1 << 18,), float(each), device="npu") for each in range(5)]
     total = sum(tensors[1:], tensors[0]).sum().item()
+    large = torch.arange(7 << 20, device="npu", dtype=torch.float32)  # 28 MiB in pieces of 20
+    crossing = torch.equal((large + 1).cpu(), torch.arange(7 << 20, dtype=torch.float32) + 1)
     kinds = [each["is_expandable"] for each in torch.npu.memory_snapshot()]
-    del tensors
+    del tensors, large
     torch.npu.empty_cache()
-    return total, kinds, torch.npu.memory_reserved()
+    return total, crossing, kinds, torch.npu.memory_reserved()
 
 
 def trained(network: str, optimiser: str) -> list[float]:

@@ -24,6 +24,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 SIZES = ["--emsize", "16", "--nhid", "16", "--nlayers", "1", "--nhead", "2", "--dropout", "0",
          "--epochs", "1", "--batch_size", "4", "--bptt", "8"]  # fmt: skip
 UNTRAINED = 10.0
+"""A loss that no model ends with which has learnt."""
 
 
 def example(name: str) -> Path:

@@ -13,7 +13,7 @@ from chips.traits import EventKind
 from fakes.checkers.access import LOAD, RELEASE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
-from fakes.machine.windows import QUEUE_PAGE
+from fakes.machine.identity import QUEUE_PAGE
 from fakes.schedule.scheduler import CONTROL_NS
 
 if TYPE_CHECKING:

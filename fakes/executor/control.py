@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from chips.tasks import MaintenanceKind
 from fakes.errors import NotModelled, TaskFault
 from fakes.executor import error_ring
-from fakes.executor.accepted import accepted
 from fakes.executor.condition import program
+from fakes.executor.task import accepted
 from fakes.faults import Effect
 
 if TYPE_CHECKING:

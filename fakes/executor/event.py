@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chips.env import EncodeEnv
 from fakes.errors import TaskFault
-from fakes.executor.accepted import accepted
+from fakes.executor.task import accepted
 from fakes.faults import Effect
 from fakes.schedule.scheduler import CONTROL_NS
 

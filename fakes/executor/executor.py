@@ -23,14 +23,13 @@ from fakes.executor import (
     scheduled,
     value,
 )
-from fakes.executor.accepted import accepted
 from fakes.executor.condition import Registers
 from fakes.executor.fast_path import PlainKernels
 from fakes.executor.reader import Reader
-from fakes.executor.task import WAIT, Handler, Task
+from fakes.executor.task import WAIT, Handler, Task, accepted
 from fakes.faults import Effect
+from fakes.machine.begun import NOT_PLAIN, WAITS
 from fakes.machine.journal import Executed, new_entry
-from fakes.machine.outcome import NOT_PLAIN, WAITS
 from fakes.machine.queues import SQE_BYTES, SubmissionQueue, completion
 from fakes.schedule.scheduler import CONTROL_NS
 

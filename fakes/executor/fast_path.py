@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from fakes.errors import FakeError, MemoryFault, StandInFailed
 from fakes.executor import kernel as slow_path
 from fakes.kernels import Arguments, Context
+from fakes.machine.begun import NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.journal import Executed, new_entry
-from fakes.machine.outcome import NOT_PLAIN, RAN, STOPPED, WAITS
 
 if TYPE_CHECKING:
     from chips.layout import Field

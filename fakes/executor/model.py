@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from fakes.errors import TaskFault
-from fakes.executor.accepted import accepted
 from fakes.executor.condition import program
+from fakes.executor.task import accepted
 from fakes.faults import Effect
 
 if TYPE_CHECKING:

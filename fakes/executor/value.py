@@ -10,11 +10,11 @@ from chips import descriptor
 from chips.addresses import IPC_BY_ADDRESS, notify_at
 from fakes.checkers.access import READ, RELEASE
 from fakes.errors import NotModelled, TaskFault
-from fakes.executor.accepted import accepted
 from fakes.executor.condition import program
 from fakes.executor.event import record_elsewhere
+from fakes.executor.task import accepted
 from fakes.faults import Effect
-from fakes.machine.windows import notify_behind
+from fakes.machine.identity import notify_behind
 
 if TYPE_CHECKING:
     from chips.layout import Layout

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
-from fakes.machine.windows import NOTIFY_KINDS, window
+from fakes.machine.identity import NOTIFY_KINDS, window
 from npuhal import constants as c
 from npuhal import structs as s
 

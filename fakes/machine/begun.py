@@ -1,4 +1,4 @@
-"""Tasks whose kernel functions have begun and wait for others."""
+"""What becomes of the task at the head of a queue when it is tried, and those that have begun and wait for others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from npuhal.records import dataclass
 
 if TYPE_CHECKING:
     from fakes.machine.queues import SubmissionQueue
+
+NOT_PLAIN, RAN, STOPPED, WAITS = range(4)
+"""On the fast path (`fakes.executor.fast_path`): it is not for the task; the task has run, and may have written to
+memory; it has failed or hangs; it has to wait."""
 
 
 @dataclass(slots=True)

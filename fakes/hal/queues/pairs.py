@@ -12,8 +12,8 @@ from chips.traits import CompletionKind
 from fakes.hal.chapter import Chapter
 from fakes.hal.queues.hot import make_sender
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
+from fakes.machine.identity import QUEUE_PAGE
 from fakes.machine.queues import ANY_SQ, SQE_BYTES, LogicQueue, SubmissionQueue
-from fakes.machine.windows import QUEUE_PAGE
 from fakes.schedule.scheduler import SEND, WAIT
 from npuhal import constants as c
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from chips.tasks import TaskType
 from runtime import errors
 from runtime.core.modes import FailureMode as FailureMode
-from runtime.core.stream.commands import stop_at_failures
 from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ class ContextFailure:
                 hint="create another stream for another mode",
             )
         if mode == FailureMode.STOP:
+            from runtime.core.stream.commands import stop_at_failures  # late: few streams stop
+
             stop_at_failures(stream)
             stream.failure_mode = FailureMode.STOP
             self.stops = True

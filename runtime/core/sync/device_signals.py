@@ -16,7 +16,6 @@ from runtime.core.diagnostics import resource_report
 from runtime.core.process.handles import Children
 from runtime.core.sync.behind import free_behind
 from runtime.core.sync.event_pool import EventBytes, EventIds
-from runtime.core.sync.timelines import Timelines
 from runtime.core.sync.value import WaitSlots
 from runtime.driver import resources as id_kinds
 from runtime.errors.closing import each
@@ -24,6 +23,7 @@ from runtime.memory.ledger import VARIABLE
 
 if TYPE_CHECKING:
     from runtime.core.ports import DevicePort, StreamPort
+    from runtime.core.sync.timelines import Timelines
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,8 +65,12 @@ class Signals:
         self.bytes = EventBytes(device.memory)
         self.wait_slots = WaitSlots(device.memory)
         commands = device.plugin.commands
-        self.timelines: Timelines | None = None if commands is None else Timelines(device.memory, commands)
+        self.timelines: Timelines | None = None
         """Where records store their times; None where completion entries carry them."""
+        if commands is not None:
+            from runtime.core.sync.timelines import Timelines  # late: few chips need them
+
+            self.timelines = Timelines(device.memory, commands)
         self.lock: threading.Lock = threading.Lock()
         """Held while users of a signal are counted."""
         self.events: Children = Children()

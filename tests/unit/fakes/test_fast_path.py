@@ -10,8 +10,8 @@ import pytest
 from fakes.executor.executor import Executor
 from fakes.executor.fast_path import PlainKernels
 from fakes.executor.task import Task
+from fakes.machine.begun import NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.card import Device
-from fakes.machine.outcome import NOT_PLAIN, RAN, STOPPED, WAITS
 from fakes.machine.queues import SubmissionQueue
 from fakes.schedule.scheduler import DeviceAhead, HostAhead, Policy, RoundRobin
 from tests.tools.fake_logs import Program

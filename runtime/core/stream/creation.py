@@ -15,7 +15,7 @@ from runtime.core.callbacks.observers import StreamState
 from runtime.core.device.recycling import collect_many, take_or_recycle
 from runtime.core.diagnostics import resource_report
 from runtime.core.modes import FailureMode, StreamFlag
-from runtime.core.stream import commands, queues
+from runtime.core.stream import queues
 from runtime.core.stream.stream import Stream
 from runtime.core.submission.ring import RingV100, RingV200, TaskRing
 from runtime.core.submission.sink import AICPU, DEVICE_FED, HARDWARE, HOST_ONLY
@@ -191,6 +191,8 @@ def create(
             and not flags & StreamFlag.DEVICE_USE_ONLY,
         )
         if device.plugin.commands is not None:
+            from runtime.core.stream import commands  # late: few chips take them
+
             env = commands.environment(device, env, priority, pair.logic_cq_id)
         stream = device.stream_type(
             context, stream_id, pair, env, _ring(device, kind), flags=flags, priority=priority, name=name,
@@ -199,7 +201,8 @@ def create(
         if group is not None:
             group.join(stream)
         undo.done, stream.closed = True, False
-    commands.begin(stream)
+    if device.plugin.commands is not None:
+        commands.begin(stream)
     if flags & StreamFlag.FAST_LAUNCH and device.arguments.give_own(stream, kind.depth):
         stream.resources.callback(device.arguments.take_own, stream)
     return stream

@@ -11,9 +11,8 @@ from fakes.checkers.access import READ, WRITE
 from fakes.errors import TaskFault
 from fakes.faults import Effect
 from fakes.machine.blocks import Kind
-from fakes.machine.queues import SQE_BYTES
+from fakes.machine.queues import SQE_BYTES, WQE, WQE_MARK
 from fakes.machine.views import view
-from fakes.machine.wqe import WQE, WQE_MARK
 from fakes.schedule.scheduler import D2H, H2D, SDMA, copy_ns
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fakes.errors import MemoryFault
 from fakes.hal.chapter import Chapter
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
-from fakes.machine.wqe import WQE, WQE_MARK
+from fakes.machine.queues import WQE, WQE_MARK
 from npuhal import constants as c
 
 if TYPE_CHECKING:

@@ -18,6 +18,10 @@ from npuhal.records import dataclass, field
 
 SQE_BYTES = 64
 ANY_SQ = 0xFFFFFFFF
+WQE = struct.Struct("<8sQQ40x")
+"""A work queue element of the fake, by which copies over UB are rung: a mark, where its chain of copies is kept, how
+many bytes it moves. What a real one looks like only driver and hardware know; the runtime carries its bytes."""
+WQE_MARK = b"NPU-WQE1"
 
 _HARDWARE = struct.Struct("<HHHHII")
 _PLACEHOLDER, _EVENT_RECORD = 3, 4

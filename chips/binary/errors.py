@@ -19,6 +19,7 @@ __all__ = [
     "UnknownEntry",
     "UnknownGlobal",
     "UnknownKernel",
+    "EmptyBinary",
     "UnreadableBinary",
     "UnsupportedBinary",
 ]
@@ -89,6 +90,12 @@ class UnreadableBinary(BinaryError):
     """The file is there but cannot be read: a directory, or no permission."""
 
     message_id = "EE1013"
+
+
+class EmptyBinary(UnreadableBinary):
+    """The file has no bytes."""
+
+    message_id = "EE1001"
 
 
 class BadLoadOption(BinaryError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from chips.binary.aicpu import AicpuProgram, library_name, read_aicpu_program
-from chips.binary.errors import BadLoadOption, BadOptionCombination, BinaryNotFound, UnreadableBinary
+from chips.binary.errors import BadLoadOption, BadOptionCombination, BinaryNotFound, EmptyBinary, UnreadableBinary
 from chips.binary.fat import DeviceBinary, find_device_binaries
 from chips.binary.kernels import Magic
 from chips.binary.meta import DEFAULT_STACK_LIMIT
@@ -132,5 +132,5 @@ def read_binary(path: Path) -> bytes:
         rule = f"it cannot be read ({getattr(problem, 'strerror', None) or problem})"
         raise UnreadableBinary("the file", str(path), rule, "give a readable file") from None
     if not content:
-        raise UnreadableBinary("the file", str(path), "it is empty", "give a kernel file")
+        raise EmptyBinary("the file", str(path), "it is empty", "give a kernel file")
     return content

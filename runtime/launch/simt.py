@@ -38,6 +38,21 @@ def check_parameters(call: str, kernel: Kernel) -> None:
         )
 
 
+def check_kernel(call: str, kernel: Kernel) -> None:
+    """Raise where a kernel cannot be launched on a grid of threads.
+
+    Raises:
+        InvalidArgument 107000: it has no SIMT code, or no list of parameters (EE1017).
+    """
+    if not kernel.runs_simt:
+        why = "it has no SIMT code"
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: kernel {kernel.name}: {why}", ee="EE1017",
+            params=(call, "func", why), hint="launch it with aclrtLaunchKernelWithHostArgs",
+        )
+    check_parameters(call, kernel)
+
+
 def gather(call: str, kernel: Kernel, arguments: int) -> HostBlock:
     """Return the block of arguments to which an array of pointers points, in the order of the kernel's list.
 
@@ -82,16 +97,10 @@ def launch(
     """Launch SIMT code on a grid of blocks.
 
     Raises:
-        InvalidArgument 107000: the kernel has no SIMT code or no list of parameters (EE1017), or a dimension is not
-            positive (EE1003), or it needs more of the unified buffer than there is (EE1017).
+        InvalidArgument 107000: a dimension is not positive (EE1003), or the kernel needs more of the unified buffer
+            than there is (EE1017); see also `check_kernel`.
     """
-    if not kernel.runs_simt:
-        why = "it has no SIMT code"
-        raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: kernel {kernel.name}: {why}", ee="EE1017",
-            params=(call, "func", why), hint="launch it with aclrtLaunchKernelWithHostArgs",
-        )
-    check_parameters(call, kernel)
+    check_kernel(call, kernel)
     for name, dims in (("gridDim", grid), ("blockDim", threads)):
         _check_dims(call, name, dims)
     size = _IMPLICIT.size

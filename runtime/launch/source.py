@@ -30,8 +30,8 @@ def read(
         taken: names of AICPU libraries that are in use; one that is given as data gets another.
 
     Raises:
-        InvalidArgument 107000: the file is missing (EE1012), a directory (EE1013), no sound kernel file (EE1014), or
-            the options do not fit it (EE1003, EE1017).
+        InvalidArgument 107000: the file is missing (EE1012), a directory (EE1013), empty (EE1001), no sound kernel file
+            (EE1014), or the options do not fit it (EE1003, EE1017).
     """
     try:
         if isinstance(source, (str, Path)):

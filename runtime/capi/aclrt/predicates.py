@@ -10,9 +10,10 @@ from chips.binary import AicpuProgram
 from runtime.core.stream.failure import FailureMode
 from runtime.core.stream.stream import Stream, StreamFlag
 from runtime.core.sync.event import Event
-from runtime.core.sync.event_flags import EventFlag
+from runtime.core.sync.event_flags import WAITABLE, EventFlag
 from runtime.core.sync.label import Label
 from runtime.driver.memory import MemoryDriver
+from runtime.driver.visible import MaskState
 from runtime.feature.graph import Model
 from runtime.launch.binary import Binary
 from runtime.memory import caller
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _bits = int.__and__
 """The & of flags makes a flag of the result, which takes ten times as long."""
 _FOR_CORES, _OUTSIDE, _SHARED = int(EventFlag.DEVICE_ONLY), int(EventFlag.EXTERNAL), int(EventFlag.IPC)
+_WAITABLE = int(WAITABLE)
 
 
 def is_captured(stream: Stream | None) -> bool:
@@ -68,6 +70,11 @@ def is_external(event: Event | None) -> bool:
     return event is not None and _bits(event.flags, _OUTSIDE) != 0
 
 
+def is_waitable(event: Event | None) -> bool:
+    """Whether streams can wait for an event, or take its record back."""
+    return event is None or _bits(event.flags, _WAITABLE) != 0
+
+
 def is_shared(event: Event | None) -> bool:
     """Whether an event was made for other processes, too (IPC)."""
     return event is not None and _bits(event.flags, _SHARED) != 0
@@ -76,11 +83,6 @@ def is_shared(event: Event | None) -> bool:
 def is_in_graph(event: Event | None) -> bool:
     """Whether an event's newest record is part of a graph."""
     return event is not None and event.in_graph is not None
-
-
-def is_being_captured(event: Event | None) -> bool:
-    """Whether an event was recorded into a graph that is being captured."""
-    return event is not None and event.in_graph is not None and event.in_graph.capturing
 
 
 def is_no_condition(acl: Acl, handle: int) -> bool:
@@ -183,7 +185,17 @@ def keeps_failure_mode(stream: Stream | None, mode: int) -> bool:
     """Whether a stream's failure mode was chosen already, and cannot become this one: it is never taken back."""
     if stream is None or not stream.failure_mode:
         return False
-    return mode == 0 or (stream.failure_mode is FailureMode.ABORT and mode != int(FailureMode.ABORT))
+    return not mode & 1 or (stream.failure_mode is FailureMode.ABORT and mode != int(FailureMode.ABORT))
+
+
+def has_failure_mode(stream: Stream | None, mode: int) -> bool:
+    """Whether a stream is in a failure mode; only the low bit of the number counts."""
+    return stream is not None and int(stream.failure_mode) == mode & 1
+
+
+def is_masked(acl: Acl) -> bool:
+    """Whether ASCEND_RT_VISIBLE_DEVICES says which devices the process has."""
+    return acl.runtime.visible.state is not MaskState.UNSET
 
 
 def on_device(acl: Acl, address: int) -> bool:

@@ -13,7 +13,7 @@ from tests.tools.aclrt_checks.rows import CHIPS, TABLE, Row, read
 from tests.tools.aclrt_checks.world import DEAD, FOREIGN, Lost, World
 
 _LOST = "not made: "
-_BESIDES = ("before", "elsewhere", "fresh", "driver", "gives")
+_BESIDES = ("before", "elsewhere", "fresh", "driver", "gives", "machine", "environment")
 """Keys of tests that say in which state the call is made, not with what."""
 _SHORT = {"event": "evt", "model": "mdl", "stream": "stm"}
 """What entries of the runtime layer call their parameters."""
@@ -42,10 +42,15 @@ class Bench:
 
     def run(self, row: Row, entry: Entry, chip: str) -> str:
         """Run one row on one chip; return "" or what is different."""
+        test = row.test or {}
+        if not test.keys().isdisjoint(("machine", "environment")):  # a process of its own
+            if chip in self._worlds:
+                self.discard(chip)
+            self._worlds[chip] = World(chip, test.get("machine", ""), test.get("environment"))
         world = self.world(chip)
         try:
             given = world.arguments(entry)
-            elsewhere, stream = prepare(world, entry, row.test or {}, given)
+            elsewhere, stream = prepare(world, entry, test, given)
             answer, message = world.call(entry, given, elsewhere=elsewhere)
             world.obey()
         except Lost as lost:
@@ -54,7 +59,7 @@ class Bench:
         except Exception as error:  # whatever a call does that is no code is a difference
             self.discard(chip)
             return f"{type(error).__name__}: {error}"
-        expected = (row.test or {}).get("gives", row.code)
+        expected = test.get("gives", row.code)
         if isinstance(expected, str):
             expected = 0 if expected == "null" else int(expected, 0)
         different = "" if (answer or 0) == expected and message == row.message else (
@@ -67,7 +72,7 @@ class Bench:
 
 def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, Any]) -> tuple[bool | str, bool]:
     """Change the arguments to what a test says; return whether another thread calls, and the world is spoilt."""
-    spoilt = not test.keys().isdisjoint(("before", "fresh", "driver"))
+    spoilt = not test.keys().isdisjoint(("before", "fresh", "driver", "machine", "environment"))
     for function, arguments in test.get("before", ()):
         world.step(function, arguments)
     what, value = next((each for each in test.items() if each[0] not in _BESIDES), ("", None))

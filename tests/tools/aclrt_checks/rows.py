@@ -13,6 +13,8 @@ and besides it:
     before: [[F, {NAME: N}], ...]   these calls are made first and succeed; what they give is $NAME from then on
     elsewhere: true                 the call is made on a thread without a context; `elsewhere: context` on one with one
     driver: {HAL: CODE}             the driver's calls of that name answer the code
+    machine: OPTIONS                the fake has these options of its URL
+    environment: {NAME: VALUE}      the process is started with these variables
     gives: N                        what `mapped` or `code` in the row is for this test
     fresh: true                     nothing else uses the process afterwards
 A value is a number, a text, "$NAME", or {thing: X} one of each kind, {fresh: X} a new one, {foreign: X} one of another

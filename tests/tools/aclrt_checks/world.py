@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import queue
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ _MANY_PAIRS = 4097
 """One more than a batch of copies may hold."""
 _HOST_BYTES = 1 << 16
 _PERSISTENT = 4
+_RANDOM_BYTES = 104
+"""aclrtRandomNumTaskInfo."""
 _IMAGE = bytes(minimal_kernel("add_custom", arguments=3))
 
 
@@ -32,9 +35,10 @@ class Lost(Exception):
 class World:
     """One process on a fake of a chip; things are made when a call first needs them."""
 
-    def __init__(self, chip: str) -> None:
+    def __init__(self, chip: str, machine: str = "", environment: Mapping[str, str] | None = None) -> None:
+        """Start on a fake of a chip, with further options of its URL, and in an environment."""
         self.chip = chip
-        self.acl = Acl(f"fake://{SOCS[chip]}?devices=2&seed=1&kernels=noop")
+        self.acl = Acl(f"fake://{SOCS[chip]}?devices=2&seed=1&kernels=noop{machine and '&' + machine}")
         self._kept: list[Any] = []
         self._made: dict[str, Any] = {}
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
@@ -43,8 +47,14 @@ class World:
         self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._loop, daemon=True).start()
-        self._ok("aclInit")
-        self._ok("aclrtSetDevice", deviceId=0)
+        saved = {name: os.environ.get(name) for name in environment or {}}
+        os.environ.update(environment or {})
+        try:
+            self._ok("aclInit")
+            self._ok("aclrtSetDevice", deviceId=0)
+        finally:
+            for name, value in saved.items():
+                os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
         self.main = self._output("aclrtGetCurrentContext", "context")
 
     def _loop(self) -> None:
@@ -270,6 +280,11 @@ def _graph(world: World) -> Any:
     return world._output("aclmdlRICaptureEnd", "modelRI", stream=stream)
 
 
+def _capturing(world: World) -> Any:
+    """Return a graph that is being captured."""
+    return world._output("aclmdlRICaptureGetInfo", "modelRI", stream=world.captured(), status=Out())
+
+
 def _sub_graph(world: World) -> Any:
     """Return the branch of a condition in a graph that is being captured."""
     stream = world.captured()
@@ -345,12 +360,13 @@ _MAKERS: dict[str, Callable[[World], Any]] = {
     "persistent stream": _maker("aclrtCreateStreamWithConfig", "stream", priority=0, flag=_PERSISTENT),
     "event": _maker("aclrtCreateEventExWithFlag", "event", flag=9),
     "timed event": _maker("aclrtCreateEventWithFlag", "event", flag=8),
+    "plain event": _maker("aclrtCreateEventWithFlag", "event", flag=1),
     "ipc event": _maker("aclrtCreateEventExWithFlag", "event", flag=0x40),
     "notify": _maker("aclrtCreateNotify", "notify", flag=0),
     "exported notify": _exported_notify,
     "count notify": _maker("aclrtCntNotifyCreate", "cntNotify", flag=0),
     "model": _maker("aclmdlRIBuildBegin", "modelRI", flag=0),
-    "graph": _graph,
+    "graph": _graph, "capturing graph": _capturing,
     "label": _maker("aclrtCreateLabel", "label"),
     "device memory": _maker("aclrtMalloc", "devPtr", size=1 << 16, policy=0),
     "pinned memory": _maker("aclrtMallocHost", "hostPtr", size=1 << 16),
@@ -417,7 +433,7 @@ _VALUES: dict[Any, Any] = {
     ("aclrtNotifyBatchReset", "notifies"): lambda world: world.pointers(world.thing("notify")),
     ("aclrtNotifyBatchReset", "num"): 1, ("aclrtTaskUpdateAsync", "taskStream"): _thing("stream"),
     ("aclrtTaskUpdateAsync", "execStream"): _thing("stream"), ("aclrtNotifySetImportPid", "num"): 1,
-    ("aclrtTaskUpdateAsync", "info"): lambda world: world.pointers(1, world.host),
+    ("aclrtTaskUpdateAsync", "info"): lambda world: world.pointers(1, world.host, _RANDOM_BYTES),
     **{(name, "mdl"): _thing("model") for name in ("rtModelDestroy", "rtModelLoadComplete")},
     ("rtModelDestroy", "mdl"): _fresh("model"), ("rtEventQuery", "evt"): _thing("event"),
     ("aclrtCreateBinary", "data"): lambda world: world.host,
@@ -458,7 +474,7 @@ _VALUES: dict[Any, Any] = {
     ("aclrtEventGetTimestamp", "event"): _thing("timed event"),
     ("aclrtMemPoolSetAttr", "value"): lambda world: world.host,
     ("aclrtMemPoolGetAttr", "value"): lambda world: world.host,
-    ("aclrtResetEvent", "event"): _thing("timed event"), ("aclrtMemsetD32", "ptr"): _thing("device memory"),
+    ("aclrtResetEvent", "event"): _thing("plain event"), ("aclrtMemsetD32", "ptr"): _thing("device memory"),
     ("aclrtMemsetD32Async", "ptr"): _thing("device memory"),
     ("aclrtPointerGetAttributes", "ptr"): _thing("device memory"),
     ("aclrtSetTsDevice", "tsId"): 0, ("aclrtMemGetAddressRange", "ptr"): _thing("device memory"),

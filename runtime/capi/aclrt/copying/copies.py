@@ -45,6 +45,8 @@ def _kind(call: str, kind: int, allowed: Sequence[Direction] = tuple(Direction))
 
 # -- plain copies --------------------------------------------------------------------------------------------------
 
+_SAME_ADDRESS = succeed("dst == src and kind != 5 and on_device(acl, dst)", "dst == src, in memory of a device")
+
 
 @entry(
     succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5),
@@ -58,7 +60,8 @@ def aclrtMemcpy(acl: Acl, dst: Address, destMax: Size, src: Address, count: Size
 
 @entry(
     succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), live("stream", Stream),
-    refuse("count > destMax", "count", "at most destMax", "EE1003"), own("stream"), waits_for_snapshot=True,
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), context(), _SAME_ADDRESS, own("stream"),
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyAsync(
     acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Stream
@@ -70,7 +73,8 @@ def aclrtMemcpyAsync(
 
 @entry(
     succeed("not count"), null("dst", "src"), one_of("kind", 0, 1, 2, 3, 4, 5), live("stream", Stream),
-    refuse("count > destMax", "count", "at most destMax", "EE1003"), own("stream"), waits_for_snapshot=True,
+    refuse("count > destMax", "count", "at most destMax", "EE1003"), context(), _SAME_ADDRESS, own("stream"),
+    waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyAsyncWithCondition(
     acl: Acl, dst: Address, destMax: Size, src: Address, count: Size, kind: Enum, stream: Stream
@@ -145,7 +149,7 @@ def aclrtMemcpy2d(
     succeed("not width or not height"), null("dst", "src"),
     refuse("width > dpitch", "width", "at most dpitch", "EH0009"),
     refuse("width > spitch", "width", "at most spitch", "EH0009"), one_of("kind", 1, 2, 3, 4), live("stream", Stream),
-    context("not stream", message="EE1004", code=107000), waits_for_snapshot=True,
+    context("not stream", code=107000), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpy2dAsync(
     acl: Acl, dst: Address, dpitch: Size, src: Address, spitch: Size, width: Size, height: Size, kind: Enum,
@@ -171,7 +175,7 @@ def _plane(call: str, dst: int, dpitch: int, src: int, spitch: int, width: int, 
 _COLUMNS = (
     null("dsts", "destMaxs", "srcs", "attrs", "attrsIndexes"),
     refuse("exceeds(sizes, destMaxs, numBatches)", "destMaxs", "at least the size of each copy", "EH0009"),
-    refuse("has_reserved(attrs, numAttrs, numBatches)", "attrs.rsv", "0", "EH0012", rule="a reserved byte is set"),
+    refuse("has_reserved(attrs, numAttrs, numBatches)", "attrs.rsv", "0", "EH0007", rule="a reserved byte is set"),
 )  # fmt: skip
 """What all batches refuse of their columns, behind sizes and numBatches."""
 _NOTHING = "every size is 0"
@@ -237,7 +241,7 @@ _Columns = tuple[int, int, int, int]
 def _batch_now(
     acl: Acl, call: str, columns: _Columns, count: int, attributes: tuple[int, int], claims: int, failed: Out[int]
 ) -> None:
-    """Copy; no capture forbids it."""
+    """Copy; no capture forbids it, and no context is needed."""
     failed.value = _NO_FAILURE
     batch.check_counts(call, count, claims)
     pairs, assigned = _read(acl, call, columns, count, attributes, claims)
@@ -246,7 +250,6 @@ def _batch_now(
     except BadPair as bad:
         failed.value = bad.index
         raise bad.fault from None
-    acl.runtime.current_context()
     batch.copy_batch(acl.runtime.hal, pairs, call)
 
 

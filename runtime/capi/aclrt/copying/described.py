@@ -45,7 +45,7 @@ def _need_inside(call: str, kind: int, message: str = "") -> None:
 def aclrtGetMemcpyDescSize(acl: Acl, kind: Enum, descSize: Out[Size]) -> None:
     """Return how many bytes of device memory the description of a copy takes."""
     call = "aclrtGetMemcpyDescSize"
-    _need_inside(call, kind, "EE1001")
+    _need_inside(call, kind)
     descSize.value = descriptor.copy_bytes(acl.runtime.machine.chip, call)
 
 

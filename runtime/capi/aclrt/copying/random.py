@@ -11,7 +11,7 @@ from runtime.capi.aclrt.kinds import U32, Address, Handle
 from runtime.capi.aclrt.predicates import capture_of, is_bound, is_captured, model_of
 from runtime.capi.aclrt.state import Acl
 from runtime.core.stream.stream import Stream
-from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, queue_random
+from runtime.launch.copy.random import Distribution, Number, Operand, RandomNumbers, check_generator, queue_random
 from runtime.memory import caller
 
 _OPERAND = struct.Struct("<B8sB6x")
@@ -40,6 +40,7 @@ def aclrtRandomNumAsync(acl: Acl, taskInfo: Address, stream: Handle, reserve: Ad
             params=(call, kind, "taskInfo->dataType", "the generator has no such type"),
             hint="float, float16, bfloat16, and 32 or 64-bit integers exist",
         )
+    check_generator(acl.runtime.machine.chip, call)
     if reserve:
         raise _out_of_range(call, reserve, "reserve", "NULL")
     where = own_stream_of(acl, call, stream)
@@ -72,12 +73,16 @@ def _out_of_range(call: str, value: int, name: str, expected: str) -> errors.Run
     )
 
 
+_RANDOM = 1
+"""aclrtUpdateTaskAttrId of a task that generates random numbers; 2 is a kernel."""
 _UNBOUND, _UNCAPTURED = unbound("execStream", code=107000), uncaptured("execStream")
 
 
 @entry(
     null("info"), refuse("word_at(info) not in (1, 2)", "info", "id 1 or 2", "EE1003"), null_rt("taskStream"),
-    live("taskStream", Stream), live("execStream", Stream), waits_for_snapshot=True,
+    live("taskStream", Stream),
+    refuse("word_at(info) == 1 and not chip_has(acl, 'TASK_RAND_GENERATOR')", "info", "a chip with a generator", "",
+           code=207000), live("execStream", Stream), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtTaskUpdateAsync(acl: Acl, taskStream: Handle, taskId: U32, info: Address, execStream: Handle) -> None:
     """Refuse: tasks that generate random numbers are not changed in place; capture them anew.
@@ -86,8 +91,14 @@ def aclrtTaskUpdateAsync(acl: Acl, taskStream: Handle, taskId: U32, info: Addres
         NotSupported 207000: whatever the task is.
     """
     call = "aclrtTaskUpdateAsync"
-    (data,) = struct.unpack("<Q", caller.read(info + 8, 8))
+    kind, data, size = struct.unpack("<IxxxxQQ", caller.read(info, 24))
     need_rt(call, **{"info->data": data})
+    if kind == _RANDOM and size != _REQUEST.size:
+        why = f"a description of random numbers has {_REQUEST.size} bytes"
+        raise errors.fault(
+            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: info->size is {size}: {why}", ee="EE1011",
+            params=(call, size, "info->size", why),
+        )
     acl.runtime.current_context()
     found = stream_of(acl, execStream)
     if is_bound(found):

@@ -120,8 +120,11 @@ def _stream(acl: Acl, stream: int) -> Stream:
 
 @entry()
 def rtSetDeviceFailureMode(acl: Acl, mode: U64) -> None:
-    """Choose the failure mode of streams made from now on, on the thread's device; it can be chosen once."""
-    acl.runtime.current_context().device.set_failure_mode(mode)
+    """Choose the failure mode of streams made from now on, on the thread's device; only the low bit counts.
+
+    It can be chosen once.
+    """
+    acl.runtime.current_context().device.set_failure_mode(mode & 1)
 
 
 @entry()

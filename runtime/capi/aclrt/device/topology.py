@@ -131,7 +131,7 @@ def aclrtDeviceGetUuid(acl: Acl, deviceId: I32, uuid: Address) -> None:
 
 @entry(
     null("pciBusId"), refuse("deviceId < 0", "deviceId", "at least 0", "EE1003", code=107001),
-    refuse("len < 13", "len", "at least 13", "EE1003"), visible("deviceId"),
+    refuse("len < 13", "len", "at least 13", "EE1001"), visible("deviceId"),
 )  # fmt: skip
 def aclrtDeviceGetPCIBusId(acl: Acl, deviceId: I32, pciBusId: Address, len: I32) -> None:
     """Write a device's address on the PCIe bus as text."""
@@ -179,6 +179,19 @@ def aclrtGetDeviceUtilizationRate(acl: Acl, deviceId: I32, utilizationInfo: Addr
 
 # -- peers ---------------------------------------------------------------------------------------------------------
 
+_NUMBERED = (
+    refuse("is_masked(acl) and not 0 <= deviceId < len(acl.runtime.slots)", "deviceId", "a visible device", "EE1003",
+           code=107001, rule="ASCEND_RT_VISIBLE_DEVICES is set, and deviceId is none of its devices"),
+    refuse("not 0 <= deviceId < 64", "deviceId", "[0, 63]", "EE1003"),
+)  # fmt: skip
+"""What a device id must be that the driver looks at: without a mask, any number it could know."""
+
+
+def _driver_id(acl: Acl, index: int) -> int:
+    """Return the driver's number of a device that may not exist."""
+    ids = acl.runtime.visible.ids
+    return ids[index] if index < len(ids) else index
+
 
 @entry(null("value"))
 def aclrtGetDevicesTopo(acl: Acl, deviceId: U32, otherDeviceId: U32, value: Out[U64]) -> None:
@@ -190,12 +203,12 @@ def aclrtGetDevicesTopo(acl: Acl, deviceId: U32, otherDeviceId: U32, value: Out[
 @entry(
     refuse("deviceId == peerDeviceId", "peerDeviceId", "another device", "EH0009"),
     refuse("not 0 <= peerDeviceId < len(acl.runtime.slots)", "peerDeviceId", "a visible device", "", code=107001),
-    visible("deviceId"), null_rt("canAccessPeer"),
+    *_NUMBERED, null_rt("canAccessPeer"),
 )  # fmt: skip
 def aclrtDeviceCanAccessPeer(acl: Acl, canAccessPeer: Out[I32], deviceId: I32, peerDeviceId: I32) -> None:
     """Return whether one device could reach the memory of another."""
-    driver, peer = _pair(acl, deviceId, peerDeviceId)
-    canAccessPeer.value = int(driver.can_access(acl.runtime.ask(peer).physical_id()))
+    driver = PeerDriver(acl.runtime.hal, _driver_id(acl, deviceId))
+    canAccessPeer.value = int(driver.can_access(acl.runtime.ask(peerDeviceId).physical_id()))
 
 
 @entry(refuse("flags", "flags", "0", "EH0009", code=200006))
@@ -214,12 +227,13 @@ def aclrtDeviceDisablePeerAccess(acl: Acl, peerDeviceId: I32) -> None:
 
 
 @entry(
-    null("status"), visible("deviceId"), refuse("peerDeviceId > 63", "peerDeviceId", "[0, 63]", "EE1003"),
+    null("status"), *_NUMBERED, refuse("not 0 <= peerDeviceId < 64", "peerDeviceId", "[0, 63]", "EE1003"),
 )  # fmt: skip
 def aclrtDevicePeerAccessStatus(acl: Acl, deviceId: I32, peerDeviceId: I32, status: Out[I32]) -> None:
     """Return whether one device may reach the memory of another now."""
-    driver, peer = _pair(acl, deviceId, peerDeviceId)
-    status.value = int(driver.enabled(acl.runtime.ask(peer).physical_id()))
+    peers = acl.runtime.visible.ids
+    peer = acl.runtime.ask(peerDeviceId).physical_id() if peerDeviceId < len(peers) else peerDeviceId
+    status.value = int(PeerDriver(acl.runtime.hal, _driver_id(acl, deviceId)).enabled(peer))
 
 
 def _from_current(acl: Acl, call: str, peer: int) -> tuple[PeerDriver, int]:

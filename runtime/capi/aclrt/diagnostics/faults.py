@@ -25,13 +25,13 @@ _REPAIRED = (1, 3, 4)
 # -- failure modes and aborts --------------------------------------------------------------------------------------
 
 
-_KEPT = "is_bound(stream_) or has_flag(stream_, PERSISTENT)"
+_KEPT = "is_bound(stream_) or (not stream_.counts_ids and has_flag(stream_, PERSISTENT))"
 
 
 @entry(
-    live("stream", Stream), context("not stream", message="EE1004", code=107000), own("stream"),
-    refuse(f"stream_.counts_ids and ({_KEPT})", "stream", "a stream whose tasks go", "EE1016", code=507000,
-           rule="stream keeps its tasks, or is bound to a model"),
+    live("stream", Stream), context("not stream", code=107000), own("stream"),
+    refuse("is_bound(stream_) and stream_.counts_ids", "stream", "a stream of no model", "EE1016", code=507000,
+           rule="stream is bound to a model"),
     refuse(_KEPT, "stream", "a stream whose tasks go", "EE1006", code=507000,
            rule="stream keeps its tasks, or is bound to a model"),
     waits_for_snapshot=True,
@@ -44,7 +44,7 @@ def aclrtStreamAbort(acl: Acl, stream: Stream) -> None:
 @entry(
     live("stream", Stream), null_rt("stream"),
     succeed("is_bound(stream_) and stream_.counts_ids", "tasks of models are not stopped"), own("stream"),
-    unbound("stream", "EE1001", code=507000), waits_for_snapshot=True,
+    unbound("stream", "", code=507000), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamStop(acl: Acl, stream: Handle) -> None:
     """Stop a stream's running task and keep what is queued."""

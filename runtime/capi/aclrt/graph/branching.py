@@ -90,7 +90,8 @@ class aclmdlRICondTaskParams(ctypes.Structure):
 
 @entry(
     null("modelRI", "handle"), live("modelRI", Model), one_of("flag", 0, 1, message="EE1003"),
-    refuse("not is_graph(modelRI_)", "modelRI", "a captured graph", "EE1006", code=207000), own_model("modelRI"),
+    refuse("not is_graph(modelRI_)", "modelRI", "a captured graph", "EE1006", code=207000),
+    refuse("not modelRI_.capturing", "modelRI", "a graph that is being captured", "EE1017"), own_model("modelRI"),
 )  # fmt: skip
 def aclmdlRICondHandleCreate(
     acl: Acl, modelRI: Handle, defaultLaunchValue: U32, flag: Enum, handle: Out[Handle]

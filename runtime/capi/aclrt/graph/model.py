@@ -157,8 +157,8 @@ def aclmdlRIBuildEnd(acl: Acl, modelRI: Model, reserve: Address) -> None:
 
 
 @entry(
-    live("mdl", Model), refuse("is_graph(mdl_)", "mdl", "a model built by hand", "EE1016"), null_rt("mdl"),
-    own_model("mdl"),
+    live("mdl", Model), refuse("is_graph(mdl_)", "mdl", "a model built by hand", "EE1016"),
+    null_rt("mdl", code=507000), own_model("mdl"),
 )  # fmt: skip
 def rtModelLoadComplete(acl: Acl, mdl: Model) -> None:
     """Declare a model complete; the runtime layer's form."""

@@ -182,8 +182,7 @@ class ArgumentList:
             InvalidArgument 107000: the list is not complete (EE1017).
         """
         with self._lock:
-            if not self._finalised:
-                raise self._unfit("it was not finalised after its last change")
+            self.check_complete()
             image = bytearray(self._memory[: max(self._used, 1)])
             if self._first:
                 struct.pack_into("<Q", image, 0, context.device.core_sync_address)
@@ -191,6 +190,11 @@ class ArgumentList:
                 struct.pack_into("<Q", image, self._status, context.overflow_address)
             pointers = tuple((each.offset, each.data) for each in self._parameters if each.capacity)
             return HostBlock(bytes(image), pointers)
+
+    def check_complete(self) -> None:
+        """Raise where the list is not complete: 107000 with EE1017."""
+        if not self._finalised:
+            raise self._unfit("it was not finalised after its last change")
 
     def _find(self, number: int) -> _Parameter:
         if not 1 <= number <= len(self._parameters):

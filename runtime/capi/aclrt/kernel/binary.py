@@ -128,9 +128,9 @@ def aclrtBinaryLoad(acl: Acl, binary: Handle, binHandle: Out[Handle]) -> None:
     binHandle.value = _load(acl, caller.read(described.address, described.size), LoadOptions()).handle
 
 
-@entry(null("binHandle"), live("binHandle", Binary), context(), waits_for_snapshot=True)
+@entry(null("binHandle"), live("binHandle", Binary), waits_for_snapshot=True)
 def aclrtBinaryUnLoad(acl: Acl, binHandle: Handle) -> None:
-    """Unregister a binary; launches that are queued still run."""
+    """Unregister a binary, from any thread; launches that are queued still run."""
     binary_of(acl, binHandle).close()
 
 

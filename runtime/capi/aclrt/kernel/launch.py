@@ -6,8 +6,8 @@ import logging
 
 from chips.binary import AicpuKernel, MixType
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, own, refuse, reserved, zero
-from runtime.capi.aclrt.entry import entry, need, need_rt, own_stream_of
+from runtime.capi.aclrt.checks import context, live, null, own, reserved, zero
+from runtime.capi.aclrt.entry import entry, need, need_rt, own_stream_of, stream_of
 from runtime.capi.aclrt.kernel.arguments import lists_of
 from runtime.capi.aclrt.kernel.binary import function_of, function_or_symbol
 from runtime.capi.aclrt.kinds import U32, Address, Dim3, Handle, Size
@@ -114,8 +114,12 @@ def aclrtLaunchKernelWithConfig(
     call = "aclrtLaunchKernelWithConfig"
     function = function_of(acl, funcHandle)
     blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
+    described = lists_of(acl).find(argsHandle)
+    if stream:
+        stream_of(acl, stream)
+    described.check_complete()
     target = own_stream_of(acl, call, stream)
-    block = lists_of(acl).find(argsHandle).block(target.context)
+    block = described.block(target.context)
     function.on(target.device).launch_block(target, blocks, block, options)
 
 
@@ -143,40 +147,36 @@ def _host_block(
     return HostBlock(data, _placeholders(call, placeholders, count)).check(call)
 
 
-@entry(null("func"), zero("numBlocks"), live("stream", Stream), waits_for_snapshot=True)
+@entry(null("func"), zero("numBlocks"), live("stream", Stream), context(), waits_for_snapshot=True)
 def aclrtLaunchKernelWithArgsArray(
     acl: Acl, func: Address, numBlocks: U32, stream: Handle, cfg: Address, args: Address
 ) -> None:
     """Launch with pointers to the values of the parameters, in the order in which the compiler listed them."""
     call = "aclrtLaunchKernelWithArgsArray"
     function = function_or_symbol(acl, func)
+    kernel = _core_kernel(acl, call, function)
+    block = simt.gather(call, kernel, args)
     blocks, options = _blocks(call, function, numBlocks), launch_options(acl, call, function, cfg)
-    target = own_stream_of(acl, call, stream)
-    kernel = _core_kernel(call, function, target)
-    kernel.launch_block(target, blocks, simt.gather(call, kernel, args), options)
+    kernel.launch_block(own_stream_of(acl, call, stream), blocks, block, options)
 
 
 # -- SIMT ----------------------------------------------------------------------------------------------------------
 
 
-@entry(
-    null("func"), refuse("not chip_has(acl, 'DEVICE_SIMT')", "func", "a chip with SIMT", "", code=207000),
-    live("stream", Stream), waits_for_snapshot=True,
-)  # fmt: skip
+@entry(null("func"), context(), waits_for_snapshot=True)
 def aclrtLaunchSIMTKernelWithArgsArray(
     acl: Acl, func: Address, gridDim: Dim3, blockDim: Dim3, dynUbufSize: Size, stream: Handle,
     cfg: Address, args: Address,
 ) -> None:
     """Launch SIMT code with pointers to the values of its parameters; the dimensions are (x, y, z)."""
     call = "aclrtLaunchSIMTKernelWithArgsArray"
-    target, kernel, options = _simt(acl, call, func, stream, cfg, dynUbufSize)
-    simt.launch(call, kernel, target, gridDim, blockDim, simt.gather(call, kernel, args), options)
+    kernel, options = _simt(acl, call, func, stream, cfg, dynUbufSize)
+    block = simt.gather(call, kernel, args)
+    simt.launch(call, kernel, own_stream_of(acl, call, stream), gridDim, blockDim, block, options)
 
 
 @entry(
-    null("func", "hostArgs"), zero("argsSize"),
-    refuse("not chip_has(acl, 'DEVICE_SIMT')", "func", "a chip with SIMT", "", code=207000), live("stream", Stream),
-    waits_for_snapshot=True,
+    null("func", "hostArgs"), zero("argsSize"), live("stream", Stream), context(), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtLaunchSIMTKernelWithHostArgs(
     acl: Acl, func: Address, gridDim: Dim3, blockDim: Dim3, dynUbufSize: Size, stream: Handle,
@@ -185,23 +185,23 @@ def aclrtLaunchSIMTKernelWithHostArgs(
 ) -> None:
     """Launch SIMT code with a packed block; the dimensions are (x, y, z)."""
     call = "aclrtLaunchSIMTKernelWithHostArgs"
-    target, kernel, options = _simt(acl, call, func, stream, cfg, dynUbufSize)
+    kernel, options = _simt(acl, call, func, stream, cfg, dynUbufSize)
     block = _host_block(call, hostArgs, argsSize, placeHolderArray, placeHolderNum)
-    simt.launch(call, kernel, target, gridDim, blockDim, block, options)
+    simt.launch(call, kernel, own_stream_of(acl, call, stream), gridDim, blockDim, block, options)
 
 
-def _simt(
-    acl: Acl, call: str, func: int, stream: int, cfg: int, dynamic: int
-) -> tuple[Stream, Kernel, LaunchOptions]:
+def _simt(acl: Acl, call: str, func: int, stream: int, cfg: int, dynamic: int) -> tuple[Kernel, LaunchOptions]:
+    """Return a kernel with SIMT code, which on chips without SIMT none is, and the options of its launch."""
     function = function_or_symbol(acl, func)
-    options = simt.with_dynamic(call, launch_options(acl, call, function, cfg), dynamic)
-    target = own_stream_of(acl, call, stream)
-    return target, _core_kernel(call, function, target), options
+    stream_of(acl, stream)
+    kernel = _core_kernel(acl, call, function)
+    simt.check_kernel(call, kernel)
+    return kernel, simt.with_dynamic(call, launch_options(acl, call, function, cfg), dynamic)
 
 
-def _core_kernel(call: str, function: Function, stream: Stream) -> Kernel:
-    """Return the kernel where the stream is; one for the AICPU is 207000 with EE1006."""
-    kernel = function.on(stream.device)
+def _core_kernel(acl: Acl, call: str, function: Function) -> Kernel:
+    """Return the kernel on the device of the thread's context; one for the AICPU is 207000 with EE1006."""
+    kernel = function.on(acl.runtime.current_context().device)
     if isinstance(kernel, CpuKernel):
         raise errors.fault(
             "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {kernel.name} is a kernel for the AICPU", ee="EE1006",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from runtime import errors
-from runtime.capi.aclrt.checks import context, live, null, null_rt, one_of, refuse, succeed
+from runtime.capi.aclrt.checks import context, null, null_rt, one_of, refuse, succeed
 from runtime.capi.aclrt.entry import Out, entry, own_stream_of
 from runtime.capi.aclrt.kernel.binary import binary_of
 from runtime.capi.aclrt.kernel.stand_ins import Symbol
 from runtime.capi.aclrt.kinds import U32, U64, Address, Enum, Handle, Size, Text
 from runtime.capi.aclrt.state import Acl
-from runtime.core.stream.stream import Stream
 from runtime.launch.copy.copy import copy_addresses, queue_copy
 from runtime.launch.copy.direction import Direction
 
@@ -72,7 +71,7 @@ def aclrtMemcpyFromSymbol(
 
 @entry(
     succeed("not count"), null("symbol", "dst"), refuse("count > dstMax", "count", "at most dstMax", "EH0001"),
-    one_of("kind", 2, 4), live("stream", Stream), waits_for_snapshot=True,
+    one_of("kind", 2, 4), waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemcpyFromSymbolAsync(
     acl: Acl, dst: Address, dstMax: Size, symbol: Address, count: Size, offset: Size, kind: Enum, stream: Handle
@@ -92,10 +91,7 @@ def aclrtMemcpyToSymbol(acl: Acl, symbol: Address, src: Address, count: Size, of
     copy_addresses(acl.runtime.current_context(), target, left, src, count, call)
 
 
-@entry(
-    succeed("not count"), null("symbol", "src"), one_of("kind", 1, 4), live("stream", Stream),
-    waits_for_snapshot=True,
-)  # fmt: skip
+@entry(succeed("not count"), null("symbol", "src"), one_of("kind", 1, 4), waits_for_snapshot=True)
 def aclrtMemcpyToSymbolAsync(
     acl: Acl, symbol: Address, src: Address, count: Size, offset: Size, kind: Enum, stream: Handle
 ) -> None:

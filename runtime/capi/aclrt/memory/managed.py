@@ -66,7 +66,7 @@ def aclrtMemManagedAdvise(acl: Acl, ptr: Address, size: U64, advise: Enum, locat
 
 @entry(
     null("ptr"), zero("size"), refuse("flags", "flags", "0", "EH0009"), live("stream", Stream), null("location"),
-    context("not stream", message="EE1004", code=107000), _EXISTS,
+    context("not stream", code=507000), _EXISTS,
 )  # fmt: skip
 def aclrtMemManagedPrefetchAsync(
     acl: Acl, ptr: Address, size: Size, location: ManagedLocation, flags: U32, stream: Handle

@@ -50,21 +50,23 @@ def aclrtMemPoolCreate(acl: Acl, memPool: Out[Handle], poolProps: Address) -> No
 @entry(null("memPool"), waits_for_snapshot=True)
 def aclrtMemPoolDestroy(acl: Acl, memPool: Handle) -> None:
     """Give a pool back, with all that it has given out."""
-    pool, device = _pool(acl, "aclrtMemPoolDestroy", memPool), device_of(acl)
+    pool, device = _pool(acl, "aclrtMemPoolDestroy", memPool, silent=True), device_of(acl)
     pool.close()
     acl.runtime.handles.remove(memPool)
     if pool in device.ordered_pools:
         device.ordered_pools.remove(pool)
 
 
-def _pool(acl: Acl, call: str, handle: int) -> OrderedPool:
-    """Return a pool; 107000 with EE1017 where the handle stands for none."""
+def _pool(acl: Acl, call: str, handle: int, *, silent: bool = False) -> OrderedPool:
+    """Return a pool; 107000 with EE1017 where the handle stands for none, or 507000 without a message if `silent`."""
     try:
         found: OrderedPool = handle_of(acl, handle, OrderedPool)
     except errors.InvalidHandle:
+        code = "ACL_ERROR_RT_INTERNAL_ERROR" if silent else "ACL_ERROR_RT_PARAM_INVALID"
         raise errors.fault(
-            "ACL_ERROR_RT_PARAM_INVALID", f"{call}: {handle:#x} is no pool, or it was destroyed", ee="EE1017",
-            params=(call, "memPool", "there is no such pool"), hint="pass what aclrtMemPoolCreate has given",
+            code, f"{call}: {handle:#x} is no pool, or it was destroyed", ee="" if silent else "EE1017",
+            params=() if silent else (call, "memPool", "there is no such pool"),
+            hint="pass what aclrtMemPoolCreate has given",
         ) from None
     return found
 
@@ -75,18 +77,18 @@ def _pool(acl: Acl, call: str, handle: int) -> OrderedPool:
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtMemPoolMallocAsync(acl: Acl, ptr: Out[Address], size: Size, memPool: Handle, stream: Stream) -> None:
-    """Take memory out of a pool for the later work of a stream; 507000 without a message where there is no such pool.
+    """Take memory out of a pool for the later work of a stream; 507000 without a message where it is full, or is none.
     """
-    call = "aclrtMemPoolMallocAsync"
+    pool = _pool(acl, "aclrtMemPoolMallocAsync", memPool, silent=True)
+    if not size:
+        return
     try:
-        pool = _pool(acl, call, memPool)
-    except errors.InvalidArgument as unknown:
-        raise errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", str(unknown), hint=unknown.hint) from None
-    if size:
         ptr.value, _ = pool.alloc(size, stream.handle)
+    except errors.OutOfMemory as full:
+        raise errors.fault("ACL_ERROR_RT_INTERNAL_ERROR", str(full), hint=full.hint) from full
 
 
-@entry(null("ptr"), live("stream", Stream), null_rt("stream"), own("stream"), waits_for_snapshot=True)
+@entry(null("ptr"), live("stream", Stream), null_rt("stream", code=507000), own("stream"), waits_for_snapshot=True)
 def aclrtMemPoolFreeAsync(acl: Acl, ptr: Address, stream: Stream) -> None:
     """Give memory back after the earlier work of a stream; what is no pool's is freed by the host then."""
     device = device_of(acl)
@@ -108,7 +110,7 @@ def _free_later(stream: Stream, free: partial[None]) -> None:
 @entry(null("memPool"), waits_for_snapshot=True)
 def aclrtMemPoolTrimTo(acl: Acl, memPool: Handle, minBytesToKeep: Size) -> None:
     """Give memory back that nobody uses, down to a number of bytes."""
-    _pool(acl, "aclrtMemPoolTrimTo", memPool).trim(minBytesToKeep, "aclrtMemPoolTrimTo")
+    _pool(acl, "aclrtMemPoolTrimTo", memPool, silent=True).trim(minBytesToKeep, "aclrtMemPoolTrimTo")
 
 
 @entry(null("memPool"), null_rt("value"), waits_for_snapshot=True)

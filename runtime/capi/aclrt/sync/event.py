@@ -80,16 +80,13 @@ _NO_STATE = refuse(
 _FOR_CORES = refuse("is_for_cores(event_)", "event", "an event of another kind", "EE1006", code=107000)
 
 
-_NO_WAIT = _NO_STATE
-"""An external event has no task that waits for it or takes it back."""
+_NO_WAIT = refuse(
+    "not is_waitable(event_)", "event", "an event with one of the flags 0x1, 0x4, 0x20 and 0x40", "", code=207000,
+    rule="event has no task that waits for it: none of its flags is 0x1, 0x4, 0x20 or 0x40",
+)
 _ALONE = refuse(
     "stream_ is not None and stream_.branch is not None and is_shared(event_)", "event", "an event of this process", "",
     code=207000, rule="event is for other processes (0x40), and stream is being captured",
-)
-_JOINS = refuse(
-    "event_.in_graph is not None and is_default(stream_) and is_being_captured(event_)", "stream",
-    "a stream that can be captured", "EE1017", code=107031,
-    rule="event belongs to a capture, which the default stream cannot join",
 )
 
 
@@ -97,7 +94,7 @@ _JOINS = refuse(
 
 
 @entry(
-    null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, _ALONE, own("stream"), _JOINS,
+    null("event"), live("event", Event), live("stream", Stream), _FOR_CORES, _ALONE, own("stream"),
     waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtRecordEvent(acl: Acl, event: Event, stream: Stream) -> None:
@@ -137,7 +134,7 @@ def aclrtStreamWaitEventWithTimeout(acl: Acl, stream: Handle, event: Handle, tim
 @entry(
     null("event"), refuse("flag not in (0, 1)", "flag", "0 or 1"),
     refuse("flag and timeout", "timeout", "0 with flag 1 (EXTERNAL)"), live("stream", Stream), live("event", Event),
-    _FOR_CORES, waits_for_snapshot=True,
+    _FOR_CORES, _ALONE, _NO_WAIT, waits_for_snapshot=True,
 )  # fmt: skip
 def aclrtStreamWaitEventWithFlag(acl: Acl, stream: Handle, event: Handle, timeout: U32, flag: U32) -> None:
     """Let a stream wait; with flag 1, each execution of the graph that is captured does, for a record from outside."""
@@ -184,7 +181,11 @@ def aclrtQueryEvent(acl: Acl, event: Handle, status: Out[Enum]) -> None:
     status.value = _COMPLETE if found.queries.recorded() else _NOT_READY
 
 
-@entry(live("evt", Event), null_rt("evt"))
+@entry(
+    live("evt", Event), null_rt("evt"),
+    refuse("evt_.renewed or is_external(evt_) or is_shared(evt_)", "evt", "an event of the old kind", "", code=207000,
+           rule="evt is of the new kind, or external (0x20), or for other processes (0x40)"),
+)  # fmt: skip
 def rtEventQuery(acl: Acl, evt: Handle) -> None:
     """Succeed when nothing is being recorded, else 507006."""
     event: Event = handle_of(acl, evt, Event)

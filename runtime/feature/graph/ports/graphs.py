@@ -127,7 +127,7 @@ class Recording(Protocol):
     def settle(self) -> None:
         """Let all branches decide again whether launches may take the fast path."""
 
-    def branch_of(self, stream: Stream, call: str, event: EventPort) -> Branch:
+    def branch_of(self, stream: Stream, call: str, event: EventPort, *, silent: bool = False) -> Branch:
         """Return a stream's branch, a new one if it is not captured."""
 
     def make_stream(self, user: Stream, *, head: bool = True) -> Stream:

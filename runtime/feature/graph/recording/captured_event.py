@@ -44,8 +44,10 @@ class CapturedEvent:
             CaptureError 107031: the default stream cannot join.
             CaptureError 107032: the stream is captured into another graph.
         """
-        graph = self.branch.graph
-        branch = graph.recording.branch_of(as_stream(stream), "wait for a captured event", self.event)
+        graph, waiting = self.branch.graph, as_stream(stream)
+        branch = graph.recording.branch_of(
+            waiting, "wait for a captured event", self.event, silent=not waiting.counts_ids
+        )
         with graph.recording.invalidated_by_failure():
             taken = branch.ready()
             self.signal.wait(taken, _nothing, 0)

@@ -94,11 +94,11 @@ class GraphRecording:
         return f"graph {self._graph.model_id}{begun} at {self.begun_at}, by thread {self.begun_by} in " \
                f"{self.mode.name} mode"
 
-    def branch_of(self, stream: Stream, call: str, event: EventPort) -> Branch:
+    def branch_of(self, stream: Stream, call: str, event: EventPort, *, silent: bool = False) -> Branch:
         """Return a stream's branch of this graph, a new one if it is not captured.
 
         Raises:
-            CaptureError 107031: the default stream cannot be captured.
+            CaptureError 107031: the default stream cannot be captured (EE1017, no message if `silent`).
             CaptureError 107032: it is captured into another graph; both captures fail at their end.
         """
         branch = branch_of(stream)
@@ -106,7 +106,8 @@ class GraphRecording:
             if stream.is_default:
                 raise errors.fault(
                     "RT_ERROR_STREAM_CAPTURE_IMPLICIT", f"{call}: the default stream cannot join a capture",
-                    ee="EE1017", params=(call, "stream", "the default stream cannot be captured"),
+                    ee="" if silent else "EE1017",
+                    params=() if silent else (call, "stream", "the default stream cannot be captured"),
                     hint="use a stream from create_stream()",
                 )
             with self.invalidated_by_failure():

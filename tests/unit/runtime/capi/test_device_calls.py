@@ -326,7 +326,7 @@ def test_names_and_places_on_the_bus(api: Caller) -> None:
         api.step("aclrtDeviceGetUuid", 0, deviceId=index, uuid=ctypes.addressof(uuid))
         names.append(uuid.raw)
     assert len({*names, bytes(16)}) == 3
-    api.step("aclrtDeviceGetPCIBusId", 107000, "EE1003", deviceId=0, pciBusId=ctypes.addressof(text), len=12)
+    api.step("aclrtDeviceGetPCIBusId", 107000, "EE1001", deviceId=0, pciBusId=ctypes.addressof(text), len=12)
     api.step("aclrtDeviceGetByPCIBusId", 107000, "EE1001", pciBusId="0000:01:00.0", deviceId=Out())
     api.step("aclrtDeviceGetUuid", 107001, "EE1003", deviceId=9, uuid=ctypes.addressof(uuid))
     api.step("aclrtDeviceGetUuid", 100000, "EH0008", deviceId=0)

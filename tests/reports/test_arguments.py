@@ -184,3 +184,21 @@ def test_buffers_of_ctypes_and_memoryviews_count_by_their_bytes(bench: Bench) ->
     raw = (ctypes.c_uint64 * 3)(1, 2, 3)
     by_subscript(bench, memoryview(raw).cast("B"))
     assert bench.finish() == [(1, 2, 3)]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("soc", ["ascend910b3", "ascend950"])
+def test_counts_that_no_device_holds_are_refused_before_they_are_millions_of_tasks(soc: str) -> None:
+    api = Caller(f"fake://{soc}")
+    assert api.aclrtSetDevice(deviceId=0) == 0
+    one, two = (api.make("aclrtMalloc", "devPtr", size=4096, policy=0) for _ in range(2))
+    stream = api.make("aclrtCreateStream", "stream")
+    for count in (1 << 44, 1 << 63):
+        copy = {"dst": one, "destMax": count, "src": two, "count": count, "kind": 3, "stream": stream}
+        assert api.aclrtMemcpyAsync(**copy) == 107000
+        assert f"{count} bytes; the device has" in api.text
+        fill = {"devPtr": one, "maxCount": count, "value": 0, "count": count, "stream": stream}
+        assert api.aclrtMemsetAsync(**fill) == 107000
+        assert f"{count} bytes; the device has" in api.text
+    assert api.aclrtSynchronizeStream(stream=stream) == 0
+    api.acl.runtime.close(force=True)

@@ -12,7 +12,7 @@ from runtime import errors
 from runtime.errors.arguments import BUFFERS, check_instance, check_same_runtime, whole
 from runtime.launch.capture_check import check_blocking
 from runtime.launch.copy import transfer
-from runtime.launch.copy.copy import check_capacity
+from runtime.launch.copy.copy import check_capacity, check_extent
 from runtime.launch.copy.transfer import Keeper
 from runtime.memory import caller
 from runtime.memory.buffer import Buffer
@@ -74,6 +74,7 @@ def queue_fill(stream: Stream, dst: int, capacity: int, word: int, count: int, c
     """
     stream.check_open()
     check_capacity(call, capacity, count)
+    check_extent(stream.device.memory, call, count)
     if locate(stream.device.memory, dst).location is not Location.DEVICE:
         if count > _PATTERN_BYTES:  # nothing is filled where the last piece would fail
             caller.check_writable(dst, count)

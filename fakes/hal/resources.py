@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fakes.hal.chapter import Chapter
 from fakes.machine.driver import QUEUE_NUMBERS, SCHEDULERS
-from fakes.machine.identity import NOTIFY_KINDS, window
+from fakes.machine.identity import window
 from npuhal import constants as c
 from npuhal import structs as s
 
 if TYPE_CHECKING:
     from fakes.machine.card import Device
+    from fakes.machine.ports import Machine
 
 _KINDS = {
     c.DRV_STREAM_ID: "stream", c.DRV_EVENT_ID: "event", c.DRV_MODEL_ID: "model", c.DRV_NOTIFY_ID: "notify",
@@ -38,6 +39,15 @@ _NOTIFY_WINDOW = 0x20_0000
 
 class ResourceCalls(Chapter):
     """Functions of ascend_hal_base.h and trs_pkg.h about ids."""
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(machine)
+        self._windows: set[tuple[int, int, int]] = set()
+        """What is mapped: card, kind, id."""
+        machine.on_close.append(self._forget)
+
+    def _forget(self, devid: int) -> None:
+        self._windows = {mapped for mapped in self._windows if mapped[0] != devid}
 
     def _ceiling(self, kind: str) -> int | None:
         """Clients that never told a recent version get no stream or model id from 2048 on."""
@@ -181,52 +191,88 @@ class ResourceCalls(Chapter):
 
     def halResAddrMap(self, devid: int, info: Any, va: Any, length: Any) -> int:
         """Return where the registers of an id are mapped: an address for SQEs, not for the host."""
-        device = self.device(devid)
-        if device is None or info is None or va is None or length is None:
+        if info is None or va is None or length is None:
             return c.DRV_ERROR_PARA_ERROR
-        if any(info.rsv):
-            return c.DRV_ERROR_NOT_SUPPORT
-        return self._window(device, info, va, length)
+        device = self.device(devid)
+        code = self._refused(info, device)
+        return code if code or device is None else self._map(device, info, va, length)
 
     @staticmethod
-    def _window(card: Device, info: Any, va: Any, length: Any) -> int:
+    def _refused(info: Any, device: Device | None) -> int:
+        """Return what the library, then the kernel, refuses of a window; 0: nothing."""
+        unified = info.flag & c.RES_MAP_USE_UNIFIED_VA and info.res_type != c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD
+        if unified or any(info.rsv):
+            return c.DRV_ERROR_NOT_SUPPORT
+        if device is None:
+            return c.DRV_ERROR_NO_DEVICE
+        known = 0 <= info.res_type < c.RES_ADDR_TYPE_MAX and 0 <= info.target_proc_type < c.PROCESS_CPTYPE_MAX
+        return 0 if known else c.DRV_ERROR_PARA_ERROR
+
+    def _map(self, card: Device, info: Any, va: Any, length: Any) -> int:
         found = window(card, info.res_type, info.res_id)
         if found is None:
             return c.DRV_ERROR_NOT_SUPPORT
         va.value, length.value = found
+        self._windows.add((card.index, info.res_type, info.res_id))
         return 0
 
     def halResAddrUnmap(self, devid: int, info: Any) -> int:
         """Undo halResAddrMap."""
-        return c.DRV_ERROR_PARA_ERROR if self.device(devid) is None or info is None else 0
+        if info is None:
+            return c.DRV_ERROR_PARA_ERROR
+        device = self.device(devid)
+        code = self._refused(info, device)
+        return code if code or device is None else self._unmap(device, info)
+
+    def _unmap(self, card: Device, info: Any) -> int:
+        mapped = (card.index, info.res_type, info.res_id)
+        if mapped not in self._windows:
+            return c.DRV_ERROR_NOT_EXIST
+        self._windows.remove(mapped)
+        return 0
 
     def halResAddrMapV2(self, devid: int, in_: Any, out: Any) -> int:
         """Like halResAddrMap; `priv` may name another card, by its physical id, whose notify it is."""
         if in_ is None or out is None:
             return c.DRV_ERROR_PARA_ERROR
-        card = self.device(devid)
-        if card is None:
-            return c.DRV_ERROR_PARA_ERROR
-        if any(in_.rsv) or any(out.rsv):
-            return c.DRV_ERROR_NOT_SUPPORT
-        if in_.priv and in_.res_type in NOTIFY_KINDS:
-            if in_.priv_len < ctypes.sizeof(s.trs_res_map_priv):
-                return c.DRV_ERROR_INVALID_VALUE
-            private = s.trs_res_map_priv.from_address(in_.priv)
-            if private.flag & c.TSDRV_RES_REMOTE_ID:
-                card = self.physical_card(private.remote_devid)
-                if card is None:
-                    return c.DRV_ERROR_INVALID_VALUE
+        device = self.device(devid)
+        code = c.DRV_ERROR_NOT_SUPPORT if any(out.rsv) else self._refused(in_, device)
+        if code or device is None:
+            return code
+        code, card = self._owner(device, in_)
+        if code:
+            return code
         address, length = ctypes.c_uint64(), ctypes.c_uint32()
-        code = self._window(card, in_, address, length)
+        code = self._map(card, in_, address, length)
         if code == 0:
             out.va, out.len = address.value, length.value
         return code
 
+    def _owner(self, device: Device, info: Any) -> tuple[int, Device]:
+        """Return the code of what is wrong with `priv`, and the card whose id is meant."""
+        if not info.priv:
+            return 0, device
+        if info.res_type != c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD:
+            return c.DRV_ERROR_NOT_SUPPORT, device
+        if info.priv_len < ctypes.sizeof(s.trs_res_map_priv):
+            return c.DRV_ERROR_IOCRL_FAIL, device
+        private = s.trs_res_map_priv.from_address(info.priv)
+        if not private.flag & c.TSDRV_RES_REMOTE_ID:
+            return 0, device
+        card = self.physical_card(private.remote_devid)
+        return (c.DRV_ERROR_IOCRL_FAIL, device) if card is None else (0, card)
+
     def halResAddrUnmapV2(self, devid: int, in_: Any) -> int:
         """Undo halResAddrMapV2."""
-        return self.halResAddrUnmap(devid, in_)
+        if in_ is None:
+            return c.DRV_ERROR_PARA_ERROR
+        device = self.device(devid)
+        code = self._refused(in_, device)
+        if code or device is None:
+            return code
+        code, card = self._owner(device, in_)
+        return code or self._unmap(card, in_)
 
     def halGetMaxResMapType(self) -> int:
         """Return the number of kinds of windows that halResAddrMap knows names of."""
-        return c.RES_ADDR_TYPE_MAX
+        return c.RES_MAP_TYPE_MAX

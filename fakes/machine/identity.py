@@ -22,7 +22,7 @@ NOTIFY_BYTES = 8
 """Bytes of the register of a notify."""
 _NOTIFIES = 0x1_0000_0000
 _KIND_STRIDE = 0x1000_0000
-NOTIFY_KINDS = (c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD, c.RES_ADDR_TYPE_STARS_CNT_NOTIFY_RECORD)
+_NOTIFY_KINDS = (c.RES_ADDR_TYPE_STARS_NOTIFY_RECORD, c.RES_ADDR_TYPE_STARS_CNT_NOTIFY_RECORD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def window(card: Device, kind: int, number: int) -> tuple[int, int] | None:
     base = card.identity.rtsq_base
     if kind == c.RES_ADDR_TYPE_STARS_RTSQ:
         return base + number * QUEUE_PAGE, QUEUE_PAGE
-    if kind in NOTIFY_KINDS:
+    if kind in _NOTIFY_KINDS:
         return base + _NOTIFIES + kind * _KIND_STRIDE + number * NOTIFY_BYTES, NOTIFY_BYTES
     return None
 

@@ -187,7 +187,24 @@ def test_windows_may_be_asked_for_in_the_newer_form(rig: Rig) -> None:
     assert rig.hal.halResAddrMapV2(0, ctypes.byref(new), ctypes.byref(out)) == 0
     assert (out.va, out.len) == (address.value, length.value)
     assert rig.hal.halResAddrUnmapV2(0, ctypes.byref(new)) == 0
+    assert rig.hal.halResAddrUnmap(0, ctypes.byref(old)) == c.DRV_ERROR_NOT_EXIST
     assert rig.hal.halGetMaxResMapType() > c.RES_ADDR_TYPE_STARS_RTSQ
+
+
+def test_windows_are_refused_as_the_driver_does(rig: Rig) -> None:
+    address, length = ctypes.c_uint64(), ctypes.c_uint32()
+
+    def ask(devid: int = 0, **fields: int) -> tuple[int, int]:
+        info = s.res_addr_info(**{"res_type": c.RES_ADDR_TYPE_STARS_RTSQ, "res_id": 3, **fields})
+        code = rig.hal.halResAddrMap(devid, ctypes.byref(info), ctypes.byref(address), ctypes.byref(length))
+        return int(code), int(rig.hal.halResAddrUnmap(devid, ctypes.byref(info)))
+
+    assert rig.hal.halResAddrMap(0, None, ctypes.byref(address), ctypes.byref(length)) == c.DRV_ERROR_PARA_ERROR
+    assert ask(9) == (c.DRV_ERROR_NO_DEVICE, c.DRV_ERROR_NO_DEVICE)
+    assert ask(9, flag=c.RES_MAP_USE_UNIFIED_VA) == (c.DRV_ERROR_NOT_SUPPORT, c.DRV_ERROR_NOT_SUPPORT)
+    assert ask(res_type=99) == ask(target_proc_type=99) == (c.DRV_ERROR_PARA_ERROR, c.DRV_ERROR_PARA_ERROR)
+    assert ask(res_type=c.RES_ADDR_TYPE_STARS_TOPIC_CQE)[1] == c.DRV_ERROR_NOT_EXIST
+    assert ask() == (0, 0)
 
 
 def mapped(rig: Rig, number: int, owner: int, **private: int) -> tuple[int, int]:
@@ -212,8 +229,8 @@ def test_a_value_write_reaches_the_notify_of_another_card_where_it_is_mapped(
     code, address = mapped(rig, number, other.identity.physical)
     assert code == 0
     assert mapped(rig, number, own.identity.physical)[1] != address
-    assert mapped(rig, number, 77)[0] == c.DRV_ERROR_INVALID_VALUE
-    assert mapped(rig, number, other.identity.physical, priv_len=8)[0] == c.DRV_ERROR_INVALID_VALUE
+    assert mapped(rig, number, 77)[0] == c.DRV_ERROR_IOCRL_FAIL
+    assert mapped(rig, number, other.identity.physical, priv_len=8)[0] == c.DRV_ERROR_IOCRL_FAIL
     write = {"va": 1, "awsize": 2, "sub_type": 4, "notify_id": number, "value[0]": 1}
     assert stream.send(rig.sqe("write_value", stream, 1, addr=address, **write)) == 0
     stream.drain()

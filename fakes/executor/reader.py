@@ -24,9 +24,7 @@ class Reader:
         for layout in layouts.values():
             kind = layout.when.get("type")
             if kind is not None and layout.size == SQE_BYTES:
-                for name in layout.when:
-                    field = layout.field(name)
-                    self._masks[kind & _TYPE] |= ((1 << field.width) - 1) << field.offset
+                self._masks[kind & _TYPE] |= layout.signature[0]
 
     def identify(self, raw: bytes) -> Layout | None:
         """Return the layout, or None when no entry looks like this."""

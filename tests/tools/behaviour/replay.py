@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import re
+import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 
 from runtime.capi.aclrt import Acl, Out
 from runtime.capi.aclrt.entry import UNTOUCHED, find
+from runtime.core.sync import synchronize
 from tests.tools.behaviour.hal_log import HalLog
 from tests.tools.behaviour.machine import Unsupported, control, opened, url_of
 from tests.tools.behaviour.values import Skipped, Values, read_back
@@ -79,6 +81,13 @@ class _Worker:
             raise answer
         return answer
 
+    def wait_of_the_runtime(self) -> int:
+        """Return which wait of the runtime the thread is in, 0 for none."""
+        frame = sys._current_frames().get(self.thread.ident or 0)
+        while frame is not None and frame.f_code is not synchronize.wait.__code__:
+            frame = frame.f_back
+        return 0 if frame is None else id(frame)
+
     def stop(self) -> None:
         self._work.put(None)
 
@@ -87,7 +96,7 @@ class Replay:
     """The state of one run."""
 
     CALL_LIMIT_S = 30.0
-    STANDS_STILL_S = 0.15
+    STANDS_STILL_S, LOOK_S = 0.15, 0.01
 
     def __init__(self, scenario: dict[str, Any], tier: str) -> None:
         self.scenario, self.result = scenario, Result()
@@ -252,12 +261,7 @@ class Replay:
             self._compare(number, step, "nothing_pending", step.get("nothing_pending", False), True)
             return
         blocked = step.get("blocked", False)
-        # A call that was recorded as blocked must not return while nothing changes: it is given a short time, whatever
-        # the recorder waited, and longer only while it is repeated and still on its way to where it blocks.
-        outcome = worker.result(self.STANDS_STILL_S if blocked else self.CALL_LIMIT_S)
-        seen = -1
-        while outcome is None and blocked and seen != (seen := self.repeated.get(name, 0)):
-            outcome = worker.result(self.STANDS_STILL_S)
+        outcome = self._result_of_blocked(name, worker) if blocked else worker.result(self.CALL_LIMIT_S)
         if outcome is None:
             self._compare(number, step, "blocked", blocked, True)
             return
@@ -266,6 +270,22 @@ class Replay:
             self._compare(number, step, "blocked", True, outcome)
             return
         self._judge(number, {**started, **step, "call": started["call"], "args": started["args"]}, outcome)
+
+    def _result_of_blocked(self, name: str, worker: _Worker) -> Any:
+        """Return the answer of a call that was recorded as blocked, None while it is.
+
+        It must not return while nothing changes. It is looked at until it stands in a wait of the runtime, or else
+        given a short time, whatever the recorder waited, and longer only while it is repeated and on its way there.
+        """
+        seen, waits = -1, 0
+        while seen != (seen := self.repeated.get(name, 0)):
+            for _ in range(round(self.STANDS_STILL_S / self.LOOK_S)):
+                outcome = worker.result(self.LOOK_S)
+                if outcome is not None:
+                    return outcome
+                if waits == (waits := worker.wait_of_the_runtime()) != 0:
+                    return None
+        return None
 
     # -- surroundings ----------------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ _ORDERING = frozenset({
     "memory_wait", "mem_wait", "host_callback", "model_execute", "stream_active",
 })  # fmt: skip
 """Kinds of tasks that order queues among each other."""
-_IDS = ("event_id", "notify_id")
+_IDS = ("event_id", "notify_id", "cnt_value")
 """Fields in which most entries of these kinds differ each time."""
 _NO_LIMIT = 255
 """Kernel credit that means: no time-out."""
@@ -100,15 +100,20 @@ class Executor:
         for layout in self.layouts.values():
             if self.number.name in layout and layout.field(self.number.name).offset == self.number.offset:
                 self._numbered.add(layout.name)
-        self._identified: dict[str, tuple[str, int, int]] = {}
-        """By layout: name, first bit and mask of the id in an entry that orders queues."""
+        self._identified: dict[str, tuple[int, tuple[tuple[str, int, int], ...]]] = {}
+        """By layout of entries that order queues: the bits without ids, and name, first bit and mask of each id."""
         for name, (kind, _) in self.handlers.items():
             if kind in _ORDERING and name in self.layouts:
                 layout = self.layouts[name]
-                for field in (layout.field(each) for each in _IDS if each in layout):
-                    self._identified[name] = field.name, field.offset, (1 << field.width) - 1
+                ids = [layout.field(each) for each in _IDS if each in layout]
+                if ids:
+                    parts = tuple((each.name, each.offset, (1 << each.width) - 1) for each in ids)
+                    kept = self._without_number
+                    for _, at, mask in parts:
+                        kept &= ~(mask << at)
+                    self._identified[name] = kept, parts
         self._without_id: dict[int, dict[str, int]] = {}
-        """Fields of such entries, whose id is that of one of them."""
+        """Fields of such entries, whose ids are those of one of them."""
         self._decoded: dict[int, Decoded] = {}
         self._seen: set[int] = set()
         """Entries that were decoded once: what comes again is kept."""
@@ -236,19 +241,22 @@ class Executor:
         return name, fields, *known
 
     def _fields_of(
-        self, layout: Layout, raw: bytes, word: int, name: str, at: int, mask: int
+        self, layout: Layout, raw: bytes, word: int, kept: int, ids: tuple[tuple[str, int, int], ...]
     ) -> dict[str, int]:
-        """Return the fields of an entry with an id, without its number."""
-        key = word & self._without_number & ~(mask << at)
-        kept = self._without_id.get(key)
-        if kept is not None:
-            return {**kept, name: word >> at & mask}
+        """Return the fields of an entry with ids, without its number."""
+        key = word & kept
+        known = self._without_id.get(key)
+        if known is not None:
+            fields = known.copy()
+            for name, at, mask in ids:
+                fields[name] = word >> at & mask
+            return fields
         fields = layout.decode(raw)
         if layout.name in self._numbered:
             del fields[self.number.name]
         if len(self._without_id) > _MOST_KEPT:
             self._without_id.clear()
-        self._without_id[key] = fields
+        self._without_id[key] = fields.copy()
         return fields
 
     def near(self, device: Device) -> bool:

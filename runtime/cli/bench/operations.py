@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -252,6 +253,7 @@ def memory(device: Device) -> list[Loop]:
 @group(
     Spec("graph replay", 2),
     Spec("capture, per launch", 3000, _BATCH),
+    Spec("capture, the launches alone", 3000, _BATCH),
     Spec("update of one graph node", 10),
     Spec("new arguments for all of 1,000 graph nodes", 400),
 )
@@ -280,12 +282,19 @@ def graphs(device: Device) -> Iterator[Loop | None]:
             graph.launch(stream)
 
     def capture(calls: int) -> None:
+        launches_alone(calls)
+
+    def launches_alone(calls: int) -> float:
+        spent = 0
         for _ in range(calls):
             with stream.capture() as made:
                 put = launch(stream, 8)
+                began = time.process_time_ns()
                 for _ in range(_BATCH):
                     put(buffers[0].address)
+                spent += time.process_time_ns() - began
             made.close()
+        return spent / calls
 
     def update(calls: int) -> None:
         for _ in range(calls):
@@ -293,6 +302,7 @@ def graphs(device: Device) -> Iterator[Loop | None]:
 
     yield replay
     yield capture
+    yield launches_alone
     try:
         update(1)
     except errors.NotSupported:  # not every driver keeps tasks where they can be changed

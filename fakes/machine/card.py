@@ -12,11 +12,10 @@ from chips.completion import Cqe
 from fakes.errors import MemoryFault
 from fakes.machine.begun import RAN, STOPPED, WAITS
 from fakes.machine.blocks import Kind
-from fakes.machine.commands import CommandState
 from fakes.machine.identity import Identity
 from fakes.machine.ids import IdPool, id_counts, share_events
 from fakes.machine.models import Models
-from fakes.machine.queues import SQE_BYTES, LogicQueue, StreamMemory, SubmissionQueue
+from fakes.machine.queues import SQE_BYTES, CommandState, LogicQueue, StreamMemory, SubmissionQueue
 from fakes.machine.signal import Signal
 from fakes.schedule.scheduler import POLL, Engines, Policy, RoundRobin
 

@@ -17,7 +17,7 @@ from chips.tasks import StreamClear
 from npuhal.records import replace
 from runtime import errors
 from runtime.core.device.time_limits import STREAM_LIMIT_S
-from runtime.core.stream import commands, queues
+from runtime.core.stream import queues
 from runtime.core.submission.ring import run_callbacks
 from runtime.driver.queues import NO_ID
 from runtime.driver.queues.scheduler import AbortState, SchedulerMessages
@@ -77,7 +77,7 @@ def abort_stream(stream: StreamPort) -> None:
     finally:
         stream.aborting = False
         stream.update_blocked()
-    commands.begin(stream)
+    queues.announce(stream)
 
 
 def stop_stream(stream: StreamPort) -> None:
@@ -209,7 +209,7 @@ def abort_device(device: DevicePort, timeout_ms: int = 0) -> None:
         device.aborting = False
         for stream in streams:
             stream.update_blocked()
-    each(partial(commands.begin, stream) for stream in streams if stream not in device.own_streams)
+    each(partial(queues.announce, stream) for stream in streams if stream not in device.own_streams)
 
 
 def _give_up(stream: StreamPort) -> None:

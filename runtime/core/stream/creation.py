@@ -191,7 +191,7 @@ def create(
             and not flags & StreamFlag.DEVICE_USE_ONLY,
         )
         if device.plugin.commands is not None:
-            from runtime.core.stream import commands  # late: few chips take them
+            from runtime.core.stream import commands  # for such chips only
 
             env = commands.environment(device, env, priority, pair.logic_cq_id)
         stream = device.stream_type(
@@ -201,8 +201,7 @@ def create(
         if group is not None:
             group.join(stream)
         undo.done, stream.closed = True, False
-    if device.plugin.commands is not None:
-        commands.begin(stream)
+    queues.announce(stream)
     if flags & StreamFlag.FAST_LAUNCH and device.arguments.give_own(stream, kind.depth):
         stream.resources.callback(device.arguments.take_own, stream)
     return stream

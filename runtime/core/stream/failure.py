@@ -64,9 +64,10 @@ class ContextFailure:
                 hint="create another stream for another mode",
             )
         if mode == FailureMode.STOP:
-            from runtime.core.stream.commands import stop_at_failures  # late: few streams stop
+            if stream.plugin.commands is not None:  # a queue of SQEs halts at a failure without being told
+                from runtime.core.stream.commands import stop_at_failures
 
-            stop_at_failures(stream)
+                stop_at_failures(stream)
             stream.failure_mode = FailureMode.STOP
             self.stops = True
 

@@ -85,6 +85,14 @@ def open_logic_cq(device: DevicePort, stream_id: int, undo: ExitStack, keep: Que
     return logic_cq_id
 
 
+def announce(stream: StreamPort) -> None:
+    """Tell the scheduler about a stream whose queues were made, where that takes a command."""
+    if stream.plugin.commands is not None:
+        from runtime.core.stream import commands  # for such chips only
+
+        commands.begin(stream)
+
+
 def use(stream: StreamPort, pair: QueuePair) -> None:
     """Let a stream go on with other hardware queues: those that it is lent, or none."""
     queues = stream.device.queues

@@ -32,13 +32,32 @@ LIMIT_S = _TRIES * _TRY_S
 def close_stream(stream: StreamPort, *, force: bool) -> None:
     """Drain or kill a stream's tasks, then free what it holds in reverse order of creation."""
     stream.device.runtime.stream_observers.notify(stream, StreamState.DESTROY_PRE)
+    ended = stream.plugin.commands is None
     while True:
         if not stream.ring.pending:  # else its tasks are announced as going first, whether they are done or not
             _take_reports(stream)
+            if not ended:
+                ended = True
+                _tell_end(stream, force=force)
         if release(stream):
             break
         end_tasks(stream, force=force)
     stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
+
+
+def _tell_end(stream: StreamPort, *, force: bool) -> None:
+    """Tell a scheduler of commands that a stream goes, and wait until it has read that; not where it reads no more."""
+    from runtime.core.stream import commands  # for such chips only
+
+    if force or stream.closed or stream.context.failure.first is not None or stream.device.health.lost is not None:
+        return
+    commands.end(stream)
+    for attempt in range(_TRIES):
+        stream.drain()
+        if not stream.ring.pending:
+            return
+        if attempt:
+            time.sleep(_TRY_S)
 
 
 def end_tasks(stream: StreamPort, *, force: bool) -> None:

@@ -50,15 +50,13 @@ def _note_version(stream: StreamPort, cqe: Cqe | None) -> None:
 
 
 def stop_at_failures(stream: StreamPort) -> None:
-    """Tell the scheduler to end a stream's tasks at the first that fails; a queue of SQEs halts without being told."""
+    """Tell the scheduler to end a stream's tasks at the first that fails."""
     commands = stream.plugin.commands
-    if commands is not None:
-        stream.submit(commands.stream_mode(1), owner="stream mode")
+    assert commands is not None  # the caller has looked
+    stream.submit(commands.stream_mode(1), owner="stream mode")
 
 
 def end(stream: StreamPort) -> None:
-    """Tell the scheduler that a stream goes, behind its own tasks; nothing where there is no space for that."""
-    if stream.plugin.commands is not None and stream.ring.fits(1):
-        stream.submit(
-            Maintenance(kind=MaintenanceKind.STREAM_DESTROY, target_id=stream.stream_id), owner="end of the stream",
-        )
+    """Tell the scheduler that a stream goes whose tasks are done."""
+    task = Maintenance(kind=MaintenanceKind.STREAM_DESTROY, target_id=stream.stream_id)
+    stream.submit(task, owner="end of the stream", sink=stream.own_sink)

@@ -135,9 +135,10 @@ def prepare_chain(stream: Stream, key: Hashable, kind: CopyKind) -> None:
     """Keep in `Stream.sends` what copies between host and device by a chain of the driver, made for each copy.
 
     It is called with both addresses, the bytes, and what has to live until the copy is done; it returns the count
-    behind the task, 0 where nothing was sent. Over UB the driver prepares work entries, of which nothing is kept.
+    behind the task, 0 where nothing was sent. Over UB the driver prepares work entries, of which nothing is kept, and
+    commands name more of a chain than two words.
     """
-    if stream.env.ub_connected:
+    if stream.env.ub_connected or stream.plugin.commands is not None:
         return
     label, memory = _LABELS[kind], stream.device.memory
     task = MemcpyAsync(src=0, dst=0, size=1, kind=kind, kernel_convert=False)

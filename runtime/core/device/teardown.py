@@ -38,14 +38,14 @@ def close_stream(stream: StreamPort, *, force: bool) -> None:
             _take_reports(stream)
             if not ended:
                 ended = True
-                _tell_end(stream, force=force)
+                _announce_end(stream, force=force)
         if release(stream):
             break
         end_tasks(stream, force=force)
     stream.device.runtime.logs.life("stream %d of device %d destroyed", stream.stream_id, stream.device.user_id)
 
 
-def _tell_end(stream: StreamPort, *, force: bool) -> None:
+def _announce_end(stream: StreamPort, *, force: bool) -> None:
     """Tell a scheduler of commands that a stream goes, and wait until it has read that; not where it reads no more."""
     from runtime.core.stream import commands  # for such chips only
 

@@ -45,6 +45,12 @@ class ThreadReports:
         """Keep the message of what a call met on its way and went on from: the next call that fails tells this one."""
         self._local.kept = problem
 
+    def withdraw(self, call: str) -> None:
+        """Forget the newest message if it is a call's: it was a question, and that there is nothing is its answer."""
+        messages = self._messages()
+        if messages and messages[-1][1].startswith(call):
+            del messages[-1]
+
     def peek(self) -> int:
         """Return the code of this thread's last error and keep it; 0 when there was none."""
         code: int = getattr(self._local, "code", _SUCCESS)

@@ -15,6 +15,7 @@ from functools import cache
 
 from npuhal.loader import URL_VARIABLE
 from runtime import errors
+from runtime.capi.aclrt import Out
 from runtime.capi.pyacl.binding import process
 from runtime.capi.shim import declarations as c
 from runtime.errors import tables
@@ -109,6 +110,17 @@ def _text(text: str) -> ctypes.c_char_p:
     return ctypes.c_char_p(text.encode())
 
 
+def _device(words: Words) -> int:
+    """Tell the thread's device. torch_npu asks before it sets one: the answer is not what a later failure comes of."""
+    acl, found = process(), Out()
+    code: int = acl.call("aclrtGetDevice", deviceId=found if words[0] else None)
+    if code == tables.public_names()["ACL_ERROR_RT_CONTEXT_NULL"]:
+        acl.reports.withdraw("aclrtGetDevice")
+    elif not code:
+        ctypes.c_int32.from_address(words[0]).value = found.value
+    return code
+
+
 def _nothing(words: Words) -> int:
     """Do nothing, with success."""
     return 0
@@ -118,6 +130,7 @@ _ROWS: dict[str, Callable[[Words], int]] = {
     "aclSetCompileopt(int opt, const char* value)": _set_option,
     "aclGetCompileopt(int opt, char* value, size_t length)": _get_option,
     "aclGetCompileoptSize(int opt) -> size_t": _option_size,
+    "aclrtGetDevice(int32_t* deviceId)": _device,
     "aclrtGetSocName() -> const char*": _soc_name,
     "aclGetCannAttribute(aclCannAttr attribute, int32_t* value)": _attribute,
     "aclGetCannAttributeList(const aclCannAttr** attributes, size_t* count)": _attributes,

@@ -10,6 +10,8 @@ import ctypes
 import hashlib
 import os
 import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from npuhal.compiler import BuildError
@@ -39,6 +41,16 @@ def provide() -> Path:
     return out
 
 
+def mismatch(torch: str, torch_npu: str) -> str:
+    """Return what to say of two versions that hardly fit each other; empty where they are alike."""
+    if torch.split(".")[:2] == torch_npu.split(".")[:2]:
+        return ""
+    return (
+        f"npuhal: torch {torch} and torch-npu {torch_npu} are of different versions; if the import fails: "
+        f"pip install torch=={torch_npu.partition('+')[0].partition('.post')[0]}"
+    )
+
+
 def prepare(url: str | None = None) -> Path:
     """Set the variables of the process, and load the libraries; returns their folder.
 
@@ -57,6 +69,9 @@ def prepare(url: str | None = None) -> Path:
     url = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     check_url(url)
     folder = provide()
+    with suppress(PackageNotFoundError):  # put there by hand
+        if text := mismatch(version("torch"), version("torch-npu")):
+            print(text, file=sys.stderr)
     os.environ.update({**libraries.variables(folder), URL_VARIABLE: url})
     os.environ.setdefault(QUEUE, "0")
     for path in (folder / build.LIBRARY, *sorted(folder.glob("*.so"))):

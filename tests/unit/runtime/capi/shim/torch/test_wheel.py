@@ -8,7 +8,7 @@ import pytest
 
 from chips.binary.dynamic import read_dynamic
 from npuhal.compiler import BuildError, compile_library, find_compiler
-from runtime.capi.shim.torch import libraries, wheel
+from runtime.capi.shim.torch import libraries, setup, wheel
 
 
 def test_libraries_that_are_nowhere_are_missing(tmp_path: Path) -> None:
@@ -57,3 +57,8 @@ def test_the_c_text_has_what_is_computed_and_says_the_name_of_the_rest() -> None
 def test_variables_put_the_folder_first_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_LIBRARY_PATH", f"/elsewhere:{tmp_path}")
     assert libraries.variables(tmp_path)["LD_LIBRARY_PATH"] == f"{tmp_path}:/elsewhere"
+
+
+def test_versions_that_do_not_fit_are_told_with_the_command_that_mends_it() -> None:
+    assert setup.mismatch("2.13.0+cpu", "2.13.0.post1") == ""
+    assert setup.mismatch("2.14.0", "2.13.0.post1").endswith("pip install torch==2.13.0")

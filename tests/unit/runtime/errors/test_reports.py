@@ -69,7 +69,7 @@ def test_threads_do_not_see_each_others_errors() -> None:
 def test_a_question_that_had_no_answer_is_withdrawn_and_nothing_else() -> None:
     reports = ThreadReports()
     for call in ("first", "aclrtGetDevice", "last"):
-        reports.post(errors.fault("ACL_ERROR_RT_CONTEXT_NULL", f"{call}: no device"))
+        reports.post(fault("ACL_ERROR_RT_CONTEXT_NULL", f"{call}: no device"))
         reports.withdraw("aclrtGetDevice")
     assert reports.take_text().count("no device") == 2
     reports.withdraw("aclrtGetDevice")

@@ -67,6 +67,7 @@ def _broken_off(stream: StreamPort, count: int) -> Iterator[bool]:
     with stream.lock:  # a second time, where it is held
         left = not stream.closed and was_sent(stream, ring.submitted + count)
         yield left
+        ring.tidy()
         if left:
             ring.in_flight_start = None
         stream.senders.seek(ring.tail)

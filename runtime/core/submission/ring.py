@@ -183,6 +183,9 @@ class TaskRing:
         """Go on at position 0 of a queue that the host keeps; everything has been reclaimed."""
         self.submitted = self.reclaimed = 0
 
+    def tidy(self) -> None:
+        """Finish what an interrupt has broken off behind a send."""
+
     def forget(self) -> None:
         """Forget what tasks were called: kernels that only these hold end then."""
         self.owners[:] = [None] * self.depth
@@ -265,9 +268,16 @@ class RingV100(TaskRing):
 
     def wrap_ids(self) -> None:
         """Start again at id 0; the slots between the last id and the end of the pool stay unused until then."""
+        skipped = self._skipped
+        # nothing from here on can be interrupted
         self.next_id = 0
         self.flips += 1
-        self.limit -= self._skipped
+        self.limit -= skipped
+
+    def tidy(self) -> None:
+        """Start again at id 0 where an interrupt has come before that."""
+        if self.next_id == NO_TASK:
+            self.wrap_ids()
 
     @property
     def _skipped(self) -> int:
@@ -297,7 +307,10 @@ class RingV100(TaskRing):
     def give_back(self, count: int) -> None:
         """Free the positions again; the id is used by the next task."""
         super().give_back(count)
-        self.next_id = self.ids[self.submitted % self.depth]
+        freed = self.ids[self.submitted % self.depth]
+        if self.next_id == 0 and freed == NO_TASK - 1:  # the ids have started again behind its task
+            self.flips -= 1
+        self.next_id = freed
         self.limit = self._new_limit()
 
     def id_at(self, position: int) -> int:

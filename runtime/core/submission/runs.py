@@ -115,6 +115,7 @@ class RunSender:
         except BaseException:
             if ring.submitted == before and was_sent(stream, before + count):
                 self._settle(count, blocks, keep)
+            ring.tidy()
             stream.senders.seek(ring.tail)
             raise
 

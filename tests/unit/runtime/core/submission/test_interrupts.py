@@ -12,8 +12,9 @@ import pytest
 from chips.tasks import Nop
 from runtime.api import Device, Stream
 from runtime.core.submission import compiled
+from runtime.core.submission.ring import NO_TASK, RingV100
 from tests.tools.interrupts import Interrupter
-from tests.unit.runtime.machines import MakeKernel
+from tests.unit.runtime.machines import MakeKernel, OpenMachine
 
 SENDING = (
     "launch/launcher.py", "launch/args.py", "launch/compiled.py", "submission/prepared.py", "submission/submit.py",
@@ -53,6 +54,28 @@ def no_lock_is_held(stream: Stream) -> bool:
     thread.start()
     thread.join()
     return all(free)
+
+
+@pytest.mark.parametrize("chip", ["ascend910b1"])
+def test_the_last_task_before_the_ids_start_again(open_machine: OpenMachine, chip: str) -> None:
+    stream = open_machine(f"fake://{chip}?seed=1").device(0).create_stream()
+    ring = stream.ring
+    assert isinstance(ring, RingV100)
+    event = stream.device.create_event()
+    stream.record(event)
+
+    def check(place: int) -> None:
+        assert ring.next_id in (0, NO_TASK - 1), f"place {place}"  # and never the id of no task
+        assert ring.flips == (ring.next_id == 0), f"place {place}"
+        before_the_last()
+
+    def before_the_last() -> None:
+        stream.synchronize(10_000)
+        ring.next_id, ring.flips = NO_TASK - 1, 0
+
+    before_the_last()
+    assert everywhere(lambda: stream.record(event), check) >= 2
+    assert everywhere(lambda: stream.submit(Nop()), check) >= 7
 
 
 @pytest.mark.parametrize("submitted", [0, 63], ids=["plain", "with reclaim"])

@@ -178,6 +178,7 @@ class Machine(Protocol):
     tells_user_memory: bool
     send: Callable[[int, Any], int]
     pending_error: BaseException | None
+    pending_for: int
 
     @property
     def chip(self) -> Chip:

@@ -1,13 +1,15 @@
 """The ABI tier (fake-abi://): the same functions behind C function pointers, so that every call crosses the C ABI.
 
 An exception cannot cross it. The callback stores it and returns NOT_SUPPORT; the wrapper raises it when the C call is
-back. What is stored by a call from C code is raised by the next call from Python.
+back, in the same thread: Ctrl-C is of the thread that it came to. What is stored by a call from C code is raised by the
+next call from Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -77,7 +79,7 @@ class AbiApi(FakeApi):
         """
         ours = any(lost.object is entry for entry in self._entries)
         if ours:
-            self.fake.pending_error = lost.exc_value
+            self.fake.pending_for, self.fake.pending_error = threading.get_ident(), lost.exc_value
         return ours
 
     def raw(self, name: str) -> Call:
@@ -117,7 +119,8 @@ class AbiApi(FakeApi):
                     ]
                 )
             except BaseException as error:
-                machine.pending_error = error
+                from_python = sys._getframe().f_back is not None
+                machine.pending_for, machine.pending_error = threading.get_ident() if from_python else 0, error
                 return None if void else c.DRV_ERROR_NOT_SUPPORT
 
         self._entries.add(entry)

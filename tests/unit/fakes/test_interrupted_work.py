@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -130,3 +131,26 @@ def test_a_notification_reaches_all_who_wait_or_nobody() -> None:
         assert told == {True} or (told == {False} and changed.waiting == waiters), place
         if not interrupted:
             break
+
+
+def test_an_interrupt_in_a_c_call_is_raised_in_its_thread() -> None:
+    machine = Runtime("fake-abi://ascend950?seed=1")
+    hal: Any = machine.device(0).hal
+    raised: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            hal.drvGetDevNum(ctypes.byref(ctypes.c_uint32()))
+        except BaseException as error:
+            raised.append(error)
+
+    hal.fake.pending_for, hal.fake.pending_error = threading.get_ident(), KeyboardInterrupt()  # from C
+    other = threading.Thread(target=ask)
+    other.start()
+    other.join()
+    assert raised == []
+    ask()
+    assert [type(error) for error in raised] == [KeyboardInterrupt]
+    ask()
+    assert len(raised) == 1
+    machine.close(force=True)

@@ -55,14 +55,15 @@ class Graph(Model):
         self.editing = GraphEditing(self)
         self.conditions: list[ports.ConditionalNode] = []
         """Conditional nodes; their branches are graphs of their own."""
-        super().__init__(context)
+        self._state = GraphState.NEW
+        self.software = has_software_queues(context.device)
+        """Whether the streams keep their tasks on the host and are lent queues when the graph is executed."""
+        self.arguments = StagedArguments(context.device)
+        """Memory for the arguments of its kernels."""
+        super().__init__(context)  # from here on the context knows it, also where an interrupt comes next
         if parent is not None:
             context.models.remove(self)
         self.state = GraphState.NEW
-        self.software = has_software_queues(self.device)
-        """Whether the streams keep their tasks on the host and are lent queues when the graph is executed."""
-        self.arguments = StagedArguments(self.device)
-        """Memory for the arguments of its kernels."""
         self.resources.callback(self.arguments.close)
 
     def _make_execution(self) -> GraphExecution:

@@ -99,6 +99,11 @@ def prepare(world: World, entry: Entry, test: dict[str, Any], given: dict[str, A
     elif what == "captured":
         given[value] = world.captured()
         return False, True
+    elif what == "held":
+        stream = world.held()
+        if value in given:
+            given[value] = stream
+        return False, True
     elif what == "bound":
         given[value] = world.bound()
     elif what == "value":

@@ -7,6 +7,7 @@
     context: none       the thread has no context; `context: default` passes NULL for the stream besides
     value: {NAME: N}    the parameters have these values; "set" is an address
     captured: NAME      the stream is being captured
+    held: NAME          the stream has work that the device does not do
     bound: NAME         the stream is bound to a model
     plain: true         everything is as it should be: the chip is what it is refused for
 and besides it:

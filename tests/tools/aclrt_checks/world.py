@@ -191,6 +191,20 @@ class World:
         """Do nothing, as a callback."""
         return 0
 
+    @staticmethod
+    def refusing(*_given: Any) -> int:
+        """Answer 7, as a callback that fails."""
+        return 7
+
+    def held(self) -> int:
+        """Return a stream whose device does not execute, with a task in it."""
+        stream = int(self.fresh("stream"))
+        ids = Out()
+        self._ok("aclrtStreamGetId", stream=stream, streamId=ids)
+        self.acl.runtime.hal.fake.device(0).hold(ids.value)
+        self._ok("aclrtMemsetAsync", devPtr=self.thing("device memory"), maxCount=64, value=0, count=64, stream=stream)
+        return stream
+
     def foreign(self, name: str) -> int:
         """Return a thing of another context."""
         self._ok("aclrtSetCurrentContext", context=self.thing("other context"))

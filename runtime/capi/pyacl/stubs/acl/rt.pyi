@@ -69,8 +69,7 @@ def binary_load_from_file(path: str, options: list[dict[str, Any]], /) -> tuple[
 def binary_unload(bin_handle: int, /) -> int:
     """aclrtBinaryUnLoad.
 
-    Refuses: binHandle is NULL (100000 EH0008); binHandle is dead, foreign or of another kind (107017 EE1017); no
-    current context (107002 EE1018).
+    Refuses: binHandle is NULL (100000 EH0008); binHandle is dead, foreign or of another kind (107017 EE1017).
     """
 def cmo_async(src: int, size: int, cmo_type: int, stream: int, /) -> int:
     """aclrtCmoAsync; size in bytes.
@@ -180,7 +179,8 @@ def device_can_access_peer(device_id: int, peer_device_id: int, /) -> tuple[int,
     """aclrtDeviceCanAccessPeer; gives (can_access, ret).
 
     Refuses: deviceId == peerDeviceId (100000 EH0009); not 0 <= peerDeviceId < len(acl.runtime.slots) (107001);
-    deviceId is no visible device (107001 EE1003); canAccessPeer is NULL (107000 EE1004).
+    ASCEND_RT_VISIBLE_DEVICES is set, and deviceId is none of its devices (107001 EE1003); not 0 <= deviceId < 64
+    (107000 EE1003); canAccessPeer is NULL (107000 EE1004).
     """
 def device_disable_peer_access(peer_device_id: int, /) -> int:
     """aclrtDeviceDisablePeerAccess."""
@@ -210,8 +210,8 @@ def device_get_uuid(device_id: int, /) -> tuple[dict[str, Any], int]:
 def device_peer_access_status(device_id: int, peer_device_id: int, /) -> tuple[int, int]:
     """aclrtDevicePeerAccessStatus; gives (status, ret).
 
-    Refuses: status is NULL (100000 EH0008); deviceId is no visible device (107001 EE1003); peerDeviceId > 63
-    (107000 EE1003).
+    Refuses: status is NULL (100000 EH0008); ASCEND_RT_VISIBLE_DEVICES is set, and deviceId is none of its devices
+    (107001 EE1003); not 0 <= deviceId < 64 (107000 EE1003); not 0 <= peerDeviceId < 64 (107000 EE1003).
     """
 def device_set_limit(limit: int, value: int, /) -> int:
     """aclrtDeviceSetLimit.
@@ -709,21 +709,23 @@ def memcpy2d_async(dst: int, dpitch: int, src: int, spitch: int, width: int, hei
 
     Refuses: not width or not height (0); dst is NULL (100000 EH0008); src is NULL (100000 EH0008); width > dpitch
     (100000 EH0009); width > spitch (100000 EH0009); kind is not [1, 4] (100000 EH0007); stream is dead, foreign or
-    of another kind (107017 EE1017); no current context, and not stream (107000 EE1004).
+    of another kind (107017 EE1017); no current context, and not stream (107000 EE1018).
     """
 def memcpy_async(dst: int, dest_max: int, src: int, count: int, kind: int, stream: int, /) -> int:
     """aclrtMemcpyAsync; dest_max, count in bytes.
 
     Refuses: not count (0); dst is NULL (100000 EH0008); src is NULL (100000 EH0008); kind is not [0, 5] (100000
-    EH0007); stream is dead, foreign or of another kind (107017 EE1017); count > destMax (107000 EE1003); stream
-    belongs to another context (107003 EE1010).
+    EH0007); stream is dead, foreign or of another kind (107017 EE1017); count > destMax (107000 EE1003); no current
+    context (107002 EE1018); dst == src, in memory of a device (0); stream belongs to another context (107003
+    EE1010).
     """
 def memcpy_async_with_condition(dst: int, dest_max: int, src: int, count: int, kind: int, stream: int, /) -> int:
     """aclrtMemcpyAsyncWithCondition; dest_max, count in bytes.
 
     Refuses: not count (0); dst is NULL (100000 EH0008); src is NULL (100000 EH0008); kind is not [0, 5] (100000
-    EH0007); stream is dead, foreign or of another kind (107017 EE1017); count > destMax (107000 EE1003); stream
-    belongs to another context (107003 EE1010).
+    EH0007); stream is dead, foreign or of another kind (107017 EE1017); count > destMax (107000 EE1003); no current
+    context (107002 EE1018); dst == src, in memory of a device (0); stream belongs to another context (107003
+    EE1010).
     """
 def memcpy_async_with_desc(desc: int, kind: int, stream: int, /) -> int:
     """aclrtMemcpyAsyncWithDesc.
@@ -807,8 +809,7 @@ def record_event(event: int, stream: int, /) -> int:
 
     Refuses: event is NULL (100000 EH0008); event is dead, foreign or of another kind (107017 EE1017); stream is
     dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
-    processes (0x40), and stream is being captured (207000); stream belongs to another context (107003 EE1010);
-    event belongs to a capture, which the default stream cannot join (107031 EE1017).
+    processes (0x40), and stream is being captured (207000); stream belongs to another context (107003 EE1010).
     """
 def record_notify(notify: int, stream: int, /) -> int:
     """aclrtRecordNotify.
@@ -858,7 +859,8 @@ def reset_event(event: int, stream: int, /) -> int:
 
     Refuses: event is NULL (100000 EH0008); event is dead, foreign or of another kind (107017 EE1017); stream is
     dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
-    processes (0x40) (207000); event is external (0x20) (207000).
+    processes (0x40) (207000); event has no task that waits for it: none of its flags is 0x1, 0x4, 0x20 or 0x40
+    (207000).
     """
 def reset_overflow_status(stream: int, /) -> int:
     """aclrtResetOverflowStatus.
@@ -919,8 +921,8 @@ def set_stream_failure_mode(stream: int, mode: int, /) -> int:
 
     Refuses: stream is dead, foreign or of another kind (107017 EE1017); no current context, and not stream (107000
     EE1018); has_flag(stream_, DEVICE_USE_ONLY) (207000); no current context (107002 EE1018); stream is bound to a
-    model (207000 EE1017); keeps_failure_mode(stream_, mode) (207000 EE1016); stream belongs to another context
-    (107003 EE1010).
+    model (207000 EE1017); the stream has the mode already (0); keeps_failure_mode(stream_, mode) (207000 EE1016);
+    stream belongs to another context (107003 EE1010).
     """
 def set_stream_overflow_switch(stream: int, flag: int, /) -> int:
     """aclrtSetStreamOverflowSwitch.
@@ -948,8 +950,8 @@ def stream_abort(stream: int, /) -> int:
     """aclrtStreamAbort.
 
     Refuses: stream is dead, foreign or of another kind (107017 EE1017); no current context, and not stream (107000
-    EE1004); stream belongs to another context (107003 EE1010); stream keeps its tasks, or is bound to a model
-    (507000 EE1016); stream keeps its tasks, or is bound to a model (507000 EE1006).
+    EE1018); stream belongs to another context (107003 EE1010); stream is bound to a model (507000 EE1016); stream
+    keeps its tasks, or is bound to a model (507000 EE1006).
     """
 def stream_get_id(stream: int, /) -> tuple[int, int]:
     """aclrtStreamGetId; gives (stream_id, ret).
@@ -968,8 +970,8 @@ def stream_wait_event(stream: int, event: int, /) -> int:
 
     Refuses: event is NULL (100000 EH0008); stream is dead, foreign or of another kind (107017 EE1017); event is
     dead, foreign or of another kind (107017 EE1017); is_for_cores(event_) (107000 EE1006); event is for other
-    processes (0x40), and stream is being captured (207000); event is external (0x20) (207000); stream belongs to
-    another context (107003 EE1010).
+    processes (0x40), and stream is being captured (207000); event has no task that waits for it: none of its flags
+    is 0x1, 0x4, 0x20 or 0x40 (207000); stream belongs to another context (107003 EE1010).
     """
 def subscribe_report(thread_id: int, stream: int, /) -> int:
     """aclrtSubscribeReport.

@@ -28,7 +28,8 @@ from runtime.cli.doctor.machine import Machine
 from runtime.driver.calls import HalCalls
 from runtime.driver.info import DeviceInfo, MachineFacts, device_count, read_machine
 from runtime.driver.memory import MemoryDriver
-from runtime.driver.queues import SQE_BYTES, QueueDriver, QueueOptions
+from runtime.driver.queues import NO_ID, SQE_BYTES, QueueDriver, QueueOptions, driver_of
+from runtime.driver.resource_table import ResourceTable
 from runtime.driver.resources import EVENT, NOTIFY, STREAM, IdDriver
 
 __all__ = ["Probe", "Sent"]
@@ -65,6 +66,7 @@ class Probe:
     def __post_init__(self) -> None:
         self._undo: list[tuple[str, Callable[[], None]]] = []
         self._address = self._stream_id = self._logic_cq = 0
+        self._queues: QueueDriver
 
     def steps(self) -> tuple[ProbeStep, ...]:
         """Return the ladder from the bottom up; limits in seconds."""
@@ -185,22 +187,27 @@ class Probe:
         return f"{_BYTES >> 10} KiB to the device and back"
 
     def _stream(self) -> str:
-        ids, queues, limits = IdDriver(self._calls), QueueDriver(self._calls), self._facts.chip.limits
+        ids, limits, traits = IdDriver(self._calls), self._facts.chip.limits, self._facts.chip.traits
+        queues = self._queues = driver_of(self._calls, traits.completion, ResourceTable())
+        self._undo.append(("what queues share", queues.close))
+        depth = traits.command_depth or limits.rtsq_depth
         stream_id = self._stream_id = ids.alloc(STREAM)
         self._undo.append(("stream id", lambda: ids.free(STREAM, stream_id)))
         sq_id, cq_id = queues.create(
             QueueOptions(stream_id),
-            depth=limits.rtsq_depth,
+            depth=depth,
             cqe_bytes=limits.cqe_size,
-            cq_depth=limits.rtsq_depth,
+            cq_depth=depth,
             extended=self._facts.chip.generation != "v100",
         )
         self.sq_id = sq_id
         self._undo.append(("queues", lambda: queues.free(sq_id, cq_id)))
         logic = self._logic_cq = queues.create_logic_cq(stream_id, 0)
+        if logic == NO_ID:  # reports come in the CQ of the queues
+            return f"stream id {stream_id}, sq {sq_id}, cq {cq_id}, depth {depth}"
         self._undo.append(("logic queue", lambda: queues.free_logic_cq(logic)))
         ids.bind_logic_cq(stream_id, logic)
-        return f"stream id {stream_id}, sq {sq_id}, cq {cq_id}, logic cq {logic}, depth {limits.rtsq_depth}"
+        return f"stream id {stream_id}, sq {sq_id}, cq {cq_id}, logic cq {logic}, depth {depth}"
 
     def _no_op(self) -> str:
         task = next((task for task in (Nop(), Maintenance()) if self._has(task)), None)
@@ -215,8 +222,9 @@ class Probe:
         event_id = ids.alloc(kind)
         self._undo.append(("event id", lambda: ids.free(kind, event_id)))
         self._await_head(self._send(EventRecord(event_id=event_id, timeline=True, report=True)))
-        began = time.monotonic()
-        queues = QueueDriver(self._calls)
+        if self._plugin.commands is not None:
+            return f"event {event_id} recorded"
+        began, queues = time.monotonic(), self._queues
         while time.monotonic() - began < _ANSWER_S:
             entries = queues.receive(self._logic_cq, self._stream_id, 100)
             self.received += entries
@@ -260,8 +268,7 @@ class Probe:
         )
         number = len(self.sent)
         sqe = self._plugin.encode(task, env, TaskIds(number, number, number))
-        queues = QueueDriver(self._calls)
-        sender = queues.sender(sq_id, len(sqe) // SQE_BYTES)
+        sender = self._queues.sender(sq_id, len(sqe) // SQE_BYTES)
         sender.buffer[:] = sqe
         rc = sender.send(sender.device_id, sender.reference)
         self._calls.check(rc, "halSqTaskSend", f"{task.type.name} on sq {sq_id}")
@@ -271,8 +278,7 @@ class Probe:
 
     def _await_head(self, wanted: int) -> int:
         assert self.sq_id is not None
-        queues = QueueDriver(self._calls)
-        began = time.monotonic()
+        began, queues = time.monotonic(), self._queues
         while (head := queues.head(self.sq_id)) != wanted:
             if time.monotonic() - began > _ANSWER_S:
                 raise Failed(

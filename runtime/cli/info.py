@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 HELP = (
     "Without options: driver and API version, chip and its limits, and for each device state, cores and load, and as "
     "used/capacity the memory, streams, events, notifies and models of all processes. With --chip: what is known about "
-    "a chip without having one; with --diff too: what differs between two chips."
+    "a chip without having one; with --diff too: what differs between two chips. What a program does is counted in the "
+    "program: `npuhal run --counters SCRIPT`, or NPUHAL_COUNTERS=1."
 )
 EXAMPLES = (
     ("npuhal info --url fake://ascend910b3", "a machine, its limits and what is in use"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from runtime.cli import UsageError
 from runtime.cli.script import add_program, prepare_torch, program_of, run_program
+from runtime.core.diagnostics.counters import VARIABLE
 
 if TYPE_CHECKING:
     from runtime.cli.output import Output
@@ -18,6 +20,7 @@ HELP = (
 EXAMPLES = (
     ("npuhal run --url fake://ascend910b3 train.py --epochs 1", "on a fake"),
     ("npuhal run -m pytest tests", "a module, as python -m does"),
+    ("npuhal run --counters train.py", "count launches, copies, waits and requests for memory"),
     ("NPUHAL_STRICT=1 npuhal run script.py", "warn of misuse, by line"),
     ("npuhal run --torch --url 'fake://ascend910b3?check=all' train.py", "PyTorch, with checkers"),
     ("npuhal run --triton --interpret --url fake://ascend910b3 add.py", "@triton.jit kernels, computed without a card"),
@@ -40,6 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--torch", action="store_true",
         help="let torch_npu run on this runtime, without CANN; on a fake, operators are computed on the host",
     )
+    parser.add_argument(
+        "--counters", action="store_true",
+        help="write to standard error what was done on each device when it is closed, at the end of the script at the "
+        "latest: launches, copies, waits, requests for memory (as NPUHAL_COUNTERS=1 does)",
+    )
     add_program(parser)
 
 
@@ -50,6 +58,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     program = program_of(args)
     if program is None:
         raise UsageError("npuhal run: no script was given", "give SCRIPT, -m MODULE, -c TEXT, or - for standard input")
+    if args.counters:
+        os.environ[VARIABLE] = "1"
     if args.torch:
         prepare_torch(args.url)
     if not args.triton:

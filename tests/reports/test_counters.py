@@ -149,3 +149,23 @@ def test_the_c_api_counts_for_the_same_device() -> None:
     found = api.acl.runtime.device(0).counters
     assert (found.set_device, found.synchronizes, found.allocations) == (2, 2, 1)
     api.acl.runtime.close(force=True)
+
+
+@pytest.mark.parametrize("chip", ["ascend910b3", "ascend950"])
+def test_a_closed_device_tells_where_it_is_asked_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], chip: str
+) -> None:
+    for wanted in (False, True):
+        monkeypatch.setenv("NPUHAL_COUNTERS", "1" if wanted else "0")
+        with Runtime(f"fake://{chip}") as machine:
+            with machine.device(0) as device, device.create_stream() as stream:
+                target = device.alloc(64)
+                for _ in range(3):
+                    stream.record(device.create_event())
+                    device.copy(target, bytes(8))
+                    stream.synchronize()
+            machine.device(0)
+        told = [line.split() for line in capsys.readouterr().err.splitlines()]
+        assert bool(told) is wanted
+    assert {("3", "records"), ("3", "copies"), ("1", "allocations")} <= {tuple(words[:2]) for words in told}
+    assert told[-1] == ["nothing"]

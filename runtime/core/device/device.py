@@ -20,6 +20,7 @@ from runtime.core.device.monitor import Health
 from runtime.core.device.opening import Opening
 from runtime.core.device.scheduler import TaskScheduler
 from runtime.core.device.stacks import Stacks, allocate
+from runtime.core.diagnostics import counters
 from runtime.core.diagnostics.counters import Counters, gathered, uncounted
 from runtime.core.diagnostics.tally import Tally
 from runtime.core.modes import FailureMode, SaturationMode, StreamFlag
@@ -284,6 +285,7 @@ class Device(NotCopied):
 
         All steps are made whatever fails; the last failure is raised, unless the device is lost.
         """
+        counters.tell(self.user_id, lambda: self.counters)
         self.runtime.monitor.forget(self)
         self.recycler.close()
         self.health.look()

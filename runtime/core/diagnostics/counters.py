@@ -6,6 +6,8 @@ when somebody asks, and on every tick behind which more than half of a lap has n
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from runtime.core.ports import StreamPort
     from runtime.core.submission.ring import TaskInfo
 
+VARIABLE = "NPUHAL_COUNTERS"
+"""1: what was done on a device is written to standard error when it is closed."""
+
+_MAPPINGS = ("copies", "tasks")
 _LAUNCHES = frozenset((
     TaskType.KERNEL_AICORE, TaskType.KERNEL_AIVEC, TaskType.KERNEL_AICPU, TaskType.KERNEL_MIX_AIC,
     TaskType.KERNEL_MIX_AIV, TaskType.FUSION_KERNEL, TaskType.FFTS_PLUS,
@@ -173,3 +179,16 @@ def gathered(streams: list[StreamPort], tally: Tally, **further: int) -> Counter
         tasks=MappingProxyType(dict(tasks)), captures=tally.captures,
         retries=tally.open_retries + further.pop("pool_retries", 0), **further,
     )
+
+
+def tell(device: int, counters: Callable[[], Counters]) -> None:
+    """Write to standard error what was done on a device that is being closed, if the environment asks for it."""
+    if os.environ.get(VARIABLE) != "1":
+        return
+    found = counters()
+    rows = {name.replace("_", " "): getattr(found, name) for name in Counters.__slots__ if name not in _MAPPINGS}
+    rows |= {"copies at once" if name == "at once" else name: count for name, count in found.copies.items()}
+    rows |= {name: count for name, count in found.tasks.items() if name not in (*rows, OTHERS)}
+    lines = [f"{count:12,}  {name}" for name, count in rows.items() if count]
+    print(f"npuhal: done on device {device} until it was closed:", *lines or ["     nothing"], sep="\n",
+          file=sys.stderr)  # fmt: skip

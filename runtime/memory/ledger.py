@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from npuhal.records import dataclass
+from npuhal.words import count
 from runtime.memory.location import Location
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class Ledger:
         for location in Location:
             if rows := self.by_site(location):
                 size, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
-                lines.append(f"{location.name.lower()} memory: {size} bytes in {blocks} blocks{most(rows)}")
+                lines.append(f"{location.name.lower()} memory: {size} bytes in {count(blocks, 'block')}{most(rows)}")
         return lines
 
     def of_users(self) -> list[tuple[str, int, int, str]]:
@@ -205,7 +206,7 @@ class Ledger:
         if not rows:
             return "this process holds none"
         total, blocks = sum(row[1] for row in rows), sum(row[2] for row in rows)
-        return f"this process holds {total} bytes in {blocks} blocks{most(rows)}"
+        return f"this process holds {total} bytes in {count(blocks, 'block')}{most(rows)}"
 
 
 def most(rows: Sequence[tuple[str, int, int]]) -> str:

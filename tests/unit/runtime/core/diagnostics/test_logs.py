@@ -133,5 +133,5 @@ def test_what_is_left_open_is_told_at_the_exit_where_that_is_asked_for() -> None
     assert told[0] == "npuhal: left open on device 0 at exit:"
     assert told[1] == "  streams: 2, made at <string>:4 (2)"
     assert told[2].startswith("  device memory: ")
-    assert "in 1 blocks, most at <string>:6 (" in told[2]
+    assert "in 1 block, most at <string>:6 (" in told[2]
     assert len(told) == 3

@@ -285,7 +285,7 @@ class Device(NotCopied):
 
         All steps are made whatever fails; the last failure is raised, unless the device is lost.
         """
-        counters.tell(self.user_id, lambda: self.counters)
+        counters.write_out(self.user_id, lambda: self.counters)
         self.runtime.monitor.forget(self)
         self.recycler.close()
         self.health.look()

@@ -181,7 +181,7 @@ def gathered(streams: list[StreamPort], tally: Tally, **further: int) -> Counter
     )
 
 
-def tell(device: int, counters: Callable[[], Counters]) -> None:
+def write_out(device: int, counters: Callable[[], Counters]) -> None:
     """Write to standard error what was done on a device that is being closed, if the environment asks for it."""
     if os.environ.get(VARIABLE) != "1":
         return

@@ -69,7 +69,8 @@ class Model(NotCopied):
         self.context, self.device = context, context.device
         self.model_id: int = self.device.ids.alloc(id_kinds.MODEL)
         self.name = ""
-        self.closed = False
+        self.closed = True
+        """Until all of it is made: what was made by halves is closed by nobody."""
         self._rest: Steps = NOTHING
         """What is left of its end, once that was begun."""
         self.resources: ExitStack = ExitStack()
@@ -89,6 +90,7 @@ class Model(NotCopied):
         self._ready = self.execution.ready
         self.site = creation_site()
         self.handle: int = self.device.runtime.handles.add(self, weak=True)
+        self.closed = False
         context.models.add(self)
 
     def _make_execution(self) -> ModelExecution:

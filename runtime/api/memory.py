@@ -431,6 +431,7 @@ class DeviceMemory(core.Device):
     def _release_memory(self) -> None:
         pools = list(reversed(self.ordered_pools))
         self.ordered_pools.clear()
+        self.runtime.open_keys.release(self.device_id)  # the driver frees no memory that is open under its key
         buffers = list(self.buffers.values())
         try:
             each([
@@ -443,7 +444,6 @@ class DeviceMemory(core.Device):
 
     def _forget_shared(self) -> None:
         self.runtime.host_memory.release(self.device_id)
-        self.runtime.open_keys.release(self.device_id)
         for key in list(self.resource_table.keys):
             with contextlib.suppress(errors.RuntimeFault):  # the driver takes it back with the memory
                 self.shared.forget(key)

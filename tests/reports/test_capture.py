@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,15 @@ from runtime.driver.resources import STREAM
 from runtime.feature import graph
 from runtime.feature.graph import CaptureMode, CaptureStatus, Graph, NodeKind
 from tests.contract.holdings import holdings
+from tests.unit.runtime.machines import OpenMachine
 
 URLS = ("fake://ascend910b1?seed=1", "fake://ascend910b1?seed=1&swsq=0", "fake://ascend950pr_9599?seed=1")
 
 
 @pytest.fixture(params=URLS)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    """A device whose graphs have software or hardware queues."""
-    machine = Runtime(request.param)
-    yield machine.device(0)
-    machine.close(force=True)
+def machine(request: pytest.FixtureRequest, open_machine: OpenMachine) -> Runtime:
+    """A machine whose graphs have software or hardware queues."""
+    return open_machine(request.param)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,8 @@ URLS = ("fake://ascend910b3", "fake://ascend950", "null://ascend910b1")
 
 
 @pytest.fixture(params=URLS)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    machine = Runtime(request.param)
-    yield machine.device(0)
-    machine.close(force=True)
+def machine(request: pytest.FixtureRequest, open_machine: OpenMachine) -> Runtime:
+    return open_machine(request.param)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,16 +19,15 @@ from runtime.core.stream.stream import StreamFlag
 from runtime.feature import graph as graphs
 from runtime.feature.graph import Condition, ConditionKind, Graph, GraphBuilder, Handle, Model
 from tests.unit.runtime.capi.kernel_calls import Caller
+from tests.unit.runtime.machines import OpenMachine
 
 URLS = ("fake://ascend910b3", "fake-abi://ascend910b1?swsq=0", "fake-abi://ascend950?seed=3", "fake://ascend950?swsq=0")
 MakeKernel = Callable[..., Kernel]
 
 
 @pytest.fixture(params=URLS)
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    machine = Runtime(request.param)
-    yield machine.device(0)
-    machine.close(force=True)
+def machine(request: pytest.FixtureRequest, open_machine: OpenMachine) -> Runtime:
+    return open_machine(request.param)
 
 
 @pytest.fixture

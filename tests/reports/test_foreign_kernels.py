@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from runtime.cli.doctor.kernel import kernel_step
 from runtime.launch.program import Program
 from tests.tools.elf_writer import ElfWriter
 from tests.unit.runtime.capi.kernel_calls import Caller
+from tests.unit.runtime.machines import OpenMachine
 
 C220, C310, UNKNOWN = 0x93 << 16, 0x99 << 16, 0x81 << 16
 META = bytes.fromhex("0100 0400 03000000")  # a vector kernel
@@ -35,10 +35,8 @@ def soc(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def device(soc: str) -> Iterator[Device]:
-    machine = Runtime(f"fake://{soc}")
-    yield machine.device(0)
-    machine.close(force=True)
+def machine(soc: str, open_machine: OpenMachine) -> Runtime:
+    return open_machine(f"fake://{soc}")
 
 
 def other(device: Device) -> tuple[bytes, str, str]:

@@ -26,6 +26,12 @@ def _shared(device: Device) -> Any:
     return buffer, device.share(buffer)
 
 
+def _opened(device: Device) -> Any:
+    buffer, key = _shared(device)
+    key.allow(device.bare_pid())
+    return buffer, key, device.open_shared(key.key)
+
+
 def _busy(device: Device) -> Any:
     stream = device.create_stream()
     device.hal.fake.device(device.device_id).hold(stream.stream_id)
@@ -49,6 +55,7 @@ MADE: dict[str, tuple[Callable[[Device], Any], str]] = {
     "a notify": (lambda device: device.create_notify(), "events and notifies"),
     "registered memory": (_registered, "registered memory"),
     "a key": (_shared, "keys of shared memory"),
+    "memory opened by its key": (_opened, "opened keys"),
     "a graph": (_graph, "graphs"),
     "physical memory": (lambda device: device.create_physical(2 * MiB), "physical memory"),
     "addresses": (lambda device: device.reserve(2 * MiB), "reserved ranges"),
@@ -99,6 +106,28 @@ def test_what_was_closed_or_given_back_is_not_named(url: str) -> None:
     device.create_event().close()
     device.synchronize()
     machine.close()
+
+
+def test_managed_memory_is_named_where_a_chip_has_it() -> None:
+    for dropped in (False, True):
+        machine = Runtime("fake://ascend910b3?check=leak")
+        made = [machine.device(0).alloc_managed(4096)]
+        if dropped:
+            made.clear()
+        with pytest.raises(CheckFailed, match=f"closed with managed memory in use: 4096 bytes .*{__file__}:"):
+            machine.close()
+        assert not made or made[0].closed
+
+
+def test_memory_that_another_device_has_open_is_given_back_too(url: str) -> None:
+    machine = Runtime(f"{url}&devices=2")
+    buffer, key = _shared(machine.device(0))
+    key.allow(machine.device(0).bare_pid())
+    opened = machine.device(1).open_shared(key.key)
+    with pytest.raises(CheckFailed, match=f"device 1 is closed with opened keys in use: .*{__file__}:"):
+        machine.close()
+    for one in (opened, key, buffer):
+        one.close()
 
 
 def test_who_closes_by_force_wants_it_all_taken_back(url: str) -> None:

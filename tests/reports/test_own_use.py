@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from fakes.checkers import CheckFailed
 from runtime import errors
 from runtime.api import Device, Runtime
 from tests.reports.test_spare_queues import fill
+from tests.unit.runtime.machines import OpenMachine
 
 MiB = 1 << 20
 CHIPS = ("ascend910b3", "ascend950")
@@ -21,10 +20,8 @@ def soc(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def device(soc: str) -> Iterator[Device]:
-    machine = Runtime(f"fake://{soc}?sqs=20&hbm=2g")
-    yield machine.device(0)
-    machine.close(force=True)
+def machine(soc: str, open_machine: OpenMachine) -> Runtime:
+    return open_machine(f"fake://{soc}?sqs=20&hbm=2g")
 
 
 def test_queues_and_streams_of_graphs_are_this_process_s(device: Device) -> None:

@@ -373,7 +373,7 @@ class Runtime(NotCopied):
             return
         self.lock.force()
         first: BaseException | None = None
-        for slot in self.slots:
+        for slot in sorted(self.slots, key=self._has_no_keys_open):  # first who has another's memory open
             try:
                 slot.close(force=force, tells=tells)
             except errors.RuntimeFault as fault:
@@ -386,6 +386,9 @@ class Runtime(NotCopied):
             self.hal.close()
         if first is not None:
             raise first
+
+    def _has_no_keys_open(self, slot: DeviceSlot) -> bool:
+        return slot.device is None or not self.open_keys.of_device(slot.device.device_id)
 
     def __enter__(self: SelfRuntime) -> SelfRuntime:
         if self.closed:

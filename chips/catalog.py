@@ -285,7 +285,7 @@ def _build(soc: str, chain: tuple[FamilyFile, ...]) -> Chip:
         traits=SchedulerTraits(**traits),
         features=features,
         ini=MappingProxyType({section: MappingProxyType(values) for section, values in ini.items()}),
-        limits=_limits(properties, limits),
+        limits=_limits(properties, SchedulerTraits(**traits), limits),
     )
 
 
@@ -339,14 +339,15 @@ def _overlay(properties: dict[str, Any], ini: Mapping[str, Mapping[str, int | st
         properties["npuArch"] = architecture
 
 
-def _limits(properties: Mapping[str, Any], stated: Mapping[str, int]) -> Limits:
+def _limits(properties: Mapping[str, Any], traits: SchedulerTraits, stated: Mapping[str, int]) -> Limits:
+    depth = traits.command_depth or properties["rtsqDepth"]
     return Limits(
-        rtsq_depth=properties["rtsqDepth"],
+        rtsq_depth=depth,
         reserved_tasks=properties["rtsqReservedTaskNum"],
         max_tasks_per_stream=properties["maxTaskNumPerStream"],
         max_persistent_tasks=properties["maxPersistTaskNum"],
         max_tasks=properties["maxSupportTaskNum"],
-        pending_max=properties["rtsqDepth"] * 3 // 4,
+        pending_max=depth * 3 // 4,
         max_streams=properties["maxAllocStreamNum"],
         max_physical_streams=properties["maxPhysicalStreamNum"],
         max_huge_streams=properties["maxAllocHugeStreamNum"],

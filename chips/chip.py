@@ -30,7 +30,7 @@ class Limits:
     """
 
     rtsq_depth: int
-    """Slots of the hardware submission ring."""
+    """Slots of the hardware submission ring, or of a queue of commands (HWTS), which rtsqDepth does not describe."""
     reserved_tasks: int
     """Ring slots the runtime keeps for itself."""
     max_tasks_per_stream: int

@@ -75,7 +75,7 @@ class SchedulerTraits:
     completion: CompletionKind
     """By what a runtime learns how far a queue is."""
     command_depth: int
-    """Commands that a queue holds; 0 where queues are as deep as the chip's rtsqDepth."""
+    """Commands that a queue holds; 0: as many as the chip's rtsqDepth. `Limits.rtsq_depth` is what holds."""
     halts_at_failures: bool
     """The hardware stops a queue at a failed task, and the host moves its head on; otherwise it goes on by itself."""
     retries_every_send: bool
@@ -150,7 +150,9 @@ class SchedulerTraits:
     abort_failed: tuple[int, ...]
     """Status words of an abort that has failed."""
 
-    # capture
+    # models and capture
+    runs_models: bool
+    """It is known how the scheduler keeps and starts the tasks of a model."""
     captures_keep_tasks: bool
     """Streams of a captured graph are made persistent."""
     captures_persistent: bool

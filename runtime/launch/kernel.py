@@ -28,7 +28,7 @@ from runtime.launch.args import SLOT_BYTES
 from runtime.launch.argument_check import check_slots, launch_words, note_short_block
 from runtime.launch.batch.many import launch_many
 from runtime.launch.launcher import make_block_launcher, make_device_args_launcher, make_launcher
-from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine
+from runtime.launch.options import PLAIN, VECTOR_ENGINE, LaunchOptions, check_engine, check_mix
 
 if TYPE_CHECKING:
     from runtime.launch.block import HostBlock
@@ -327,6 +327,7 @@ class Kernel(NotCopied):
         if chip.has("KERNEL_LAUNCH_CANNOT_MIX"):
             return self._one_engine(common, check_engine("launch", chip, binary.mix, options))
         if binary.mix is not MixType.NONE:
+            check_mix("launch", self.program.device.plugin, chip, self.name)
             pc2 = self.program.address + binary.offset2 if binary.second else 0
             return MixKernel(
                 **common, mix=MixKind(binary.mix), pc2=pc2, ratio=binary.ratio,

@@ -14,6 +14,7 @@ from runtime.errors.arguments import whole
 
 if TYPE_CHECKING:
     from chips import Chip
+    from chips.registry import Plugin
 
 _MICROSECONDS = 1_000_000
 _MOST_OFFSET = (1 << 32) - 1
@@ -135,6 +136,20 @@ def check_engine(call: str, chip: Chip, mix: MixType, options: LaunchOptions) ->
             hint="launch it once for the AI cores and once for the vector cores, each with its blocks",
         )
     return options
+
+
+def check_mix(call: str, plugin: Plugin, chip: Chip, kernel: str) -> None:
+    """Refuse a kernel on both kinds of core where none can be described.
+
+    Raises:
+        NotSupported 207000: the chip takes commands, and these name one kind of core (910A, 310, 610, 035).
+    """
+    if plugin.commands is not None:
+        raise errors.fault(
+            "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"{call}: {kernel} is a mix kernel, and {chip.soc} has no launch that "
+            "runs on cube and vector cores at once", layer="launch",
+            hint="compile it for one kind of core, or use a chip that has both, such as Ascend910B3",
+        )
 
 
 def _timeout(given: dict[LaunchAttribute, tuple[int, int]]) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
 import runtime
 from chips import all_socs, find_chip
+from chips.binary.writer import KernelText, write_elf
 from fakes import kernels
+from runtime import errors
 from runtime.cli.sample import minimal_kernel
+from runtime.feature.graph import Model
 
 FAMILIES = {find_chip(soc).family: soc for soc in reversed(all_socs())}
 """Family -> the first of its chips."""
@@ -19,6 +24,31 @@ def test_a_chip_of_every_family_copies_launches_records_and_waits(soc: str) -> N
     machine = runtime.Runtime(f"fake://{soc}")
     try:
         _run(machine)
+    finally:
+        machine.close()
+
+
+@pytest.mark.parametrize("soc", ["Ascend310P3", "Ascend5162A"])
+def test_a_chip_of_whose_models_nothing_is_known_refuses_them(soc: str) -> None:
+    machine = runtime.Runtime(f"fake://{soc}")
+    try:
+        with machine.device(0) as device, pytest.raises(errors.NotSupported, match=f"models on {soc}"):
+            Model(device.context)
+    finally:
+        machine.close()
+
+
+def test_a_mix_kernel_is_refused_where_no_command_describes_it() -> None:
+    machine = runtime.Runtime("fake://ascend910a")
+    meta = struct.pack("<HHI", 1, 4, 4)
+    binary = write_elf([KernelText("add_mix_aic", bytes(64), meta)])
+    try:
+        with machine.device(0) as device, device.create_stream() as stream:
+            add = device.load(binary).only
+            for _ in range(2):
+                with pytest.raises(errors.NotSupported, match="add is a mix kernel, and Ascend910A"):
+                    add[8](1, 2, stream=stream)
+            stream.synchronize()
     finally:
         machine.close()
 

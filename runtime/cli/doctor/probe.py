@@ -190,7 +190,7 @@ class Probe:
         ids, limits, traits = IdDriver(self._calls), self._facts.chip.limits, self._facts.chip.traits
         queues = self._queues = driver_of(self._calls, traits.completion, ResourceTable())
         self._undo.append(("what queues share", queues.close))
-        depth = traits.command_depth or limits.rtsq_depth
+        depth = limits.rtsq_depth
         stream_id = self._stream_id = ids.alloc(STREAM)
         self._undo.append(("stream id", lambda: ids.free(STREAM, stream_id)))
         sq_id, cq_id = queues.create(

@@ -25,7 +25,6 @@ from runtime.driver import resources as id_kinds
 from runtime.driver.queues import NO_ID, QueuePair
 
 if TYPE_CHECKING:
-    from chips.chip import Chip
     from chips.env import EncodeEnv
     from runtime.core.device.device import Device
     from runtime.core.ports import TaskSink
@@ -133,14 +132,9 @@ class _Kind:
         self.pooled, self.queue_flags = pooled, queue_flags
 
 
-def _depth(chip: Chip) -> int:
-    """Return how many entries a queue of a chip has."""
-    return chip.traits.command_depth or chip.limits.rtsq_depth
-
-
 def _kind_of(device: Device, flags: StreamFlag) -> _Kind:
     chip = device.chip
-    depth = _depth(chip)
+    depth = chip.limits.rtsq_depth
     if flags & StreamFlag.HOST_ONLY:
         placeholder = flags & StreamFlag.FORBIDDEN_DEFAULT
         return _Kind(depth, HOST_ONLY if placeholder else AICPU, has_queue=False)
@@ -173,7 +167,7 @@ def create(
         ResourceExhausted: no stream id or no queue left; the resource report says who holds them.
     """
     device = context.device
-    kind = kind or _Kind(_depth(device.chip))
+    kind = kind or _Kind(device.chip.limits.rtsq_depth)
     if not kind.has_queue:
         return _without_queue(context, kind, flags=flags, priority=priority, name=name)
     with _Undo() as undo:

@@ -57,14 +57,15 @@ class Model(NotCopied):
 
         Raises:
             ResourceExhausted 207010: the device has none left.
-            NotSupported 207000: the chip takes commands; how its scheduler keeps the tasks of a model is not public.
+            NotSupported 207000: how the chip's scheduler keeps the tasks of a model is not public (HWTS, 5162A).
         """
         context.check_open()
-        if context.device.plugin.commands is not None:
+        if not context.device.chip.traits.runs_models:
             raise errors.fault(
-                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"graphs and models on {context.device.chip.soc}: it takes "
-                "commands, and how its scheduler keeps and starts the tasks of a model is in no public source",
-                hint="launch the tasks in a stream one by one, or many at once with a batch; or use a chip with STARS",
+                "ACL_ERROR_RT_FEATURE_NOT_SUPPORT", f"graphs and models on {context.device.chip.soc}: how its "
+                "scheduler keeps and starts the tasks of a model is in no public source",
+                hint="launch the tasks in a stream one by one, or many at once with a batch; or use another chip, such "
+                "as Ascend910B3",
             )
         self.context, self.device = context, context.device
         self.model_id: int = self.device.ids.alloc(id_kinds.MODEL)

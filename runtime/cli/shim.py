@@ -93,13 +93,18 @@ def _operators(out: Output) -> int:
     from runtime.capi.shim.torch import operators
     from runtime.capi.shim.torch.wheel import installed, operators_of
 
-    computed = [each.name for each in (*operators.aclnn(), *operators.aclop())]
+    rows = [*operators.aclnn(), *operators.aclop()]
+    computed = [each.name for each in rows]
+    limits = [f"{each.name}: {limit.what}" for each in rows for limit in each.limits]
     try:
         missing = sorted(operators_of(installed("torch_npu")) - set(computed))
     except BuildError as problem:
         missing = []
         out.line(f"{problem}: what it names beside these is not known")
-    for title, names in (("computed on the host", computed), ("fail at the call, with their names", missing)):
+    for title, names in (
+        ("computed on the host", computed), ("of these fail at the call with", limits),
+        ("fail at the call, with their names", missing),
+    ):  # fmt: skip
         out.line(f"{title} ({len(names)}):")
         for name in names:
             out.line(f"  {name}")

@@ -114,3 +114,33 @@ def test_packed_sequences_of_unequal_length(torch: Any, npu: Any) -> None:
         return nn.utils.rnn.pad_packed_sequence(made, batch_first=True)[0].detach().cpu()
 
     torch.testing.assert_close(run("npu"), run("cpu"), **_WITHIN)
+
+
+def test_what_a_fused_operator_is_not_computed_with_is_refused_at_its_call(torch: Any, npu: Any) -> None:
+    model, x = nn.GRU(4, 6, num_layers=2, dropout=0.5).npu(), torch.ones(5, 3, 4, device="npu")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"aclnnGRU: dropout between its layers \(dropout=0\.5, layers=2"):
+            model(x)
+    assert model.eval()(x)[0].cpu().shape == (5, 3, 6)
+    query = torch.ones(1, 2, 4, 8, device="npu")
+    with pytest.raises(RuntimeError, match=r"aclnnFlashAttentionScore\w*: a mask of sparse mode"):
+        torch.ops.npu.npu_fusion_attention(query, query, query, 2, "BNSD", sparse_mode=6, prefix=[4],
+                                           atten_mask=torch.ones(1, 1, 4, 4, device="npu").bool())  # fmt: skip
+    npu.synchronize()
+
+
+def test_the_scale_of_losses_grows_and_falls_as_on_the_cpu(torch: Any, npu: Any) -> None:
+    def scales(place: str) -> list[Any]:
+        weight = torch.ones(3, device=place, requires_grad=True)
+        optimiser = torch.optim.SGD([weight], lr=0.1)
+        scaler = torch.amp.GradScaler(place, init_scale=8.0, growth_interval=2)
+        made = []
+        for factor in (1.0, 1.0, float("inf"), 1.0, 1.0):
+            optimiser.zero_grad()
+            scaler.scale((weight * factor).sum()).backward()
+            scaler.step(optimiser)
+            scaler.update()
+            made.append((scaler.get_scale(), weight.detach().cpu().tolist()))
+        return made
+
+    assert scales("npu") == scales("cpu")

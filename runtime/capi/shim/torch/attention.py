@@ -20,8 +20,6 @@ def _heads(x: Tensor, layout: str, heads: int) -> Tensor:
         x = x.unflatten(-1, (heads, -1)).permute(1, 2, 0, 3)
     elif layout == "BSND":
         x = x.transpose(1, 2)
-    elif layout != "BNSD":
-        raise ValueError(f"the layout {layout} is not computed")
     return x.float()
 
 
@@ -36,8 +34,6 @@ def _back(x: Tensor, layout: str) -> Tensor:
 
 def _hidden(mask: Tensor | None, queries: int, keys: int, before: int, after: int, kind: int) -> Tensor | None:
     """Return which keys a query does not see, True where it does not; None: it sees all."""
-    if kind > _COMPRESSED[-1]:
-        raise ValueError(f"masks of the kind sparse_mode={kind} are not computed")
     if mask is None and kind not in _COMPRESSED:
         return None
     away = torch.arange(keys) - torch.arange(queries).unsqueeze(-1)
@@ -82,19 +78,12 @@ class _Rows:
         return _back(slope.unflatten(1, (-1, self.shared)).sum(2), self.layout)
 
 
-def _pse_first(pse_type: int) -> bool:
-    """Return whether what is added to the products comes before the scale."""
-    if pse_type > 1:
-        raise ValueError(f"pse_type={pse_type} is not computed")
-    return pse_type == 1
-
-
 def attention(query: Tensor, key: Tensor, value: Tensor, pse: Tensor | None, dropped: Tensor | None,
               mask: Tensor | None, scale: float, keep: float, before: int, after: int, heads: int, layout: str,
               kind: int, pse_type: int = 1) -> tuple[Any, ...]:
     """Return maximum and sum of each row, nothing, and the attention."""
     rows = _Rows(query, key, value, pse, dropped, mask, scale, keep, before, after, heads, layout, kind,
-                 _pse_first(pse_type))  # fmt: skip
+                 pse_type == 1)  # fmt: skip
     result = _back((rows.chances * rows.kept) @ rows.v, layout)
     most, total = (each.expand(*each.shape[:-1], _COPIES) for each in (rows.most, rows.total))
     return most, total, None, result
@@ -105,7 +94,7 @@ def attention_backward(query: Tensor, key: Tensor, value: Tensor, grad: Tensor, 
                        heads: int, layout: str, kind: int, pse_type: int = 1) -> tuple[Any, ...]:
     """Return the gradients of `attention` for query, key, value, and for what is added to the products."""
     rows = _Rows(query, key, value, pse, dropped, mask, scale, keep, before, after, heads, layout, kind,
-                 _pse_first(pse_type))  # fmt: skip
+                 pse_type == 1)  # fmt: skip
     slope = _heads(grad, layout, heads)
     to_chances = (slope @ rows.v.mT) * rows.kept
     to_logits = rows.chances * (to_chances - (to_chances * rows.chances).sum(-1, keepdim=True))

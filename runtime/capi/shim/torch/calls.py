@@ -181,15 +181,18 @@ def bind(number: int) -> Callable[[int], int]:
     return call
 
 
-def absent(name: str) -> errors.RuntimeFault:
-    """Return what a function that is not there fails with; the first time its name is logged as well."""
+def absent(name: str, case: str = "") -> errors.RuntimeFault:
+    """Return what a function that is not there fails with; the first time its name is logged as well.
+
+    With a case, the function is there, and only that of it is not.
+    """
     operator = name.startswith(("aclnn", "aclop "))
     what = "operator" if operator else "function"
     hint = "`npuhal shim torch --operators` lists what is computed" if operator else "docs/torch.md says what there is"
-    text = f"{name}: npuhal has no such {what} of CANN"
+    text = f"{name}: {case} is not computed" if case else f"{name}: npuhal has no such {what} of CANN"
     with _lock:
-        first = name not in _said
-        _said.add(name)
+        first = text not in _said
+        _said.add(text)
     if first:
         _LOG.warning("%s; %s", text, hint)
     return errors.fault("ACL_ERROR_RT_FEATURE_NOT_SUPPORT", text, ee="EE1006", params=(name, name, text), hint=hint)

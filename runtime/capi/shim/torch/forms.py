@@ -89,6 +89,16 @@ class Form:
     sized: tuple[int, ...] = ()
     """Which of them say where the shape of an output is written that the data decide, in the order of the outputs."""
 
+    def check(self, values: bytes, absent: Callable[[str, str], errors.RuntimeFault]) -> None:
+        """Refuse a call whose numbers or texts its operator is not computed with, by what `absent` makes of them.
+        """
+        words = struct.unpack(f"<{self.values}q", values[: 8 * self.values])
+        for limit in self.operator.limits:
+            given = [self.arguments[name](words, ()) for name in limit.arguments]
+            if limit.meets(*given):
+                told = ", ".join(f"{name}={value!r}" for name, value in zip(limit.arguments, given, strict=True))
+                raise absent(self.operator.name, f"{limit.what} ({told})")
+
     def describe(self) -> str:
         """Return operator and tensors, for messages."""
         return f"{self.operator.name}({', '.join(map(str, self.tensors))})"

@@ -116,7 +116,7 @@ class Operators:
             del self._shapes[call]
 
     def launch(self, form: Form, values: bytes, stream: Stream) -> None:
-        """Launch a call."""
+        """Launch a call that was looked at."""
         kernel = self.kernel(process().runtime, stream, form.operator.name)
         kernel.launch_block(stream, 1, HostBlock(_NUMBER.pack(form.number) + values))
 
@@ -151,5 +151,7 @@ def _launch(form: Form, values: bytes, handle: int) -> int:
     stream = own_stream_of(acl, form.operator.name, handle)
     WORDS.follow_allocator(stream.device.user_id)
     WORDS.settle()
+    if form.operator.limits:
+        form.check(values, absent)
     (_operators.decided if form.sized else _operators.launch)(form, values, stream)
     return 0

@@ -75,8 +75,6 @@ def add_rms_norm(first: Tensor, second: Tensor, weight: Tensor, eps: float) -> t
 
 def _turned(x: Tensor, mode: int) -> Tensor:
     """Return what the sine is multiplied by: halves, or neighbours, changed over, the first with its sign changed."""
-    if mode > _INTERLEAVED:
-        raise ValueError(f"rotary_mode={mode} is not computed")
     if mode == _INTERLEAVED:
         return torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
     one, two = x.chunk(2, -1)

@@ -3,7 +3,7 @@
 A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
 `torch` and the functions of `composed`, `layers`, `recurrent` and `attention`; an input that is given as the output,
 too, is changed in place. An output with a question mark is as large as the largest result: the data decide its shape,
-and the caller asks for it afterwards.
+and the caller asks for it afterwards. Limits say which numbers and texts of a call an operator is not computed with.
 """
 
 from __future__ import annotations
@@ -23,6 +23,21 @@ _LETTERS = "oidfslu"
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """What some operators are not computed with."""
+
+    what: str
+    arguments: tuple[str, ...]
+    """Names of those that tell, numbers and texts."""
+    condition: str
+    """True of a call that is refused."""
+
+    def meets(self, *values: Any) -> bool:
+        """Return whether a call with these values of its arguments is refused."""
+        return bool(_judged(self.condition, self.arguments)(*values))
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """One operator: its name, its arguments, and what computes it."""
 
@@ -39,6 +54,8 @@ class Operator:
     attributes: dict[str, Any]
     """Of an aclop: attributes and their defaults."""
     expression: str
+    limits: tuple[Limit, ...] = ()
+    """What it is not computed with."""
 
     @property
     def sized(self) -> frozenset[str]:
@@ -62,8 +79,14 @@ def _compiled(expression: str, names: tuple[str, ...]) -> Callable[..., Any]:
     return made
 
 
-def parse(text: str, expression: str) -> Operator:
-    """Read a row; ValueError where it is none."""
+@cache
+def _judged(condition: str, names: tuple[str, ...]) -> Callable[..., Any]:
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: ({condition})", {})
+    return made
+
+
+def parse(text: str, expression: str, limits: tuple[Limit, ...] = ()) -> Operator:
+    """Read a row, given what it is not computed with; ValueError where it is none."""
     match = _ROW.match(text)
     if match is None:
         raise ValueError(f"operators.yaml: {text!r} is no operator")
@@ -80,7 +103,7 @@ def parse(text: str, expression: str) -> Operator:
     return Operator(
         match[1], tuple(kinds), "".join(kinds.values()), outputs,
         frozenset(name for name, _, _ in rows if not name.startswith(">")),
-        {name: ast.literal_eval(value) for name, value in defaults.items()}, expression,
+        {name: ast.literal_eval(value) for name, value in defaults.items()}, expression, limits,
     )  # fmt: skip
 
 
@@ -98,11 +121,24 @@ def _rows(topic: dict[str, Any]) -> Iterator[tuple[str, str]]:
 @cache
 def _table() -> dict[str, tuple[Operator, ...]]:
     ways = yaml_file.load(Path(__file__).with_name("operators.yaml"))
+    limits = _limits(ways.pop("limits"))
     made = {}
     for way, topics in ways.items():
-        operators = {each.name: each for topic in topics.values() for row in _rows(topic) for each in (parse(*row),)}
-        made[way] = tuple(operators.values())
+        rows = [row for topic in topics.values() for row in _rows(topic)]
+        operators = (parse(*row, limits.get(row[0].partition("(")[0], ())) for row in rows)
+        made[way] = tuple({each.name: each for each in operators}.values())
     return made
+
+
+def _limits(rows: dict[str, dict[str, str]]) -> dict[str, tuple[Limit, ...]]:
+    """Return the limits of operators by their names."""
+    found: dict[str, tuple[Limit, ...]] = {}
+    for what, row in rows.items():
+        nodes = ast.walk(ast.parse(row["when"], mode="eval"))
+        arguments = tuple(sorted({each.id for each in nodes if isinstance(each, ast.Name)}))
+        for name in row["of"].split():
+            found[name] = (*found.get(name, ()), Limit(what, arguments, row["when"]))
+    return found
 
 
 def aclnn() -> tuple[Operator, ...]:

@@ -137,19 +137,13 @@ def _each(params: Sequence[Tensor], biases: Any, layers: int, both: Any) -> Iter
             yield layer, bool(back), [*params[start : start + count], *([] if biases else [None, None])]
 
 
-def _no_dropout(dropout: float, train: Any, layers: int) -> None:
-    if dropout and train and layers > 1:
-        raise ValueError("dropout between layers is not computed: the call has no seed")
-
-
 def _shown(y: Tensor, running: Tensor | None) -> Tensor:
     return y if running is None else y * running
 
 
 def lstm(x: Tensor, params: list[Tensor], hx: list[Tensor], sizes: Tensor | None, biases: int, layers: int,
-         dropout: float, train: int, both: int, batch_first: int) -> tuple[Any, ...]:
+         train: int, both: int, batch_first: int) -> tuple[Any, ...]:
     """Return output, last h and c, and for each direction of each layer what the gradient needs."""
-    _no_dropout(dropout, train, layers)
     x = _inputs(x, sizes, batch_first)
     running = _running(sizes, *x.shape[:2])
     made: list[list[Tensor]] = []
@@ -170,9 +164,8 @@ def lstm(x: Tensor, params: list[Tensor], hx: list[Tensor], sizes: Tensor | None
 
 def lstm_backward(x: Tensor, hx: list[Tensor], params: list[Tensor], dy: Tensor | None, dh: Tensor | None,
                   dc: Tensor | None, kept: list[list[Tensor]], sizes: Tensor | None, biases: int, layers: int,
-                  dropout: float, train: int, both: int, batch_first: int) -> tuple[Any, ...]:
+                  both: int, batch_first: int) -> tuple[Any, ...]:
     """Return the gradients of `lstm` for input, first h and c, and parameters."""
-    _no_dropout(dropout, train, layers)
     x = _inputs(x, sizes, batch_first)
     running = _running(sizes, *x.shape[:2])
     rows, ways = list(_each(params, biases, layers, both)), 1 + bool(both)
@@ -196,10 +189,9 @@ def lstm_backward(x: Tensor, hx: list[Tensor], params: list[Tensor], dy: Tensor 
     return _outputs(slope, sizes, batch_first), dhs, dcs, grads
 
 
-def gru(x: Tensor, params: list[Tensor], hx: Tensor, sizes: Tensor | None, biases: int, layers: int, dropout: float,
-        train: int, both: int, batch_first: int) -> tuple[Any, ...]:
+def gru(x: Tensor, params: list[Tensor], hx: Tensor, sizes: Tensor | None, biases: int, layers: int, train: int,
+        both: int, batch_first: int) -> tuple[Any, ...]:
     """Return output, last h, and for each direction of each layer what the gradient needs."""
-    _no_dropout(dropout, train, layers)
     x = _inputs(x, sizes, batch_first)
     running = _running(sizes, *x.shape[:2])
     made: list[list[Tensor]] = []

@@ -222,7 +222,12 @@ class Event(NotCopied):
             InvalidArgument 107000: a plain event that was never recorded, unless made to be waited for first.
         """
         state = self._state
-        if timeout_s is None and state.means.short and event_waits.try_wait(state, stream):
+        try:
+            sent = timeout_s is None and state.means.short and event_waits.try_wait(state, stream)
+        except AttributeError:
+            check_instance("Event.wait", "stream", stream, self.device.stream_type, STREAMS)
+            raise
+        if sent:
             if state.means.timing and state.latest is not None:
                 state.latest.look()  # as below
             return

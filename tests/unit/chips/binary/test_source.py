@@ -41,7 +41,7 @@ def test_an_unreadable_json_is_as_good_as_none(tmp_path: Path) -> None:
         ("nope.o", BinaryNotFound, "EE1012"),
         (".", UnreadableBinary, "EE1013"),
         ("text.o", BinaryError, "EE1014"),
-        ("empty.o", UnreadableBinary, "EE1013"),
+        ("empty.o", UnreadableBinary, "EE1001"),
         ("short.o", BinaryError, "EE1014"),
         ("text.o/x", UnreadableBinary, "EE1013"),
         ("x" * 300, UnreadableBinary, "EE1013"),

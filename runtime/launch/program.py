@@ -17,6 +17,7 @@ from chips.memory_rules import internal_flags
 from npuhal.files import read_bytes
 from npuhal.words import count
 from runtime import errors
+from runtime.core.diagnostics.resource_report import creation_site
 from runtime.core.diagnostics.tracing import span
 from runtime.errors.arguments import check_instance, check_text
 from runtime.errors.not_copied import NotCopied
@@ -81,6 +82,8 @@ class Program(NotCopied):
         self.closed = False
         self.owner: Any = None
         """The registered binary that this is the copy of one device of; None for a program of its own."""
+        self.site = creation_site()
+        """Where it was loaded: file and line."""
         device.programs.add(self)
 
     @classmethod

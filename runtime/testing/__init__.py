@@ -53,6 +53,7 @@ def expected(*checks: str, match: str = "") -> Expected:
         TypeError: no name, or one that is none of a checker.
         RuntimeError: the process has no runtime on a fake whose checkers are on.
     """
+    __tracebackhide__ = True
     from runtime.core.process import lifetime
 
     one = lifetime.started()

@@ -113,15 +113,19 @@ def unusable() -> tuple[type[Exception], ...]:
 
 
 def check(config: pytest.Config) -> None:
-    """Refuse, with one line for the whole run, a URL that no test could use; a fake is opened for it once."""
+    """Refuse, with one line for the whole run, a URL or checkers that no test could use; a fake is opened for it."""
     import npuhal
     from npuhal.loader import HalUrl
 
     text, source = url(config)
+    checks = _option(config, "npu_check", "all")
     try:
         HalUrl.parse(text)
         if is_fake(text):
             npuhal.open_hal(text.removeprefix("trace+")).close()
+            if checks.source != "default":
+                source = checks.source
+                npuhal.open_hal(of_test(config, None, Schedule(0)).removeprefix("trace+")).close()
     except unusable() as wrong:
         raise pytest.UsageError(f"npu ({source}): {wrong}") from None
 

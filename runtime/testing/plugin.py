@@ -284,7 +284,8 @@ def _open(url: str, owner: str) -> Machine:
     try:
         return Machine(url, owner)
     except choice.unusable() as wrong:
-        pytest.fail(f"npu: {url} cannot be opened: {wrong}", pytrace=False)
+        said = str(wrong)
+    pytest.fail(f"npu: {url} cannot be opened: {said}", pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True)

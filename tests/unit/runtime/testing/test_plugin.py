@@ -154,12 +154,17 @@ def test_forgotten_stream(npu):
 
 def test_dropped_buffers_are_no_leak(npu):
     npu.alloc(4096)
+
+def test_program(npu):
+    from runtime.cli.sample import minimal_kernel
+    kept.append(npu.load(minimal_kernel("add_custom", arguments=3)))
 """)
     result = run(project)
-    result.assert_outcomes(passed=3, errors=2)
+    result.assert_outcomes(passed=4, errors=3)
     result.stdout.fnmatch_lines([
         "left open on fake://*", "  <4096 bytes *, made at test_what_is_left_on_the_device_fails_the_test.py:6",
         "  <Stream *, made at test_what_is_left_on_the_device_fails_the_test.py:9",
+        "  <program *, made at test_what_is_left_on_the_device_fails_the_test.py:16",
     ])
 
 
@@ -248,6 +253,8 @@ def test_tell():
         (("--npu-url=fake://ascend910b3?colour=red",), "ERROR: npu (--npu-url): *unknown option 'colour'*"),
         (("--npu-url=fake://ascend999",), "ERROR: npu (--npu-url): *'ascend999'*"),
         (("--npu-url=card",), "ERROR: npu (--npu-url): *'card': expected scheme*"),
+        (("--npu-check=race,speed",), "ERROR: npu (--npu-check): *'speed' is none of all, race,*"),
+        (("-o", "npu_check=speed"), "ERROR: npu (npu_check in *): *'speed' is none of all, race,*"),
         (("-o", "npu_schedules=many"), "ERROR: npu_schedules*='many' is not a number*"),
     ],
 )

@@ -61,6 +61,12 @@ class MemoryFault(FakeError):
         super().__init__(message)
 
 
+def access(use: str, size: int, address: int) -> str:
+    """Name an access in an error: "copy to 8 bytes at 0x10", "argument read of 8 bytes at 0x10"."""
+    joint = "" if use.endswith((" from", " to", " of")) else " of"
+    return f"{use}{joint} {size} bytes at {address:#x}"
+
+
 class OutOfDeviceMemory(FakeError):
     """A memory pool of the fake has no space for a request."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fakes.checkers.access import ARGUMENTS, READ, WRITE
 from fakes.errors import FakeError, MemoryFault, TaskFault
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 Slots = Collection[int] | None
 
 _PREFIX = 16
+_NO_LENGTH = "a card does not know how many slots a launch has given; ask for each by number from 0: context.args[0]"
 
 
 class Fail(TaskFault):
@@ -75,8 +77,23 @@ class Arguments:
         return made
 
     def __getitem__(self, slot: int) -> int:
-        """Return slot `slot` as an unsigned 64-bit number (a pointer, usually)."""
-        return int.from_bytes(self.bytes(slot * 8, 8), "little")
+        """Return slot `slot` as an unsigned 64-bit number (a pointer, usually).
+
+        Raises:
+            IndexError: a slot before the first: a card does not know which one is the last.
+            TypeError: a slice, or what else is no number.
+        """
+        try:
+            number = index(slot)
+        except TypeError:
+            raise TypeError(f"context.args[{slot!r}]: {_NO_LENGTH}") from None
+        if number < 0:
+            raise IndexError(f"context.args[{number}]: {_NO_LENGTH}")
+        return int.from_bytes(self.bytes(number * 8, 8), "little")
+
+    def __iter__(self) -> NoReturn:
+        """Refuse: there is no last slot to stop at."""
+        raise TypeError(f"context.args cannot be walked through: {_NO_LENGTH}")
 
     def bytes(self, offset: int, size: int) -> bytes:
         """Return raw bytes of the block, from a byte offset."""

@@ -84,7 +84,7 @@ def _reduce(task: Task, dst: int, src: int, size: int, opcode: int) -> None:
 
 
 def _memset(task: Task, dst: int, size: int, word: int) -> None:
-    pointer = reach(task, dst, size, "memset of", writes=True)
+    pointer = reach(task, dst, size, "memset", writes=True)
     pattern = word.to_bytes(4, "little")
     if len(set(pattern)) == 1:
         ctypes.memset(pointer, pattern[0], size)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from chips.chip import Chip
 from chips.completion import Cqe
-from fakes.errors import MemoryFault
+from fakes.errors import MemoryFault, access
 from fakes.machine.begun import RAN, STOPPED, WAITS
 from fakes.machine.blocks import Kind
 from fakes.machine.identity import Identity
@@ -285,7 +285,7 @@ class Device:
         if block.alias or block.users:  # mapped here, or opened by its key: the mapping is the permission
             return
         raise MemoryFault(
-            f"{use} of {size} bytes at {address:#x}: {block} is not reachable from device {self.index}; enable P2P "
+            f"{access(use, size, address)}: {block} is not reachable from device {self.index}; enable P2P "
             f"from it to the card with the physical id {self.machine.devices[block.device].identity.physical}"
         )
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from fakes.errors import MemoryFault, OutOfDeviceMemory
+from fakes.errors import MemoryFault, OutOfDeviceMemory, access
 from fakes.machine.address_space import BackingFile, Extents, Reservation, addresses_limited
 from fakes.machine.blocks import GIANT, HUGE, Allocation, Budget, Kind, PageKind, Usage
 from fakes.machine.joined import Joined, beyond
@@ -393,9 +393,9 @@ class Memory:
                 return block.pointer + offset
         if self.base <= address < self.end:
             reason = self._describe_hole(address)
-            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
+            raise MemoryFault(f"{access(use, size, address)}: {reason}", use, address, size)
         if address < 4096:
-            raise MemoryFault(f"{use} of {size} bytes at {address:#x}: null pointer")
+            raise MemoryFault(f"{access(use, size, address)}: null pointer")
         return self._of_program(address, size, use, writes)
 
     def _of_program(self, address: int, size: int, use: str, writes: bool) -> int:
@@ -412,7 +412,7 @@ class Memory:
             block = self.find(address)
             if block is None:
                 raise MemoryFault(
-                    f"{use} of {size} bytes at {address:#x}: not device memory and not registered or pinned host memory"
+                    f"{access(use, size, address)}: not device memory and not registered or pinned host memory"
                 )
         return self.pointer(address, size, use, writes=writes)
 

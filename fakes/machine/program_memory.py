@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakes.errors import MemoryFault
+from fakes.errors import MemoryFault, access
 from npuhal.process_memory import readable, writable
 
 
@@ -13,4 +13,4 @@ def tried(address: int, size: int, use: str, writes: bool) -> int:
     reason = "no memory of this process is there"
     if writes and readable(address, size):
         reason = "that memory of this process can only be read"
-    raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
+    raise MemoryFault(f"{access(use, size, address)}: {reason}", use, address, size)

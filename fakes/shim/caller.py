@@ -11,7 +11,7 @@ import errno
 import mmap
 import os
 
-from fakes.errors import FakeError, MemoryFault
+from fakes.errors import FakeError, MemoryFault, access
 from npuhal.records import dataclass
 
 _CHUNK = 30
@@ -132,4 +132,4 @@ class CallerMemory:
                 f"{os.strerror(code)}); containers allow it with --cap-add SYS_PTRACE"
             )
         reason = "the program has ended" if code == errno.ESRCH else "no memory of the program is there"
-        raise MemoryFault(f"{use} of {size} bytes at {address:#x}: {reason}", use, address, size)
+        raise MemoryFault(f"{access(use, size, address)}: {reason}", use, address, size)

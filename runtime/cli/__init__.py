@@ -45,7 +45,7 @@ class Command:
     status: str = "0 done, 1 it found something wrong, 2 the command line was wrong, 130 Ctrl-C"
 
 
-_OF_SCRIPT: Final = "that of the script; 2 the command line was wrong, 130 Ctrl-C"
+_OF_SCRIPT: Final = "that of the script; 2 the command line was wrong, 86 a checker has reported something, 130 Ctrl-C"
 _FIRST: Final = (
     ("npuhal demo", "see it work, without a card"),
     ("npuhal doctor", "would it run here?"),

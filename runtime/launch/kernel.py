@@ -405,15 +405,15 @@ class Kernel(NotCopied):
     def _check_blocks(self, blocks: int, least: int = 1) -> int:
         """Return a block count as a plain int; InvalidArgument 107000 where it is none that a launch can have."""
         try:
-            count = whole("launch", "blocks", blocks)
+            count, cure = whole("launch", "blocks", blocks), "launch at least one block"
         except errors.InvalidArgument:
-            count = -1
+            count, cure = -1, "pass an int, or an integer of NumPy; a stream goes into the call: (..., stream=stream)"
         if not least <= count <= MAX_BLOCKS:
             raise errors.fault(
                 "ACL_ERROR_RT_PARAM_INVALID", f"kernel {self.name}: {blocks!r} blocks; allowed are 1 to {MAX_BLOCKS}",
                 ee="EE1003", params=("launch", blocks, "blocks", f"[1, {MAX_BLOCKS}]"),
                 hint=f"launch at most {MAX_BLOCKS} blocks and let each do more, or launch several times"
-                if count > MAX_BLOCKS else "launch at least one block",
+                if count > MAX_BLOCKS else cure,
             )
         return count
 

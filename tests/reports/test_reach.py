@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -77,6 +78,7 @@ def test_memory_of_another_card_needs_peer_access(open_machine: OpenMachine, url
     with pytest.raises(errors.RuntimeFault) as caught:
         use()
     assert "not reachable from device 0" in str(caught.value)
+    assert not re.search(" (of|to|from) of ", str(caught.value))
     device.enable_peer_access(other)
     for _ in range(2):
         use()

@@ -105,6 +105,14 @@ def test_a_kernel_without_a_function_says_so(machine: Machine) -> None:
     assert "tiling" not in str(caught.value)
 
 
+@pytest.mark.parametrize("use", [tuple, lambda args: args[:2], lambda args: args[-1]])
+def test_arguments_are_asked_for_by_number(machine: Machine, use: Callable[[Any], object]) -> None:
+    machine.attach(lambda context: use(context.args))
+    machine.kernel[1](machine.buffer)
+    with pytest.raises(errors.KernelFault, match=r"does not know how many slots.*context\.args\[0\]"):
+        machine.device.synchronize(5000)
+
+
 def test_a_graph_names_the_mistake_too(machine: Machine) -> None:
     machine.attach(machine.stand_in)
     stream = machine.device.create_stream()

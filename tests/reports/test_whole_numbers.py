@@ -129,6 +129,10 @@ def test_block_counts_of_numpy_share_what_was_prepared(machine: Machine) -> None
     assert len(stream.launchers) == kept
     assert all(type(key[1]) is int for key in stream.launchers if isinstance(key, tuple))
     stream.synchronize(5000)
+    for wrong, cure in ((4.0, "pass an int"), ((4, stream), "stream=stream"), (0, "at least one block")):
+        with pytest.raises(errors.InvalidArgument) as caught:
+            kernel[wrong](0, stream=stream)
+        assert cure in caught.value.hint
 
 
 def test_changes_of_a_graph_take_whole_numbers(machine: Machine) -> None:

@@ -48,5 +48,5 @@ def test_large_ones_and_missing_ones() -> None:
     ctypes.memset(target, 3, size)
     caller.store(ctypes.addressof(data), ctypes.addressof(target), size, "copy to")
     assert data.raw == b"\3" * size
-    with pytest.raises(MemoryFault, match="copy from of 8 bytes at 0x10: no memory of the program is there"):
+    with pytest.raises(MemoryFault, match="copy from 8 bytes at 0x10: no memory of the program is there"):
         caller.pointer(0x10, 8, "copy from")

@@ -11,6 +11,7 @@ from runtime import errors
 from runtime.api.process import Runtime
 from runtime.capi.shim import bridge, declarations
 from runtime.capi.shim.torch.reports import WORDS
+from runtime.errors import tables
 
 _NEED_RESULTS = frozenset((
     "aclrtMemcpy", "aclrtMemcpyAsync", "aclrtMemcpyAsyncWithCondition", "aclrtMemcpyBatch", "aclrtMemcpyBatchAsync",
@@ -29,7 +30,12 @@ def start() -> None:
 
 
 def call_lost(fault: errors.RuntimeFault) -> None:
-    """Let every later call that launches, copies or waits fail as one did that nobody heard of."""
+    """Let every later call that launches, copies or waits fail as one did that nobody heard of.
+
+    Of 207000 torch_npu only warns at copies and waits, and goes on with what is in memory: those fail with 500000.
+    """
+    if fault.code == tables.public_names()["ACL_ERROR_RT_FEATURE_NOT_SUPPORT"]:
+        fault = errors.fault("ACL_ERROR_INTERNAL_ERROR", f"results of a call that failed are missing: {fault}")
     for number, function in enumerate(declarations.functions()):
         if function.name in _NEED_RESULTS:
             bridge.refuse(number, fault)

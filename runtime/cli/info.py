@@ -101,7 +101,7 @@ def _chip(chip: chips.Chip, as_json: bool, out: Output) -> None:
     described = [(f"{section}.{key}", value) for section, values in chip.ini.items() for key, value in values.items()]
     out.table(("property", "value"), [*sorted(chip.properties.items()), *described])
     out.line()
-    out.line(f"features: {', '.join(sorted(chip.features)) or 'none'}")
+    out.prose(f"features: {', '.join(sorted(chip.features)) or 'none'}")
 
 
 def _difference(found: chips.ChipDiff, as_json: bool, out: Output) -> None:
@@ -115,7 +115,7 @@ def _difference(found: chips.ChipDiff, as_json: bool, out: Output) -> None:
     out.table(("", found.a, found.b), [(name, _stated(a), _stated(b)) for name, a, b in changes])
     for soc, features in ((found.a, found.features_a), (found.b, found.features_b)):
         if features:
-            out.line(f"features of {soc} only: {', '.join(features)}")
+            out.prose(f"features of {soc} only: {', '.join(features)}")
 
 
 def _stated(value: object) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ class Output:
         else:
             print(text, file=self.stream)
 
+    def prose(self, text: str) -> None:
+        """Write a long line; in a pipe it is wrapped at 120 columns."""
+        self.line(text if self.is_terminal else textwrap.fill(text, _WIDEST, subsequent_indent="  "))
+
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
         """Write rows under column heads; cells are wrapped in a narrow terminal, and at 120 columns in a pipe."""
         cells = [[str(cell) for cell in row] for row in rows]
@@ -53,7 +57,7 @@ class Output:
             print(title, file=self.stream)
         for row in (columns, *cells):
             parts = [textwrap.wrap(cell, max(width, 1)) or [""] for cell, width in zip(row, widths, strict=True)]
-            for line in itertools.zip_longest(*parts, fillvalue=""):
+            for line in zip_longest(*parts, fillvalue=""):
                 padded = (part.ljust(width) for part, width in zip(line, widths, strict=True))
                 print("  ".join(padded).rstrip(), file=self.stream)
 
@@ -63,7 +67,14 @@ class Output:
 
     def error(self, message: str, hint: str = "") -> None:
         """Write a complaint, and its cure on a line of its own, to the error stream."""
-        for head, text, style in (("error: ", message, "bold red"), ("cure: ", hint, "bold green")):
+        self._complain("error: ", "bold red", message, hint)
+
+    def note(self, message: str, hint: str = "") -> None:
+        """Write what the user may not have meant, where the command goes on; and its cure, to the error stream."""
+        self._complain("note: ", "bold", message, hint)
+
+    def _complain(self, kind: str, colour: str, message: str, hint: str) -> None:
+        for head, text, style in ((kind, message, colour), ("cure: ", hint, "bold green")):
             if not text:
                 continue
             if self.errors.isatty():
@@ -112,7 +123,8 @@ class Output:
         for row in cells:
             self.line(f"{columns[0]} {row[0]}", style="bold")
             for name, cell in zip(columns[1:], row[1:], strict=True):
-                self.line(f"  {name:<{label}}  {cell}")
+                for head, part in zip_longest((name,), textwrap.wrap(cell, _WIDEST - label - 4) or ("",), fillvalue=""):
+                    self.line(f"  {head:<{label}}  {part}".rstrip())
 
 
 class Steps:

@@ -107,8 +107,8 @@ def _take_own_options(program: Program, args: argparse.Namespace, out: Output) -
     mine = {each for action in own._actions for each in action.option_strings}
     if "--" not in program.arguments:
         if taken := [word for word in program.arguments if word.partition("=")[0] in mine]:
-            out.error(f"{taken[0]} after the script's name is an argument of the script",
-                      "options of npuhal trace stand before the script, or behind --")  # fmt: skip
+            out.note(f"{taken[0]} after the script's name is an argument of the script",
+                     "options of npuhal trace stand before the script, or behind --")  # fmt: skip
         return program
     cut = program.arguments.index("--")
     args.script = args.module = args.text = None

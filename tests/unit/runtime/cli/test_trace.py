@@ -47,7 +47,7 @@ def test_a_script_is_run_watched_and_keeps_its_status(tmp_path: Path) -> None:
 def test_own_options_stand_before_the_script_or_behind_two_dashes(tmp_path: Path) -> None:
     done = trace(tmp_path, "job.py", "-o", "t.json")
     assert "arguments ['-o', 't.json']" in done.stdout
-    assert "-o after the script's name is an argument of the script" in done.stderr
+    assert "note: -o after the script's name is an argument of the script" in done.stderr
     assert not (tmp_path / "t.json").exists()
     done = trace(tmp_path, "-m", "job", "--flag", "--", "-o", "u.json", "--json")
     assert json.loads(done.stdout)["files"] == ["u.json"]

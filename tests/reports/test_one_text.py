@@ -173,3 +173,11 @@ def test_what_a_reset_has_closed_names_the_line_of_the_reset() -> None:
         assert caller.aclrtSynchronizeStream(stream=stream) == 107017
         assert "contextlib" not in caller.text
         assert "destroyed at" in caller.text
+
+
+def test_a_null_is_told_with_what_to_pass(api: Caller) -> None:
+    for call, name in ((api.aclrtMalloc, "devPtr"), (api.aclrtDestroyEvent, "event")):
+        more = {"devPtr": {"size": 64, "policy": 0}}.get(name, {})
+        assert call(**{name: 0}, **more) != 0
+        assert f"{name} is NULL" in api.text
+        assert api.text.endswith(f"cure: pass a valid {name}")

@@ -108,7 +108,10 @@ def _all(rows: list[Check]) -> tuple[Check, ...]:
 def null(*names: str, message: str = "EH0008", code: int | str = "") -> tuple[Check, ...]:
     """Refuse NULL for each of the parameters, in this order: the acl layer's 100000 with EH0008."""
     return _all([
-        Check(Action.REFUSE, f"{name} is NULL", f"not {name}", name, code or _code(message), message)
+        Check(
+            Action.REFUSE, f"{name} is NULL", f"not {name}", name, code or _code(message), message,
+            cure=f"pass a valid {name}",
+        )
         for name in names
     ])  # fmt: skip
 

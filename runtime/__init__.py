@@ -15,9 +15,11 @@ Which machine it runs on is a URL in NPUHAL_URL, or the argument of `runtime.sta
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from npuhal.release import __version__ as __version__
     from runtime.api import (
         CaptureMode,

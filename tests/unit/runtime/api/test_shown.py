@@ -90,6 +90,7 @@ def test_dir_lists_what_is_public_and_what_the_reference_shows(machine: Runtime,
 
     assert public.listed(Own) == public.listed(runtime.DeviceBuffer)
     assert {"Any", "importlib", "annotations"} & set(dir(runtime)) == set()
+    assert not hasattr(runtime, "Any")
 
 
 def test_plain_logging_shows_what_happens(

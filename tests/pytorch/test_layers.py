@@ -13,6 +13,8 @@ from tests.pytorch.conftest import _MISSING
 if not _MISSING:
     from torch import nn
 
+    from tests.pytorch import workers
+
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of torch_npu, which says what it does
 _WITHIN = {"rtol": 1e-4, "atol": 1e-5}
 """Sums over steps and heads are added in another order than torch's own fused functions do."""
@@ -102,6 +104,11 @@ def test_fused_attention_and_its_gradients(torch: Any, npu: Any, kind: str) -> N
     within = {"rtol": 0.05, "atol": 0.1} if kind == "bfloat16" else _WITHIN
     for made, wanted in zip(run("npu"), run("cpu"), strict=True):
         torch.testing.assert_close(made, wanted, **within)
+
+
+def test_fused_attention_of_the_950(torch: Any, npu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPUHAL_URL", "fake://ascend950")
+    assert workers.run(workers.attended) < 1e-5
 
 
 def test_packed_sequences_of_unequal_length(torch: Any, npu: Any) -> None:

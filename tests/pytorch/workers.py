@@ -138,3 +138,16 @@ def trained(network: str, optimiser: str) -> list[float]:
     from tests.pytorch.networks import train
 
     return train("npu", network, optimiser, foreach=True)[0]
+
+
+def attended() -> float:
+    """Compute fused attention and its gradients; returns how far the farthest of them is from the CPU's."""
+
+    def run(place: str) -> list[Any]:
+        torch.manual_seed(0)
+        parts = [torch.randn(2, 4, 6, 8).to(place).requires_grad_() for _ in range(3)]
+        made = torch.nn.functional.scaled_dot_product_attention(*parts, is_causal=True)
+        made.square().sum().backward()
+        return [each.detach().cpu() for each in (made, *(part.grad for part in parts))]
+
+    return max((one - other).abs().max().item() for one, other in zip(run("npu"), run("cpu"), strict=True))

@@ -102,3 +102,9 @@ def attention_backward(query: Tensor, key: Tensor, value: Tensor, grad: Tensor, 
     to_key = rows.shared_sum((to_logits.mT @ rows.q) * scale)
     to_value = rows.shared_sum((rows.chances * rows.kept).mT @ slope)
     return _back((to_logits @ rows.k) * scale, layout), to_key, to_value, to_pse
+
+
+def plain_slopes(slopes: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the gradients of `attention_backward` among those for rotary parts and a sink, which are not wanted."""
+    to_query, to_key, to_value, to_pse = slopes
+    return to_query, to_key, to_value, None, None, to_pse, None

@@ -90,13 +90,14 @@ class Form:
     """Which of them say where the shape of an output is written that the data decide, in the order of the outputs."""
 
     def check(self, values: bytes, absent: Callable[[str, str], errors.RuntimeFault]) -> None:
-        """Refuse a call whose numbers or texts its operator is not computed with, by what `absent` makes of them.
+        """Refuse a call with what its operator is not computed with, by what `absent` makes of that.
         """
         words = struct.unpack(f"<{self.values}q", values[: 8 * self.values])
         for limit in self.operator.limits:
-            given = [self.arguments[name](words, ()) for name in limit.arguments]
+            given = [self.arguments[name](words, self.tensors) for name in limit.arguments]
             if limit.meets(*given):
-                told = ", ".join(f"{name}={value!r}" for name, value in zip(limit.arguments, given, strict=True))
+                pairs = zip(limit.arguments, given, strict=True)
+                told = ", ".join(f"{name}={value}" for name, value in pairs if value is not None)
                 raise absent(self.operator.name, f"{limit.what} ({told})")
 
     def describe(self) -> str:

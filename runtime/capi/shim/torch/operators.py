@@ -3,12 +3,13 @@
 A row of operators.yaml is `name(inputs) -> outputs: expression`. The expression is Python over CPU tensors, with
 `torch` and the functions of `composed`, `layers`, `recurrent` and `attention`; an input that is given as the output,
 too, is changed in place. An output with a question mark is as large as the largest result: the data decide its shape,
-and the caller asks for it afterwards. Limits say which numbers and texts of a call an operator is not computed with.
+and the caller asks for it afterwards. Limits say what of a call an operator is not computed with.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -28,7 +29,7 @@ class Limit:
 
     what: str
     arguments: tuple[str, ...]
-    """Names of those that tell, numbers and texts."""
+    """Names of those that tell: numbers, texts, and objects by whether they are given."""
     condition: str
     """True of a call that is refused."""
 
@@ -135,7 +136,9 @@ def _limits(rows: dict[str, dict[str, str]]) -> dict[str, tuple[Limit, ...]]:
     found: dict[str, tuple[Limit, ...]] = {}
     for what, row in rows.items():
         nodes = ast.walk(ast.parse(row["when"], mode="eval"))
-        arguments = tuple(sorted({each.id for each in nodes if isinstance(each, ast.Name)}))
+        names = [each for each in nodes if isinstance(each, ast.Name)]
+        made = {each.id for each in names if isinstance(each.ctx, ast.Store)} | vars(builtins).keys()
+        arguments = tuple(sorted({each.id for each in names} - made))
         for name in row["of"].split():
             found[name] = (*found.get(name, ()), Limit(what, arguments, row["when"]))
     return found

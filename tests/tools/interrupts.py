@@ -152,10 +152,12 @@ class _Tracing:
     def __init__(self, to: Interrupter) -> None:
         self._to = to
         self._before: Any = None
+        # Bound once: CPython borrows what it calls, and drops it when a call raises.
+        self._entered, self._stepped = self._enter, self._step
 
     def __enter__(self) -> None:
         self._before = sys.gettrace()
-        sys.settrace(self._enter)
+        sys.settrace(self._entered)
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
@@ -165,12 +167,12 @@ class _Tracing:
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
-        return self._step
+        return self._stepped
 
     def _step(self, frame: FrameType, event: str, _argument: Any) -> Any:
         if event == "opcode" and frame.f_lasti in places_of(frame.f_code) and self._to.listens():
             self._to.reach(frame)
-        return self._step
+        return self._stepped
 
 
 class _Monitoring:

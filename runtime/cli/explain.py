@@ -38,6 +38,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     for code in args.code:
         try:
             explanations.append(explain(code))
+            if code.isalpha() and not args.json and len(found := find(code)) > 1:
+                lists.append((code, found))  # the end of one name, and a word of others
         except UnknownCode as problem:
             if "_" not in code and (found := find(code)):
                 lists.append((code, found))

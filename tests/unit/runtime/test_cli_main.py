@@ -212,6 +212,14 @@ def test_explain_writes_cause_cure_and_the_way_up(capsys: pytest.CaptureFixture[
     assert "EE1003  (user message)" in text
 
 
+def test_explain_lists_others_beside_a_code_that_ends_in_the_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "timeout"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("207020 ACL_ERROR_RT_TIMEOUT ")
+    assert "107020  ACL_ERROR_RT_TASK_TIMEOUT" in shown
+    assert "codes about 'timeout'" in shown
+
+
 def test_explain_answers_what_it_knows_beside_what_it_does_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", "nope", "EE1003"]) == 2
     said = capsys.readouterr()
